@@ -1,8 +1,8 @@
-//! A round as a folder that can be kept with a project: `round.json` with the environment and `trials.ndjson.gz` with a
-//! trial on each line.
+//! A round as a folder that can be kept with a project: `round.json` with the round and its environment, and
+//! `trials.ndjson.gz` with one trial per line.
 //!
-//! `paceline report --export` and `paceline store export` write it, `--from`, `paceline store import` and `paceline view`
-//! read it. Whose report and README stand beside the two is up to the caller.
+//! `paceline report --export` and `paceline store export` write it; `--from`, `paceline store import` and `paceline
+//! view` read it. The caller adds other files, such as a report and a README.
 
 use flate2::{Compression, GzBuilder};
 use paceline_files::{FileError, TEXT_BYTES_MOST};
@@ -16,19 +16,19 @@ use std::path::{Path, PathBuf};
 pub const ROUND: &str = "round.json";
 /// The file with the trials.
 pub const TRIALS: &str = "trials.ndjson.gz";
-/// Trials are read up to this length, decompressed. The largest round in `history/` has 7 MB.
+/// Most decompressed bytes of trials. The largest round in `history/` has 7 MB.
 const INFLATED_BYTES_MOST: u64 = 256 << 20;
-/// The longest line, a trial. The longest in `history/` has 0.2 MB.
+/// Most bytes of a line, which is one trial. The longest in `history/` has 0.2 MB.
 const LINE_BYTES_MOST: u64 = 8 << 20;
-/// Trials of one export: more than any plan has, and few enough to be held in memory.
+/// Most trials of one export: more than any plan has, and few enough to be held in memory.
 const TRIALS_MOST: usize = 100_000;
-/// Launches of a row: tables keep a place for each.
+/// Most launches of a row: tables allocate a place for each.
 const REPEATS_MOST: u32 = 1_000;
-/// Values in the evidence of a trial's verdicts, the one part of a record without a form of its own: a line of `[],[],`
-/// would take ten times its size in memory.
+/// Most values in the evidence of a trial's verdicts, the only part of a record without a fixed structure: a line of
+/// `[],[],` would need ten times its size in memory.
 const EVIDENCE_VALUES_MOST: usize = 10_000;
 
-/// Why a folder is not an exported round, or could not be written.
+/// Why a folder cannot be read or written as an exported round.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// User: the folder holds no export.
@@ -37,23 +37,23 @@ pub enum ArchiveError {
         /// The folder.
         folder: PathBuf,
     },
-    /// Environment or user: a file cannot be read or written, or is larger than any round.
+    /// Environment or user: a file cannot be read or written, or is larger than the limit.
     #[error("cannot {action} {at}")]
     File {
         /// "read" or "write".
         action: &'static str,
-        /// The file, and the line where there is one.
+        /// The file, and the line if there is one.
         at: String,
         /// The system's error, or the limit.
         #[source]
         source: io::Error,
     },
-    /// User: what a file says is not a record.
+    /// User: the content of a file is not a record.
     #[error("{at}")]
     Record {
-        /// The file, and the line where there is one.
+        /// The file, and the line if there is one.
         at: String,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         source: RecordError,
     },
@@ -62,17 +62,17 @@ pub enum ArchiveError {
     Mixed {
         /// The file and line.
         at: String,
-        /// What does not belong together.
+        /// The problem.
         problem: String,
         /// The round of the folder.
         round: String,
     },
 }
 
-/// Reads a round with its trials. Files of two exports, as an interrupted one leaves them, are not a round.
+/// Reads a round with its trials. Files of two different exports, which an interrupted export can leave, are rejected.
 ///
 /// # Errors
-/// [`ArchiveError`] naming file and line.
+/// [`ArchiveError`] with file and line.
 pub fn read(folder: &Path) -> Result<(Round, Vec<Trial>), ArchiveError> {
     read_at_most(folder, INFLATED_BYTES_MOST)
 }
@@ -108,7 +108,7 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
     Ok((round, trials))
 }
 
-/// Lines, each read only up to [`LINE_BYTES_MOST`].
+/// An iterator over lines of at most [`LINE_BYTES_MOST`].
 struct Lines<R>(R);
 
 impl<R: BufRead> Iterator for Lines<R> {
@@ -131,8 +131,7 @@ impl<R: BufRead> Iterator for Lines<R> {
     }
 }
 
-/// What is wrong with a trial there: it is of another round, was on an earlier line already, is one too many or holds too
-/// much.
+/// The problem with a trial at this place: it belongs to another round, is also on an earlier line, or exceeds a limit.
 fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<String> {
     if trial.round != round.id {
         return Some(format!(
@@ -155,7 +154,7 @@ fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<Str
     Some(format!("trial {} is on line {} too", trial.id, earlier?))
 }
 
-/// How many JSON values the evidence of a trial's verdicts is made of.
+/// Number of JSON values in the evidence of a trial's verdicts.
 fn evidence_values(trial: &Trial) -> usize {
     fn size(value: &Value) -> usize {
         match value {
@@ -168,12 +167,12 @@ fn evidence_values(trial: &Trial) -> usize {
     of_run.chain(&trial.verdicts).flat_map(|verdict| verdict.evidence.values()).map(size).sum()
 }
 
-/// The trials as [`TRIALS`] keeps them: the same trials give the same bytes.
+/// The trials in the format of [`TRIALS`]: the same trials give the same bytes.
 ///
 /// # Errors
-/// When one holds a number that JSON cannot carry.
+/// When a trial contains a number that JSON cannot represent.
 pub fn pack(trials: &[Trial]) -> io::Result<Vec<u8>> {
-    // No name and no time in it.
+    // The gzip header contains no name and no time.
     let mut packer = GzBuilder::new().write(Vec::new(), Compression::best());
     for trial in trials {
         serde_json::to_writer(&mut packer, trial)?;
@@ -182,10 +181,11 @@ pub fn pack(trials: &[Trial]) -> io::Result<Vec<u8>> {
     packer.finish()
 }
 
-/// Writes packed trials, other files by name, and the round: last, so that an interrupted export is not taken for one.
+/// Writes packed trials, other files by name, and the round: last, so that an interrupted export is not read as
+/// complete.
 ///
 /// # Errors
-/// [`ArchiveError::File`] naming the file.
+/// [`ArchiveError::File`] with the file.
 pub fn write(
     folder: &Path,
     round: &Round,
@@ -219,7 +219,7 @@ pub fn write(
 mod tests {
     use super::*;
 
-    /// The report crate's stored round with its trials, as one of this name.
+    /// The report crate's stored round with its trials, with this id.
     fn stored(id: &str) -> (Round, Vec<Trial>) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures");
         let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
@@ -230,7 +230,7 @@ mod tests {
         (round, lines.lines().map(trial).collect())
     }
 
-    /// A folder with an export of round `one`, whose trials are then these, each list compressed on its own.
+    /// A folder with an export of round `one` and these trials, each list compressed separately.
     fn with_trials(lists: &[&[Trial]]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let members: Vec<Vec<u8>> = lists.iter().map(|trials| pack(trials).unwrap()).collect();

@@ -1,13 +1,13 @@
-//! Checks every record of a store: what it says, not only that it can be read.
+//! Checks the content of every record of a store, in addition to reading it.
 //!
-//! For `paceline store check`. A record that was imported, or whose histograms an export left out, is checked as far as
-//! it says anything.
+//! Used by `paceline store check`. A record that was imported, or whose histograms were omitted from an export, is
+//! checked as far as its content allows.
 
 use crate::{Store, StoreError, sqlite};
 use paceline_record::{Block, Round, Run, Times, Trial};
 use std::collections::HashSet;
 
-/// What was checked, and what is wrong.
+/// The number of checked records, and the problems found.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Rounds that were read.
@@ -16,15 +16,15 @@ pub struct Checked {
     pub trials: u64,
     /// Histograms that were decoded.
     pub histograms: u64,
-    /// Records without a checksum, kept by an older Paceline.
+    /// Records without a checksum, written by an older Paceline.
     pub without_checksum: u64,
-    /// What is wrong, a line each, for people.
+    /// The problems, one line each, for the user.
     pub problems: Vec<String>,
 }
 
 impl Store {
-    /// Checks the structure of the file, and of every record: its checksum, its keys, that outcomes add up, that every
-    /// histogram holds as many times as are counted, and that it is found by what it says of itself.
+    /// Checks the structure of the file and every record: its checksum, its keys, that outcomes add up, that every
+    /// histogram has as many values as are counted, and that the columns used for lookup match the record.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot be read at all.
@@ -36,7 +36,7 @@ impl Store {
         }
         let (rounds, damaged) = self.readable_rounds()?;
         checked.add(damaged);
-        // A damaged round's trials are checked too.
+        // The trials of a damaged round are checked too.
         let list = "SELECT id FROM rounds ORDER BY started_at DESC, id DESC";
         let rows = self.database().query(list, &[]).map_err(|error| self.failed(error))?;
         let ids: Vec<String> = rows.into_iter().map(|mut row| row.text(0)).collect();
@@ -90,7 +90,8 @@ impl Checked {
         let Some(run) = &trial.run else { return };
         for (place, block) in blocks(run) {
             let counts = block.counts;
-            // An interval counts what fell due in it and what ended in it: only their sums are equal.
+            // An interval counts the requests that fell due in it and those that ended in it: only the sums over
+            // intervals are equal.
             if counts.scheduled != counts.ended() && !place.starts_with("intervals") {
                 problem(format!("{place}: {} requests, {} outcomes", counts.scheduled, counts.ended()));
             }
@@ -107,7 +108,7 @@ impl Checked {
         }
     }
 
-    /// Trials that no round leads to: `rounds` and `trials` disagree.
+    /// Trials without a round: `rounds` and `trials` disagree.
     fn strays(&mut self, store: &Store, rounds: &[String]) -> Result<(), StoreError> {
         let known: HashSet<&str> = rounds.iter().map(String::as_str).collect();
         let get = "SELECT round, COUNT(*) FROM trials GROUP BY round";

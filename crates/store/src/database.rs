@@ -1,4 +1,4 @@
-//! One connection to either database: statements in the shared dialect, and rows that can always be read.
+//! A connection to either database: executes statements in the shared dialect, and reads rows even if they are damaged.
 
 use crate::StoreError;
 use crate::error::{DatabaseError, Place};
@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 pub enum Database {
     /// A file.
     Sqlite(rusqlite::Connection),
-    /// A server, and how to connect to it again.
+    /// A connection to a server, and the configuration to connect again.
     Postgres(Box<postgres::Client>, Box<postgres::Config>),
 }
 
@@ -39,7 +39,7 @@ impl<'a> From<Option<&'a str>> for Parameter<'a> {
     }
 }
 
-/// A column of a row. In a damaged file a column may have any type; what it means is for the caller to judge.
+/// A column of a row. In a damaged file a column may have any type; the caller interprets it.
 #[derive(Clone, Debug, PartialEq)]
 enum Cell {
     Text(String),
@@ -47,12 +47,12 @@ enum Cell {
     Null,
 }
 
-/// One row of an answer.
+/// One row of a result.
 #[derive(Clone, Debug)]
 pub struct Row(Vec<Cell>);
 
 impl Row {
-    /// A column as text: bytes that are not UTF-8 are replaced, so that a damaged row can be named and skipped.
+    /// A column as text: bytes that are not UTF-8 are replaced, so that a damaged row can be reported and skipped.
     pub fn text(&mut self, column: usize) -> String {
         match self.0.get_mut(column).map(|cell| std::mem::replace(cell, Cell::Null)) {
             Some(Cell::Text(text)) => text,
@@ -61,7 +61,7 @@ impl Row {
         }
     }
 
-    /// A column as a number; none where there is no number in it.
+    /// A column as a number; `None` if it is not a number.
     pub fn integer(&self, column: usize) -> Option<i64> {
         match self.0.get(column) {
             Some(Cell::Integer(number)) => Some(*number),
@@ -119,8 +119,8 @@ impl Database {
         Ok(())
     }
 
-    /// Does some work in one transaction: all of it is kept when it succeeds, none when it fails. SQLite's write lock is
-    /// taken at its beginning, so that it is waited for before anything was read.
+    /// Runs `work` in one transaction: committed when it succeeds, rolled back when it fails. SQLite's write lock is
+    /// taken at the beginning, so that the wait for it happens before the first read.
     pub fn transaction<T>(
         &mut self,
         place: &Place,
@@ -135,13 +135,13 @@ impl Database {
         self.batch(begin).map_err(failed)?;
         let done = work(self).and_then(|value| self.batch("COMMIT").map(|()| value).map_err(failed));
         if done.is_err() {
-            // Some errors have ended the transaction already; the one that is reported is the first.
+            // Some errors have already ended the transaction; the first error is the one reported.
             let _ = self.batch("ROLLBACK");
         }
         done
     }
 
-    /// A round takes hours, and servers close connections that were idle for long.
+    /// Connects again if the connection was closed: a round takes hours, and servers close idle connections.
     fn reconnect_if_closed(&mut self) -> Result<(), DatabaseError> {
         if let Self::Postgres(client, config) = self
             && client.is_closed()
@@ -173,7 +173,8 @@ fn sqlite_cell(value: ValueRef<'_>) -> Cell {
 
 fn postgres_value<'a>(parameter: &'a Parameter<'a>) -> Box<dyn ToSql + Sync + 'a> {
     match parameter {
-        // PostgreSQL has no NUL in a text. Documents escape it, and other columns only serve to look records up.
+        // PostgreSQL does not support NUL in a text. Documents escape it, and other columns are only used to look
+        // records up.
         Parameter::Text(text) if text.contains('\0') => Box::new(text.replace('\0', "\u{fffd}")),
         Parameter::Text(text) => Box::new(*text),
         Parameter::Integer(number) => Box::new(*number),

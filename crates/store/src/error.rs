@@ -1,24 +1,24 @@
-//! Why results could not be kept or found, and the one place that reads result codes of SQLite and PostgreSQL.
+//! Errors of the store, and the only code that interprets result codes of SQLite and PostgreSQL.
 //!
-//! Most variants say whose fault it is. The binary adds a hint and the exit status (`kept.rs`). Nothing is retried by
-//! callers: all waiting for a lock is over by then.
+//! Most variants say whose fault it is. The binary adds a hint and the exit status (`kept.rs`). Callers do not retry:
+//! when an error is returned, the wait for a lock has already timed out.
 
 use paceline_record::RecordError;
 use postgres::error::SqlState;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where results are kept.
+/// The place of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A file, as an absolute path where it could be resolved.
+    /// A file, as an absolute path if it could be resolved.
     File(PathBuf),
     /// The URL of a database, without its password.
     Url(String),
 }
 
 impl Place {
-    /// The place as a path, to be shown.
+    /// The place as a path, for messages.
     pub fn path(&self) -> &Path {
         match self {
             Place::File(path) => path,
@@ -33,18 +33,18 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a database said.
+/// An error of a database.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     /// SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// PostgreSQL, or the way to it.
+    /// PostgreSQL, or the connection to it.
     #[error("{}", postgres_message(.0))]
     Postgres(#[from] postgres::Error),
 }
 
-/// PostgreSQL's own message where there is one; that of the library says only that there was an error.
+/// PostgreSQL's own message if there is one; the library's message says only that there was an error.
 fn postgres_message(error: &postgres::Error) -> String {
     match error.as_db_error() {
         Some(said) => said.to_string(),
@@ -58,10 +58,10 @@ fn postgres_message(error: &postgres::Error) -> String {
     }
 }
 
-/// What went wrong with the store, and where.
+/// An error of the store, with its place.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Environment: the folder of the store cannot be made.
+    /// Environment: the folder of the store cannot be created.
     #[error("cannot create the folder {} for the results", path.display())]
     Folder {
         /// The folder.
@@ -70,13 +70,13 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
-    /// User: a store was to be read and there is none.
+    /// User: a store should be read, but does not exist.
     #[error("there are no results at {place}")]
     Missing {
-        /// Where they were looked for.
+        /// The place that was searched.
         place: Place,
     },
-    /// Environment: the file or its folder cannot be written. SQLite writes beside the file too.
+    /// Environment: the file or its folder cannot be written. SQLite also writes files beside the database.
     #[error("cannot open {place} for writing: the file and its folder must be writable")]
     Unwritable {
         /// The file.
@@ -85,7 +85,7 @@ pub enum StoreError {
         #[source]
         source: Box<DatabaseError>,
     },
-    /// Environment: a store in a read-only folder could not be copied to where it can be read.
+    /// Environment: a store in a read-only folder could not be copied to a temporary folder, where it could be read.
     #[error("cannot copy {place} to a temporary folder, which reading it needs: its folder is read-only")]
     Copy {
         /// The file.
@@ -94,12 +94,12 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
-    /// User: this is no database, or one that something else made.
+    /// User: not a database, or a database of another program.
     #[error("{place} is not a Paceline store ({found}); it was not changed, choose another with --store")]
     NotAStore {
-        /// Where it is.
+        /// The place.
         place: Place,
-        /// What it is instead.
+        /// What was found instead.
         found: String,
     },
     /// Environment: the file is a store and its bytes are damaged.
@@ -122,14 +122,14 @@ pub enum StoreError {
     /// User: a newer Paceline wrote it.
     #[error("{place} was written by a newer Paceline (store version {found}, this one knows up to {known})")]
     Newer {
-        /// Where it is.
+        /// The place.
         place: Place,
         /// The version found.
         found: i64,
         /// The newest version this Paceline knows.
         known: i64,
     },
-    /// Environment: no space left; nothing of the record was kept, everything before it was.
+    /// Environment: no space left; the record was not stored, earlier records are unchanged.
     #[error("no space left for {place}: this record was not kept, everything before it was")]
     Full {
         /// The store.
@@ -143,13 +143,13 @@ pub enum StoreError {
     Busy {
         /// The store.
         place: Place,
-        /// How long was waited, in seconds.
+        /// The time waited, in seconds.
         waited_s: u64,
         /// The database's error.
         #[source]
         source: Box<DatabaseError>,
     },
-    /// Environment: the database server cannot be reached, or does not let us in.
+    /// Environment: the database server cannot be reached, or refuses the login.
     #[error("cannot connect to {place}")]
     Unreachable {
         /// The URL.
@@ -167,13 +167,13 @@ pub enum StoreError {
         #[source]
         source: Box<DatabaseError>,
     },
-    /// Environment: another process carries the round on.
+    /// Environment: another process is carrying out the round.
     #[error("round {round} is being carried on by another process")]
     LockedRound {
         /// The round.
         round: String,
     },
-    /// A defect of ours: a trial was put before its round.
+    /// Internal error: a trial was put before its round.
     #[error("trial {trial} belongs to round {round}, which is not in the store")]
     UnknownRound {
         /// The trial.
@@ -181,7 +181,8 @@ pub enum StoreError {
         /// The round it names.
         round: String,
     },
-    /// A defect of ours: the record could not be read again, so it was not kept (a number that is not finite?).
+    /// Internal error: the record could not be read back, so it was not stored (for example, a number that is not
+    /// finite).
     #[error("the {kind} {id} cannot be stored: it would not be the same when read again")]
     Unstorable {
         /// "round" or "trial".
@@ -199,45 +200,45 @@ pub enum StoreError {
         kind: &'static str,
         /// Its id.
         id: String,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         source: RecordError,
     },
-    /// Environment: a stored record is not what was put.
+    /// Environment: a stored record differs from the one that was put.
     #[error("the stored {kind} {id} is damaged: {found}")]
     Altered {
         /// "round" or "trial".
         kind: &'static str,
         /// Its id, as far as it can be read.
         id: String,
-        /// What shows it.
+        /// The difference found.
         found: String,
     },
-    /// User: nothing begins with what was asked for.
+    /// User: no id begins with the given prefix.
     #[error("no {kind} has an id that begins with {prefix:?}")]
     NotFound {
         /// "round" or "trial".
         kind: &'static str,
-        /// What was asked for.
+        /// The prefix.
         prefix: String,
     },
-    /// User: several begin with it.
+    /// User: several ids begin with the prefix.
     #[error("several {kind}s have an id that begins with {prefix:?}: {}", candidates.join(", "))]
     Ambiguous {
         /// "round" or "trial".
         kind: &'static str,
-        /// What was asked for.
+        /// The prefix.
         prefix: String,
         /// The ids, newest first, ten at most.
         candidates: Vec<String>,
     },
 }
 
-/// How long a process waits for another's write to end. A trial's write takes milliseconds; a laptop's disk under
-/// load may take seconds.
+/// How long a process waits for another process's write. Writing a trial takes milliseconds; a laptop's disk under load
+/// may take seconds.
 pub(crate) const BUSY_TIMEOUT_S: u64 = 30;
 
-/// What an error means, whichever database it came from.
+/// The meaning of an error, the same for both databases.
 enum Meaning {
     Locked,
     Unwritable,
@@ -257,12 +258,12 @@ impl Meaning {
         }
     }
 
-    /// By the result code (<https://www.sqlite.org/rescode.html>).
+    /// From the result code (<https://www.sqlite.org/rescode.html>).
     fn of_sqlite(error: &rusqlite::Error) -> Self {
         use rusqlite::ffi;
         let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return Self::Other };
         match code {
-            // The log's shared memory is a file that could not be extended.
+            // The shared-memory file of the log could not be extended.
             ffi::SQLITE_IOERR_SHMSIZE => return Self::Full,
             ffi::SQLITE_CONSTRAINT_FOREIGNKEY => return Self::UnknownReference,
             _ => {}
@@ -288,7 +289,7 @@ impl Meaning {
             Some(code) if *code == SqlState::FOREIGN_KEY_VIOLATION => Self::UnknownReference,
             Some(code) if *code == SqlState::DISK_FULL => Self::Full,
             Some(code) if ["XX001", "XX002"].contains(&code.code()) => Self::Damaged,
-            // Class 08 is the connection, 28 the authorization, 3D a database that is not there, 57P a shutdown.
+            // Class 08 is the connection, 28 the authorization, 3D a missing database, 57P a shutdown.
             Some(code) if ["08", "28", "3D", "57"].iter().any(|class| code.code().starts_with(class)) => {
                 Self::Unreachable
             }
@@ -298,7 +299,7 @@ impl Meaning {
 }
 
 impl StoreError {
-    /// What a database error means for the store there.
+    /// The store error for a database error at this place.
     pub(crate) fn of(place: &Place, error: DatabaseError) -> Self {
         let (place, meaning) = (place.clone(), Meaning::of(&error));
         let source = Box::new(error);
@@ -313,13 +314,13 @@ impl StoreError {
         }
     }
 
-    /// Whether it is about one record, others being readable.
+    /// Whether it concerns one record only, so that others are readable.
     pub fn is_of_one_record(&self) -> bool {
         matches!(self, Self::Record { .. } | Self::Altered { .. })
     }
 }
 
-/// Whether another connection's lock is all that is in the way.
+/// Whether the only cause is another connection's lock.
 pub(crate) fn is_locked(error: &DatabaseError) -> bool {
     matches!(Meaning::of(error), Meaning::Locked)
 }
@@ -334,7 +335,7 @@ pub(crate) fn is_damage(error: &DatabaseError) -> bool {
     matches!(Meaning::of(error), Meaning::Damaged)
 }
 
-/// Whether a record refers to one that is not there.
+/// Whether a record refers to a missing one.
 pub(crate) fn is_unknown_reference(error: &DatabaseError) -> bool {
     matches!(Meaning::of(error), Meaning::UnknownReference)
 }

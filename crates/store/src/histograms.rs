@@ -1,21 +1,21 @@
-//! Takes the histograms out of a trial's document, and puts them back.
+//! Removes the histograms from a trial's document, and restores them.
 //!
-//! Wherever a document has a key `histogram` with a text, the text is moved away and an empty one left, so that the
-//! document alone is still a readable trial. Each place is named by its JSON pointer (RFC 6901).
+//! Each text under a key `histogram` is moved out of the document and replaced by an empty one, so that the document
+//! alone is still a readable trial. Its place is stored as a JSON pointer (RFC 6901).
 
 use serde_json::Value;
 
-/// The key under which the record keeps an encoded histogram.
+/// The key of an encoded histogram in a record.
 const KEY: &str = "histogram";
 
-/// A histogram that was taken out: the JSON pointer of the object it belongs to, and its text.
+/// A histogram that was removed: the JSON pointer of the object that contained it, and its text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cut {
     pub path: String,
     pub histogram: String,
 }
 
-/// Takes every histogram out of the document.
+/// Removes every histogram from the document.
 pub fn cut(document: &mut Value) -> Vec<Cut> {
     let mut cuts = Vec::new();
     cut_below(document, &mut String::new(), &mut cuts);
@@ -49,7 +49,8 @@ fn descend(value: &mut Value, step: &str, path: &mut String, cuts: &mut Vec<Cut>
     path.truncate(length);
 }
 
-/// Puts a histogram back where it was. A place that is not in the document is ignored: reading tells what is missing.
+/// Restores a histogram at its place. A place that is missing in the document is ignored: reading the trial reports
+/// what is missing.
 pub fn put_back(document: &mut Value, cut: Cut) {
     if let Some(Value::Object(members)) = document.pointer_mut(&cut.path) {
         members.insert(KEY.to_owned(), Value::String(cut.histogram));

@@ -1,9 +1,9 @@
-//! Keeps rounds and trials in a SQLite file or a PostgreSQL database, and returns them exactly as they were put in.
+//! Stores rounds and trials in a SQLite file or a PostgreSQL database, and returns them exactly as they were put in.
 //!
-//! Called by `paceline round`, which stores each trial when it ends, and by everything that shows results. All calls
-//! block; a [`Store`] is `Send + Sync`, so an async server calls it from its blocking threads. Every statement is in the
-//! dialect that both databases share (`$1`, TEXT, BIGINT); what only one of them knows is in `sqlite.rs` or
-//! `postgres.rs`. Records are not interpreted here, except by `check.rs`.
+//! Used by `paceline round`, which stores each trial when it ends, and by all commands that show results. All calls
+//! block; a [`Store`] is `Send + Sync`, so an async server calls it from its blocking threads. Every statement is in
+//! the dialect that both databases share (`$1`, TEXT, BIGINT); statements for only one of them are in `sqlite.rs` or
+//! `postgres.rs`. Only `check.rs` interprets the content of records.
 
 pub mod archive;
 mod check;

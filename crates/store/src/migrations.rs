@@ -1,8 +1,8 @@
-//! The store's versions: statements that are applied in order when a store is opened for writing.
+//! The schema versions of the store: statements that are applied in order when a store is opened for writing.
 //!
-//! A version is never edited after a release, and there is no way back to an older one. Stores of version 1 were made
-//! with a library that noted versions in a table of its own; it is still read, and told of the upgrade, so that the
-//! Paceline that made them says what it does not know.
+//! A version is never edited after a release, and cannot be reverted. Stores of version 1 were created with a library
+//! that recorded versions in a separate table; that table is still read, and the upgrade is recorded there too, so that
+//! the older Paceline reports that it does not know the version.
 
 use crate::StoreError;
 use crate::database::Database;
@@ -21,15 +21,15 @@ pub const POSTGRES: [Version; 1] =
     [(2, include_str!("../migrations/postgres/0002_rounds_trials_histograms.sql"))];
 /// The newest version.
 pub const NEWEST: i64 = 2;
-/// Where versions are noted since version 2.
+/// The table of versions since version 2.
 const TABLE: &str = "versions";
-/// Where version 1 was noted.
+/// The table of versions in version 1.
 const FIRST_TABLE: &str = "_sqlx_migrations";
 
 /// The version of a store; 0 for an empty database.
 ///
 /// # Errors
-/// [`StoreError::NotAStore`] when somebody else made the tables in it, [`StoreError::Newer`] when a newer Paceline did.
+/// [`StoreError::NotAStore`] when another program created its tables, [`StoreError::Newer`] when a newer Paceline did.
 pub fn version(database: &mut Database, place: &Place) -> Result<i64, StoreError> {
     let failed = |error: DatabaseError| StoreError::of(place, error);
     let list = match database {
@@ -61,8 +61,8 @@ pub fn version(database: &mut Database, place: &Place) -> Result<i64, StoreError
     }
 }
 
-/// Brings a store to the newest version. The caller holds a lock, so that of two processes that open a new store at
-/// once one builds it and the other finds it built.
+/// Upgrades a store to the newest version. The caller holds a lock: when two processes open a new store at once, one
+/// creates the tables and the other finds them complete.
 ///
 /// # Errors
 /// As [`version`], and when it cannot be written.

@@ -1,4 +1,4 @@
-//! What only PostgreSQL knows: a URL, a schema for our tables, its lock for migrations and for rounds.
+//! Code for PostgreSQL only: its URL, the schema of our tables, and its locks for migrations and rounds.
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Place};
@@ -6,19 +6,19 @@ use crate::{StoreError, migrations};
 use postgres::{Client, Config, NoTls};
 use std::time::Duration;
 
-/// Connecting is given up after this time, unless the URL says otherwise.
+/// Timeout of connecting, unless the URL sets another.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Our tables are in a schema of this name, so that a database can be shared with others.
 const SCHEMA: &str = "paceline";
-/// The key of the advisory lock under which the tables are made and upgraded: "PACELINE" as a number.
+/// The key of the advisory lock for creating and upgrading the tables: "PACELINE" as a number.
 const MIGRATION_LOCK: i64 = 0x5041_4345_4c49_4e45;
 
-/// Whether a path that a person gave is the URL of a database.
+/// Whether a path given by the user is the URL of a database.
 pub fn is_url(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
-/// Connects and, if `writes`, brings the tables to the newest version.
+/// Connects and, if `writes` is set, upgrades the tables to the newest version.
 pub fn open(url: &str, place: &Place, writes: bool) -> Result<(Database, i64), StoreError> {
     let failed = |error: DatabaseError| StoreError::of(place, error);
     let mut config: Config = url.parse().map_err(|error: postgres::Error| failed(error.into()))?;
@@ -47,14 +47,14 @@ fn schema() -> String {
     format!("CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
 }
 
-/// A connection that looks for our tables in our schema.
+/// A connection whose search path is our schema.
 pub fn connect(config: &Config) -> Result<Client, DatabaseError> {
     let mut client = config.connect(NoTls)?;
     client.batch_execute(&format!("SET search_path TO {SCHEMA}"))?;
     Ok(client)
 }
 
-/// The URL without its password, to be shown.
+/// The URL without its password, for messages.
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
@@ -62,7 +62,7 @@ pub fn without_password(url: &str) -> String {
         Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
         None => authority.to_owned(),
     };
-    // A password may stand among the parameters too.
+    // The parameters may contain a password too.
     let path = path.split('?').next().unwrap_or_default();
     format!("{scheme}://{shown}{path}")
 }

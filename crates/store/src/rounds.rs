@@ -1,6 +1,6 @@
-//! Rounds in the store: put, found by id or its beginning, listed newest first, deleted.
+//! Rounds in the store: put, found by id or prefix, listed newest first, deleted.
 //!
-//! A round is one document, replaced whole as it goes on. Its trials are put by `trials.rs`.
+//! A round is one document, replaced whole whenever it changes. Its trials are in `trials.rs`.
 
 use crate::database::{Database, Parameter, Row};
 use crate::store::checksum;
@@ -8,14 +8,14 @@ use crate::{Store, StoreError};
 use paceline_record::{Round, read_round};
 use serde::Deserialize as _;
 
-/// Ids that are named where a beginning fits more than one.
+/// Most ids listed when a prefix is ambiguous.
 const CANDIDATES_MOST: usize = 10;
 
 impl Store {
-    /// Keeps a round, replacing an earlier state of it. Durable when it returns.
+    /// Stores a round, replacing an earlier state of it. Durable when it returns.
     ///
     /// # Errors
-    /// [`StoreError`] when it could not be written; what was there before is then still there.
+    /// [`StoreError`] when it could not be written; the earlier state is then unchanged.
     pub fn put_round(&self, round: &Round) -> Result<(), StoreError> {
         self.database().transaction(self.place(), |database| self.write_round(database, round))
     }
@@ -41,7 +41,7 @@ impl Store {
         database.execute(put, &parameters).map_err(|error| self.failed(error))
     }
 
-    /// The round of this id; none where there is none.
+    /// The round of this id; `None` if there is none.
     ///
     /// # Errors
     /// [`StoreError`] when it cannot be read.
@@ -52,13 +52,14 @@ impl Store {
     /// Every round, newest first.
     ///
     /// # Errors
-    /// [`StoreError`] when one cannot be read.
+    /// [`StoreError`] when one of them cannot be read.
     pub fn rounds(&self) -> Result<Vec<Round>, StoreError> {
         let (rounds, damaged) = self.readable_rounds()?;
         damaged.into_iter().next().map_or(Ok(rounds), Err)
     }
 
-    /// As [`Store::rounds`], with an error for each that cannot be read: one damaged round hides no other.
+    /// As [`Store::rounds`], with an error for each round that cannot be read: a damaged round does not hide the
+    /// others.
     ///
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
@@ -73,7 +74,7 @@ impl Store {
         Ok((rounds, damaged))
     }
 
-    /// The newest round; none in an empty store.
+    /// The newest round; `None` in an empty store.
     ///
     /// # Errors
     /// [`StoreError`] when it cannot be read.
@@ -81,7 +82,7 @@ impl Store {
         self.first_round("", &[])
     }
 
-    /// The newest round that was not finished: what `--resume` carries on.
+    /// The newest unfinished round, which `--resume` continues.
     ///
     /// # Errors
     /// [`StoreError`] when it cannot be read.
@@ -89,16 +90,17 @@ impl Store {
         self.first_round("WHERE finished_at IS NULL", &[])
     }
 
-    /// The one round whose id begins with `prefix`. A whole id always means itself.
+    /// The only round whose id begins with `prefix`. A complete id matches only itself.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] or [`StoreError::Ambiguous`] with the ids that would fit, or when it cannot be read.
+    /// [`StoreError::NotFound`], [`StoreError::Ambiguous`] with the matching ids, or another error when it cannot be
+    /// read.
     pub fn find_round(&self, prefix: &str) -> Result<Round, StoreError> {
         let id = self.the_one("round", prefix)?;
         self.round(&id)?.ok_or(StoreError::NotFound { kind: "round", prefix: prefix.to_owned() })
     }
 
-    /// Deletes a round with its trials, all or nothing, whether they can be read or not. How many trials it had.
+    /// Deletes a round with its trials, all or nothing, even if they cannot be read. Returns the number of its trials.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no round of exactly this id, or when it could not be written.
@@ -117,10 +119,10 @@ impl Store {
         })
     }
 
-    /// Gives the space of what was deleted back to the file system. PostgreSQL does this on its own.
+    /// Returns the space of deleted records to the file system. PostgreSQL does this automatically.
     ///
     /// # Errors
-    /// [`StoreError`] when the file could not be written; nothing is lost by it.
+    /// [`StoreError`] when the file could not be written; no record is lost.
     pub fn compact(&self) -> Result<(), StoreError> {
         match self.file() {
             Some(_) => self.database().batch("VACUUM").map_err(|error| self.failed(error)),
@@ -128,8 +130,8 @@ impl Store {
         }
     }
 
-    /// The one id of the table of `kind`s that begins with `prefix`; a whole id always means itself. Only the index of
-    /// the ids is read, however many records there are.
+    /// The only id in the table of `kind`s that begins with `prefix`; a complete id matches only itself. Only the index
+    /// of the ids is read, for any number of records.
     pub(crate) fn the_one(&self, kind: &'static str, prefix: &str) -> Result<String, StoreError> {
         let find = |condition: &str, parameters: &[Parameter<'_>]| {
             let get = format!(
@@ -173,7 +175,7 @@ impl Store {
     }
 }
 
-/// The round of a row of id, document and checksum.
+/// Parses the round in a row of id, document and checksum.
 fn read(mut row: Row) -> Result<Round, StoreError> {
     let (id, document) = verified("round", &mut row)?;
     read_round(&document).map_err(|source| StoreError::Record { kind: "round", id, source })
@@ -182,7 +184,7 @@ fn read(mut row: Row) -> Result<Round, StoreError> {
 /// Id and document of a row of id, document and checksum.
 ///
 /// # Errors
-/// [`StoreError::Altered`] when the checksum, if there is one, is that of something else.
+/// [`StoreError::Altered`] when there is a checksum and it does not match.
 pub(crate) fn verified(kind: &'static str, row: &mut Row) -> Result<(String, String), StoreError> {
     let (kept, id, document) = (row.integer(2), row.text(0), row.text(1));
     match kept {

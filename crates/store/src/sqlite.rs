@@ -1,4 +1,4 @@
-//! What only SQLite knows: how a file is opened for writing or only for reading, and how it is checked.
+//! Code for SQLite only: opening a file for writing or for reading, and checking it.
 
 use crate::database::Database;
 use crate::error::{BUSY_TIMEOUT_S, DatabaseError, Place, is_locked, is_unwritable};
@@ -8,15 +8,16 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Wait between attempts to get a lock that SQLite itself does not wait for: a write takes milliseconds.
+/// Pause between attempts to get a lock that SQLite itself does not wait for: a write takes milliseconds.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
-/// Files up to this size are checked whole when they are opened: some 0.1 s. Larger ones by `paceline store check`.
+/// Files up to this size are checked whole when they are opened, which takes about 0.1 s. `paceline store check` checks
+/// larger ones.
 const CHECKED_BYTES_MOST: u64 = 64 << 20;
 
-/// Opens the file at `path`, creating it if there is none, and brings it to the newest version.
+/// Opens the file at `path`, creating it if missing, and upgrades it to the newest version.
 ///
 /// # Errors
-/// [`StoreError`] saying what the file is instead, or why it cannot be written.
+/// [`StoreError`] if the file is not a store, or cannot be written.
 pub fn open(path: &Path, place: &Place) -> Result<Database, StoreError> {
     let failed = |error: rusqlite::Error| StoreError::of(place, error.into());
     let flags =
@@ -27,7 +28,7 @@ pub fn open(path: &Path, place: &Place) -> Result<Database, StoreError> {
     migrations::version(&mut database, place)?;
     check_file(&mut database, path, place)?;
     use_write_ahead_log(&mut database).map_err(|error| StoreError::of(place, error))?;
-    // FULL makes a commit survive the loss of power.
+    // With FULL a commit survives a power failure.
     database
         .batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")
         .map_err(|error| StoreError::of(place, error))?;
@@ -35,10 +36,10 @@ pub fn open(path: &Path, place: &Place) -> Result<Database, StoreError> {
     Ok(database)
 }
 
-/// Opens the file at `path` only for reading, whatever this user may write.
+/// Opens the file at `path` for reading only, even if this user may write it.
 ///
 /// # Errors
-/// [`StoreError`] saying what the file is instead, or why it cannot be read.
+/// [`StoreError`] if the file is not a store, or cannot be read.
 pub fn open_read_only(
     path: &Path,
     place: &Place,
@@ -56,19 +57,19 @@ pub fn open_read_only(
     Ok((database, copy, version))
 }
 
-/// As most stores can be opened: the write-ahead log beside the file may need its shared memory to be made.
+/// The usual way to open a store: SQLite may need to create the shared memory of the write-ahead log beside the file.
 fn open_as_it_is(path: &Path) -> Result<Database, DatabaseError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     distrust(&connection)?;
-    // The first read is what needs the shared memory.
+    // The first read needs the shared memory.
     let mut database = Database::Sqlite(connection);
     database.query("SELECT name FROM sqlite_master", &[])?;
     Ok(database)
 }
 
-/// A file in a folder that may not be written. Without a write-ahead log it can be read as one that nobody changes.
-/// With a log that may hold the newest trials, both are copied to where the log's shared memory can be made.
+/// Opens a file in a folder that may not be written. Without a write-ahead log the file is opened as immutable. With a
+/// log, which may contain the newest trials, both are copied to a folder where the log's shared memory can be created.
 fn open_without_writing(
     path: &Path,
     place: &Place,
@@ -90,14 +91,14 @@ fn open_without_writing(
     Ok((database, Some(folder)))
 }
 
-/// A file that SQLite keeps beside its database.
+/// The path of a file that SQLite keeps beside its database.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// The URL that says of a file that nobody changes it. Every byte that could mean something in a URL is escaped.
+/// The URL that declares a file as immutable. Every byte with a meaning in URLs is escaped.
 fn immutable_url(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let escape = |byte: &u8| match byte {
@@ -108,7 +109,7 @@ fn immutable_url(path: &Path) -> String {
     format!("file:{escaped}?immutable=1")
 }
 
-/// A store may come from somebody else: its schema runs no code, and its pages are checked as they are read.
+/// A store may come from another person: code in its schema is not run, and its pages are checked as they are read.
 fn distrust(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.busy_timeout(Duration::from_secs(BUSY_TIMEOUT_S))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -118,7 +119,7 @@ fn distrust(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch("PRAGMA cell_size_check = ON")
 }
 
-/// Checks the structure of a file that is not too large for it. What is inside a record is covered by its checksum.
+/// Checks the structure of a file, unless it is too large. The content of records is covered by their checksums.
 fn check_file(database: &mut Database, path: &Path, place: &Place) -> Result<(), StoreError> {
     if std::fs::metadata(path).map_or(0, |file| file.len()) > CHECKED_BYTES_MOST {
         return Ok(());
@@ -129,7 +130,7 @@ fn check_file(database: &mut Database, path: &Path, place: &Place) -> Result<(),
     }
 }
 
-/// What SQLite finds wrong with the structure of the file, a line for each problem, some at most.
+/// The problems that SQLite finds in the structure of the file, one per line, up to a limit.
 pub fn integrity_problems(database: &mut Database, place: &Place) -> Result<Vec<String>, StoreError> {
     let rows =
         database.query("PRAGMA integrity_check(20)", &[]).map_err(|error| StoreError::of(place, error))?;
@@ -137,9 +138,9 @@ pub fn integrity_problems(database: &mut Database, place: &Place) -> Result<Vec<
     Ok(lines.filter(|line| line != "ok").collect())
 }
 
-/// Switches to the write-ahead log, which lets a report read while a round writes. The switch reads the file and then
-/// wants it alone; a reader that wants more is refused at once while another is about to write, whatever the busy
-/// timeout (<https://www.sqlite.org/c3ref/busy_handler.html>): it is waited for here.
+/// Switches to the write-ahead log, so that a report can be read while a round writes. The switch reads the file and
+/// then needs an exclusive lock. SQLite refuses that at once while another process is about to write, without waiting
+/// for the busy timeout (<https://www.sqlite.org/c3ref/busy_handler.html>), so this function waits.
 fn use_write_ahead_log(database: &mut Database) -> Result<(), DatabaseError> {
     let begun = Instant::now();
     loop {

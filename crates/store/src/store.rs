@@ -1,6 +1,6 @@
-//! The store: opened once, called from any thread.
+//! The store: opened once, used from any thread.
 //!
-//! `paceline round` opens it for writing, making the file if there is none; everything else opens one that exists, for
+//! `paceline round` opens it for writing and creates the file if missing; all other commands open an existing one for
 //! reading. Rounds and trials are in `rounds.rs` and `trials.rs`.
 
 use crate::database::Database;
@@ -9,13 +9,13 @@ use crate::{StoreError, migrations, postgres, sqlite};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Kept rounds and trials. Several processes may have the same store open: each waits for the other's write to end.
+/// Stored rounds and trials. Several processes may have the same store open: each waits until the other's write ends.
 pub struct Store {
     database: Mutex<Database>,
     place: Place,
-    /// The version of its tables: those of an older store that is only read have no checksums.
+    /// The version of its tables: an older store that is opened for reading has no checksums.
     version: i64,
-    /// The folder with the copy that is read, where the store itself cannot be.
+    /// The folder with the copy that is read, if the store itself cannot be.
     _copy: Option<tempfile::TempDir>,
 }
 
@@ -26,11 +26,11 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store for writing: a file, made with its folders if there is none, or the URL of a PostgreSQL database.
+    /// Opens the store for writing: a file, created with its folders if missing, or the URL of a PostgreSQL database.
     ///
     /// # Errors
-    /// [`StoreError`] when the folder cannot be made, the file cannot be written, is something else, is damaged, or was
-    /// written by a newer Paceline. A file that is something else is not changed.
+    /// [`StoreError`] when the folder cannot be created, or when the file cannot be written, is not a store, is
+    /// damaged, or was written by a newer Paceline. A file that is not a store is not changed.
     pub fn open(place: &Path) -> Result<Self, StoreError> {
         if let Some(url) = url_of(place) {
             return Self::open_url(url, true);
@@ -41,12 +41,12 @@ impl Store {
         Ok(Self { database: Mutex::new(database), place, version: migrations::NEWEST, _copy: None })
     }
 
-    /// Opens a store that exists, for reading only: a file that this user may read, even if its folder is read-only,
-    /// or the URL of a PostgreSQL database.
+    /// Opens an existing store for reading only: a file that this user may read, even if its folder is read-only, or
+    /// the URL of a PostgreSQL database.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] when there is none, [`StoreError::NotAStore`] when it is something else; others when it
-    /// is damaged or cannot be read.
+    /// [`StoreError::Missing`] when there is none, [`StoreError::NotAStore`] when it is not a store; others when it is
+    /// damaged or cannot be read.
     pub fn open_existing(place: &Path) -> Result<Self, StoreError> {
         if let Some(url) = url_of(place) {
             return Self::open_url(url, false);
@@ -73,12 +73,12 @@ impl Store {
         Ok(Self { database: Mutex::new(database), place, version, _copy: None })
     }
 
-    /// Where the results are, to be shown: an absolute path, or a URL without its password.
+    /// The place of the results, for messages: an absolute path, or a URL without its password.
     pub fn path(&self) -> &Path {
         self.place.path()
     }
 
-    /// The file with the results; none where they are in a database server.
+    /// The file with the results; `None` for a database server.
     pub fn file(&self) -> Option<&Path> {
         match &self.place {
             Place::File(path) => Some(path),
@@ -86,10 +86,11 @@ impl Store {
         }
     }
 
-    /// Locks a round in a database server, for as long as this store is open. A file is for the caller to lock beside.
+    /// Locks a round in a database server, as long as this store is open. For a file, the caller locks a file beside
+    /// it.
     ///
     /// # Errors
-    /// [`StoreError::LockedRound`] when another process has it.
+    /// [`StoreError::LockedRound`] when another process holds the lock.
     pub fn lock_round(&self, id: &str) -> Result<(), StoreError> {
         if self.file().is_some() {
             return Ok(());
@@ -102,7 +103,7 @@ impl Store {
         }
     }
 
-    /// Caps the size of a file, in pages of 4 KiB, as a full disk would: for tests.
+    /// Limits the size of a file, in pages of 4 KiB, to simulate a full disk in tests.
     ///
     /// # Errors
     /// [`StoreError`] when the database refuses.
@@ -112,7 +113,7 @@ impl Store {
     }
 
     pub(crate) fn database(&self) -> MutexGuard<'_, Database> {
-        // A panic elsewhere left the connection as usable as it was: transactions end with the call that began them.
+        // After a panic elsewhere the connection is still usable: transactions end with the call that began them.
         self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,19 +121,19 @@ impl Store {
         &self.place
     }
 
-    /// What stands for the checksum of a table of this store in a query.
+    /// The SQL expression for the checksum in a query of this store.
     pub(crate) fn checksum_column(&self) -> &'static str {
         if self.version >= 2 { "checksum" } else { "NULL" }
     }
 
-    /// What a database error means here.
+    /// The store error for a database error of this store.
     pub(crate) fn failed(&self, error: DatabaseError) -> StoreError {
         StoreError::of(&self.place, error)
     }
 }
 
-/// The checksum of a record: CRC-32 of what it is looked up by and of what it says. It detects every flipped bit and
-/// misses other damage once in 4 billion times.
+/// The checksum of a record: CRC-32 of its lookup key and its text. It detects every single flipped bit, and misses
+/// other damage with a probability of one in 4 billion.
 pub(crate) fn checksum(key: &str, text: &str) -> i64 {
     let mut crc = flate2::Crc::new();
     crc.update(key.as_bytes());
@@ -146,7 +147,7 @@ fn url_of(place: &Path) -> Option<&str> {
     place.to_str().filter(|text| postgres::is_url(text))
 }
 
-/// Makes the folder of `path` and returns the path in full.
+/// Creates the folder of `path` and returns the absolute path.
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -1,7 +1,7 @@
-//! Trials in the store: a document, and its histograms beside it.
+//! Trials in the store: a document, with its histograms stored separately.
 //!
-//! A round puts each trial as it ends and counts on it being there, whole or not at all. Tables are made without the
-//! histograms; an export has them put back. How they come out of a document, and into it again, is `histograms.rs`.
+//! A round puts each trial as it ends and relies on it being stored whole or not at all. Tables are made without the
+//! histograms; an export includes them. `histograms.rs` removes them from a document and restores them.
 
 use crate::database::{Database, Parameter, Row};
 use crate::error::{DatabaseError, is_damage, is_unknown_reference};
@@ -14,22 +14,24 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// What can be read of a round's trials, and an error for each that cannot.
+/// The readable trials of a round, and an error for each other trial.
 type Readable = (Vec<Trial>, Vec<StoreError>);
 
 impl Store {
-    /// Keeps a trial, replacing an earlier one of the same id. Durable when it returns, whole or not at all.
+    /// Stores a trial, replacing an earlier one with the same id. Durable when it returns, whole or not at all.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRound`] when its round was not put before; [`StoreError::Unstorable`] when it holds a
-    /// number that JSON cannot carry; others when it could not be written. Earlier trials are untouched by any.
+    /// [`StoreError::UnknownRound`] when its round was not put before; [`StoreError::Unstorable`] when it contains a
+    /// number that JSON cannot represent; others when it could not be written. Earlier trials are unchanged after any
+    /// error.
     pub fn put_trial(&self, trial: &Trial) -> Result<(), StoreError> {
         let (document, cuts) = storable(trial)?;
         self.database()
             .transaction(self.place(), |database| self.write_trial(database, trial, &document, &cuts))
     }
 
-    /// Keeps a round with its trials, all or nothing: one transaction, which is a hundred times faster than one for each.
+    /// Stores a round with its trials, all or nothing, in one transaction: a hundred times faster than one for each
+    /// trial.
     ///
     /// # Errors
     /// As [`Store::put_round`] and [`Store::put_trial`].
@@ -59,12 +61,13 @@ impl Store {
     /// The trials of a round in the order they ran, exactly as they were put.
     ///
     /// # Errors
-    /// [`StoreError`] when one cannot be read.
+    /// [`StoreError`] when one of them cannot be read.
     pub fn trials(&self, round: &str) -> Result<Vec<Trial>, StoreError> {
         all(self.readable_whole_trials(round)?)
     }
 
-    /// As [`Store::trials`], with an error for each trial that cannot be read: one that is damaged hides no other.
+    /// As [`Store::trials`], with an error for each trial that cannot be read: a damaged trial does not hide the
+    /// others.
     ///
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
@@ -82,22 +85,22 @@ impl Store {
                 };
                 self.read_trials(round, whole)
             }
-            // One damaged page would hide them all: each trial's are read for themselves.
+            // With one query, a damaged page would hide all trials: the histograms of each trial are read separately.
             Err(error) if is_damage(&error) => self.read_trials(round, |id, text| self.whole_trial(id, text)),
             Err(error) => Err(self.failed(error)),
         }
     }
 
-    /// The trials of a round with every histogram left empty: a tenth of the reading, enough for tables.
+    /// The trials of a round with every histogram left empty: a tenth of the data to read, enough for tables.
     ///
     /// # Errors
-    /// [`StoreError`] when one cannot be read.
+    /// [`StoreError`] when one of them cannot be read.
     pub fn trials_without_histograms(&self, round: &str) -> Result<Vec<Trial>, StoreError> {
         all(self.readable_trials(round)?)
     }
 
-    /// As [`Store::trials_without_histograms`], with an error for each trial that cannot be read: one that is damaged
-    /// hides no other.
+    /// As [`Store::trials_without_histograms`], with an error for each trial that cannot be read: a damaged trial does
+    /// not hide the others.
     ///
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
@@ -105,8 +108,7 @@ impl Store {
         self.read_trials(round, read)
     }
 
-    /// How many trials of a round are kept, and how many of them are usable
-    /// ([`Trial::is_usable`]).
+    /// Number of stored trials of a round, and number of usable ones ([`Trial::is_usable`]).
     ///
     /// # Errors
     /// [`StoreError`] when they cannot be counted.
@@ -117,7 +119,7 @@ impl Store {
         Ok((number(0).unsigned_abs(), number(1).unsigned_abs()))
     }
 
-    /// How many trials are kept of a round.
+    /// Number of stored trials of a round.
     ///
     /// # Errors
     /// [`StoreError`] when they cannot be counted.
@@ -127,7 +129,7 @@ impl Store {
         Ok(rows.first().and_then(|row| row.integer(0)).unwrap_or_default().unsigned_abs())
     }
 
-    /// How many trials are kept of each round that has any: a single reading of an index.
+    /// Number of stored trials of each round that has any: reads one index once.
     ///
     /// # Errors
     /// [`StoreError`] when they cannot be counted.
@@ -138,16 +140,17 @@ impl Store {
         Ok(rows.into_iter().map(counted).collect())
     }
 
-    /// The one trial whose id begins with `prefix`, exactly as it was put.
+    /// The only trial whose id begins with `prefix`, exactly as it was put.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] or [`StoreError::Ambiguous`] with the ids that would fit, or when it cannot be read.
+    /// [`StoreError::NotFound`], [`StoreError::Ambiguous`] with the matching ids, or another error when it cannot be
+    /// read.
     pub fn find_trial(&self, prefix: &str) -> Result<Trial, StoreError> {
         let id = self.the_one("trial", prefix)?;
         self.trial(&id)?.ok_or(StoreError::NotFound { kind: "trial", prefix: prefix.to_owned() })
     }
 
-    /// The trial of this id, exactly as it was put; none where there is none.
+    /// The trial of this id, exactly as it was put; `None` if there is none.
     ///
     /// # Errors
     /// [`StoreError`] when it cannot be read.
@@ -157,7 +160,7 @@ impl Store {
         self.whole_trial(&id, &text).map(Some)
     }
 
-    /// The trials of a round, each made of its id and document by `make`.
+    /// The trials of a round, each built from its id and document by `make`.
     fn read_trials(
         &self,
         round: &str,
@@ -174,8 +177,8 @@ impl Store {
         Ok((trials, damaged))
     }
 
-    /// A row of id, document and checksum for each trial of a round, in the order they ran. Where a damaged page stops
-    /// the query, each is asked for by its id, which indexes hold too.
+    /// A row of id, document and checksum for each trial of a round, in the order they ran. If a damaged page stops the
+    /// query, each trial is queried by its id, which the indexes contain too.
     fn trial_rows(&self, round: &str) -> Result<Vec<Result<Row, StoreError>>, StoreError> {
         let columns = format!("id, document, {}", self.checksum_column());
         let get = format!("SELECT {columns} FROM trials WHERE round = $1 ORDER BY started_at, id");
@@ -230,12 +233,12 @@ fn all((trials, damaged): Readable) -> Result<Vec<Trial>, StoreError> {
     damaged.into_iter().next().map_or(Ok(trials), Err)
 }
 
-/// The document of a trial and the histograms taken out of it.
+/// The document of a trial, and the histograms removed from it.
 fn storable(trial: &Trial) -> Result<(String, Vec<Cut>), StoreError> {
     let unstorable = |source| StoreError::Unstorable { kind: "trial", id: trial.id.clone(), source };
     let mut document = serde_json::to_value(trial).map_err(unstorable)?;
     let cuts = cut(&mut document);
-    // A number that is not finite turns into null: better to hear of it now than when the result is wanted.
+    // A number that is not finite becomes null: it is reported now, not when the result is read.
     Trial::deserialize(&document).map_err(unstorable)?;
     Ok((document.to_string(), cuts))
 }
@@ -281,7 +284,7 @@ fn write(database: &mut Database, trial: &Trial, document: &str, cuts: &[Cut]) -
     Ok(())
 }
 
-/// A trial of a document and rows of trial, place, histogram and checksum.
+/// Builds a trial from its document and rows of trial, place, histogram and checksum.
 fn with_histograms(id: &str, text: &str, rows: Vec<Row>) -> Result<Trial, StoreError> {
     let mut document: Value = serde_json::from_str(text).map_err(|source| StoreError::Record {
         kind: "trial",
@@ -300,7 +303,7 @@ fn with_histograms(id: &str, text: &str, rows: Vec<Row>) -> Result<Trial, StoreE
     read(id, &document.to_string())
 }
 
-/// Reads any text as a stored trial, for fuzzing: its histograms taken out and put back leave it as it was.
+/// Reads any text as a stored trial, for fuzzing: removing and restoring its histograms leaves it unchanged.
 #[cfg(fuzzing)]
 pub fn fuzz_document(text: &str) {
     let Ok(document) = serde_json::from_str::<serde_json::Value>(text) else { return };

@@ -1,7 +1,7 @@
-//! A generator of trials with every optional part there or not, and every number and text anything its type allows.
+//! Generates random trials: each optional part present or missing, each number and text any value of its type.
 //!
-//! For `trials.rs`; the other tests take the one fixed trial and the rounds from here. Such trials make no sense, and
-//! need not: the store gives back what it was given, and interprets none of it.
+//! Used by `trials.rs`; the other tests use the one fixed trial and the rounds of this file. The trials need not be
+//! plausible: the store returns what was put, and does not interpret it.
 
 use paceline_job::{Nanos, Rate};
 use paceline_record::{
@@ -26,7 +26,7 @@ fn text() -> impl Strategy<Value = String> + Clone {
         .prop_map(str::to_owned)
 }
 
-/// Every number JSON can carry: NaN and the infinities are refused by the store, and tested apart.
+/// Any number that JSON can represent: the store rejects NaN and the infinities, which are tested separately.
 fn number() -> impl Strategy<Value = f64> + Clone {
     use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
     POSITIVE | NEGATIVE | NORMAL | SUBNORMAL | ZERO
@@ -88,7 +88,7 @@ prop_compose! {
         number in number(),
         remedy in text(),
     ) -> Verdict {
-        // Evidence may hold a key that looks like a histogram of the record's own.
+        // Evidence may contain a key that looks like a histogram of the record.
         let evidence = serde_json::json!({ "histogram": histogram, "deep/er~": { "histogram": "x", "n": number } });
         let evidence = serde_json::from_value(evidence).unwrap();
         Verdict { name, blame, severity, evidence, remedy }
@@ -332,7 +332,7 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 prop_compose! {
-    /// Any trial of the given round, its id apart.
+    /// Any trial of the given round, except its id.
     pub fn trial(round: String)(
         run in option::of(run().boxed()),
         load in load(),
@@ -383,7 +383,7 @@ prop_compose! {
     }
 }
 
-/// A round of this id that began at this moment.
+/// A round with this id and start time.
 pub fn round(id: &str, started_at: &str) -> Round {
     Round {
         schema: SCHEMA,
@@ -413,7 +413,7 @@ pub fn round(id: &str, started_at: &str) -> Round {
     }
 }
 
-/// Some one trial of the given round and id, always the same, with histograms in it.
+/// A fixed trial with the given round and id, with histograms in it.
 pub fn some_trial(round: &str, id: &str) -> Trial {
     use proptest::strategy::ValueTree as _;
     use proptest::test_runner::TestRunner;

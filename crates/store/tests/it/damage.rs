@@ -1,4 +1,4 @@
-//! Damage: whatever happens to the bytes of a file, no record is lost or changed in silence.
+//! Damage: if bytes of a file change, no record is silently lost or changed.
 
 use crate::any_trial::{round, some_trial};
 use crate::opening::with_sqlite;
@@ -21,7 +21,7 @@ fn damaged(statements: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Which trials can be read, and what is said of the others.
+/// The trials that can be read, and the errors of the others.
 fn read(path: &Path) -> (Vec<String>, Vec<String>) {
     let (trials, damaged) = Store::open_existing(path).unwrap().readable_whole_trials("r").unwrap();
     let reported = damaged.iter().map(ToString::to_string).collect();
@@ -74,7 +74,7 @@ fn a_round_that_cannot_be_read_hides_no_other() {
 
 #[test]
 fn what_a_check_finds_is_said() {
-    // Its numbers are drawn at random: outcomes do not add up, and no histogram is one.
+    // Its numbers are random: outcomes do not add up, and no histogram is valid.
     let senseless = some_trial("r", "t1");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.sqlite");
@@ -91,14 +91,14 @@ fn what_a_check_finds_is_said() {
     assert!(has(" outcomes") && has("a stored histogram is damaged"), "{problems:?}");
 }
 
-/// Every byte that matters, one at a time: what is read is what was put, or it is said to be damaged.
+/// Damages bytes one at a time: the store returns what was put, or reports the damage.
 #[test]
 fn no_flipped_byte_goes_unnoticed() {
     let (folder, path) = damaged("PRAGMA wal_checkpoint(TRUNCATE)");
     let whole = std::fs::read(&path).unwrap();
     let copy = folder.path().join("flipped.sqlite");
     let expected = IDS.map(|id| some_trial("r", id));
-    // A step that is prime meets every part of every page; each byte would take an hour.
+    // A step that is prime reaches every part of every page; testing each byte would take an hour.
     let mut noticed = 0;
     for place in (0..whole.len()).step_by(997) {
         let mut bytes = whole.clone();

@@ -1,7 +1,7 @@
-//! The store from outside: what is put comes back, whatever happens around it.
+//! The public interface of the store: what is put is returned, also after damage, full disks and concurrent writes.
 //!
-//! Every test has a file in a folder of its own. What a round puts in, and what a report takes out, is held by the
-//! binary's tests (`lab/rounds.rs`, `lab/reports.rs`).
+//! Every test has a file in a separate folder. The binary's tests (`lab/rounds.rs`, `lab/reports.rs`) cover what a
+//! round puts in and what a report reads.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

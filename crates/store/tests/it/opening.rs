@@ -1,7 +1,7 @@
-//! Opening: folders are made, and whatever is in the way is named and not changed.
+//! Opening a store: missing folders are created; a file that is not a store is reported and not changed.
 //!
-//! And what a store does with a full disk and with files of other versions. Damage is in `damage.rs`, what several
-//! processes do to one file in `processes.rs`.
+//! Also covers a full disk and files of other versions. Damage is in `damage.rs`, concurrent processes in
+//! `processes.rs`.
 
 use crate::any_trial::{round, some_trial};
 use paceline_store::{Store, StoreError};
@@ -35,7 +35,7 @@ fn a_store_that_another_is_about_to_write_to_is_waited_for() {
             let connection = rusqlite::Connection::open(&path).unwrap();
             connection.execute_batch("BEGIN IMMEDIATE").unwrap();
             tell.send(()).unwrap();
-            // Long enough for the other to meet the lock.
+            // Long enough for the other process to wait for the lock.
             std::thread::sleep(Duration::from_millis(200));
             is_free.store(true, Ordering::SeqCst);
             connection.execute_batch("ROLLBACK").unwrap();
@@ -78,7 +78,7 @@ fn a_folder_that_cannot_be_made_is_named() {
 
 #[test]
 fn a_folder_that_may_not_be_written_is_named() {
-    // Nobody, root included, may make a file here.
+    // No user, not even root, can create a file here.
     let Err(error) = Store::open(Path::new("/proc/self/fdinfo/results.sqlite")) else { panic!("opened") };
     assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
 }
@@ -117,7 +117,7 @@ fn a_store_of_a_newer_version_is_refused_by_number() {
     }
 }
 
-/// A store as the first release made it: no checksums, and its version in a table of another name.
+/// A store as the first release created it: without checksums, and with its version in a table of another name.
 fn first_version(path: &Path, trials: &[&str]) {
     with_sqlite(path, include_str!("../../migrations/sqlite/0001_rounds_trials_histograms.sql"));
     with_sqlite(
@@ -154,18 +154,18 @@ fn a_store_of_the_first_version_is_read_as_it_is_and_upgraded_by_writing() {
     let store = Store::open(&path).unwrap();
     store.put_trial(&some_trial("r", "t2")).unwrap();
     assert_eq!(store.trials("r").unwrap().len(), 2);
-    // The Paceline of before reads there that it is too old.
+    // The older Paceline reads there that it is too old.
     let reported = rusqlite::Connection::open(&path).unwrap();
     let newest: i64 =
         reported.query_row("SELECT MAX(version) FROM _sqlx_migrations", [], |row| row.get(0)).unwrap();
     assert_eq!(newest, 2);
 }
 
-/// Runs something with the rights of an ordinary user, where the tests have those of root.
+/// Runs a task with the rights of an ordinary user, if the tests run as root.
 fn as_nobody<T: Send>(task: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            // SAFETY: setfsuid takes a number and applies to the calling thread alone (setfsuid(2)).
+            // SAFETY: setfsuid takes a number and applies only to the calling thread (setfsuid(2)).
             unsafe { libc::setfsuid(65_534) };
             task()
         });
@@ -173,8 +173,8 @@ fn as_nobody<T: Send>(task: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A store that only its owner may write, in a folder that only its owner may write; closed, or as a writer that was
-/// killed leaves it.
+/// A store that only its owner may write, in a folder that only its owner may write; closed properly, or left by a
+/// killed writer.
 fn read_only_store(killed: bool) -> (tempfile::TempDir, std::path::PathBuf) {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
@@ -230,7 +230,7 @@ fn a_full_store_refuses_the_trial_and_keeps_the_earlier_ones() {
     let store = Store::open(&path).unwrap();
     store.put_round(&round("r", "2026-11-21T01:00:00.000Z")).unwrap();
     store.put_trial(&some_trial("r", "t1")).unwrap();
-    // SQLite answers a page limit as it answers a full disk: with SQLITE_FULL.
+    // SQLite reports a page limit like a full disk: with SQLITE_FULL.
     store.limit_pages(40).unwrap();
     let mut large = some_trial("r", "t2");
     large.log_tail = "x".repeat(1_000_000);

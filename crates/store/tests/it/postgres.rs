@@ -1,7 +1,7 @@
-//! The same store in PostgreSQL: a server of its own in a temporary folder, reached by a unix socket.
+//! The same store in PostgreSQL: a separate server in a temporary folder, reached by a unix socket.
 //!
-//! Skipped, and said to be, where PostgreSQL is not installed (Debian: `postgresql`). The server runs as an ordinary
-//! user, since PostgreSQL refuses to run as root.
+//! Skipped with a message if PostgreSQL is not installed (Debian: `postgresql`). The server runs as an ordinary user,
+//! since PostgreSQL refuses to run as root.
 
 use crate::any_trial::{round, some_trial};
 use paceline_record::Trial;
@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 /// The user nobody, and its group.
 const NOBODY: u32 = 65_534;
 
-/// A running server; it ends with this value.
+/// A running server, stopped when dropped.
 struct Server {
     folder: tempfile::TempDir,
     process: Child,
 }
 
 impl Server {
-    /// None where PostgreSQL is not installed.
+    /// `None` if PostgreSQL is not installed.
     fn start() -> Option<Self> {
         let Some(programs) = programs() else {
             #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
@@ -79,7 +79,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         // SIGQUIT ends the server and its children at once.
         let id = i32::try_from(self.process.id()).unwrap();
-        // SAFETY: a system call on a child that was not waited for yet.
+        // SAFETY: a system call on a child that has not been waited for.
         unsafe { libc::kill(id, libc::SIGQUIT) };
         let _ = self.process.wait();
     }
@@ -110,14 +110,14 @@ fn everything_that_sqlite_does() {
     for (id, at) in [("r1", "2026-11-21T01:00:00.000Z"), ("r2", "2026-11-21T02:00:00.000Z")] {
         store.put_round(&round(id, at)).unwrap();
     }
-    // PostgreSQL has no NUL in a text, and no histogram has one.
+    // PostgreSQL does not support NUL in a text, and histograms do not contain it.
     let without_nul = |trial: &Trial| {
         let text = serde_json::to_string(trial).unwrap().replace("\\u0000", "");
         serde_json::from_str::<Trial>(&text).unwrap()
     };
     let mut trials: Vec<_> = ["t1", "t2"].map(|id| without_nul(&some_trial("r1", id))).into();
     for (trial, minute) in trials.iter_mut().zip([1, 2]) {
-        // PostgreSQL keeps no NUL in a text; in a document it is escaped.
+        // PostgreSQL does not support NUL in a text; in a document it is escaped.
         (trial.form, trial.workload, trial.load.name) =
             ("single".into(), "tetra/140".into(), "closed-64".into());
         trial.server.id = "go-net-http".into();
@@ -135,7 +135,7 @@ fn everything_that_sqlite_does() {
         stray
     });
     assert!(matches!(stray, Err(StoreError::UnknownRound { .. })), "{stray:?}");
-    // A second process finds it built, and sees what the first has put.
+    // A second process finds the tables complete, and reads what the first has put.
     let second = Store::open(place).unwrap();
     assert_eq!(second.rounds().unwrap().len(), 2);
     store.lock_round("r1").unwrap();
@@ -148,10 +148,10 @@ fn everything_that_sqlite_does() {
     assert!(matches!(Store::open(place), Err(StoreError::Newer { found: 9, .. })));
 }
 
-/// What goes wrong with a store of two rounds, of which `r1` has two trials.
+/// Errors of a store with two rounds, of which `r1` has two trials.
 fn faults(server: &Server, url: &str, store: &Store) {
     let place = Path::new(url);
-    // A connection that the server closed is made again.
+    // A connection that the server closed is opened again.
     server
         .run("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'results'");
     let begun = Instant::now();

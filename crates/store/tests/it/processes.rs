@@ -1,6 +1,6 @@
 //! Several processes on one store, and a process that is killed while it writes.
 //!
-//! The other processes are this test program, started again for the one test that plays the writer.
+//! The other processes are this test program, started again with only the test that is the writer.
 
 use crate::any_trial::{round, some_trial};
 use paceline_store::Store;
@@ -8,10 +8,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Trials a writer puts before it ends on its own.
+/// Trials that a writer puts before it ends without being killed.
 const TRIALS: usize = 25;
 
-/// Not a test of its own: the writer that the other tests start. It says each id once the trial is kept.
+/// Not a test: the writer that the other tests start. It prints each id once the trial is stored.
 #[test]
 fn writer() {
     let (Ok(path), Ok(name)) = (std::env::var("WRITER_STORE"), std::env::var("WRITER_NAME")) else { return };
@@ -20,7 +20,7 @@ fn writer() {
     for number in 0..TRIALS {
         let id = format!("{name}-{number:04}");
         store.put_trial(&some_trial("r", &id)).unwrap();
-        // In one piece: the test harness writes there too.
+        // In one write: the test harness writes there too.
         std::io::stderr().write_all(format!("kept {id}\n").as_bytes()).unwrap();
     }
 }
@@ -44,7 +44,7 @@ fn kept_ids(path: &Path) -> Vec<String> {
 fn processes_write_at_once_and_all_succeed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.sqlite");
-    // All find no file, all want to build it.
+    // None of them finds a file, and all try to create it.
     let writers = ["one", "two", "three"].map(|name| start(&path, name));
     for writer in writers {
         let output = writer.wait_with_output().unwrap();
@@ -63,7 +63,7 @@ fn what_was_kept_survives_a_kill_and_the_rest_is_whole_or_absent() {
     for line in said.lines() {
         kept.extend(line.unwrap().strip_prefix("kept ").map(str::to_owned));
         if kept.len() == 5 {
-            // The sixth is being written now.
+            // The sixth trial is being written now.
             writer.kill().unwrap();
         }
     }

@@ -1,7 +1,7 @@
-//! Rounds: put, replaced, found by the beginning of an id.
+//! Rounds: put, replaced, found by the prefix of an id.
 //!
-//! What belongs to a round is in `trials.rs`; a round that cannot be read any more is in `opening.rs`. Which round is
-//! carried on is decided by the binary: here it is only found.
+//! The trials of a round are in `trials.rs`; a round that cannot be read any more is in `opening.rs`. The binary
+//! decides which round is resumed: the store only finds it.
 
 use crate::any_trial::round;
 use paceline_store::{Store, StoreError};

@@ -1,7 +1,7 @@
-//! Trials: whatever is put comes back exactly, and what cannot come back is refused.
+//! Trials: a trial is returned exactly as it was put, or rejected if that is not possible.
 //!
-//! Exactly means equal as records, histograms included, for trials drawn at random (`any_trial.rs`). Trials of several
-//! processes on one store are in `processes.rs`, damaged ones in `opening.rs`.
+//! Exactly means equal as records, histograms included, for random trials (`any_trial.rs`). Trials of several processes
+//! on one store are in `processes.rs`, damaged ones in `opening.rs`.
 
 use crate::any_trial::{round, some_trial, trial};
 use paceline_record::Trial;
@@ -15,7 +15,7 @@ fn store() -> (tempfile::TempDir, Store) {
     (folder, store)
 }
 
-/// Every histogram of a trial's runs emptied, by way of its JSON.
+/// A trial with every histogram of its runs emptied, through its JSON.
 fn emptied(trial: &Trial) -> serde_json::Value {
     fn empty(value: &mut serde_json::Value) {
         match value {
