@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Most bytes read of the list of users.
 const PASSWD_BYTES: u64 = 1 << 20;
 /// The users that servers run as by default if root runs the lab: the first of these that exists. Every machine has
-/// `nobody`; `paceline` is for machines with a user that runs nothing else.
+/// `nobody`; `paceline` is for machines with a dedicated user.
 const DEFAULT_NAMES: [&str; 2] = ["paceline", "nobody"];
 
 /// A user without root's rights.

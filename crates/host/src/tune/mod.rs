@@ -132,8 +132,8 @@ impl Tuning {
 /// Restores the changes that a killed shepherd left, as listed in `note`; returns what was restored and what was not. A
 /// setting that was changed since by another process is left alone. A setting that could not be restored stays noted.
 ///
-/// Only settings that a tuning below `root` changes are written, and only if the note is owned and writable by this
-/// user alone.
+/// Only settings that a tuning below `root` changes are written, and only if this user owns the note and no other user
+/// can write to it.
 pub fn mend_tuning(note: &Path, root: &Path) -> Vec<String> {
     let noted = match noted(note, root) {
         Ok(noted) => noted,
