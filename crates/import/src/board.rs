@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// TechEmpower's `results.json`, as far as it is needed: rounds 1 to 23.
+/// The keys used from TechEmpower's `results.json`: rounds 1 to 23.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Techempower {
@@ -18,7 +18,7 @@ struct Techempower {
     start_time: Option<f64>,
     #[serde(default)]
     completion_time: Option<f64>,
-    /// A number, or a text of one.
+    /// A number, or a string that holds one.
     #[serde(default)]
     duration: Value,
     #[serde(default)]
@@ -34,7 +34,7 @@ struct Techempower {
     test_metadata: Option<Vec<BTreeMap<String, Value>>>,
 }
 
-/// One element of `rawData`: what wrk printed, by the keys of the toolset.
+/// One element of `rawData`: the figures that wrk printed, under the toolset's keys.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Level {
@@ -55,12 +55,12 @@ struct Level {
     end_time: Option<f64>,
 }
 
-/// Keys of `rawData` that are no tests.
+/// Keys of `rawData` that are not tests.
 const NO_TESTS: [&str; 2] = ["commitCounts", "slocCounts"];
 /// Connections of the tests with several queries: the highest level (rounds 8 and 9: 256).
 const PLAINTEXT_DEPTH: u32 = 16;
 
-/// TechEmpower.
+/// Reads TechEmpower's `results.json`.
 pub fn techempower(text: &Text<'_>) -> Result<Report, String> {
     let board: Techempower = serde_json::from_str(text.text).map_err(|error| error.to_string())?;
     let mut measurements = Vec::new();
@@ -90,7 +90,7 @@ pub fn techempower(text: &Text<'_>) -> Result<Report, String> {
 }
 
 impl Techempower {
-    /// Elements are not labelled: the place in the list is that of the level.
+    /// Elements carry no level: their position in the list is the position of the level.
     fn measurement(&self, kind: &str, test: &str, at: usize, level: &Level) -> Result<Measurement, String> {
         let highest = self.concurrency_levels.iter().max().copied().unwrap_or(0);
         let level_of = |levels: &[u32]| levels.get(at).copied().ok_or("there is no level at this place");
@@ -141,8 +141,8 @@ impl Techempower {
     }
 }
 
-/// One entry of HttpArena, in all three of its files: a list of them for a profile, a server's with `results` by
-/// profile, and a single one.
+/// One entry of HttpArena. All three of its files contain them: a profile is a list of entries, a server has `results`
+/// by profile, and the third file is a single entry.
 #[derive(Deserialize)]
 struct Entry {
     framework: String,
@@ -175,7 +175,7 @@ struct Entry {
     status_5xx: u64,
 }
 
-/// Whether it is one of HttpArena's files.
+/// Returns true for any of HttpArena's files.
 pub fn is_httparena(text: &Text<'_>) -> bool {
     let is_entry = |value: &Value| value.get("framework").is_some() && value.get("rps").is_some();
     match &text.json {
@@ -185,7 +185,7 @@ pub fn is_httparena(text: &Text<'_>) -> bool {
     }
 }
 
-/// HttpArena.
+/// Reads HttpArena's files.
 pub fn httparena(text: &Text<'_>) -> Result<Report, String> {
     let read = |place: String, value: &Value| {
         let entry = Entry::deserialize(value).map_err(|error| format!("{place}: {error}"))?;
@@ -211,7 +211,7 @@ pub fn httparena(text: &Text<'_>) -> Result<Report, String> {
     Ok(Report { measurements, ..Report::default() })
 }
 
-/// A profile's name ends with its number of connections.
+/// Removes the number of connections from the end of a profile's name.
 fn without_level(profile: &str) -> String {
     let (name, level) = profile.rsplit_once('-').unwrap_or((profile, ""));
     if level.parse::<u32>().is_ok() { name.to_owned() } else { profile.to_owned() }
@@ -262,7 +262,7 @@ impl Entry {
     }
 }
 
-/// A moment as RFC 3339 in UTC, from seconds since 1970 (days to date: Howard Hinnant, "chrono-compatible low-level date
+/// A Unix time in seconds as RFC 3339 in UTC (days to date: Howard Hinnant, "chrono-compatible low-level date
 /// algorithms", `civil_from_days`).
 fn rfc3339(seconds: f64) -> String {
     if !(0.0..1e11).contains(&seconds) {

@@ -1,4 +1,4 @@
-//! Figures that a document published, written down with the place each comes from: a TOML file with a `[[figure]]` each.
+//! Published figures, transcribed with the place of each in its document: a TOML file with a `[[figure]]` for each.
 //!
 //! The five sources that Paceline grew out of are such files (`history/sources/`).
 
@@ -7,16 +7,16 @@ use crate::measurement::{Measurement, Report};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Names that the sentence about a file has at most.
+/// Maximum number of names in the sentence about a file.
 const NAMES_MOST: usize = 6;
 
-/// The file.
+/// The whole file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// What the round is called.
+    /// The name of the round.
     name: String,
-    /// The document: a date as RFC 3339, and the machine in its own words.
+    /// The document: its date as RFC 3339, and its description of the machine.
     started_at: String,
     machine: String,
     #[serde(default)]
@@ -28,7 +28,7 @@ struct File {
     command: String,
     #[serde(default)]
     protocol: String,
-    /// What has to be known beside all of its figures.
+    /// Notes that apply to all of its figures.
     #[serde(default)]
     note: String,
     figure: Vec<Figure>,
@@ -38,9 +38,9 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Figure {
-    /// Where in the document: its lines.
+    /// Its place in the document: the lines.
     place: String,
-    /// The id of the server here that stands for it, and what the document calls it.
+    /// The id of the corresponding server in this repository, and the document's name for it.
     server: String,
     name: String,
     #[serde(default)]
@@ -76,19 +76,19 @@ struct Figure {
     body_bytes: u64,
     #[serde(default)]
     requests_per_s: Option<f64>,
-    /// In milliseconds, by `p50` and the like.
+    /// Times in milliseconds, by `p50` and similar names.
     #[serde(default)]
     times_ms: BTreeMap<String, f64>,
     #[serde(default)]
     figures: BTreeMap<String, f64>,
     #[serde(default)]
     note: String,
-    /// Why there is no result, in the document's words.
+    /// Why there is no result, as the document describes it.
     #[serde(default)]
     error: Option<String>,
 }
 
-/// Reads such a file.
+/// Reads a file of published figures.
 pub fn read(text: &Text<'_>) -> Result<Report, String> {
     let file: File = toml::from_str(text.text).map_err(|error| {
         let line = error.span().map(|span| text.text[..span.start].matches('\n').count() + 1);
@@ -143,7 +143,7 @@ pub fn read(text: &Text<'_>) -> Result<Report, String> {
     })
 }
 
-/// What the document measured and with what: `Go and Tornado, measured with ab 2.3: \`ab -n 10 URL\``.
+/// The servers that the document measured, and its tool: `Go and Tornado, measured with ab 2.3: \`ab -n 10 URL\``.
 fn about(file: &File) -> String {
     let mut names: Vec<&str> = Vec::new();
     for figure in &file.figure {

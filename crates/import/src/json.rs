@@ -10,14 +10,14 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a Text<'_>) -> Result<T, String> {
     serde_json::from_str(text.text).map_err(|error| error.to_string())
 }
 
-/// The number at a path of keys, if it is one.
+/// The number at a path of keys; none if the value is not a number.
 fn at(value: &Value, path: &[&str]) -> Option<f64> {
     let found = path.iter().try_fold(value, |value, key| value.get(key))?;
     found.as_f64().filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// k6: `--summary-export`, and the data that `handleSummary` gets (with `values` around the figures). Times are in
-/// milliseconds.
+/// Reads k6's `--summary-export` and the data passed to `handleSummary` (with `values` around the figures). Times are
+/// in milliseconds.
 pub fn k6(text: &Text<'_>) -> Result<Report, String> {
     let json = text.json.as_ref().ok_or("not JSON")?;
     let metric = |name: &str, key: &str| {
@@ -25,7 +25,7 @@ pub fn k6(text: &Text<'_>) -> Result<Report, String> {
     };
     let requests = metric("http_reqs", "count").ok_or("metrics.http_reqs.count is missing")? as u64;
     let rate = metric("http_reqs", "rate").ok_or("metrics.http_reqs.rate is missing")?;
-    // "passes" counts the samples that are not zero, and the metric is whether a request failed.
+    // "passes" counts the samples that are not zero; a sample of this metric is 1 if the request failed.
     let failed = match (metric("http_req_failed", "passes"), metric("http_req_failed", "value")) {
         (Some(passes), _) => passes as u64,
         (None, Some(share)) => (share * requests as f64).round() as u64,
@@ -64,7 +64,7 @@ pub fn k6(text: &Text<'_>) -> Result<Report, String> {
     }))
 }
 
-/// What `vegeta report -type=json` prints. Times are in nanoseconds.
+/// The output of `vegeta report -type=json`. Times are in nanoseconds.
 #[derive(Deserialize)]
 struct Vegeta {
     latencies: BTreeMap<String, f64>,
@@ -83,7 +83,7 @@ struct Vegeta {
     status_codes: BTreeMap<String, u64>,
 }
 
-/// vegeta.
+/// Reads vegeta's report.
 pub fn vegeta(text: &Text<'_>) -> Result<Report, String> {
     let printed: Vegeta = parse(text)?;
     let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
@@ -128,7 +128,7 @@ pub fn vegeta(text: &Text<'_>) -> Result<Report, String> {
     })
 }
 
-/// What `oha --output-format json` prints. Times are in seconds; a number it has not got is null.
+/// The output of `oha --output-format json`. Times are in seconds; missing numbers are null.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Oha {
@@ -140,10 +140,10 @@ struct Oha {
     error_distribution: BTreeMap<String, u64>,
 }
 
-/// What oha calls a request that was cut off by the end of the run: nobody waited for its answer.
+/// oha's name for a request that the end of the run cut off, before its response.
 const CUT_OFF: &str = "aborted due to deadline";
 
-/// oha.
+/// Reads oha's report.
 pub fn oha(text: &Text<'_>) -> Result<Report, String> {
     let printed: Oha = parse(text)?;
     let summary = |key: &str| printed.summary.get(key).copied().flatten();
@@ -170,7 +170,7 @@ pub fn oha(text: &Text<'_>) -> Result<Report, String> {
     }))
 }
 
-/// siege's JSON: the fields of its report, times in seconds.
+/// Reads siege's JSON: the fields of its report, times in seconds.
 pub fn siege(text: &Text<'_>) -> Result<Report, String> {
     let json = text.json.as_ref().ok_or("not JSON")?;
     let field = |name: &str| at(json, &[name]).ok_or_else(|| format!("{name} is missing"));

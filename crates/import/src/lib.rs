@@ -1,8 +1,8 @@
-//! Reports of other load generators and result boards as rounds and trials.
+//! Imports reports of other load generators and result boards as rounds and trials.
 //!
-//! Called by `paceline store import`. A report is recognised by what it contains, not by its name. Every trial is marked
-//! as imported ([`paceline_record::Imported`]); what a report does not say is left out, and nothing is computed that it
-//! does not say. One file per family of formats; `measurement.rs` turns what they found into records.
+//! `paceline store import` calls this crate. A report is recognised by its content, not by its name. Every trial is
+//! marked as imported ([`paceline_record::Imported`]). Figures that a report does not give are left out, never
+//! computed. There is one file for each family of formats; `measurement.rs` turns the measurements into records.
 
 mod board;
 mod figures;
@@ -16,22 +16,22 @@ use paceline_record::{RecordError, Round, Trial};
 /// Why a report cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// User: it begins as JSON and cannot be parsed.
+    /// User error: the file begins as JSON and cannot be parsed.
     #[error("{name}: invalid JSON; the file may be cut off")]
     Json {
         /// The file.
         name: String,
-        /// Where and why.
+        /// Position and cause.
         #[source]
         source: serde_json::Error,
     },
-    /// User: nothing in it tells which program wrote it.
+    /// User error: the content does not show which program wrote it.
     #[error("{name}: not a report that can be imported; supported are {}", names().join(", "))]
     Unknown {
         /// The file.
         name: String,
     },
-    /// User: it is a report of this kind and something in it is missing or wrong.
+    /// User error: the report is of this kind, and something in it is missing or wrong.
     #[error("{name}: as a report of {format}: {problem}")]
     Damaged {
         /// The file.
@@ -41,7 +41,7 @@ pub enum ImportError {
         /// What is wrong.
         problem: String,
     },
-    /// A defect of ours: what was made of it is not a record.
+    /// Defect of Paceline: the imported data do not form a valid record.
     #[error("{name}: cannot be kept as a record")]
     Record {
         /// The file.
@@ -55,19 +55,19 @@ pub enum ImportError {
 /// A kind of report.
 struct Format {
     name: &'static str,
-    /// Whether a text is such a report, as far as a look at it tells.
+    /// Quick check whether a text is a report of this kind.
     is: fn(&Text<'_>) -> bool,
     read: fn(&Text<'_>) -> Result<Report, String>,
 }
 
-/// A report, and the same as JSON where it is some.
+/// A report as text, and parsed where it is JSON.
 struct Text<'a> {
     text: &'a str,
     json: Option<serde_json::Value>,
 }
 
 impl Text<'_> {
-    /// Whether it is a JSON object with all of these keys.
+    /// Returns true for a JSON object with all of these keys.
     fn has(&self, keys: &[&str]) -> bool {
         self.json.as_ref().is_some_and(|json| keys.iter().all(|key| json.get(key).is_some()))
     }
@@ -101,7 +101,7 @@ fn names() -> Vec<&'static str> {
     FORMATS.iter().map(|format| format.name).collect()
 }
 
-/// The round and trials of a report; `name` is that of its file, without folders.
+/// Reads the round and the trials from a report; `name` is its file name, without folders.
 ///
 /// # Errors
 /// [`ImportError`] saying what is missing or wrong.

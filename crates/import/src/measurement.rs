@@ -1,41 +1,41 @@
-//! What a report says of one run, and the records made of it.
+//! The measurements found in a report, and their conversion to records.
 //!
-//! Records are made by way of their JSON, so that a key that is not said here is left out or has its default.
+//! Records are deserialized from JSON, so that keys that are not set here are left out or have their defaults.
 
 use paceline_record::{RecordError, Round, SCHEMA, Trial, read_round, read_trial};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What a report says as a whole.
+/// The content of a whole report.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The name of the set of measurements, as the report calls it; else that of its file.
+    /// The report's name for the set of measurements, or else the name of its file.
     pub name: Option<String>,
-    /// When it began, RFC 3339; empty where the report does not say.
+    /// Start time, RFC 3339; empty if the report does not give it.
     pub started_at: String,
-    /// When it ended.
+    /// End time.
     pub finished_at: Option<String>,
-    /// The machine, in the report's own words.
+    /// The report's description of the machine.
     pub machine: String,
-    /// Processors of the machine, where it says.
+    /// Processors of the machine, if the report gives them.
     pub cores: u32,
-    /// What was measured and how, in one sentence; empty where the report does not say.
+    /// The subject and method of the measurement, in one sentence; empty if the report does not give them.
     pub about: String,
     /// Each run.
     pub measurements: Vec<Measurement>,
 }
 
-/// What a report says of one run. What it does not say is empty, 0 or none.
+/// One run as a report describes it. Fields that the report does not give are empty, 0 or none.
 #[derive(Clone, Debug, Default)]
 pub struct Measurement {
-    /// The program that measured, and its version.
+    /// The load generator and its version.
     pub tool: String,
     pub tool_version: String,
     pub argv: Vec<String>,
     pub url: String,
     /// `http/1.0`, `http/1.1`, `h2`; empty where unknown.
     pub protocol: String,
-    /// What was measured: an id (made of the name where empty), its name and its kind.
+    /// The server measured: an id (derived from the name if empty), its name and its kind.
     pub server: String,
     pub server_name: String,
     pub language: String,
@@ -59,15 +59,15 @@ pub struct Measurement {
     pub status: BTreeMap<String, u64>,
     pub received_bytes: u64,
     pub body_bytes: u64,
-    /// As the report says, else computed from what it counts.
+    /// The rate given in the report, or else computed from its counts.
     pub requests_per_s: Option<f64>,
     /// Times by `min`, `mean`, `stddev`, `p50` ..., `max`, in nanoseconds.
     pub times_ns: BTreeMap<String, f64>,
-    /// Other figures, by a name with their unit.
+    /// Other figures, by a name that includes the unit.
     pub figures: BTreeMap<String, f64>,
-    /// Where in the report it stands.
+    /// Its place in the report.
     pub place: String,
-    /// What has to be known beside the figures.
+    /// Notes on the figures.
     pub note: String,
     /// Why there is no result.
     pub error: Option<String>,
@@ -79,7 +79,8 @@ impl Report {
         Self { measurements: vec![measurement], ..Self::default() }
     }
 
-    /// The round and its trials. The ids are made of the text, so that the same file is the same round.
+    /// Converts the report to a round and its trials. The ids are derived from the text, so the same file gives the
+    /// same round.
     pub fn records(&self, file: &str, format: &str, text: &str) -> Result<(Round, Vec<Trial>), RecordError> {
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         let plan = self.name.clone().unwrap_or_else(|| stem.to_owned());
@@ -96,7 +97,7 @@ impl Report {
         Ok((read_round(&round.to_string())?, trials.collect::<Result<_, _>>()?))
     }
 
-    /// Where the round is from, and what it is.
+    /// The origin of the round, and its description.
     fn changes(&self, file: &str, format: &str) -> Vec<String> {
         let from = format!("imported from {file} ({format}); not measured by Paceline");
         [from, self.about.clone()].into_iter().filter(|text| !text.is_empty()).collect()
@@ -216,7 +217,7 @@ impl Measurement {
     }
 }
 
-/// A name as part of an id: lower case, with `-` for everything that is no letter or digit.
+/// Converts a name to a part of an id: lower case, with `-` for every character that is not a letter or digit.
 pub fn slug(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars() {
@@ -230,12 +231,12 @@ pub fn slug(name: &str) -> String {
     if slug.is_empty() { "unknown".to_owned() } else { slug }
 }
 
-/// FNV-1a, 32 bits (<https://www.rfc-editor.org/rfc/rfc9923>): tells files apart, and is the same on every machine.
+/// FNV-1a, 32 bits (<https://www.rfc-editor.org/rfc/rfc9923>): distinguishes files, and is the same on every machine.
 fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// A time with its unit (`247.05us`, `1.12ms`, `32 s`, `0.95m`) in nanoseconds.
+/// Parses a time with its unit (`247.05us`, `1.12ms`, `32 s`, `0.95m`) into nanoseconds.
 pub fn time_ns(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -251,7 +252,7 @@ pub fn time_ns(text: &str) -> Result<f64, String> {
     number(&text[..end]).map(|value| value * scale)
 }
 
-/// A number of bytes with its unit, by 1,024 (`1.44GB`, `3.83GB/s`, `75MiB`).
+/// Parses a number of bytes with its unit, by 1,024 (`1.44GB`, `3.83GB/s`, `75MiB`).
 pub fn bytes(text: &str) -> Result<f64, String> {
     let text = text.trim().trim_end_matches("/s");
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -261,19 +262,19 @@ pub fn bytes(text: &str) -> Result<f64, String> {
     number(&text[..end]).map(|value| value * 1024f64.powi(i32::try_from(power).unwrap_or(0)))
 }
 
-/// A number that is finite and not negative.
+/// Parses a finite number that is not negative.
 pub fn number(text: &str) -> Result<f64, String> {
     let value =
         text.trim().replace(',', "").parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
     value.ok_or_else(|| format!("{:?} is not a number", text.trim()))
 }
 
-/// A sum of counts that anybody may have written.
+/// The sum of counts from an untrusted file, without overflow.
 pub fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// A count.
+/// Parses a count.
 pub fn count(text: &str) -> Result<u64, String> {
     let text = text.trim().replace(',', "");
     text.parse().map_err(|_| format!("{text:?} is not a count"))

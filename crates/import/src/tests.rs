@@ -1,13 +1,13 @@
-//! Each importer on a real report of its kind; damaged and mutated reports.
+//! Tests of each importer on a real report of its kind, and on damaged and mutated reports.
 //!
-//! All are real: ab 2.3, wrk 4.1.0, siege 4.0.7, hey 0.1.4, oha 1.16, k6 1.8.1, vegeta 12.13.0, wrk2 4.0.0,
+//! All reports are real: ab 2.3, wrk 4.1.0, siege 4.0.7, hey 0.1.4, oha 1.16, k6 1.8.1, vegeta 12.13.0, wrk2 4.0.0,
 //! wrk2 and ab as sources 002 and 000 print them, TechEmpower, HttpArena.
 
 use super::*;
 use paceline_record::Imported;
 use proptest::prelude::*;
 
-/// Reports as the tools print them, by the name of their format.
+/// Reports as the tools print them, by format name.
 const REPORTS: [(&str, &str); 16] = [
     ("ab", include_str!("../fixtures/ab.txt")),
     ("ab", include_str!("../fixtures/ab-keep-alive-2013.txt")),
@@ -43,12 +43,12 @@ fn origin(trial: &Trial) -> &Imported {
     trial.imported.as_ref().unwrap()
 }
 
-/// A time in milliseconds, as it was imported.
+/// An imported time in milliseconds.
 fn ms(trial: &Trial, name: &str) -> f64 {
     origin(trial).times_ns[name] as f64 / 1e6
 }
 
-/// Good and bad answers, failures of connections, requests per second.
+/// Good responses, bad responses, connection failures, and requests per second.
 fn sums(trial: &Trial) -> (u64, u64, u64, f64) {
     let run = trial.run.as_ref().unwrap();
     let counts = run.total.counts;
@@ -67,7 +67,7 @@ fn every_report_is_recognised_and_its_outcomes_add_up() {
             assert_eq!(counts.scheduled, counts.ended(), "{format}");
             assert!(trial.is_usable(), "{format}: {trial:?}");
         }
-        // The same file is the same round.
+        // Importing the same file again gives the same round.
         assert_eq!(read("report.txt", text).unwrap(), (round, trials));
     }
 }
@@ -140,7 +140,7 @@ fn summaries_in_json() {
     assert_eq!(ms(&trials[0], "p99"), 60.225_972);
     assert_eq!(round.started_at, "2026-11-22T18:09:05.857768703Z");
     let (_, trials) = imported("oha.json");
-    // What its end cut off is not a failure of the server.
+    // A request that the end of the run cut off is not a failure of the server.
     assert_eq!(sums(&trials[0]), (68, 16, 2, 87.853_753_809_452_33));
     assert!(!origin(&trials[0]).times_ns.contains_key("p99_9"), "null is no figure");
 }
@@ -205,7 +205,7 @@ fn damaged_reports_say_what_is_wrong() {
 }
 
 proptest! {
-    /// Whatever is done to a report, it is read or refused: no panic, and what is read adds up.
+    /// A damaged report is read or rejected: it causes no panic, and the counts of a report that is read add up.
     #[test]
     fn mutated_reports_are_read_or_refused(which in 0..REPORTS.len(), at in any::<prop::sample::Index>(), cut in 0..40usize, put in "[-0-9a-z.%:\\[\\] \"{}\n]{0,12}") {
         let text = REPORTS[which].1;

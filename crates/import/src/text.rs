@@ -1,10 +1,10 @@
-//! Text reports: ab, wrk, wrk2, siege, hey.
+//! Importers of text reports: ab, wrk, wrk2, siege, hey.
 
 use crate::Text;
 use crate::measurement::{Measurement, Report, bytes, count, number, time_ns, total};
 use std::collections::BTreeMap;
 
-/// A line that begins with `label`, with its number (from 1) and what follows the label.
+/// Finds a line that begins with `label`; returns its number (from 1) and the text after the label.
 fn find<'a>(lines: &[(usize, &'a str)], label: &str) -> Option<(usize, &'a str)> {
     lines.iter().find_map(|(at, line)| Some((*at, line.trim_start().strip_prefix(label)?.trim())))
 }
@@ -19,7 +19,7 @@ fn numbered(text: &str) -> Vec<(usize, &str)> {
     (1..).zip(text.lines()).collect()
 }
 
-/// ab: one report, or several one after the other, each from "Server Software:" on.
+/// Reads ab's reports: one, or several in a row, each beginning with "Server Software:".
 pub fn ab(text: &Text<'_>) -> Result<Report, String> {
     let lines = numbered(text.text);
     let is_first = |line: &str| line.trim_start().starts_with("Server Software:");
@@ -33,7 +33,7 @@ pub fn ab(text: &Text<'_>) -> Result<Report, String> {
     Ok(Report { measurements: reports.collect::<Result<_, _>>()?, ..Report::default() })
 }
 
-/// The outcomes that ab counts as failed, as it names them in a line in brackets.
+/// The outcomes that ab counts as failed, under the names that ab prints in brackets.
 fn ab_failures(lines: &[(usize, &str)]) -> [u64; 4] {
     let Some((_, line)) = find(lines, "(Connect:") else { return [0; 4] };
     let numbers: Vec<u64> =
@@ -46,7 +46,7 @@ fn ab_report(lines: &[(usize, &str)]) -> Result<Measurement, String> {
     let failed = count(word(lines, "Failed requests:")?)?;
     let non_2xx = find(lines, "Non-2xx responses:").map_or(Ok(0), |(_, rest)| count(rest))?;
     let [connect, receive, length, exceptions] = ab_failures(lines);
-    // "Complete" counts failed requests too. Those that are not broken down broke.
+    // "Complete" includes failed requests. Failures without a breakdown were I/O errors.
     let io_failed = failed.saturating_sub(connect.saturating_add(length));
     let port = word(lines, "Server Port:").unwrap_or("80");
     let path = word(lines, "Document Path:").unwrap_or("/");
@@ -103,13 +103,13 @@ fn ab_report(lines: &[(usize, &str)]) -> Result<Measurement, String> {
     })
 }
 
-/// Whether a report of the family of wrk is one of wrk2.
+/// Returns true if a report of wrk's family is from wrk2.
 pub fn is_wrk2(text: &str) -> bool {
     text.contains("Thread Stats")
         && (text.contains("Recorded Latency") || text.contains("Thread calibration:"))
 }
 
-/// wrk and wrk2.
+/// Reads reports of wrk and wrk2.
 pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
     let lines = numbered(text.text);
     let (first, running) =
@@ -146,7 +146,7 @@ pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
         };
         found.connect_failed = error("connect")?;
         found.io_failed = error("read")?.saturating_add(error("write")?);
-        // wrk counts late answers among its requests, and as timeouts.
+        // wrk counts late answers as requests and as timeouts.
         found.figures.insert("late_answers".to_owned(), error("timeout")? as f64);
     }
     found.place = format!("lines {first} to {}", find(&lines, "Requests/sec:").map_or(first, |(at, _)| at));
@@ -160,7 +160,7 @@ pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
 
 fn wrk_times(lines: &[(usize, &str)]) -> Result<BTreeMap<String, f64>, String> {
     let mut times = BTreeMap::new();
-    // The row of times has the only label in the table that is not Req/Sec.
+    // The row of times is the only one in the table whose label is not Req/Sec.
     let heads = lines.iter().position(|(_, line)| line.contains("Thread Stats"));
     let row = heads
         .and_then(|place| lines.get(place + 1))
@@ -185,7 +185,7 @@ fn wrk_times(lines: &[(usize, &str)]) -> Result<BTreeMap<String, f64>, String> {
     Ok(times)
 }
 
-/// siege's text report; a line is a label, a value and a unit.
+/// Reads siege's text report; a line is a label, a value and a unit.
 pub fn siege(text: &Text<'_>) -> Result<Report, String> {
     let lines = numbered(text.text);
     let value = |label: &str| number(word(&lines, label)?);
@@ -208,7 +208,7 @@ pub fn siege(text: &Text<'_>) -> Result<Report, String> {
     )))
 }
 
-/// What siege says, whichever way: it counts a transaction with a 4xx status as neither successful nor failed.
+/// siege's figures from either format. siege counts a transaction with a 4xx status as neither successful nor failed.
 pub fn siege_measurement(
     transactions: u64,
     successful: u64,
@@ -234,7 +234,7 @@ pub fn siege_measurement(
     }
 }
 
-/// hey: labels with values, a table of percentiles, a table of statuses, a table of errors.
+/// Reads hey's report: labels with values, and tables of percentiles, statuses and errors.
 pub fn hey(text: &Text<'_>) -> Result<Report, String> {
     let lines = numbered(text.text);
     let seconds = |label: &str| number(word(&lines, label)?).map(|s| s * 1e9);
