@@ -1,9 +1,9 @@
-//! The highest offered rate at which a server meets an objective.
+//! Finds the highest offered rate at which a server meets an objective.
 //!
-//! A closed-loop run gives a rate that the server cannot exceed by much. Below it windows of one length are offered, each
-//! of which meets the objective or misses it, and a Bayesian search (`paceline_stats::CapacitySearch`) chooses their
-//! rates until the interval is narrow enough. What it finds is the rate at which half of such windows pass. The rate that
-//! meets the objective for long is lower: it is confirmed by one long window at the interval's lower end.
+//! A closed-loop run gives a rate that the server cannot exceed by much. Below it, windows of equal length are offered,
+//! and each meets the objective or misses it. A Bayesian search (`paceline_stats::CapacitySearch`) chooses their rates
+//! until the interval is narrow enough. It finds the rate at which half of such windows pass. The rate that meets the
+//! objective over a long time is lower: one long window at the interval's lower end confirms it.
 
 use crate::limit::Limit;
 use crate::load::{Load, LoadError, LoadRequest, LoadResult, Range, TimeSummary};
@@ -19,63 +19,63 @@ const SCHEMA: u32 = 1;
 const CURVE: [f64; 8] = [0.10, 0.25, 0.40, 0.55, 0.70, 0.80, 0.90, 0.95];
 /// A miss at this share of the capacity or below is a stall.
 const STALL_SHARE: f64 = 0.8;
-/// Where every rate missed: a rate below this share of the closed loop's is no load,
+/// If every rate missed: a rate below this share of the closed loop's is no load,
 const STALL_RATE_SHARE: f64 = 0.1;
-/// and a p99 of so many medians there is a pause's, not the time of a request.
+/// and a p99 of this many medians there is caused by a pause, not by the time of a request.
 const STALL_TAIL: u64 = 20;
-/// The knee is where the response time's p99 is this many times that of the lowest load.
+/// The knee is the rate at which the p99 response time is this many times the p99 at the lowest load.
 const KNEE_FACTOR: f64 = 2.0;
-/// Steps by which the long window goes down when it misses the objective, and how many it may take.
+/// Factor by which the rate of the long window is reduced after each miss, and the maximum number of reductions.
 const LONG_STEP: f64 = 0.95;
 const LONG_TRIES: usize = 4;
 /// Void windows in a row (spoiled by the generator or the machine) after which the search gives up.
 const VOID_MOST: usize = 6;
-/// A miss beside a disturbance of the generator or the machine is repeated; after so many in a row it counts.
+/// A miss during a disturbance of the generator or the machine is repeated; after this many in a row it counts.
 const DISTURBED_MOST: usize = 3;
-/// A miss far below the capacity is offered again so often. If all of these pass, the machine had paused, not the server:
-/// a stall that misses half of the windows escapes once in four times, and the curve looks for it again.
+/// A miss far below the capacity is repeated this many times. If all repetitions pass, the machine paused, not the
+/// server. A stall that misses half of the windows escapes this check once in four times; the curve looks for it again.
 const RECHECKS: usize = 2;
-/// More misses than this far below the capacity are not checked again: they are stalls.
+/// More misses than this far below the capacity are not repeated: they are stalls.
 const RECHECKED_MOST: usize = 3;
-/// What a record says of a miss that did not come back.
+/// The note in the record on a miss that did not recur.
 const ISOLATED: &str = "isolated miss: passed when repeated";
-/// The longest window that is chosen for the sake of enough requests.
+/// The longest window that is chosen to get enough requests.
 const WINDOW_MOST: Duration = Duration::from_secs(60);
 
-/// How a capacity is to be found.
+/// How to find a capacity.
 #[derive(Clone, Debug)]
 pub struct CapacityPlan {
-    /// What must be met.
+    /// The objective to meet.
     pub objective: Objective,
     /// Length of a window; longer if the objective needs more requests.
     pub window: Duration,
     /// Load before each window.
     pub warmup: Duration,
-    /// Half the interval's width to reach, as a share: 0.05.
+    /// The half-width of the interval to reach, as a share: 0.05.
     pub half_width: f64,
-    /// Most windows to measure.
+    /// Maximum number of windows.
     pub windows_most: usize,
-    /// Length of the confirming window; none for zero.
+    /// Length of the confirming window; zero for none.
     pub confirm: Duration,
     /// Whether to measure the load-response curve.
     pub curve: bool,
 }
 
-/// Whether a window met the objective.
+/// The result of a window against the objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowOutcome {
-    /// It did.
+    /// The objective was met.
     Pass,
-    /// It did not.
+    /// The objective was missed.
     Miss,
-    /// The generator or the machine spoiled it: it says nothing.
+    /// Spoiled by the generator or the machine, so without a result.
     Void,
 }
 
 impl WindowOutcome {
-    /// Judges a window from its gates and verdicts. Too few requests alone are no miss; a miss that a disturbance of the
-    /// generator or the machine may explain is void.
+    /// Judges a window from its gates and verdicts. Too few requests alone are not a miss; a miss that a disturbance of
+    /// the generator or the machine may explain is void.
     pub fn of(result: &LoadResult) -> Self {
         match Self::of_undisturbed(result) {
             Self::Miss if result.disturbed_by().is_some() => Self::Void,
@@ -83,7 +83,7 @@ impl WindowOutcome {
         }
     }
 
-    /// The same where disturbances do not excuse a miss.
+    /// As [`WindowOutcome::of`], but a disturbance does not excuse a miss.
     fn of_undisturbed(result: &LoadResult) -> Self {
         if result.void_because().is_some() {
             return Self::Void;
@@ -121,7 +121,7 @@ pub struct CapacityWindow {
     pub achieved_per_s: f64,
     /// The response time.
     pub response_time_ns: Option<TimeSummary>,
-    /// Requests that did not end well.
+    /// Requests whose outcome is not ok.
     #[serde(default)]
     pub failed: u64,
     /// The file with its record.
@@ -129,7 +129,7 @@ pub struct CapacityWindow {
     pub record: Option<String>,
 }
 
-/// The long window that shows a rate to meet the objective over a longer time.
+/// A long window at a rate that should meet the objective over a longer time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Confirmation {
     /// The offered rate.
@@ -177,34 +177,34 @@ pub struct Capacity {
     pub connections: u32,
     /// The rate of the closed loop before the search.
     pub closed_loop_per_s: f64,
-    /// The rate at which half of the windows meet the objective. None if nothing did, or if stalls decide.
+    /// The rate at which half of the windows meet the objective. None if no window did, or if stalls decide.
     pub half_pass_per_s: Option<f64>,
     /// Its 95 % interval.
     pub interval_per_s: Option<Range>,
-    /// Whether the interval is as narrow as was asked for.
+    /// Whether the interval is as narrow as requested.
     pub is_precise: bool,
     /// From the lowest rate that missed to the highest that passed (0 if none did), if windows far below the capacity
-    /// missed: then stalls decide, not load, and there is no interval that holds.
+    /// missed. Stalls then decide, not load, and no interval is valid.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stalls_decide: Option<Range>,
     /// The highest rate whose long window met the objective.
     pub long_run_per_s: Option<f64>,
     /// The long windows, in order.
     pub confirmations: Vec<Confirmation>,
-    /// The load-response curve, rising.
+    /// The load-response curve, by rising rate.
     pub curve: Vec<CurvePoint>,
     /// The offered rate at which the p99 response time is twice that of the lowest load, interpolated.
     pub knee_per_s: Option<f64>,
-    /// What kept the server from doing more.
+    /// What limited the server.
     pub limit: Limit,
-    /// Why the search ended before its plan was carried out.
+    /// Why the search ended early.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended_early: Option<String>,
     /// Every window of the search, in order.
     pub windows: Vec<CapacityWindow>,
 }
 
-/// What is known while a search runs.
+/// Progress of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CapacityProgress<'a> {
     /// The closed loop has ended.
@@ -218,9 +218,9 @@ pub enum CapacityProgress<'a> {
         number: usize,
         /// The window.
         window: &'a CapacityWindow,
-        /// The half-pass rate as known now.
+        /// The half-pass rate so far.
         half_pass_per_s: f64,
-        /// Its interval as known now.
+        /// Its interval so far.
         interval_per_s: Range,
     },
     /// A long window has ended.
@@ -229,7 +229,7 @@ pub enum CapacityProgress<'a> {
     Curve(&'a CurvePoint),
 }
 
-/// Finds a capacity. An interruption keeps what is known (`ended_early`).
+/// Finds a capacity. An interruption keeps the results so far (`ended_early`).
 ///
 /// # Errors
 /// [`LoadError`] if the first load has no result, or a later one fails for another reason than an interruption.
@@ -268,14 +268,14 @@ pub fn find_capacity(
     Ok(capacity)
 }
 
-/// Long enough for the objective's percentile at 40 % of the closed loop's rate.
+/// The window length that gives enough requests for the objective's percentile at 40 % of the closed loop's rate.
 fn window_length(plan: &CapacityPlan, closed_per_s: f64) -> Duration {
     let needed = plan.objective.samples_needed() / (0.4 * closed_per_s);
     let needed = Duration::from_secs_f64((needed - 1e-6).clamp(0.0, WINDOW_MOST.as_secs_f64()).ceil());
     plan.window.max(needed)
 }
 
-/// The closed loop that the search begins below, repeated while it is spoiled.
+/// Runs the closed loop that gives the search its upper rate, repeated while it is spoiled.
 fn closed_loop(load: &mut dyn Load, plan: &CapacityPlan) -> Result<LoadResult, LoadError> {
     let request = LoadRequest { rate_per_s: None, warmup: plan.warmup, window: plan.window };
     let mut closed = load.run(&request)?;
@@ -288,7 +288,8 @@ fn closed_loop(load: &mut dyn Load, plan: &CapacityPlan) -> Result<LoadResult, L
     Ok(closed)
 }
 
-/// Offers a rate until a window is not spoiled, and returns how it came out: `Void` if all tries were. Each is observed.
+/// Offers a rate until a window is not spoiled, and returns its outcome: `Void` if all attempts were. Each attempt is
+/// reported to the observer.
 fn offer(
     load: &mut dyn Load,
     request: &LoadRequest,
@@ -317,8 +318,8 @@ struct Search {
 }
 
 impl Search {
-    /// Searches; at the end misses far below the capacity are offered again, since a pause of the machine looks like one
-    /// of the server.
+    /// Runs the search, then repeats misses far below the capacity, since a pause of the machine looks like a pause of
+    /// the server.
     fn carry_out(
         &mut self,
         load: &mut dyn Load,
@@ -366,7 +367,7 @@ impl Search {
         Ok(true)
     }
 
-    /// Offers a rate and takes in what came of it.
+    /// Offers a rate and adds the outcome to the search.
     fn offer(
         &mut self,
         load: &mut dyn Load,
@@ -417,8 +418,8 @@ impl Search {
         }
     }
 
-    /// Whether every window missed, the lowest rates too, with a tail far above a short median and without failures: pauses
-    /// then decide at any rate. No rate passed, which is 0.
+    /// Returns the range for stalls if every window missed, the lowest rates too, with a tail far above a short median
+    /// and without failures: pauses then decide at any rate. No rate passed, so the range's upper end is 0.
     fn stalls_at_any_rate(&self, closed_per_s: f64) -> Option<Range> {
         let judged = || self.windows.iter().filter(|window| window.outcome != WindowOutcome::Void);
         let lowest = judged().min_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))?;
@@ -436,7 +437,7 @@ impl Search {
             .stalls_decide()
             .map(|span| Range { low: span.lowest_failed, high: span.highest_passed });
         let stalls = stalls.or_else(|| self.stalls_at_any_rate(closed.achieved_per_s));
-        // Without a window that passed the posterior is the prior's lower end and says nothing.
+        // Without a window that passed, the posterior is only the prior's lower end and carries no information.
         let is_known = self.engine.windows().iter().any(|window| window.passed);
         let has_interval = is_known && stalls.is_none();
         Capacity {
@@ -474,7 +475,7 @@ impl Capacity {
     }
 }
 
-/// Holds the interval's lower end for long, and goes down in steps if it misses.
+/// Runs long windows from the interval's lower end, at lower rates after each miss.
 fn confirm(
     capacity: &mut Capacity,
     load: &mut dyn Load,

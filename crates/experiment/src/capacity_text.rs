@@ -1,6 +1,6 @@
 //! The result of a capacity search as text for a terminal: the answer first.
 //!
-//! Everything printed here is a field of [`Capacity`], whose JSON has more digits.
+//! Everything printed here is a field of [`Capacity`]; its JSON has more digits.
 
 use crate::capacity::{Capacity, WindowOutcome};
 use crate::load::Range;

@@ -1,9 +1,9 @@
-//! Do two servers differ, and by how much?
+//! Compares two servers: whether they differ, and by how much.
 //!
-//! The second is always described relative to the first: `compare OLD NEW` says whether NEW is faster. What is measured
-//! now is measured in adjacent pairs, A B, B A, A B, ..., and decided at the looks of `paceline_stats::compare_pairs`, so
-//! that stopping early does not raise the number of false alarms. What was measured before is compared as two independent
-//! sets of launches.
+//! The second is always described relative to the first: `compare OLD NEW` reports whether NEW is faster. New
+//! measurements run in adjacent pairs, A B, B A, A B, ..., and are decided at the looks of
+//! `paceline_stats::compare_pairs`, so that stopping early does not raise the number of false alarms. Stored
+//! measurements are compared as two independent sets of launches.
 
 use crate::load::{LoadError, LoadResult, Range};
 use paceline_stats::{Comparison, Decision, Variance, compare_launches, compare_pairs, holm, next_look};
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 
 /// The version of the result's keys.
 const SCHEMA: u32 = 1;
-/// Attempts at one observation that the generator or the machine spoils.
+/// Maximum attempts at one observation if the generator or the machine spoils it.
 const ATTEMPTS: usize = 3;
 
 /// A metric whose pairs scatter by less than this share of another's is quieter.
 const QUIETER: f64 = 2.0 / 3.0;
-/// A difference of so many standard errors is found with 80 % probability: 1.96 + 0.84.
+/// A difference of this many standard errors is found with 80 % probability: 1.96 + 0.84.
 const POWER_Z: f64 = 2.8;
 
 /// A figure that can be compared.
@@ -83,7 +83,7 @@ impl ComparedMetric {
         matches!(self, Self::CapacityPerS | Self::RatePerS)
     }
 
-    /// Its value in one observation; none where it was not measured or says nothing in this loop.
+    /// Its value in one observation; none where it was not measured or does not apply to this loop.
     pub fn value(self, result: &LoadResult) -> Option<f64> {
         let is_open = result.offered_per_s.is_some();
         let value = match self {
@@ -105,10 +105,10 @@ impl ComparedMetric {
     }
 }
 
-/// What was observed of one side: for each metric one value per launch or run, in order.
+/// The observations of one side: for each metric one value per launch or run, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampleSet {
-    /// What was measured: a URL, a server, a file.
+    /// The object measured: a URL, a server, a file.
     pub name: String,
     /// The values.
     pub values: BTreeMap<ComparedMetric, Vec<f64>>,
@@ -134,7 +134,7 @@ impl SampleSet {
     }
 }
 
-/// Something that can be observed again and again.
+/// A server that can be observed repeatedly.
 pub trait Side {
     /// One observation: a launch with its load, or a run.
     ///
@@ -148,12 +148,12 @@ pub trait Side {
 pub struct ComparePlan {
     /// The names of both sides.
     pub names: [String; 2],
-    /// The metric that decides. Default: the capacity where it is searched, the rate in a closed loop; in an open loop CPU per request, or else the median
-    /// response time.
+    /// The metric that decides. Default: the capacity where it is searched, the rate in a closed loop; in an open loop
+    /// CPU per request, or else the median response time.
     pub primary: Option<ComparedMetric>,
     /// A smaller difference does not matter: 0.05.
     pub margin: f64,
-    /// Pairs at most.
+    /// Maximum number of pairs.
     pub pairs_most: usize,
 }
 
@@ -161,15 +161,15 @@ pub struct ComparePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "decision")]
 pub enum Direction {
-    /// The second is better: faster, or it needs less.
+    /// The second is better: faster, or it uses less.
     Better,
     /// The second is worse.
     Worse,
     /// They differ by less than the margin.
     Equivalent,
-    /// None of these is proven.
+    /// No decision is proven.
     Undecided {
-        /// About how many more pairs would decide.
+        /// The approximate number of further pairs until a decision.
         more_pairs: usize,
     },
 }
@@ -229,7 +229,7 @@ pub struct PairedComparison {
 }
 
 impl PairedComparison {
-    /// How much pairs scatter in a metric: the standard deviation of their logarithmic ratios. None without three pairs.
+    /// The scatter of pairs in a metric: the standard deviation of their logarithmic ratios. None below three pairs.
     pub fn pair_sd(&self, metric: ComparedMetric) -> Option<f64> {
         let [first, second] = self.samples.each_ref().map(|set| set.of(metric));
         let log_ratios: Vec<f64> = first.iter().zip(second).map(|(a, b)| (b / a).ln()).collect();
@@ -237,9 +237,9 @@ impl PairedComparison {
         Some(spread.value.sqrt())
     }
 
-    /// Where the deciding metric is undecided: a metric of the same cost whose pairs scatter by less than two thirds as
-    /// much, with the pairs that it needs for a difference of the margin. By scatter, not by what it shows, so that the
-    /// choice adds no false alarms.
+    /// If the deciding metric is undecided: a metric of the same cost whose pairs scatter by less than two thirds as
+    /// much, with the number of pairs it needs for a difference of the margin. The choice depends on scatter, not on
+    /// the observed difference, so that it adds no false alarms.
     pub fn quieter_metric(&self) -> Option<(ComparedMetric, usize)> {
         let decision = self.decision()?;
         let is_undecided = matches!(decision.direction, Direction::Undecided { .. });
@@ -255,26 +255,26 @@ impl PairedComparison {
         Some((metric, (POWER_Z * sd / self.margin).powi(2).ceil().max(4.0) as usize))
     }
 
-    /// The decision; none if there were too few pairs for any.
+    /// The decision; none if there were too few pairs.
     pub fn decision(&self) -> Option<&MetricComparison> {
         self.metrics.iter().find(|metric| metric.metric == self.primary)
     }
 }
 
-/// What is known while a comparison runs.
+/// Progress of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompareProgress<'a> {
     /// Pairs so far.
     pub pairs: usize,
-    /// When the next look is taken.
+    /// The number of pairs at the next look.
     pub next_look: Option<usize>,
-    /// The ratio second by first of the metric that decides, so far.
+    /// The ratio second by first of the deciding metric, so far.
     pub ratio: Option<f64>,
     /// The result of this pair's look, if it has one.
     pub look: Option<&'a PairedComparison>,
 }
 
-/// Measures pairs until the deciding metric is decided. An interruption keeps what is known.
+/// Measures pairs until the deciding metric is decided. An interruption keeps the results so far.
 ///
 /// # Errors
 /// [`LoadError`] if an observation has no result, or is spoiled three times in a row.
@@ -321,7 +321,7 @@ pub fn run_comparison(
     }
 }
 
-/// One observation that is not spoiled.
+/// Repeats an observation until it is not spoiled.
 fn observe(side: &mut dyn Side) -> Result<LoadResult, LoadError> {
     let mut because = String::new();
     for _ in 0..ATTEMPTS {
@@ -348,7 +348,7 @@ fn geometric_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
 }
 
-/// The comparison of pairs as it stands.
+/// The comparison of the pairs so far.
 fn paired(samples: &[SampleSet; 2], plan: &ComparePlan, pairs: usize) -> PairedComparison {
     let compare = |metric| {
         let (a, b) = (samples[0].of(metric), samples[1].of(metric));
@@ -359,7 +359,7 @@ fn paired(samples: &[SampleSet; 2], plan: &ComparePlan, pairs: usize) -> PairedC
     assemble(samples, plan.primary, plan.margin, pairs, true, compare)
 }
 
-/// Compares what was measured before, not in pairs: Welch's t on logarithms over launches.
+/// Compares stored measurements, which are not in pairs: Welch's t on logarithms over launches.
 pub fn compare_samples(
     samples: &[SampleSet; 2],
     primary: Option<ComparedMetric>,

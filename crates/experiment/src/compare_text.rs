@@ -1,6 +1,5 @@
-//! A comparison as text and Markdown: the decision first, then every metric.
-//!
-//! The second side is described relative to the first. Nothing is computed here.
+//! A comparison as text and Markdown: the decision first, then every metric. The second side is described relative to
+//! the first.
 
 use crate::capacity_text::{rate, time};
 use crate::compare::{ComparedMetric, Direction, MetricComparison, PairedComparison};
@@ -131,7 +130,7 @@ pub(crate) fn compared_cells(comparison: &PairedComparison, metric: &MetricCompa
     ]
 }
 
-/// The comparison as a page that needs no other file.
+/// The comparison as a self-contained HTML page.
 pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
     let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
     let rows: HtmlText = (comparison.metrics.iter())
@@ -201,7 +200,7 @@ fn compared_value(metric: ComparedMetric, value: f64) -> String {
     }
 }
 
-/// A name that fits a column: its end, which differs most between URLs.
+/// Shortens a name to a column's width by keeping its end, which differs most between URLs.
 fn shortened(name: &str) -> String {
     const WIDTH: usize = 14;
     let characters: Vec<char> = name.chars().collect();

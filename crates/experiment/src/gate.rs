@@ -1,12 +1,12 @@
 //! A comparison as a check in CI: pass or fail, with a Markdown summary and JUnit XML.
 //!
-//! One metric decides. The comparison's false alarms are those of its test: at most 5 % for all looks together.
+//! One metric decides. The false-alarm rate is that of the comparison's test: at most 5 % for all looks together.
 
 use crate::compare::{Direction, PairedComparison};
 use crate::compare_text::{compare_markdown, sentence};
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};
 
-/// What to do when nothing is proven.
+/// The policy for an undecided comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatePolicy {
     /// An undecided comparison passes, with a note.
@@ -15,7 +15,7 @@ pub enum GatePolicy {
     FailUndecided,
 }
 
-/// How a gate came out.
+/// The result of a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateResult {
     /// Whether it passed.

@@ -1,18 +1,18 @@
-//! What kept a server from doing more, with the figures that show it.
+//! Finds what limited a server, with the figures that show it.
 //!
-//! Decided from the closed-loop run, where the server is asked for all it has, and from what the generator says of
-//! itself. A limit that the data do not show is `unknown`.
+//! The closed-loop run decides, because it drives the server to its maximum, together with the generator's own figures.
+//! A limit that the data do not show is `unknown`.
 
 use crate::load::{LoadResult, ServerUse};
 use serde::{Deserialize, Serialize};
 
-/// Share of a core, or of all cores, from which they count as used up.
+/// Share of a core, or of all cores, from which they count as full.
 const FULL: f64 = 0.9;
 
 /// Share of the time that a thread waits for a core from which other processes are the limit.
 const DELAYED: f64 = 0.2;
 
-/// Swapping below this, in bytes, is the machine tidying up.
+/// Swapping below this, in bytes, is the kernel's housekeeping.
 const SWAPPED_LEAST: u64 = 16 << 20;
 
 /// What limited a load.
@@ -29,11 +29,12 @@ pub enum LimitKind {
     Connections,
     /// Requests failed.
     Errors,
-    /// The server's memory reached its limit, or the machine swapped or killed for want of it.
+    /// The server's memory reached its limit, or the machine swapped or killed processes because it was short of
+    /// memory.
     Memory,
     /// Other processes kept the server off its cores.
     Neighbours,
-    /// Neither the server's cores nor the generator were busy: something made requests wait.
+    /// Neither the server's cores nor the generator were busy: requests waited for something else.
     Waiting,
     /// The server's processes could not be observed.
     Unknown,
@@ -42,7 +43,7 @@ pub enum LimitKind {
 /// A limit with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
-    /// What it was.
+    /// Its kind.
     pub kind: LimitKind,
     /// The figures, in words.
     pub evidence: String,
@@ -112,7 +113,7 @@ impl Limit {
     }
 }
 
-/// How memory was short, if it was.
+/// The evidence of a memory shortage, if there was one.
 fn memory_evidence(server: &ServerUse) -> Option<String> {
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     if server.oom_kills > 0 {

@@ -1,4 +1,4 @@
-//! One load on a target and what it showed, in the form that experiments need.
+//! One load on a target and its result, in the form that experiments need.
 //!
 //! The binary makes a [`LoadResult`] from each run's record, so that experiments can be tested without records.
 
@@ -18,9 +18,9 @@ pub struct LoadRequest {
     pub window: Duration,
 }
 
-/// Puts load on one target.
+/// Applies load to one target.
 pub trait Load {
-    /// Carries out one load.
+    /// Runs one load.
     ///
     /// # Errors
     /// [`LoadError`] if there is no result.
@@ -60,56 +60,56 @@ impl TimeSummary {
     }
 }
 
-/// What the server's processes used, where they could be found on this machine.
+/// CPU and memory use of the server's processes, where they could be found on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// CPU time over the load, warm-up included, in seconds.
     pub cpu_s: f64,
     /// CPU time of its busiest thread, in seconds.
     pub busiest_thread_s: f64,
-    /// Time that its busiest waiting thread was ready to run but had no core, in seconds.
+    /// Time that its busiest waiting thread was runnable without a core, in seconds.
     pub run_delay_s: f64,
-    /// How long it was observed, in seconds.
+    /// Length of the observation, in seconds.
     pub over_s: f64,
     /// Cores that it may run on.
     pub cores: u32,
     /// Resident memory at the end, in bytes.
     pub rss_bytes: u64,
-    /// What it may use, in bytes.
+    /// Its memory limit, in bytes.
     #[serde(default)]
     pub memory_limit_bytes: Option<u64>,
     /// Bytes that the machine swapped in and out over the load.
     #[serde(default)]
     pub swapped_bytes: u64,
-    /// Processes that the machine killed for want of memory over the load.
+    /// Processes that the machine killed over the load because it was out of memory.
     #[serde(default)]
     pub oom_kills: u64,
 }
 
-/// What one load showed.
+/// The result of one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
     /// The offered rate; none in a closed loop.
     pub offered_per_s: Option<f64>,
     /// Valid responses per second of window.
     pub achieved_per_s: f64,
-    /// Connections asked for.
+    /// Connections requested.
     pub connections: u32,
     /// Requests of the window.
     pub scheduled: u64,
-    /// Those of them that were answered well.
+    /// Requests of the window that ended ok.
     pub ok: u64,
     /// Response time; open loop.
     pub response_time_ns: Option<TimeSummary>,
-    /// Service time; none if nothing was answered.
+    /// Service time; none without responses.
     pub service_time_ns: Option<TimeSummary>,
-    /// How the objective's parts came out.
+    /// The outcomes of the objective's parts.
     pub gates: Vec<GateOutcome>,
     /// The run's verdicts.
     pub verdicts: Vec<Verdict>,
-    /// Share of its threads' time that the generator was busy, 0 to 1.
+    /// Share of the time for which the generator's threads were busy, 0 to 1.
     pub generator_busy_share: f64,
-    /// What the server used.
+    /// CPU and memory use of the server.
     pub server: Option<ServerUse>,
     /// Warm-up and window together, in seconds.
     pub load_s: f64,
@@ -119,19 +119,19 @@ pub struct LoadResult {
     /// Histograms of the response time (closed loop: service time) of the window's intervals.
     #[serde(skip)]
     pub intervals: Vec<Histogram>,
-    /// From the start of the server, made for this observation, to its first answer, in nanoseconds.
+    /// From the start of the server, launched for this observation, to its first answer, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub start_ns: Option<u64>,
-    /// The capacity, where it was searched too.
+    /// The capacity, if it was searched too.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity_per_s: Option<f64>,
-    /// The file that holds the run's record.
+    /// The file with the run's record.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub record: Option<String>,
 }
 
 impl LoadResult {
-    /// Takes what experiments need from a run's record.
+    /// Extracts the fields that experiments need from a run's record.
     pub fn of(run: &Run, server: Option<ServerUse>) -> Self {
         let is_open = run.loop_.kind == LoopKind::Open;
         let times = |block: &paceline_record::Block| {
@@ -164,19 +164,19 @@ impl LoadResult {
         }
     }
 
-    /// A verdict's presence.
+    /// Whether the result has this verdict.
     pub fn has_verdict(&self, name: &str) -> bool {
         self.verdicts.iter().any(|verdict| verdict.name == name)
     }
 
-    /// The verdict because of which the result says nothing about the server: one that is invalid and not the server's.
+    /// The verdict that makes the result void: invalid, and not blamed on the server.
     pub fn void_because(&self) -> Option<&Verdict> {
         let is_ours = |verdict: &&Verdict| verdict.blame != Blame::Server;
         self.verdicts.iter().filter(is_ours).find(|verdict| verdict.severity == Severity::Invalid)
     }
 
-    /// The verdict that may explain a miss without the server: the generator or the machine lost time in the window, by
-    /// less than makes it void. Overload (`saturated`) is the server's all the same.
+    /// The verdict that may explain a miss without the server: the generator or the machine lost time in the window,
+    /// but less than makes it void. Overload (`saturated`) is blamed on the server in any case.
     pub fn disturbed_by(&self) -> Option<&Verdict> {
         let is_disturbance = |verdict: &&Verdict| {
             matches!(verdict.blame, Blame::Generator | Blame::Environment)

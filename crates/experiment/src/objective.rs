@@ -1,11 +1,11 @@
-//! What a server must keep to: `response.p99<10ms,errors<0.1%`.
+//! Objectives that a server must meet: `response.p99<10ms,errors<0.1%`.
 //!
-//! The limits on times are written and judged as `paceline run --slo` does. This file splits them, checks their form, and
-//! computes how many requests a window needs.
+//! The limits on times are written and judged like those of `paceline run --slo`. This file splits them, checks their
+//! form, and computes the number of requests that a window needs.
 
 use serde::{Deserialize, Serialize};
 
-/// Samples beyond a percentile that make it known, as `--slo` demands.
+/// Samples beyond a percentile that it needs, as for `--slo`.
 const SAMPLES_BEYOND: f64 = 10.0;
 
 /// An objective: each part must be met, and every failed request counts as beyond any limit.
@@ -18,7 +18,7 @@ pub struct Objective {
     pub max_errors: Option<String>,
 }
 
-/// Why an objective cannot be read.
+/// Why an objective cannot be parsed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid objective {expression:?}: {reason}. Write for example 'response.p99<10ms,errors<0.1%'")]
 pub struct ObjectiveError {
@@ -27,7 +27,8 @@ pub struct ObjectiveError {
 }
 
 impl Objective {
-    /// Reads `response.p99<10ms,errors<0.1%`: limits on open-loop times, separated by commas, and at most one on errors.
+    /// Parses `response.p99<10ms,errors<0.1%`: limits on open-loop times, separated by commas, and at most one on
+    /// errors.
     ///
     /// # Errors
     /// [`ObjectiveError`] if a part has another form, or if there is no limit on a time.
@@ -72,7 +73,7 @@ impl Objective {
         self.slos.first().and_then(|slo| percentile(statistic(slo)))
     }
 
-    /// Requests that a window needs before the objective can be judged.
+    /// Number of requests that a window needs before the objective can be judged.
     pub fn samples_needed(&self) -> f64 {
         let of_slo =
             |slo: &String| percentile(statistic(slo)).map_or(SAMPLES_BEYOND, |p| SAMPLES_BEYOND / (1.0 - p));

@@ -1,7 +1,7 @@
-//! Two rounds compared cell by cell: the same server, form, workload and load in both.
+//! Compares two rounds cell by cell: the same server, form, workload and load in both.
 //!
-//! The rounds were not measured side by side, so each cell is Welch's t test over launches. With many cells some differ by
-//! chance: a difference is claimed only if it survives Holm's correction over all cells.
+//! The rounds were not measured side by side, so each cell uses Welch's t test over launches. With many cells some
+//! differ by chance: a difference is claimed only if it survives Holm's correction over all cells.
 
 use crate::compare::{ComparedMetric, Direction, PairedComparison, SampleSet, compare_samples};
 use crate::compare_text::compared_cells;
@@ -12,12 +12,12 @@ use paceline_stats::holm;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What both rounds have measured.
+/// A combination that both rounds have measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
     /// The server's id.
     pub server: String,
-    /// The form it was started in.
+    /// The form in which it was started.
     pub form: String,
     /// The workload.
     pub workload: String,
@@ -45,8 +45,8 @@ pub struct CellComparison {
     pub comparison: PairedComparison,
 }
 
-/// Compares the cells that both rounds have, by the metric asked for or else by each cell's own. Trials that failed or
-/// are invalid are left out, and so are cells with fewer than two launches in a round.
+/// Compares the cells that both rounds have, by the requested metric or else by the default of each cell. Trials that
+/// failed or are invalid are left out, and so are cells with fewer than two launches in a round.
 pub fn compare_rounds(
     rounds: [(&str, &[Trial]); 2],
     primary: Option<ComparedMetric>,
@@ -111,7 +111,8 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<Cell, SampleSet> {
     cells
 }
 
-/// The cells as a Markdown table with padded columns, legible in a terminal too; the deciding metric of each cell first.
+/// The cells as a Markdown table with padded columns, which is readable in a terminal too; the deciding metric of each
+/// cell first.
 pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
     let heads = [
         "server",

@@ -12,9 +12,9 @@ struct Simulated {
     noise: f64,
     /// Share of windows with a stall that misses any objective.
     stalls: f64,
-    /// Share of windows in which the generator stood still, which is seen, and which miss too.
+    /// Share of windows in which the generator stalled: detected, and a miss too.
     disturbed: f64,
-    /// The numbers of windows that miss whatever the rate, without a sign of why.
+    /// Numbers of the windows that miss at any rate, with no sign of the cause.
     unlucky: Vec<usize>,
     /// The median response time, and requests of each window that fail.
     p50: u64,
@@ -152,7 +152,7 @@ fn capacity_of_a_queue_is_found_with_its_curve_and_knee() {
     assert!(long_run <= interval.low && long_run > 0.8 * server.capacity());
     assert_eq!(capacity.curve.len(), CURVE.len());
     assert!(capacity.curve[..6].iter().all(|point| point.outcome == WindowOutcome::Pass));
-    // p99 doubles when the room to the service rate halves: 4,500 to 2,250 of 5,000, up to the noise.
+    // p99 doubles when the headroom to the service rate halves: 4,500 to 2,250 of 5,000, up to the noise.
     let knee = capacity.knee_per_s.unwrap();
     assert!((2_300.0..3_200.0).contains(&knee), "{knee}");
     let text = crate::capacity_text(&capacity);

@@ -1,4 +1,4 @@
-//! Two rounds, cell by cell: which cells are matched, and what a table of them says.
+//! Two rounds, cell by cell: which cells are matched, and the content of their table.
 
 use super::*;
 use paceline_record::{CapacityLimit, FoundCapacity, LoopKind, Startup, fixture};
