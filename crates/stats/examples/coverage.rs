@@ -1,9 +1,9 @@
-//! How often the intervals, ranks and decisions of this crate are right, over 2,000 simulated rounds of known truth.
+//! Simulates how often the intervals, ranks and decisions of this crate are right: 2,000 rounds with a known truth.
 //!
-//! `cargo run --release -p paceline-stats --example coverage [ROUNDS [SECTION]]` prints the Markdown tables of docs/methodology.md.
-//! Seeds are fixed: the same program prints the same figures.
+//! `cargo run --release -p paceline-stats --example coverage [ROUNDS [SECTION]]` prints the Markdown tables of
+//! docs/methodology.md. Seeds are fixed: the same program prints the same figures.
 
-// A program's result goes to standard output.
+// The result of this program goes to standard output.
 #![allow(clippy::print_stdout)]
 
 use paceline_stats::{
@@ -48,7 +48,7 @@ fn over_launches(rounds: usize) {
     for (name, noise) in NOISES {
         for (servers, launches) in [(7, 3), (7, 5), (31, 3)] {
             let (figure, ratio) = figures_and_ratios(noise, servers, launches, rounds);
-            // Ranks draw 10,000 tables each: a tenth of the rounds.
+            // Ranks draw 10,000 tables each, so they use a tenth of the rounds.
             let (ranks, claimed) = ranks(noise, servers, launches, (rounds / 10).max(1));
             println!(
                 "| {name}, {launches} | {servers} | {figure:.3} | {ratio:.3} | {ranks:.3} | {claimed:.3} |"
@@ -182,7 +182,7 @@ fn percentiles(utilization: f64, p: f64, requests: usize, rounds: usize) -> (f64
 }
 
 /// Windows of 5 s with the objective p99 < 10 ms on an M/M/1 queue whose service rate has a new error in each window.
-/// By the queue's theory a window at rate r passes if (service rate - r) 10 ms > ln 100, up to noise in the window.
+/// By queueing theory a window at rate r passes if (service rate - r) 10 ms > ln 100, up to noise in the window.
 fn capacities(sd: f64, rounds: usize) -> (f64, f64, f64) {
     let mut random = Random::new(4);
     let (mut covered, mut windows, mut stalls) = (0, 0, 0);

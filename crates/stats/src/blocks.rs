@@ -1,24 +1,24 @@
-//! Ratios and ranks of the servers of one table, with the machine's drift taken out.
+//! Ratios and ranks of the servers of one table, adjusted for the machine's drift.
 //!
 //! A round starts every server once in each block, so the logarithm of a figure is fitted as server + block + error.
 //! Residual variances are moderated as in `launches.rs`; a ratio's interval has Satterthwaite's degrees of freedom.
-//! Ranks are confidence sets that hold for the whole table at once (Mogstad, Romano, Shaikh and Wilhelm, "Inference for
-//! ranks", *Review of Economic Studies*, 2024, doi 10.1093/restud/rdad006): the critical value is that of the largest
-//! of all pairwise t statistics, drawn with a seed.
+//! Ranks are confidence sets that hold simultaneously for the whole table (Mogstad, Romano, Shaikh and Wilhelm,
+//! "Inference for ranks", *Review of Economic Studies*, 2024, doi 10.1093/restud/rdad006): the critical value is a
+//! quantile of the largest of all pairwise t statistics, simulated with a fixed seed.
 
 use crate::launches::{Interval, Prior, UPPER, Variance, logarithms};
 use crate::random::Random;
 use crate::special::{t_quantile, t_two_sided};
 
-/// Draws of the largest t statistic.
+/// Simulated draws of the largest t statistic.
 const DRAWS: usize = 10_000;
 
-/// A figure of one server in each block; `None` where that launch has no valid value.
+/// A figure of one server in each block; `None` if that launch has no valid value.
 #[derive(Clone, Debug)]
 pub struct BlockRow {
     /// One value for each block, all above zero.
     pub values: Vec<Option<f64>>,
-    /// Whether the server was in a steady state. One that was not says nothing about the noise of others.
+    /// Whether the server was in a steady state. An unsteady server is not used to estimate the noise of others.
     pub is_steady: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct BlockRow {
 pub struct BlockFit {
     /// The adjusted mean logarithm of each server.
     effects: Vec<f64>,
-    /// The residual variance of each server, moderated; none for a server that has too few launches.
+    /// The residual variance of each server, moderated; none for a server with too few launches.
     variances: Vec<Option<Variance>>,
     /// Launches of each server.
     launches: Vec<usize>,
@@ -46,7 +46,7 @@ pub struct Ratio {
     pub p_value: f64,
 }
 
-/// The ranks a server may have, 1 being the best.
+/// The possible ranks of a server; 1 is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankSet {
     /// One more than the number of servers that are ahead of it with confidence.
@@ -62,20 +62,20 @@ impl RankSet {
     }
 }
 
-/// The rank sets of a table. With 95 % confidence all of them hold at once.
+/// The rank sets of a table. With 95 % confidence all of them hold simultaneously.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
-    /// The ranks of each server in the order given; none for one that cannot be compared.
+    /// The ranks of each server in the order given; none for a server that cannot be compared.
     pub ranks: Vec<Option<RankSet>>,
     /// The critical value of the t statistic.
     pub critical_t: f64,
-    /// The typical difference from which this table claims that two of its servers differ: 0.11 is 11 %.
+    /// The typical difference from which this table can distinguish two of its servers: 0.11 is 11 %.
     pub smallest_difference: f64,
 }
 
 impl BlockFit {
-    /// Fits a table. None if no server has a value, or if a value has no logarithm. Where servers and blocks cannot be
-    /// separated (two servers that share no block), block effects are left out.
+    /// Fits a table. None if no server has a value, or if a value has no logarithm. If servers and blocks cannot be
+    /// separated (two servers without a common block), block effects are left out.
     pub fn of(rows: &[BlockRow]) -> Option<Self> {
         let blocks = rows.iter().map(|row| row.values.len()).max()?;
         let mut cells = Vec::new();
@@ -155,8 +155,8 @@ impl BlockFit {
         })
     }
 
-    /// The difference of two servers' logarithms in standard errors. None if either has too few launches, or both do not
-    /// vary at all.
+    /// The difference of two servers' logarithms in standard errors. None if either has too few launches, or if neither
+    /// varies at all.
     pub fn t(&self, first: usize, second: usize) -> Option<f64> {
         let difference = self.effects.get(first)? - self.effects.get(second)?;
         let error = self.error(first, second)?.value.sqrt();
@@ -166,7 +166,7 @@ impl BlockFit {
     /// The squared standard error of a difference, with its degrees of freedom (Satterthwaite 1946).
     fn error(&self, i: usize, j: usize) -> Option<Variance> {
         let (a, b) = ((*self.variances.get(i)?)?, (*self.variances.get(j)?)?);
-        // Where variances are equal this is exact for any pattern of missing launches; in a full table it is 1 / k.
+        // With equal variances this is exact for any pattern of missing launches; in a full table it is 1 / k.
         let weight = (self.inverse.at(i, i) + self.inverse.at(j, j) - 2.0 * self.inverse.at(i, j)) / 2.0;
         let sum = a.value + b.value;
         let df = if sum > 0.0 {
@@ -177,8 +177,8 @@ impl BlockFit {
         Some(Variance { value: sum * weight, df })
     }
 
-    /// The median over all pairs of the half width of a ratio's 95 % interval, as a share: differences below it are
-    /// not visible for one pair named in advance. None if no pair can be compared.
+    /// The median over all pairs of the half width of a ratio's 95 % interval, as a share: smaller differences cannot
+    /// be detected for one pair chosen in advance. None if no pair can be compared.
     pub fn smallest_ratio_difference(&self) -> Option<f64> {
         let half_width =
             |(i, j)| self.error(i, j).map(|error| t_quantile(UPPER, error.df) * error.value.sqrt());
@@ -191,7 +191,7 @@ impl BlockFit {
         (0..servers).flat_map(move |i| (i + 1..servers).map(move |j| (i, j)))
     }
 
-    /// Rank sets of all servers. None if fewer than two can be compared.
+    /// Rank sets of all servers. None if fewer than two are comparable.
     pub fn rank(&self, higher_is_better: bool, seed: u64) -> Option<Ranking> {
         let comparable: Vec<usize> =
             (0..self.effects.len()).filter(|server| self.variances[*server].is_some()).collect();
@@ -216,8 +216,8 @@ impl BlockFit {
         Some(Ranking { ranks, critical_t, smallest_difference })
     }
 
-    /// The 95 % point of the largest of all pairwise t statistics if the servers are equal. Means are drawn with the
-    /// moderated variances and each variance with its degrees of freedom.
+    /// The 95 % point of the largest of all pairwise t statistics under the hypothesis that the servers are equal.
+    /// Means are drawn with the moderated variances, and each variance with its degrees of freedom.
     fn largest_t(&self, servers: &[usize], seed: u64) -> f64 {
         let mut random = Random::new(seed);
         let of_mean = |server: &usize| {
@@ -293,7 +293,7 @@ struct Cell {
     log: f64,
 }
 
-/// Where the effects stand in the normal equations: servers that have launches, then blocks but the first in use.
+/// Positions of the effects in the normal equations: servers with launches, then all used blocks except the first.
 struct Unknowns {
     servers: Vec<Option<usize>>,
     blocks: Vec<Option<usize>>,
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn ratios_of_a_table_match_numpy() {
         // Least squares by numpy.linalg, leverages from the hat matrix, moderation and Satterthwaite as in the header;
-        // the second table lacks a launch.
+        // one launch is missing from the second table.
         let table: [&[f64]; 5] = [
             &[100.0, 120.0, 95.0],
             &[90.0, 115.0, 88.0],

@@ -1,15 +1,15 @@
 //! The Anderson-Darling test for exponential gaps with a known mean, as Poisson arrivals have.
 //!
 //! The statistic is that of Anderson and Darling (1954) for a fully specified distribution. Its distribution is the
-//! limit for large samples, computed by Marsaglia and Marsaglia, "Evaluating the Anderson-Darling Distribution", *Journal of
-//! Statistical Software* 9(2), 2004 (`adinf`, accurate to 2e-6).
+//! limit for large samples, computed by Marsaglia and Marsaglia, "Evaluating the Anderson-Darling Distribution",
+//! *Journal of Statistical Software* 9(2), 2004 (`adinf`, accurate to 2e-6).
 
 /// The result of the test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AndersonDarling {
     /// A²: how far the sample is from the distribution, weighted towards both ends.
     pub statistic: f64,
-    /// The probability of such a statistic or a larger one if the gaps are exponential.
+    /// The probability of a statistic at least this large if the gaps are exponential.
     pub p_value: f64,
 }
 
@@ -21,7 +21,8 @@ pub fn exponential_test(gaps: &mut [f64]) -> Option<AndersonDarling> {
     }
     gaps.sort_unstable_by(f64::total_cmp);
     let n = gaps.len() as f64;
-    // ln F and ln (1 - F) of the exponential distribution. Two clock readings may be equal: such a gap is raised to 1e-12.
+    // ln F and ln (1 - F) of the exponential distribution. Two clock readings may be equal: such a gap is raised to
+    // 1e-12.
     let ln_below = |gap: f64| (-(-gap.max(1e-12)).exp_m1()).ln();
     let ln_above = |gap: f64| -gap.max(1e-12);
     let sum: f64 = (0..gaps.len())

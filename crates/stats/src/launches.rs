@@ -1,8 +1,9 @@
-//! Intervals over launches: each launch gives one observation of a figure, and nothing is pooled below that.
+//! Intervals over launches: each launch gives one observation of a figure, and observations within a launch are not
+//! pooled.
 //!
 //! The figure is the geometric mean over launches, because launches differ by factors. Its interval is Student's t on
-//! logarithms with moderated variances: servers of one table share what they say about noise by empirical Bayes
-//! (G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
+//! logarithms with moderated variances: the servers of one table share information on the noise by empirical Bayes (G.
+//! K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 //! experiments", *Statistical Applications in Genetics and Molecular Biology* 3(1), 2004; the estimator is limma's
 //! `squeezeVar`). The weight of the prior is capped, so that a noisy server keeps a wide interval.
 
@@ -10,9 +11,9 @@ use crate::special::{digamma, t_quantile, trigamma, trigamma_inverse};
 
 /// The probability with which an interval of this crate covers the truth.
 pub const CONFIDENCE: f64 = 0.95;
-/// The quantile that a two-sided interval of [`CONFIDENCE`] is made from.
+/// The upper quantile of a two-sided interval of [`CONFIDENCE`].
 pub(crate) const UPPER: f64 = 0.975;
-/// Servers that a table needs before their variances are shared. Below, each has a plain t interval.
+/// Minimum number of servers in a table that share variances. With fewer, each has a plain t interval.
 const ROWS_TO_SHARE: usize = 4;
 
 /// A 95 % confidence interval.
@@ -30,7 +31,7 @@ impl Interval {
         Self { low: centre - half_width, high: centre + half_width }
     }
 
-    /// Both ends through a rising function.
+    /// Applies a rising function to both ends.
     pub fn map(self, f: impl Fn(f64) -> f64) -> Self {
         Self { low: f(self.low), high: f(self.high) }
     }
@@ -67,14 +68,15 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// What the servers of a table say together about the variance of one of them: a scaled inverse chi-square prior.
+/// The prior for the variance of a server, estimated from all servers of a table: scaled inverse chi-square.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
-    /// The prior's degrees of freedom: how many observations it is worth. Capped at 2 d + 2.
+    /// The prior's degrees of freedom: the number of observations that it is worth. Capped at 2 d + 2.
     pub df: f64,
     /// The prior's variance.
     pub variance: f64,
-    /// Where the cap holds: the degrees of freedom of all variances together, which the prior's variance is known by.
+    /// If the cap applies: the degrees of freedom of all variances together, on which the estimate of the prior's
+    /// variance rests.
     pub pooled_df: Option<f64>,
 }
 
@@ -82,9 +84,9 @@ impl Prior {
     /// Estimates the prior from the variances of a table (Smyth 2004, section 6.2). None for fewer than four
     /// variances, or if most of them are zero.
     ///
-    /// Smyth's variance is raised to what the median variance and the mean variance both say: where launches have two
-    /// modes, many servers have all of theirs in one, and those small variances draw the logarithms' mean down. One
-    /// server with outliers raises the mean alone.
+    /// Smyth's variance is raised to the smaller of the estimates from the median variance and from the mean variance.
+    /// With bimodal launches, many servers have all of their launches in one mode, and their small variances lower the
+    /// mean of the logarithms. One server with outliers raises only the mean.
     pub fn estimate(variances: &[Variance]) -> Option<Self> {
         let values: Vec<Variance> = variances.iter().copied().filter(|v| v.df > 0.0).collect();
         if values.len() < ROWS_TO_SHARE {
@@ -123,9 +125,9 @@ impl Prior {
         })
     }
 
-    /// A server's variance, drawn towards the prior's.
+    /// Shrinks a server's variance towards the prior's.
     ///
-    /// Where the servers do not differ beyond chance, the cap only limits the prior's weight; the degrees of freedom are
+    /// If the servers do not differ beyond chance, the cap only limits the prior's weight; the degrees of freedom are
     /// then those of a sum of two independent variances (Satterthwaite 1946), which are more.
     pub fn moderate(&self, own: Variance) -> Variance {
         let sum = self.df + own.df;
@@ -146,7 +148,7 @@ fn median_variance(df: f64) -> f64 {
 pub struct Launches<'a> {
     /// The observed values, all above zero.
     pub values: &'a [f64],
-    /// Whether the server was in a steady state. One that was not says nothing about the noise of others.
+    /// Whether the server was in a steady state. An unsteady server is not used to estimate the noise of others.
     pub is_steady: bool,
 }
 
@@ -164,7 +166,7 @@ pub struct LaunchMean {
 }
 
 /// The figures of the servers of one table, in the order given. None for a server without launches, or with a value
-/// that has no logarithm.
+/// without a logarithm.
 pub fn launch_means(rows: &[Launches]) -> Vec<Option<LaunchMean>> {
     let logs: Vec<Option<Vec<f64>>> = rows.iter().map(|row| logarithms(row.values)).collect();
     let variance = |logs: &Option<Vec<f64>>| logs.as_deref().and_then(Variance::of);
@@ -203,8 +205,8 @@ pub(crate) fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     (!values.is_empty() && are_positive).then(|| values.iter().map(|value| value.ln()).collect())
 }
 
-/// How many launches an interval of ± `half_width` needs (0.05 for ±5 %), if the logarithm's standard deviation
-/// between launches is `sd` and each server stands alone. None above 10,000.
+/// The number of launches for an interval of ± `half_width` (0.05 for ±5 %), if the logarithm's standard deviation
+/// between launches is `sd` and the servers do not share variances. None above 10,000.
 pub fn launches_needed(sd: f64, half_width: f64) -> Option<usize> {
     let is_enough =
         |n: usize| t_quantile(UPPER, (n - 1) as f64) * sd / (n as f64).sqrt() <= half_width.ln_1p();
@@ -226,7 +228,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Five servers, four launches each, and compared with Smyth's formulas in NumPy and SciPy.
+    /// Five servers with four launches each, compared with Smyth's formulas in NumPy and SciPy.
     const TABLE: [[f64; 4]; 5] = [
         [100.0, 104.0, 98.0, 101.0],
         [210.0, 190.0, 205.0, 220.0],

@@ -1,4 +1,4 @@
-//! Pure numbers: the histogram that times are recorded in, and the statistics computed from repeated observations.
+//! Statistics without I/O: the histogram of recorded times, and estimators over repeated observations.
 //!
 //! No clock, no I/O, no threads: the same input always gives the same output. Each estimator names its source and is
 //! tested against published values, R or NumPy, and by simulation with a fixed seed.

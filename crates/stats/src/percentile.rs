@@ -1,31 +1,32 @@
-//! The interval of a percentile within one run.
+//! The confidence interval of a percentile within one run.
 //!
 //! Requests of a run are not independent: one queue delays many of them. Confidence intervals for independent samples
-//! then cover the truth in 1 to 74 % of runs. So the window is cut into ten slices, and the scatter of the slices'
-//! exceedances beyond a binomial's gives a dispersion factor by which the sample is smaller than it looks (overdispersion
-//! as in McCullagh and Nelder, *Generalized Linear Models*, section 4.5). The interval's ends are order statistics
-//! whose ranks come from the beta distribution (Hahn and Meeker, *Statistical Intervals*, section 5.2). It describes
-//! this run; how other launches differ only launches can say.
+//! then cover the truth in 1 to 74 % of runs. Therefore the window is divided into ten slices. The numbers of
+//! exceedances scatter more between slices than a binomial distribution would; the ratio is a dispersion factor, by
+//! which the effective sample is smaller (overdispersion as in McCullagh and Nelder, *Generalized Linear Models*,
+//! section 4.5). The interval's ends are order statistics whose ranks come from the beta distribution (Hahn and Meeker,
+//! *Statistical Intervals*, section 5.2). The interval describes this run only; the variation between launches needs
+//! several launches.
 
 use crate::launches::{Interval, UPPER};
 use crate::special::{beta_quantile, normal_quantile, t_quantile};
 use crate::{HIGHEST, Histogram};
 
-/// Slices a window is cut into. More are worse where requests are correlated over long times.
+/// Slices of a window. More slices are worse if requests are correlated over long times.
 pub const SLICES: usize = 10;
-/// Effective samples above the percentile from which the interval covers what it says.
+/// Effective samples above the percentile from which the interval has its nominal coverage.
 const EXCEEDANCES_LEAST: f64 = 10.0;
 
-/// A percentile of one run with what is known of its precision.
+/// A percentile of one run and its precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunPercentile {
     /// The value at the percentile, in the histogram's unit.
     pub value: u64,
-    /// How many times fewer independent samples the run is worth than it has; at least 1.
+    /// The ratio of the run's samples to the equivalent number of independent samples; at least 1.
     pub dispersion: f64,
     /// The 95 % interval, if the run is long enough for one.
     pub interval: Option<Interval>,
-    /// About how many requests a run needs for an interval of this percentile.
+    /// The approximate number of requests that a run needs for an interval of this percentile.
     pub requests_needed: u64,
 }
 
@@ -54,10 +55,10 @@ pub fn run_percentile(intervals: &[Histogram], p: f64) -> Option<RunPercentile> 
     Some(RunPercentile { value, dispersion, interval, requests_needed })
 }
 
-/// How much more the slices' numbers of samples above `value` scatter than a binomial's would.
+/// The scatter between slices of the numbers of samples above `value`, relative to a binomial distribution.
 fn dispersion(intervals: &[Histogram], total: &Histogram, value: u64) -> f64 {
     let n = total.count() as f64;
-    // The share found, not 1 - p: many samples may share the value at the percentile.
+    // The observed share, not 1 - p: many samples may share the value at the percentile.
     let share = 1.0 - total.count_at_or_below(value) as f64 / n;
     if share <= 0.0 {
         return 1.0;
@@ -73,7 +74,7 @@ fn dispersion(intervals: &[Histogram], total: &Histogram, value: u64) -> f64 {
     (slices / (slices - 1.0) * squares / (n * share * (1.0 - share))).max(1.0)
 }
 
-/// Ten runs of neighbours, as equal in length as the number of intervals allows.
+/// Ten groups of adjacent intervals, as equal in length as the number of intervals allows.
 fn slices(intervals: &[Histogram]) -> impl Iterator<Item = &[Histogram]> {
     (0..SLICES).map(|i| &intervals[i * intervals.len() / SLICES..(i + 1) * intervals.len() / SLICES])
 }
@@ -110,8 +111,9 @@ mod tests {
 
     #[test]
     fn ranks_of_independent_samples_match_scipy() {
-        // Each slice the same values: dispersion 1. n = 10,000, p = 0.9, n_eff = 10000 (1.95996/2.26216)^2 = 7506.7;
-        // scipy.stats.beta.ppf(.025, .9 n_eff, .1 n_eff + 1) = 0.89299, beta.ppf(.975, .9 n_eff + 1, .1 n_eff) = 0.90670.
+        // All slices hold the same values: dispersion 1. n = 10,000, p = 0.9, n_eff = 10000 (1.95996/2.26216)^2 =
+        // 7506.7; scipy.stats.beta.ppf(.025, .9 n_eff, .1 n_eff + 1) = 0.89299, beta.ppf(.975, .9 n_eff + 1, .1 n_eff)
+        // = 0.90670.
         let values: Vec<u64> = (0..10).flat_map(|_| 1..=1_000).collect();
         let estimate = run_percentile(&cut(&values, 10), 0.9).unwrap();
         assert_eq!((estimate.value, estimate.dispersion), (900, 1.0));

@@ -1,7 +1,7 @@
 //! Random numbers from a seed: the same seed gives the same numbers on every machine and in every version.
 //!
-//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Used where a
-//! distribution has no closed form and is drawn, and by the simulations that check this crate's coverage.
+//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Used for
+//! distributions without a closed form, which are simulated, and by the simulations that check this crate's coverage.
 
 use crate::special::acklam;
 
@@ -12,7 +12,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream that belongs to a seed.
+    /// Creates the stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -42,7 +42,7 @@ impl Random {
         if p > 0.5 { -acklam(1.0 - p) } else { acklam(p) }
     }
 
-    /// Chi-square with `df` degrees of freedom, divided by `df`: what a variance estimate is, relative to the truth.
+    /// Chi-square with `df` degrees of freedom, divided by `df`: the ratio of a variance estimate to the true variance.
     /// 1 for infinite `df`. Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
     pub fn variance_ratio(&mut self, df: f64) -> f64 {
         if df.is_infinite() {
@@ -61,7 +61,7 @@ impl Random {
                 continue;
             }
             let u = self.uniform();
-            // Their squeeze: nearly always it decides without logarithms, and never otherwise than these.
+            // Their squeeze test: it nearly always decides without logarithms, with the same result.
             if u < 1.0 - 0.0331 * x.powi(4) || u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
                 return factor * d * v / shape;
             }

@@ -1,8 +1,9 @@
-//! How a rate grows with connections, instances or cores: Gunther's Universal Scalability Law, and Little's law.
+//! The growth of a rate with connections, instances or cores: Gunther's Universal Scalability Law, and Little's law.
 //!
-//! X(n) = l n / (1 + s (n - 1) + k n (n - 1)), where l is the rate of one, s the share that is serialized (contention)
-//! and k the cost of keeping each pair consistent (coherency); N. J. Gunther, *Guerrilla Capacity Planning*, 2007,
-//! chapter 4. Fitted by least squares on logarithms, since rates scatter by factors (Levenberg and Marquardt).
+//! X(n) = l n / (1 + s (n - 1) + k n (n - 1)), where l is the rate for n = 1, s the share that is serialized
+//! (contention) and k the cost of keeping each pair consistent (coherency); N. J. Gunther, *Guerrilla Capacity
+//! Planning*, 2007, chapter 4. Fitted by least squares on logarithms, since rates scatter by factors (Levenberg and
+//! Marquardt).
 
 use crate::launches::{Interval, UPPER};
 use crate::random::Random;
@@ -14,7 +15,7 @@ const DRAWS: usize = 4_000;
 /// The law fitted to measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalability {
-    /// The rate of one (l).
+    /// The rate for n = 1 (l).
     pub rate_of_one: f64,
     /// Its 95 % interval.
     pub rate_of_one_interval: Interval,
@@ -26,7 +27,7 @@ pub struct Scalability {
     pub coherency: f64,
     /// Its 95 % interval.
     pub coherency_interval: Interval,
-    /// Where the law has its peak, sqrt((1 - s) / k). None if the rate only rises.
+    /// The n at which the law peaks, sqrt((1 - s) / k). None if the rate only rises.
     pub peak_at: Option<f64>,
     /// The peak's 95 % interval; the upper end is infinite if the data do not show a peak.
     pub peak_interval: Interval,
@@ -64,7 +65,7 @@ impl Scalability {
     }
 }
 
-/// Where the law peaks; infinite for none.
+/// The n at which the law peaks; infinite without a peak.
 fn peak(contention: f64, coherency: f64) -> f64 {
     if contention >= 1.0 {
         1.0
@@ -88,7 +89,7 @@ fn peak_interval(best: [f64; 3], covariance: [[f64; 3]; 3], df: f64, seed: u64) 
         })
         .collect();
     peaks.sort_by(f64::total_cmp);
-    // By rank, because interpolation with infinity has no result.
+    // By rank, because interpolation with infinity is undefined.
     let at = |q: f64| peaks[((q * DRAWS as f64) as usize).min(DRAWS - 1)];
     Interval { low: at(1.0 - UPPER), high: at(UPPER) }
 }
@@ -160,8 +161,9 @@ fn invert(m: [[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
     is_regular.then(|| std::array::from_fn(|i| std::array::from_fn(|j| cofactor(j, i) / determinant)))
 }
 
-/// Mean requests outstanding by Little's law (Little, *Operations Research* 9(3), 1961): rate times mean time. In a
-/// closed loop without think time it equals connections times depth; a difference means that something was not counted.
+/// Mean number of outstanding requests by Little's law (Little, *Operations Research* 9(3), 1961): rate times mean
+/// time. In a closed loop without think time it equals connections times depth; a difference means that something was
+/// not counted.
 pub fn little_outstanding(rate_per_s: f64, mean_time_s: f64) -> f64 {
     rate_per_s * mean_time_s
 }

@@ -1,28 +1,29 @@
-//! The highest rate that meets an objective, from windows that each pass or fail: a Bayesian psychometric search.
+//! Searches for the highest rate that meets an objective, from windows that each pass or fail: a Bayesian psychometric
+//! search.
 //!
 //! The probability that a window at rate r passes is e + (1 - 2e) F((theta - ln r) / s) with the normal F. The location
-//! theta (the logarithm of the rate at which half of the windows pass) and the width s are unknown; e allows for windows
-//! that pass or fail whatever the rate. Each window updates the posterior of both on a grid, and the next is placed where
-//! the posterior is undecided (Kontsevich and Tyler, "Bayesian adaptive estimation of psychometric slope and threshold",
-//! *Vision Research* 39, 1999; lapses: Wichmann and Hill, *Perception and Psychophysics* 63, 2001). Bisection takes a
-//! bracket for an interval and covers the truth in about 60 % of cases.
+//! theta (the logarithm of the rate at which half of the windows pass) and the width s are unknown; e allows for
+//! windows that pass or fail regardless of the rate. Each window updates the posterior of both on a grid, and the next
+//! is placed where the posterior is undecided (Kontsevich and Tyler, "Bayesian adaptive estimation of psychometric
+//! slope and threshold", *Vision Research* 39, 1999; lapses: Wichmann and Hill, *Perception and Psychophysics* 63,
+//! 2001). Bisection would report its bracket as the interval, which covers the truth in about 60 % of cases.
 
 use crate::launches::{Interval, UPPER};
 use crate::special::normal_cdf;
 
-/// The share of windows that pass or fail whatever the rate, each way.
+/// The share of windows that pass regardless of the rate, and the share that fail regardless of it.
 const LAPSES: f64 = 0.03;
-/// Distance of the grid of theta.
+/// Grid spacing of theta.
 const STEP: f64 = 0.004;
 /// Widths: 0.4 % for a queue on a quiet machine up to 15 %.
 const WIDTHS: [f64; 9] = [0.004, 0.0063, 0.01, 0.0158, 0.025, 0.0397, 0.0619, 0.0965, 0.15];
 /// Quantiles of the posterior at which windows are placed in turn.
 const PLACES: [f64; 3] = [0.5, 0.3, 0.7];
-/// Windows before the search may stop: fewer are precise by accident.
+/// Minimum number of windows: with fewer, an interval may be narrow by chance.
 const WINDOWS_LEAST: usize = 8;
-/// A window that fails below this share of the capacity, or of a rate that passed, is not explained by load.
+/// A window that fails below this share of the capacity, or of a rate that passed, is a stall, not overload.
 const STALL_SHARE: f64 = 0.8;
-/// The rate at which the search gives up downwards, as a share of the start.
+/// The lowest rate that the search tries, as a share of the start.
 const LOWEST_SHARE: f64 = 1e-3;
 
 /// One window of a search.
@@ -34,7 +35,7 @@ pub struct SearchWindow {
     pub passed: bool,
 }
 
-/// Where a search stands.
+/// The current estimate of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchEstimate {
     /// The rate at which half of the windows pass: the posterior median.
@@ -53,7 +54,7 @@ impl SearchEstimate {
 /// Why a search ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchEnd {
-    /// The interval is as narrow as asked.
+    /// The interval is as narrow as requested.
     Precise,
     /// The budget of windows is used up.
     WindowsUsed,
@@ -61,7 +62,7 @@ pub enum SearchEnd {
     NothingPasses,
 }
 
-/// The rates between which stalls, not load, decided whether a window passed.
+/// The range of rates in which stalls, not load, decided whether a window passed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StallSpan {
     /// The lowest rate that failed.
@@ -79,16 +80,17 @@ pub struct CapacitySearch {
     windows: Vec<SearchWindow>,
     /// The range of theta.
     range: Interval,
-    /// The posterior of theta on the grid, adding up to 1.
+    /// The posterior of theta on the grid; its sum is 1.
     posterior: Vec<f64>,
 }
 
 impl CapacitySearch {
-    /// A search below a rate that the server reached in a closed loop, to ± `half_width` (0.05) with at most
+    /// Creates a search below a rate that the server reached in a closed loop, to ± `half_width` (0.05) with at most
     /// `windows_most` windows.
     pub fn new(closed_loop_rate: f64, half_width: f64, windows_most: usize) -> Self {
         let start = closed_loop_rate.max(f64::MIN_POSITIVE);
-        // Half of the closed loop's rate up to that rate, widened: few connections may not have reached the capacity.
+        // From half of the closed loop's rate up to that rate, widened: with few connections the closed loop may not
+        // have reached the capacity.
         let range = Interval { low: start.ln() - 0.8, high: start.ln() + 0.15 };
         let mut search =
             Self { start, half_width, windows_most, windows: Vec::new(), range, posterior: Vec::new() };
@@ -96,7 +98,7 @@ impl CapacitySearch {
         search
     }
 
-    /// The rate to offer next.
+    /// The next rate to offer.
     pub fn next_rate(&self) -> f64 {
         self.quantile(PLACES[self.windows.len() % PLACES.len()]).exp()
     }
@@ -105,7 +107,7 @@ impl CapacitySearch {
     pub fn add(&mut self, window: SearchWindow) {
         self.windows.push(window);
         self.update();
-        // The range is too short if its last twentieth holds this much: with a uniform posterior it has 0.05.
+        // The range is too short if its last twentieth holds this much probability; a uniform posterior has 0.05 there.
         const CUT_OFF: f64 = 0.2;
         while self.windows.len() >= 3 {
             let edge = self.posterior.len() / 20;
@@ -122,7 +124,7 @@ impl CapacitySearch {
         }
     }
 
-    /// Takes back a window that failed at a rate: what failed it was not the load.
+    /// Removes a failed window at a rate, because the load did not cause the failure.
     pub fn forget_failure(&mut self, rate: f64) {
         if let Some(at) = self.windows.iter().position(|window| !window.passed && window.rate == rate) {
             self.windows.remove(at);
@@ -135,7 +137,7 @@ impl CapacitySearch {
         &self.windows
     }
 
-    /// What is known so far.
+    /// The estimate from the windows so far.
     pub fn estimate(&self) -> SearchEstimate {
         let at = |q| self.quantile(q).exp();
         SearchEstimate {
@@ -144,7 +146,7 @@ impl CapacitySearch {
         }
     }
 
-    /// Whether the search is at its end, and why.
+    /// Why the search has ended; none while it has not.
     pub fn end(&self) -> Option<SearchEnd> {
         let estimate = self.estimate();
         if self.windows.iter().all(|window| !window.passed)
@@ -161,7 +163,7 @@ impl CapacitySearch {
     }
 
     /// The span to report instead of an interval if a window failed far below the capacity: then stalls decide, and no
-    /// procedure's interval covers the truth. None if all failures are near the capacity.
+    /// method gives an interval that covers the truth. None if all failures are near the capacity.
     pub fn stalls_decide(&self) -> Option<StallSpan> {
         let failed = self.windows.iter().filter(|window| !window.passed).map(|window| window.rate);
         let lowest_failed = failed.fold(f64::INFINITY, f64::min);
@@ -176,7 +178,7 @@ impl CapacitySearch {
         self.range.low + index as f64 * STEP
     }
 
-    /// Computes the posterior from all windows: before the first, uniform in theta.
+    /// Computes the posterior from all windows; without windows it is uniform in theta.
     fn update(&mut self) {
         let points = ((self.range.high - self.range.low) / STEP).ceil() as usize + 1;
         let ln_likelihood = |theta: f64, width: f64| -> f64 {
@@ -189,8 +191,8 @@ impl CapacitySearch {
         let joint: Vec<[f64; WIDTHS.len()]> =
             (0..points).map(|i| WIDTHS.map(|width| ln_likelihood(self.theta(i), width))).collect();
         let largest = joint.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Weighted by the root of the width, between uniform in ln s (which stops too early where noise is high) and
-        // uniform in s (which takes half as many windows again).
+        // Weighted by the root of the width: a compromise between uniform in ln s (which stops too early under high
+        // noise) and uniform in s (which needs half as many windows again).
         let weight = |row: &[f64; WIDTHS.len()]| -> f64 {
             row.iter().zip(WIDTHS).map(|(ln, width)| (ln - largest).exp() * width.sqrt()).sum()
         };
@@ -218,7 +220,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Searches for `capacity` from a closed-loop rate, with windows that pass at random around it.
+    /// Searches for `capacity` from a closed-loop rate, with windows whose results are random near it.
     fn search(random: &mut Random, start: f64, capacity: f64, width: f64) -> CapacitySearch {
         let mut search = CapacitySearch::new(start, 0.05, 40);
         while search.end().is_none() {

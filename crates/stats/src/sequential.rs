@@ -1,20 +1,21 @@
-//! Comparing two servers pair by pair, with the right to stop early.
+//! Compares two servers pair by pair, with valid early stopping.
 //!
-//! A pair is the logarithm of the ratio of two adjacent launches. The paired t test is looked at after 4, 6, 8, 10, 14
-//! and 20 pairs; its error is spent as 0.05 t^1.5 of the way (Lan and DeMets, "Discrete sequential boundaries for
-//! clinical trials", *Biometrika* 70(3), 1983), so that all looks together claim a difference between equal servers in
-//! at most 5 % of comparisons. Looking after every pair with the usual limit would do so in 8 to 23 %. Equivalence is
-//! two one-sided tests (Schuirmann, *J. Pharmacokinetics and Biopharmaceutics* 15, 1987) at the same looks.
+//! A pair is the logarithm of the ratio of two adjacent launches. The paired t test is evaluated after 4, 6, 8, 10, 14
+//! and 20 pairs (the looks). Its error is spent in proportion to t^1.5, up to 0.05 (Lan and DeMets, "Discrete
+//! sequential boundaries for clinical trials", *Biometrika* 70(3), 1983), so that all looks together claim a difference
+//! between equal servers in at most 5 % of comparisons. Testing after every pair with the usual limit would do so in 8
+//! to 23 %. Equivalence is two one-sided tests (Schuirmann, *J. Pharmacokinetics and Biopharmaceutics* 15, 1987) at the
+//! same looks.
 
 use crate::launches::{Interval, Variance, mean};
 use crate::special::{t_quantile, t_two_sided};
 
-/// A moment at which a comparison may end.
+/// A point at which a comparison may end.
 struct Look {
     pairs: usize,
-    /// Two-sided p value below which the two differ.
+    /// The two differ if the two-sided p value is below this.
     different: f64,
-    /// One-sided p value below which a difference over the margin is excluded, on either side.
+    /// A difference over the margin is excluded, on either side, if the one-sided p value is below this.
     equivalent: f64,
 }
 
@@ -29,15 +30,15 @@ const LOOKS: [Look; 6] = [
     Look { pairs: 20, different: 0.03260, equivalent: 0.03468 },
 ];
 
-/// Pairs after which a comparison ends in any case.
+/// Maximum number of pairs of a comparison.
 pub const PAIRS_MOST: usize = LOOKS[LOOKS.len() - 1].pairs;
 
-/// The number of pairs at which the next look is taken. None after the last.
+/// The number of pairs at the next look. None after the last.
 pub fn next_look(pairs: usize) -> Option<usize> {
     LOOKS.iter().map(|look| look.pairs).find(|look| *look > pairs)
 }
 
-/// What a comparison of two figures comes to.
+/// The decision of a comparison of two figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The first figure is higher.
@@ -46,9 +47,9 @@ pub enum Decision {
     Lower,
     /// They differ by less than the margin.
     Equivalent,
-    /// None of these is proven.
+    /// No decision is proven.
     Undecided {
-        /// About how many more pairs would decide, with 80 % probability.
+        /// The approximate number of further pairs until a decision, with 80 % probability.
         more_pairs: usize,
     },
 }
@@ -56,11 +57,11 @@ pub enum Decision {
 /// The state of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Pairs that count: those of the last look.
+    /// The number of pairs used: those of the last look.
     pub pairs: usize,
     /// The first figure divided by the second.
     pub ratio: f64,
-    /// The interval of the ratio that belongs to the decision: all looks together cover the truth with 95 %.
+    /// The interval of the ratio that matches the decision: over all looks together it covers the truth with 95 %.
     pub interval: Interval,
     /// The two-sided p value of "equal", not corrected for the looks.
     pub p_value: f64,
@@ -68,10 +69,10 @@ pub struct Comparison {
     pub decision: Decision,
 }
 
-/// Compares by pairs in the order of measurement: `ln(first / second)` each. Uses as many as the last look had and
-/// ignores those after it. `margin` 0.05: a difference below 5 % does not matter. None before the first look.
+/// Compares by pairs in the order of measurement: `ln(first / second)` each. Uses the pairs up to the last look and
+/// ignores later ones. `margin` 0.05: a difference below 5 % does not matter. None before the first look.
 ///
-/// Two figures that differ for certain, but by less than the margin for certain, are equivalent.
+/// Two figures with a proven difference that is provably below the margin are equivalent.
 pub fn compare_pairs(log_ratios: &[f64], margin: f64) -> Option<Comparison> {
     let look = LOOKS.iter().rev().find(|look| look.pairs <= log_ratios.len())?;
     let used = &log_ratios[..look.pairs];
@@ -80,15 +81,15 @@ pub fn compare_pairs(log_ratios: &[f64], margin: f64) -> Option<Comparison> {
     Some(decide(mean(used), error, used.len(), margin, look.different, look.equivalent))
 }
 
-/// Compares two figures of a finished measurement, where nobody could stop early: the difference of their logarithms
-/// with its squared standard error, as of `launches` launches, at 5 %.
+/// Compares two figures of a finished measurement, in which no early stopping was possible: the difference of their
+/// logarithms with its squared standard error, from `launches` launches, at 5 %.
 pub fn compare_difference(difference: f64, error: Variance, launches: usize, margin: f64) -> Comparison {
     decide(difference, error, launches, margin, 0.05, 0.05)
 }
 
-/// Compares a figure with another, each measured over launches of its own, not in pairs: Welch's t on logarithms (*The
-/// generalization of "Student's" problem*, Biometrika 34, 1947). The ratio is `figure` to `reference`. None without two
-/// launches of each, or where a value is not above zero.
+/// Compares two figures that were measured over independent launches, not in pairs: Welch's t on logarithms (*The
+/// generalization of "Student's" problem*, Biometrika 34, 1947). The ratio is `figure` to `reference`. None with fewer
+/// than two launches of each, or if a value is not above zero.
 pub fn compare_launches(figure: &[f64], reference: &[f64], margin: f64) -> Option<Comparison> {
     let logs = [figure, reference].map(|values| values.iter().map(|value| value.ln()).collect::<Vec<f64>>());
     if !logs.iter().flatten().all(|log| log.is_finite()) {
@@ -136,8 +137,9 @@ fn decide(
     Comparison { pairs, ratio: difference.exp(), interval, p_value, decision }
 }
 
-/// Pairs until a difference of the margin, or the one seen if that is larger, is found with 80 % probability:
-/// n = (2.8 s / difference)^2, from 1.96 + 0.84 (Cohen, *Statistical Power Analysis*, chapter 2).
+/// The number of further pairs after which a difference of the margin, or the observed difference if that is larger, is
+/// found with 80 % probability: n = (2.8 s / difference)^2, from 1.96 + 0.84 (Cohen, *Statistical Power Analysis*,
+/// chapter 2).
 fn more_pairs(difference: f64, deviation: f64, pairs: usize, margin: f64) -> usize {
     let of_one_pair = deviation * (pairs as f64).sqrt();
     let needed = (2.8 * of_one_pair / difference.abs().max(margin)).powi(2).ceil();
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn looks_spend_what_lan_and_demets_allow() {
-        // At the first look nothing has been spent: its limit is 0.05 (4/20)^1.5.
+        // At the first look no error has been spent: its limit is 0.05 (4/20)^1.5.
         assert!((LOOKS[0].different - 0.05 * 0.2f64.powf(1.5)).abs() < 1e-5);
         assert_eq!(
             (next_look(0), next_look(4), next_look(19), next_look(20)),
@@ -236,7 +238,7 @@ mod tests {
         assert!((0.82..0.96).contains(&different), "{different}");
         let (_, equivalent, _) = simulate(0.0, 0.03, 400);
         assert!(equivalent > 0.95, "{equivalent}");
-        // A difference of the margin itself is hardly ever called equivalent.
+        // A difference equal to the margin is rarely called equivalent.
         let (_, equivalent, _) = simulate(0.05, 0.06, 1_500);
         assert!(equivalent <= 0.06, "{equivalent}");
     }

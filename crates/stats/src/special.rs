@@ -1,6 +1,6 @@
-//! Special functions and quantiles that the intervals and tests of this crate need.
+//! Special functions and quantiles for the intervals and tests of this crate.
 //!
-//! `ln_gamma` and `erfc` are `libm`'s. The incomplete beta function is written here because those of the small crates
+//! `ln_gamma` and `erfc` come from `libm`. The incomplete beta function is implemented here because the small crates
 //! stop after a fixed number of terms and are wrong for parameters in the millions, which the ranks of a percentile
 //! have. Reference values in the tests: SciPy 1.17.1 (`scipy.special`, `scipy.stats`).
 
@@ -45,7 +45,7 @@ pub fn trigamma_inverse(y: f64) -> f64 {
     let mut x = 0.5 + 1.0 / y;
     for _ in 0..50 {
         let here = trigamma(x);
-        // The derivative of trigamma, by central difference: it decides the speed of convergence only.
+        // The derivative of trigamma, by central difference: it affects only the speed of convergence.
         let step_width = 1e-4 * x;
         let slope = (trigamma(x + step_width) - trigamma(x - step_width)) / (2.0 * step_width);
         let step = here * (1.0 - here / y) / slope;
@@ -58,7 +58,7 @@ pub fn trigamma_inverse(y: f64) -> f64 {
 }
 
 /// The regularized incomplete beta function I_x(a, b), for a, b > 0: the continued fraction of Abramowitz and Stegun,
-/// 26.5.8, by Lentz's method (Press and others, *Numerical Recipes*, section 6.4), with as many terms as it takes.
+/// 26.5.8, by Lentz's method (Press and others, *Numerical Recipes*, section 6.4), with as many terms as needed.
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -95,7 +95,8 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut result = d;
-    // The number of terms grows with the square root of the larger parameter: 100,000 serve parameters of 10^9.
+    // The number of terms grows with the square root of the larger parameter: 100,000 are enough for parameters of
+    // 10^9.
     for m in 1..100_000 {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
@@ -113,8 +114,8 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     result
 }
 
-/// The most of `n` independent events of probability `p` that happen in at least 19 of 20 cases: the largest count that
-/// is reached or exceeded with a probability above 5 %.
+/// The largest count of `n` independent events of probability `p` that is reached or exceeded with a probability above
+/// 5 %: in at least 19 of 20 cases at most this many happen.
 pub fn binomial_most(n: usize, p: f64) -> usize {
     let reached = |count: &usize| incomplete_beta(*count as f64, (n - count + 1) as f64, p);
     (1..=n).take_while(|count| reached(count) > 0.05).last().unwrap_or(0)
@@ -189,7 +190,7 @@ pub(crate) fn acklam(p: f64) -> f64 {
     polynomial(&A, q * q) * q / polynomial(&B, q * q)
 }
 
-/// Degrees of freedom from which Student's distribution is taken for the normal one: they differ by less than 1e-7.
+/// Degrees of freedom above which the normal distribution replaces Student's: they differ by less than 1e-7.
 const NORMAL_DF: f64 = 1e8;
 
 /// The quantile `p` of Student's t distribution with `df` degrees of freedom, which may be a fraction or infinite.
@@ -207,11 +208,11 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
     })
 }
 
-/// Steps of Newton's method at most: 3 to 6 do from both beginnings.
+/// Maximum steps of Newton's method: 3 to 6 are enough from both starting points.
 const NEWTON_STEPS: usize = 20;
 
-/// The t that |T| exceeds with the probability `outside`, by Newton's method on logarithms of both: far out the one falls
-/// in proportion to the other. None where it does not converge, as near t = 0.
+/// The t that |T| exceeds with the probability `outside`, by Newton's method on the logarithms of both: in the tail one
+/// is nearly a linear function of the other. None if it does not converge, as near t = 0.
 fn t_by_newton(outside: f64, df: f64) -> Option<f64> {
     let (a, b) = (df / 2.0, 0.5);
     let ln_beta = ln_beta(a, b);
@@ -235,7 +236,7 @@ fn t_by_newton(outside: f64, df: f64) -> Option<f64> {
         if !(t.is_finite() && t > 0.0) {
             return None;
         }
-        // Each step doubles the digits.
+        // Each step doubles the number of correct digits.
         if step.abs() < 1e-8 {
             return Some(t);
         }
@@ -362,7 +363,7 @@ mod tests {
             for p in [0.5, 0.500_001, 0.6, 0.8, 0.9, 0.975, 0.99, 0.9975, 0.999_99, 1.0 - 1e-9] {
                 let x = beta_quantile(df / 2.0, 0.5, 2.0 * (1.0 - p));
                 let expected: f64 = (df * (1.0 - x) / x).sqrt();
-                // 1 - x has lost digits where there are many degrees of freedom.
+                // 1 - x has lost digits with many degrees of freedom.
                 let relative = 1e-9 + 1e-15 * df;
                 assert_close(&format!("p {p}, df {df}"), t_quantile(p, df), expected, relative);
             }

@@ -1,11 +1,11 @@
 //! Order statistics of a few observations: median, minimum, maximum, quantiles.
 //!
-//! Intervals over launches are in `launches.rs`. Percentiles within a launch are those of the histogram.
+//! Intervals over launches are in `launches.rs`. Percentiles within a launch come from the histogram.
 
 /// Median and range of a few observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// How many observations.
+    /// Number of observations.
     pub count: usize,
     /// The minimum.
     pub min: f64,
@@ -16,7 +16,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Computes it. None if there are no observations, or if one is NaN.
+    /// Computes the spread. None if there are no observations, or if one is NaN.
     pub fn of(observations: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = observations.into_iter().collect();
         if sorted.is_empty() || sorted.iter().any(|value| value.is_nan()) {

@@ -1,23 +1,24 @@
-//! Is a server in a steady state? Rules for the warm-up and for the window.
+//! Rules for the steady state of a server, for the warm-up and for the window.
 //!
-//! Sources are named at each rule. Their false alarms and misses were simulated (docs/methodology.md).
+//! Each rule names its source. The rates of false alarms and misses were simulated (docs/methodology.md).
 
 use crate::launches::{Variance, mean};
 
-/// Seconds that the warm-up rule compares with as many before them.
+/// Seconds that the warm-up rule compares with the same number before them.
 const WARM_UP_SECONDS: usize = 4;
-/// A gain below this share is not worth more warm-up.
+/// A gain below this share does not justify more warm-up.
 const GAIN_TOLERATED: f64 = 0.05;
-/// A change within the window below this share is not worth a verdict.
+/// A change within the window below this share does not justify a verdict.
 const CHANGE_TOLERATED: f64 = 0.05;
-/// Intervals that a window needs before anything is said about it.
+/// Minimum number of intervals for a judgement on a window.
 const POINTS_LEAST: usize = 9;
-/// The number of standard errors from which parts of a window differ. Of flat windows with the noise seen, 10 to 30
-/// intervals of sd 2 to 8 %, 0.2 to 4 % are not called steady; with the t of each third's own variance it was 24 to 29 %.
+/// Parts of a window differ from this many standard errors on. Of flat windows with the observed noise, 10 to 30
+/// intervals of sd 2 to 8 %, 0.2 to 4 % are not called steady; with a t test on the variance of each third it was 24 to
+/// 29 %.
 const CRITICAL: f64 = 3.0;
-/// Correlation of one second's rate with the next's, as seen on shared machines (docs/methodology.md).
+/// Correlation between the rates of consecutive seconds, as observed on shared machines (docs/methodology.md).
 const CORRELATION: f64 = 0.46;
-/// Where no part of a window is steady, its halves may still differ by this share.
+/// If no part of a window is steady, its halves may still differ by this share.
 const HALVES_TOLERATED: f64 = 0.25;
 
 /// Whether a server has warmed up, from its rate in each second of a closed loop so far: the last 4 s are no more than
@@ -25,35 +26,35 @@ const HALVES_TOLERATED: f64 = 0.25;
 pub fn is_warm(rate_per_second: &[f64]) -> bool {
     let Some(start) = rate_per_second.len().checked_sub(2 * WARM_UP_SECONDS) else { return false };
     let (before, last) = rate_per_second[start..].split_at(WARM_UP_SECONDS);
-    // A server that answers nothing is not warm.
+    // A server without responses is not warm.
     mean(last) > 0.0 && mean(last) <= mean(before) * (1.0 + GAIN_TOLERATED)
 }
 
-/// How many points to drop from the start of a series so that the rest is steadiest: MSER (White, "An effective
-/// truncation heuristic for bias reduction in simulation output", *Simulation* 69(6), 1997). With `batch` 5 it is MSER-5
-/// (Spratt 1998), which needs 50 points. None if half of the series or more should be dropped: what is left is then no
-/// steady end to trust.
+/// The number of points to drop from the start of a series so that the rest is steadiest: MSER (White, "An effective
+/// truncation heuristic for bias reduction in simulation output", *Simulation* 69(6), 1997). With `batch` 5 it is
+/// MSER-5 (Spratt 1998), which needs 50 points. None if half of the series or more should be dropped: the remaining end
+/// is then not reliably steady.
 pub fn mser(series: &[f64], batch: usize) -> Option<usize> {
     let batches: Vec<f64> = series.chunks_exact(batch.max(1)).map(mean).collect();
     let error = |cut: usize| {
         let rest = &batches[cut..];
         Variance::of(rest).map(|variance| variance.value * variance.df / (rest.len() as f64).powi(2))
     };
-    // Only cuts in the first half are candidates; the best being the last of them means that a later one is better.
+    // Only cuts in the first half are candidates; if the last of them is the best, a later one is better.
     let last = batches.len() / 2;
     let candidates = (0..=last).filter_map(|cut| Some((cut, error(cut)?)));
     let (cut, _) = candidates.min_by(|a, b| a.1.total_cmp(&b.1))?;
     (cut < last).then_some(cut * batch.max(1))
 }
 
-/// What the intervals of a window say about its steadiness.
+/// The steadiness of a window, from its intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steadiness {
-    /// Too few intervals to tell.
+    /// Too few intervals for a judgement.
     Unknown,
-    /// No change beyond 5 % that noise does not explain.
+    /// No change above 5 % that exceeds the noise.
     Steady,
-    /// The last third differs from the first third (of what MSER keeps): 0.2 is 20 % more, -0.5 half.
+    /// The last third differs from the first third (of the part that MSER keeps): 0.2 is 20 % more, -0.5 half.
     Changes {
         /// Last third divided by first third, less 1.
         change: f64,
@@ -62,9 +63,9 @@ pub enum Steadiness {
     Unsteady,
 }
 
-/// Judges a series of equally long intervals of one window (a rate, or a mean time): MSER cuts a beginning that is
-/// unlike the rest, and of the rest the last third is compared with the first on the log scale. A beginning that was
-/// cut is a change too if it differs from the rest in the same way.
+/// Judges a series of equally long intervals of one window (a rate, or a mean time). MSER removes a start that differs
+/// from the rest, and the last third of the rest is compared with the first on the log scale. A removed start counts as
+/// a change too if it differs from the rest by the same criterion.
 pub fn steadiness(series: &[f64]) -> Steadiness {
     let Some(logs) = crate::launches::logarithms(series) else {
         return if series.iter().any(|value| *value > 0.0) && series.len() >= POINTS_LEAST {
@@ -97,7 +98,8 @@ pub fn steadiness(series: &[f64]) -> Steadiness {
 }
 
 /// The variance of the intervals of a window about a curve that changes slowly: from the median of the steps between
-/// neighbours (von Neumann's successive differences, made robust), so that a trend or a jump is not taken for noise.
+/// neighbours (a robust form of von Neumann's successive differences), so that a trend or a jump does not count as
+/// noise.
 struct Noise(f64);
 
 impl Noise {
@@ -120,7 +122,7 @@ impl Noise {
     }
 }
 
-/// The variance of the mean of so many neighbours as a multiple of one's: their correlation falls as an AR(1)'s.
+/// The variance of the mean of this many neighbours as a multiple of the variance of one: AR(1) correlation.
 fn mean_variance(points: usize) -> f64 {
     let n = points.max(1) as f64;
     let pairs: f64 = (1..points).map(|lag| (1.0 - lag as f64 / n) * CORRELATION.powi(lag as i32)).sum();
@@ -142,7 +144,8 @@ mod tests {
         assert!(!is_warm(&[0.0; 20]));
     }
 
-    /// Seconds until a server is taken for warm whose rate is `rate` at a time, and what it lacks then.
+    /// Seconds until the rule declares a server warm whose rate at each time is `rate`, and its remaining gain at that
+    /// time.
     fn warm_up(random: &mut Random, rate: impl Fn(f64) -> f64) -> (usize, f64) {
         let mut rates = Vec::new();
         while !is_warm(&rates) && rates.len() < 60 {
@@ -160,7 +163,7 @@ mod tests {
             assert!(lacks < bias, "{name}: {lacks} of the rate is missing");
         }
         let (seconds, lacks) = warm_up(&mut random, |at| if at < 9.0 { 0.5 } else { 1.0 });
-        // A step at 9 s is seen if the plateau before it is shorter than the rule's 8 s.
+        // A step at 9 s is detected if the plateau before it is shorter than the rule's 8 s.
         assert!(seconds >= 8 && (lacks == 0.0 || seconds == 8), "{seconds} s, {lacks}");
     }
 

@@ -1,6 +1,6 @@
-//! How a quantity develops over the window: its growth, and pauses in it.
+//! Growth of a quantity over the window, and pauses in it.
 //!
-//! The verdicts on overload and outages ask these functions. Which growth matters is decided there.
+//! The verdicts on overload and outages use these functions and decide which growth matters.
 
 use crate::launches::{Interval, UPPER, Variance, mean};
 use crate::special::t_quantile;
@@ -16,7 +16,7 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= 2 && spread > 0.0).then(|| together / spread)
 }
 
-/// How fast something grows.
+/// The growth of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// Mean growth per second.
@@ -48,17 +48,18 @@ pub fn growth(points: &[(f64, f64)]) -> Option<Growth> {
     Some(Growth { per_s, interval: Interval::around(per_s, t_quantile(UPPER, variance.df) * error) })
 }
 
-/// Intervals in which hardly anything was completed.
+/// A pause: consecutive intervals with hardly any completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
     /// The first such interval.
     pub first: usize,
-    /// How many there are in a row.
+    /// The number of consecutive intervals.
     pub intervals: usize,
 }
 
-/// Finds pauses in the completions of equally long intervals: below a tenth of the median, which is itself at least
-/// 10. In order; a pause that lasts for most of the window is none, since there is no median to compare with.
+/// Finds pauses in the completions of equally long intervals: below a tenth of the median, which itself must be at
+/// least 10. In order. A pause that lasts for most of the window is not found, because then there is no median to
+/// compare with.
 pub fn pauses(completed: &[u64]) -> Vec<Pause> {
     let mut sorted = completed.to_vec();
     sorted.sort_unstable();
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_pause_is_no_growth_and_growth_no_pause() {
-        // 1,000/s offered; the server stands still in the tenth second.
+        // 1,000/s offered; the server pauses in the tenth second.
         let mut points: Vec<(f64, f64)> = (0..=10).map(|second| (f64::from(second), 0.0)).collect();
         points[10].1 = 1_000.0;
         assert!(growth(&points).unwrap().interval.low < 0.0);

@@ -1,4 +1,4 @@
-//! The histogram's encoding: HdrHistogram V2 compressed, in base64, as HdrHistogram's own tools write and read it.
+//! The histogram's encoding, compatible with HdrHistogram's tools: HdrHistogram V2, compressed, in base64.
 //!
 //! The `hdrhistogram` crate encodes; this file copies counts to and from it. The encoding has no exact minimum,
 //! maximum or sum: records store those beside it (`times`).
@@ -16,7 +16,7 @@ const COUNTS_BYTES_MOST: u32 = 1 << 24;
 /// Bytes before the compressed part: a cookie and its length.
 const OUTER_BYTES: usize = 8;
 
-/// Why a stored histogram cannot be read.
+/// Why a stored histogram cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The text is not base64.
@@ -47,7 +47,8 @@ impl Histogram {
     /// Encodes the counts (HdrHistogram V2, compressed, base64). An empty histogram has an encoding too.
     pub fn to_base64(&self) -> String {
         let mut bytes = Vec::new();
-        // Neither step can fail: the bounds are valid constants, every value is inside them, a Vec takes every byte.
+        // Neither step can fail: the bounds are valid constants, every value is inside them, and writing to a Vec
+        // cannot fail.
         if let Ok(mut twin) = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST, 3) {
             for (lowest, _, count) in self.bars() {
                 twin.saturating_record_n(lowest, count);
@@ -59,8 +60,8 @@ impl Histogram {
         STANDARD.encode(bytes)
     }
 
-    /// Decodes the output of [`Histogram::to_base64`] or of any HdrHistogram tool. Minimum, maximum and sum have the
-    /// resolution of a cell.
+    /// Decodes the output of [`Histogram::to_base64`] or of any HdrHistogram tool. Minimum, maximum and sum are only as
+    /// precise as a cell.
     ///
     /// # Errors
     /// [`DecodeError`] when the text is not such an encoding; never panics on any input.

@@ -1,6 +1,6 @@
-//! A compact histogram: only the cells in use.
+//! A compact histogram, which stores only the cells in use.
 //!
-//! The engine keeps the times of each interval in this form, so that a long run needs little memory. It exists in memory
+//! The engine keeps the times of each interval in this form to limit the memory of a long run. It exists in memory
 //! only: records contain the encoding of `codec.rs`.
 
 use super::Histogram;
@@ -17,7 +17,7 @@ pub struct Compact {
 }
 
 impl Compact {
-    /// How many values it holds.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }

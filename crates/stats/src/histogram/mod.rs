@@ -1,9 +1,9 @@
 //! The histogram: counts of times in nanoseconds at three significant decimal digits.
 //!
 //! The layout is HdrHistogram's (Gil Tene, <https://hdrhistogram.github.io/HdrHistogram/>) with a lowest discernible
-//! value of 1 and 2,048 sub-buckets, so [`Histogram::to_base64`] is read by every HdrHistogram tool. It is
-//! implemented here because recording is on the engine's hot path: one count, one sum, two comparisons, no resizing,
-//! no error. Untouched pages of the count array use no memory: the kernel allocates them on first use.
+//! value of 1 and 2,048 sub-buckets, so every HdrHistogram tool can read [`Histogram::to_base64`]. It is implemented
+//! here because recording is on the engine's hot path: one count, one sum, two comparisons, no resizing, no error.
+//! Untouched pages of the count array use no memory: the kernel allocates them on first use.
 
 mod codec;
 mod compact;
@@ -17,7 +17,7 @@ pub use spectrum::Step;
 
 /// Bits of a value that are kept exactly; 2^11 sub-buckets give three significant decimal digits.
 const PRECISION_BITS: u32 = 11;
-/// Half of the sub-buckets: how many new cells each doubling of the value adds.
+/// Half of the sub-buckets: the number of cells that each doubling of the value adds.
 const HALF: usize = 1 << (PRECISION_BITS - 1);
 /// The highest value with a cell of its own range, in nanoseconds: 2^47 - 1, 39 hours. Higher values are counted in the
 /// highest cell.
@@ -25,14 +25,14 @@ pub const HIGHEST: u64 = (1 << 47) - 1;
 /// Cells of the count array.
 const CELLS: usize = cell_of(HIGHEST) + 1;
 
-/// The cell a value is counted in. Values below 2,048 have a cell each; above, a cell spans 2^k values.
+/// The cell that counts a value. Values below 2,048 have a cell each; above, a cell spans 2^k values.
 #[inline]
 const fn cell_of(value: u64) -> usize {
     let shift = 64 - PRECISION_BITS - (value | ((1 << PRECISION_BITS) - 1)).leading_zeros();
     ((shift as usize) << (PRECISION_BITS - 1)) + (value >> shift) as usize
 }
 
-/// The lowest value counted in a cell, and how many values the cell spans.
+/// The lowest value of a cell, and the number of values that it spans.
 const fn values_of(cell: usize) -> (u64, u64) {
     if cell < 2 * HALF {
         return (cell as u64, 1);
@@ -46,7 +46,7 @@ const fn values_of(cell: usize) -> (u64, u64) {
 pub struct Histogram {
     /// One count for each cell, see [`cell_of`].
     cells: Box<[u64]>,
-    /// How many values were recorded: the sum of `cells`.
+    /// The number of recorded values: the sum of `cells`.
     count: u64,
     /// The exact sum of the recorded values; the mean is derived from it.
     sum: u128,
@@ -96,8 +96,8 @@ impl Histogram {
     /// keep it exactly.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        // The cell is in range by the definition of CELLS; `get_mut` keeps an impossible case from panicking. 2^64
-        // values, and so these sums, cannot be reached one by one.
+        // The cell is in range by the definition of CELLS; `get_mut` makes an out-of-range index harmless instead of a
+        // panic. Single recordings cannot reach 2^64 values, nor overflow these sums.
         if let Some(cell) = self.cells.get_mut(cell_of(value.min(HIGHEST))) {
             *cell += 1;
         }
@@ -107,7 +107,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Counts a value `n` times. Counts and sum stop at their highest number.
+    /// Counts a value `n` times. Counts and sum saturate.
     pub fn record_n(&mut self, value: u64, n: u64) {
         if n == 0 {
             return;
@@ -123,7 +123,7 @@ impl Histogram {
         values_of(cell_of(value.min(HIGHEST))).0
     }
 
-    /// Adds another histogram's counts to these. Counts stop at their highest number: a stored histogram may claim any.
+    /// Adds another histogram's counts to these. Counts saturate: a stored histogram may contain any number.
     pub fn merge(&mut self, other: &Histogram) {
         for cell in other.occupied() {
             self.cells[cell] = self.cells[cell].saturating_add(other.cells[cell]);
@@ -138,12 +138,12 @@ impl Histogram {
         (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
     }
 
-    /// How many values were recorded.
+    /// The number of recorded values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether nothing was recorded.
+    /// Whether the histogram is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -175,7 +175,7 @@ impl Histogram {
         if self.count == 0 {
             return None;
         }
-        // A product such as 0.7 * 10 may be rounded to slightly above 7, which must not move the rank.
+        // A product such as 0.7 * 10 may be rounded to slightly above 7, which must not change the rank.
         let rank = ((q.clamp(0.0, 1.0) * self.count as f64) * (1.0 - 1e-12)).ceil().max(1.0) as u64;
         let mut seen = 0u64;
         for cell in self.occupied() {
@@ -188,7 +188,7 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// How many values are at or below `value`, to the resolution of a cell.
+    /// The number of values at or below `value`, to the resolution of a cell.
     pub fn count_at_or_below(&self, value: u64) -> u64 {
         let last = cell_of(value.min(HIGHEST));
         let counts = self.occupied().take_while(|cell| *cell <= last).map(|cell| self.cells[cell]);

@@ -1,4 +1,4 @@
-//! The percentile distribution as HdrHistogram's tools print it: steps that approach 100 %.
+//! The percentile distribution in the form of HdrHistogram's tools: steps that approach 100 %.
 //!
 //! Used for `--percentiles` and `.hgrm` files, with the standard deviation for the latter.
 
@@ -9,9 +9,9 @@ use super::Histogram;
 pub struct Step {
     /// The percentile as a share, 0 to 1.
     pub quantile: f64,
-    /// The value at it, in nanoseconds: as [`Histogram::quantile`], at the highest value of a cell.
+    /// The value at the percentile, in nanoseconds: the highest value of a cell, as in [`Histogram::quantile`].
     pub value: u64,
-    /// How many values are at or below it.
+    /// The number of values at or below it.
     pub count: u64,
 }
 
@@ -26,7 +26,7 @@ impl Histogram {
             count += here;
             let value = highest.clamp(self.min, self.max);
             if count == self.count() {
-                // All levels from here on have the maximum as their value: keep the first.
+                // All further levels have the maximum as their value: keep the first.
                 steps.extend(levels.next().map(|quantile| Step { quantile, value, count }));
                 break;
             }
@@ -39,7 +39,7 @@ impl Histogram {
         steps
     }
 
-    /// The standard deviation of the values, each taken for the middle of its cell; none while empty.
+    /// The standard deviation of the values, each represented by the middle of its cell; none while empty.
     pub fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
         let squares = self.bars().map(|(lowest, highest, count)| {
@@ -51,8 +51,7 @@ impl Histogram {
 }
 
 /// 0, 0.1, ... 0.4, 0.5, 0.55, ... 0.75, 0.775, ... with five steps to a half: halves are exact. Levels closer to 1
-/// than
-/// 2^-50 cannot be distinguished.
+/// than 2^-50 cannot be distinguished.
 fn levels(steps: u32) -> impl Iterator<Item = f64> {
     let halves = (0..50).map(|half| 0.5f64.powi(half));
     halves.flat_map(move |left| {

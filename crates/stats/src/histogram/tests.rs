@@ -1,6 +1,6 @@
-//! The histogram compared with a sorted list, and with the library whose layout it shares.
+//! Compares the histogram with a sorted list, and with the library whose layout it uses.
 //!
-//! Includes tests of the encoding, the compact form and the spectrum, and the inputs that fuzzing found.
+//! Includes tests of the encoding, the compact form and the spectrum, and inputs found by fuzzing.
 
 use super::*;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn a_value_beyond_the_highest_is_kept_in_sum_and_maximum() {
 
 #[test]
 fn published_ranks() {
-    // Ten values: the 70 % quantile is the seventh, whatever 0.7 * 10 comes to in binary.
+    // Ten values: the 70 % quantile is the seventh, although 0.7 * 10 may be rounded in binary.
     let histogram = of(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
     for (q, value) in [(0.0, 10), (0.1, 10), (0.7, 70), (0.71, 80), (0.95, 100), (1.0, 100)] {
         assert_eq!(histogram.quantile(q), Some(value), "quantile {q}");
@@ -72,7 +72,7 @@ fn compact_keeps_the_largest_counts() {
 
 #[test]
 fn announced_length_is_checked_before_allocating() {
-    // Found by fuzzing: two gigabytes of counts announced in forty bytes.
+    // Found by fuzzing: forty bytes that announce two gigabytes of counts.
     let mut inner = vec![0x1c, 0x84, 0x93, 0x13];
     inner.extend(0x7fff_ffffu32.to_be_bytes());
     let mut outer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
@@ -102,7 +102,7 @@ fn spectrum_ends_at_the_maximum() {
 
 #[test]
 fn spectrum_matches_the_hdrhistogram_library() {
-    // 9,973 is a prime: no level falls exactly on a rank, where rounding would decide.
+    // 9,973 is a prime: no level falls exactly on a rank, where rounding would decide the result.
     let values: Vec<u64> = (1..9_973).map(|i| i * i * 37 % 1_000_003).chain([2_000_000]).collect();
     let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
     values.iter().for_each(|value| library.record(*value).unwrap());
