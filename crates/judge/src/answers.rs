@@ -1,19 +1,20 @@
-//! What the server answered: not at all, wrongly, against the rules of HTTP, or too rarely to say much.
+//! Judges of the server's responses: missing, wrong, against the rules of HTTP, or too few.
 //!
-//! Every judge is a pure function of the run. Whether the server kept up is judged in `load.rs`.
+//! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
 use crate::facts::is_open;
 use crate::{Finding, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, load};
 use paceline_record::{Block, Expectations, Lengths, Phase, Run, Severity, Times};
 use std::collections::BTreeMap;
 
-/// Above this share of failed requests, the times and rates are those of the exceptions.
+/// Above this share of failed requests, the times and rates describe the exceptions.
 const FAILED_MOST: f64 = 0.5;
-/// Closes for each response from which keep-alive counts as refused: a tenth may be connections that broke otherwise.
+/// Closes per response from which keep-alive counts as refused: a tenth may be connections that broke for other
+/// reasons.
 const CLOSES_LEAST: f64 = 0.9;
-/// Responses per connection from which one without any is starved.
+/// Responses per connection from which a connection without a response counts as starved.
 const SERVED_LEAST: u64 = 10;
-/// Between first and last byte, where a delayed acknowledgement is waited for (Linux: TCP_DELACK_MIN, 40 ms).
+/// Time between first and last byte that indicates a wait for a delayed acknowledgement (Linux: TCP_DELACK_MIN, 40 ms).
 const DELAYED_ACK_NS: std::ops::Range<u64> = 38_000_000..50_000_000;
 
 /// Why requests failed: statuses, bodies, connections.
@@ -35,15 +36,15 @@ pub(crate) fn broke_rules(run: &Run) -> Option<Finding> {
     })
 }
 
-/// In a closed loop a connection without a response in the window is seen in how evenly they were served; in both loops
-/// the engine counts what was outstanding when the window opened.
+/// In a closed loop, the evenness of the responses over connections reveals a connection without a response in the
+/// window. In both loops the engine counts the requests that were outstanding when the window opened.
 pub(crate) fn starved_connections(run: &Run) -> Option<Finding> {
     let connections = &run.connections;
     let carried = run.carried_over;
     let unanswered = carried.map(|carried| carried.unanswered);
     let served = connections.served.filter(|_| !is_open(run));
     let starved = served.is_some_and(|served| served.min == 0 && served.median >= SERVED_LEAST);
-    // What a queue that grows leaves unanswered is the queue's.
+    // Requests that a growing queue leaves unanswered are judged as saturation.
     let left = unanswered.is_some_and(|count| count > 0) && load::saturated(run).is_none();
     (starved || left).then_some(Finding::StarvedConnections {
         unanswered,
@@ -63,13 +64,13 @@ pub(crate) fn no_valid_response(run: &Run) -> Option<Finding> {
     })
 }
 
-/// What to do where not one response was as expected, by what happened instead most often.
+/// The remedy if no response was as expected, by the most frequent failure.
 fn advice(run: &Run) -> String {
     let counts = &run.total.counts;
     let url = &run.target.url;
     let redirects = run.total.status.iter().filter(|(status, _)| status.starts_with('3'));
     let redirected = redirects.fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-    // A connection takes all requests that are outstanding on it along.
+    // If a connection fails, all requests that are outstanding on it fail.
     let not_http = counts.io_failed.min(run.connections.broke_rules.saturating_mul(run.loop_.depth.into()));
     let look = format!("Check with: curl -i {url}");
     let ways = [
@@ -91,11 +92,11 @@ fn advice(run: &Run) -> String {
                 .to_owned(),
         ),
     ];
-    // Of equals the first: the more specific ones come first.
+    // The first of equals wins: the more specific ones come first.
     ways.into_iter().rev().max_by_key(|(count, _)| *count).map_or(look, |(_, way)| way)
 }
 
-/// What came is not the protocol that was asked for. A server without HTTP/2 is found out before the run begins.
+/// The response does not follow the requested protocol. A server without HTTP/2 is detected before the run begins.
 fn broken_rules(run: &Run) -> String {
     let failure = run.connections.commonest_failure.as_deref().unwrap_or("it is in the record");
     match run.target.protocol.as_str() {
@@ -104,7 +105,7 @@ fn broken_rules(run: &Run) -> String {
     }
 }
 
-/// What to do where every answer is a redirect.
+/// The remedy if every response is a redirect.
 fn redirect_advice(run: &Run, look: &str) -> String {
     match run.job.as_ref().map_or(0, |job| job.follow) {
         0 => format!(
@@ -114,7 +115,7 @@ fn redirect_advice(run: &Run, look: &str) -> String {
     }
 }
 
-/// What to do where every answer has a status that was not expected.
+/// The remedy if every response has an unexpected status.
 fn status_advice(run: &Run, look: &str) -> String {
     let only_400 = run.total.status.keys().all(|status| status == "400");
     let hint = if only_400 { tls_hint(run) } else { "" };
@@ -128,7 +129,7 @@ fn tls_hint(run: &Run) -> &'static str {
     if run.target.url.starts_with("http://") { " If it is a TLS port, try https://." } else { "" }
 }
 
-/// The flag that says what a body should be.
+/// The flag that sets the expected body.
 fn expectation(expected: &Expectations) -> &'static str {
     match expected {
         Expectations { json, .. } if !json.is_empty() => "--expect-json",
@@ -138,9 +139,9 @@ fn expectation(expected: &Expectations) -> &'static str {
     }
 }
 
-/// The timeout ended the wait, or the end of the run did.
+/// The remedy if requests ended by the timeout or by the end of the run.
 fn no_answer(run: &Run, look: &str) -> String {
-    // There was no other response: all service times are those of requests that were given up.
+    // There was no other response: all service times belong to abandoned requests.
     if run.total.service_time_ns.as_ref().is_some_and(|waited| waited.max < run.timeout_ns) {
         return format!(
             "No answer came before the run was over. {look}\u{20}If the server is only slow, measure longer (-d) or wait longer (--drain)."
@@ -189,7 +190,7 @@ pub(crate) fn censored(run: &Run) -> Option<Finding> {
 
 pub(crate) fn keep_alive_refused(run: &Run) -> Option<Finding> {
     let closed = run.connections.closed_by_server as f64;
-    // Closes are counted from the warm-up on, so the responses are too, good and bad.
+    // Closes are counted from the start of the warm-up, so good and bad responses are too.
     let cohorts = run.intervals.iter().filter(|interval| interval.phase != Phase::Connect);
     let statuses = cohorts.flat_map(|interval| interval.block.status.values().copied());
     let answered = statuses.fold(0u64, u64::saturating_add);
@@ -202,7 +203,8 @@ pub(crate) fn keep_alive_refused(run: &Run) -> Option<Finding> {
     })
 }
 
-/// The first byte came at once and the last one when the generator's kernel acknowledged it.
+/// Detects responses whose first byte came at once, and whose last byte came when the generator's kernel acknowledged
+/// it.
 pub(crate) fn delayed_ack(run: &Run) -> Option<Finding> {
     let first = run.total.first_byte_ns.as_ref()?.p50;
     let service = run.total.service_time_ns.as_ref()?.p50;

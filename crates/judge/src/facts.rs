@@ -1,7 +1,7 @@
-//! What several judges ask of a run: its loop, its stalls, and its window as a series.
+//! Facts of a run that several judges use: its loop, its stalls, and its window as a series.
 //!
-//! A record keeps intervals by cohort; a judge of change and growth needs them by time, whichever phase a request was
-//! due in. Intervals that lie only partly in the window are left out.
+//! A record keeps intervals by cohort; a judge of change and growth needs them by time, in whichever phase a request
+//! was due. Intervals that lie only partly in the window are left out.
 
 use crate::judged_times;
 use paceline_record::{Counts, LoopKind, Phase, Run};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Stretch {
     pub start_ns: u64,
     pub end_ns: u64,
-    /// How the requests that ended in it ended.
+    /// The outcomes of the requests that ended in it.
     pub counts: Counts,
     /// Sum of the service times of those that have one, in nanoseconds, and their number.
     pub service: (f64, u64),
@@ -74,12 +74,12 @@ pub(crate) fn is_open(run: &Run) -> bool {
     run.loop_.kind == LoopKind::Open
 }
 
-/// Whether the generator was kept to fewer cores than the machine has.
+/// Whether the generator was pinned to fewer cores than the machine has.
 pub(crate) fn is_pinned(run: &Run) -> bool {
     run.generator.cores.len() < run.environment.cores as usize
 }
 
-/// What to do where other processes were in the generator's way: a command that gives it the machine's last core.
+/// The remedy if other processes disturbed the generator: a command that gives it the machine's last core.
 pub(crate) fn pin(run: &Run) -> String {
     let core = run.environment.cores.saturating_sub(1);
     if is_pinned(run) {
@@ -90,14 +90,14 @@ pub(crate) fn pin(run: &Run) -> String {
     }
 }
 
-/// A percentile of the time a run is judged by, with its interval within the run: none where the record's intervals have no
-/// histograms, or there are fewer than ten of them.
+/// A percentile of the judged times of a run, with its interval within the run: none if the record's intervals have no
+/// histograms, or if there are fewer than ten intervals.
 pub fn percentile_of_run(run: &Run, p: f64) -> Option<RunPercentile> {
     let of_window = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
     let times = of_window.filter_map(|interval| judged_times(&interval.block, run.loop_.kind));
     let histograms: Vec<Histogram> = times.map_while(|times| times.decode().ok()).collect();
     let recorded: u64 = histograms.iter().map(Histogram::count).sum();
-    // A smaller record has left some of them out.
+    // A smaller record has left out some intervals.
     let whole = judged_times(&run.total, run.loop_.kind).is_some_and(|times| times.count == recorded);
     run_percentile(&histograms, p).filter(|_| whole)
 }
@@ -107,8 +107,8 @@ pub fn achieved_share(run: &Run) -> f64 {
     run.total.completed_in_window as f64 / (run.total.counts.scheduled as f64).max(1.0)
 }
 
-/// The longest time the generator stood still, in nanoseconds: between two turns of its loop where the record has it,
-/// else the longest lag of a schedule.
+/// The longest stall of the generator, in nanoseconds: between two turns of its loop if the record has it, else the
+/// longest lag of a schedule.
 pub(crate) fn longest_stall_ns(run: &Run) -> u64 {
     let lag = run.total.generator_lag_ns.as_ref().map_or(0, |lag| lag.max);
     run.generator.longest_gap_ns.unwrap_or(0).max(lag)

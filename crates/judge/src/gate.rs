@@ -1,9 +1,9 @@
-//! Gates: what a run must keep to, judged from its record alone (`--slo`, `--max-errors`).
+//! Gates: requirements on a run, judged from its record alone (`--slo`, `--max-errors`).
 //!
-//! A gate fails closed. It fails not only when a figure is beyond its limit, but whenever the figure does not show that
-//! the limit was kept: the run is invalid or was stopped, the load was not delivered, the requests were too few, the
-//! figure is a lower bound. Every request that failed is a miss: it counts as one beyond any limit. How a gate is written
-//! on the command line is the binary's business.
+//! A gate fails closed. It fails not only when a figure is beyond its limit, but whenever the figure does not prove
+//! that the limit was met: the run is invalid or was stopped, the load was not delivered, there were too few requests,
+//! or the figure is a lower bound. Every failed request is a miss: it counts as one beyond any limit. The binary parses
+//! gates from the command line.
 
 use crate::{VerdictName, achieved_share, fell_short};
 use paceline_record::{Block, GateOutcome, GateReason, LoopKind, Run, Severity, Times};
@@ -11,45 +11,45 @@ use paceline_stats::Histogram;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Requests that must lie beyond a percentile before it counts as known: p99 takes 1,000 requests, p99.9 10,000.
+/// Requests that must lie beyond a percentile before it counts as known: p99 needs 1,000 requests, p99.9 10,000.
 pub const SAMPLES_BEYOND: f64 = 10.0;
-/// Requests before a mean or a maximum counts as known.
+/// Requests needed before a mean or a maximum counts as known.
 pub const SAMPLES_LEAST: u64 = 10;
 
-/// One thing that a run must keep to.
+/// One requirement on a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// As it was written.
+    /// The expression as written.
     pub expression: String,
-    /// What is demanded.
+    /// The requirement.
     pub demand: Demand,
 }
 
-/// What a gate demands.
+/// A requirement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Demand {
-    /// A statistic of a time is below the limit, or at it where `or_equal`.
+    /// A statistic of a time is below the limit, or at most equal to it if `or_equal`.
     Time {
-        /// Which time.
+        /// The time.
         of: TimeOf,
-        /// Which figure of its distribution.
+        /// The statistic of its distribution.
         statistic: Statistic,
         /// The limit, in nanoseconds.
         limit_ns: u64,
-        /// Whether the limit itself is kept.
+        /// Whether a value equal to the limit passes.
         or_equal: bool,
     },
-    /// At least this share of what was scheduled was answered well inside the window, 0 to 1.
+    /// At least this share of the scheduled requests got a valid response inside the window, 0 to 1.
     AchievedShare(f64),
-    /// At least so many valid responses a second.
+    /// At least this many valid responses per second.
     AchievedPerS(f64),
-    /// At most this share of what was scheduled did not end well, 0 to 1.
+    /// At most this share of the scheduled requests failed, 0 to 1.
     ErrorShare(f64),
-    /// At most so many requests did not end well.
+    /// At most this many requests failed.
     ErrorCount(u64),
 }
 
-/// The times that a gate can demand something of.
+/// The times that a gate can limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeOf {
     /// Response time; open loop.
@@ -66,12 +66,12 @@ pub enum TimeOf {
     Lag,
 }
 
-/// A figure of a distribution.
+/// A statistic of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// A percentile, 0 to 100.
     Percentile(f64),
-    /// The highest.
+    /// The maximum.
     Max,
     /// The arithmetic mean.
     Mean,
@@ -102,7 +102,7 @@ impl TimeOf {
         }
     }
 
-    /// Whether only a schedule makes it: a closed loop has no such time.
+    /// Whether the time exists only with a schedule: a closed loop has none.
     pub fn needs_open_loop(self) -> bool {
         matches!(self, TimeOf::Response | TimeOf::Lag)
     }
@@ -118,10 +118,10 @@ impl Statistic {
         }
     }
 
-    /// How many requests it takes.
+    /// The number of requests needed.
     pub fn samples_needed(self) -> u64 {
         match self {
-            // A quotient such as 10 / 0.01 may come out a hair above the whole number it means.
+            // A quotient such as 10 / 0.01 may be rounded to slightly above the exact whole number.
             Statistic::Percentile(percentile) => {
                 (SAMPLES_BEYOND / (1.0 - percentile / 100.0) * (1.0 - 1e-9)).ceil() as u64
             }
@@ -130,12 +130,12 @@ impl Statistic {
     }
 }
 
-/// How each gate came out. The run's verdicts are part of what is judged.
+/// The outcome of each gate. The run's verdicts are part of the judgement.
 pub fn judge(gates: &[Gate], run: &Run) -> Vec<GateOutcome> {
     gates.iter().map(|gate| judge_one(gate, run)).collect()
 }
 
-/// What a judge finds: reasons against, and the figures.
+/// The result of a judge: reasons for a failure, and the figures.
 #[derive(Default)]
 struct Assessment {
     reasons: Vec<GateReason>,
@@ -189,7 +189,7 @@ fn judge_one(gate: &Gate, run: &Run) -> GateOutcome {
     GateOutcome { gate: gate.expression.clone(), passed: reasons.is_empty(), reasons, evidence }
 }
 
-/// What spoils every figure of a run alike. A gate on what was achieved judges the delivery itself.
+/// Reasons that spoil every figure of a run. A gate on the achieved rate judges the delivery itself.
 fn of_the_run(found: &mut Assessment, run: &Run, judges_delivery: bool) {
     if !judges_delivery && !was_delivered(run) {
         found.reasons.push(GateReason::NotDelivered);
@@ -203,7 +203,7 @@ fn of_the_run(found: &mut Assessment, run: &Run, judges_delivery: bool) {
     found.against(GateReason::Starved, VerdictName::StarvedConnections.is_in(&run.verdicts));
 }
 
-/// Whether the load was the one asked for: as many connections, and an open loop was kept up with.
+/// Whether the requested load was delivered: the number of connections, and in an open loop the schedule.
 fn was_delivered(run: &Run) -> bool {
     let nothing = run.total.counts.scheduled == 0;
     let closed = run.loop_.kind == LoopKind::Closed;
@@ -232,12 +232,12 @@ fn errors(found: &mut Assessment, run: &Run) {
     found.against(GateReason::NotMeasured, run.total.counts.scheduled == 0);
 }
 
-/// A distribution of times as a gate judges it.
+/// A distribution of times in the form that a gate judges.
 struct Sample {
     histogram: Histogram,
     /// Requests that have no such time because they failed: each is a miss.
     misses: u64,
-    /// From here on values are lower bounds, in nanoseconds.
+    /// Values from here on are lower bounds, in nanoseconds.
     censored_from_ns: u64,
 }
 
@@ -259,7 +259,7 @@ fn time(found: &mut Assessment, run: &Run, of: TimeOf, statistic: Statistic, lim
             found.with(&format!("{}_{}", of.key(), statistic.key()), json!(value_ns));
             let kept = value_ns < limit_ns as f64 || or_equal && value_ns == limit_ns as f64;
             found.against(GateReason::BeyondLimit, !kept);
-            // A mean has every lower bound in it.
+            // A mean includes every lower bound.
             let reaches = match statistic {
                 Statistic::Mean => sample.censored_from_ns < u64::MAX,
                 _ => value_ns >= sample.censored_from_ns as f64,
@@ -271,17 +271,17 @@ fn time(found: &mut Assessment, run: &Run, of: TimeOf, statistic: Statistic, lim
     found.against(GateReason::TooFewSamples, samples < statistic.samples_needed());
 }
 
-/// The share of all requests that were answered well within the limit, to the resolution of the histogram.
+/// The share of all requests that got a valid response within the limit, to the resolution of the histogram.
 fn within_share(sample: &Sample, limit_ns: u64, samples: u64) -> f64 {
     sample.histogram.count_at_or_below(limit_ns) as f64 / (samples as f64).max(1.0)
 }
 
-/// The figure, in nanoseconds, every miss counted as beyond all others; none where it falls among the misses.
+/// The figure, in nanoseconds, with every miss counted as beyond all others; none if the figure falls among the misses.
 fn value(sample: &Sample, statistic: Statistic, samples: u64) -> Option<f64> {
     let histogram = &sample.histogram;
     match statistic {
         Statistic::Percentile(percentile) => {
-            // The rank as HdrHistogram has it, among all requests (see `Histogram::quantile`).
+            // The rank as HdrHistogram defines it, among all requests (see `Histogram::quantile`).
             let rank = (percentile / 100.0 * samples as f64 * (1.0 - 1e-12)).ceil().max(1.0);
             let share = rank / histogram.count() as f64;
             (share <= 1.0).then(|| histogram.quantile(share)).flatten().map(|value| value as f64)
@@ -292,13 +292,13 @@ fn value(sample: &Sample, statistic: Statistic, samples: u64) -> Option<f64> {
     }
 }
 
-/// The times of one kind, with the requests that have none because they failed.
+/// The times of one kind, with the number of requests that have none because they failed.
 fn sample(run: &Run, of: TimeOf) -> Option<Sample> {
     let (total, counts) = (&run.total, run.total.counts);
     let lowest_ns = total.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
     let (times, misses, censored_from_ns) = match of {
         TimeOf::Response => (&total.response_time_ns, counts.failed(), lowest_ns),
-        // In an open loop the lowest time waited is a response time; a service time then waited for the timeout.
+        // In an open loop the lowest censored time is a response time; the service time was then the timeout.
         TimeOf::Service => {
             let censored = if counts.timed_out > 0 { lowest_ns.min(run.timeout_ns) } else { u64::MAX };
             (&total.service_time_ns, counts.failed() + counts.unsent, censored)
@@ -312,7 +312,7 @@ fn sample(run: &Run, of: TimeOf) -> Option<Sample> {
     Some(Sample { histogram, misses, censored_from_ns })
 }
 
-/// Every connection of the run, from the first: with keep-alive few are made in the window.
+/// Every connection of the run, from the first: with keep-alive only a few connections are opened in the window.
 fn connects(run: &Run, times: fn(&Block) -> Option<&Times>) -> Option<Sample> {
     let mut histogram = Histogram::new();
     for times in run.intervals.iter().filter_map(|interval| times(&interval.block)) {

@@ -1,37 +1,38 @@
-//! What the generator and the machine under it did to the numbers.
+//! Judges how the generator and its machine affected the numbers.
 //!
-//! Every judge is a pure function of the run. How much time taken by the environment spoils is one scale for a run and a
+//! Every judge is a pure function of the run. The scale for time lost to the environment is the same for a run and a
 //! trial: above it a round retries the trial.
 
 use crate::facts::{achieved_share, is_open, is_pinned, pin};
 use crate::{ACHIEVED_LEAST, Finding};
 use paceline_record::{CoreTime, Run, Severity};
 
-/// A generator busier than this share of a core was the limit, or nearly so.
+/// A generator busier than this share of a core was the limit, or close to it.
 pub const GENERATOR_BUSY_MOST: f64 = 0.9;
 /// Above this share of time lost to other processes or to the hypervisor the number is spoiled: one request in ten met
-/// other work. Above the same share the self-test calls a machine unfit.
+/// other work. The self-test calls a machine unfit above the same share.
 pub const DISTURBANCE_MOST: f64 = 0.1;
-/// Below this share lost time is not worth a verdict: the 99th percentile may be affected above it.
+/// Below this share lost time does not justify a verdict: the 99th percentile may be affected above it.
 const DISTURBANCE_LEAST: f64 = 0.01;
-/// Share of the response time at which generator lag begins to matter.
+/// Share of the response time from which generator lag matters.
 const LAG_SHARE_MOST: f64 = 0.1;
-/// Generator lag below this, in nanoseconds, is what a sleeping generator has everywhere: a timer wakes late.
+/// Generator lag below this, in nanoseconds, is normal for a sleeping generator: timers wake late.
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
-/// A lag from which the generator stalled, in nanoseconds,
+/// Minimum lag of a generator stall, in nanoseconds,
 const STALL_NS_LEAST: u64 = 10_000_000;
 /// and its share of the window: above it the stall is in the 99th percentile.
 const STALL_SHARE_LEAST: f64 = 0.01;
-/// The same of a stall that was seen in the loop itself, which a busy machine has now and then.
+/// The same share for a stall that was seen in the loop itself, which is common on a busy machine.
 const GAP_SHARE_LEAST: f64 = 0.02;
-/// A stall above this share of the window spoils the rate by as much.
+/// A stall above this share of the window reduces the rate by the same share.
 const STALL_SHARE_MOST: f64 = 0.1;
-/// Above this share of a median, what the generator added spoils it: less than half of the time is the server's.
+/// Above this share of a median, the time that the generator added spoils it: less than half of the time is the
+/// server's.
 const OWN_SHARE_MOST: f64 = 0.5;
 /// Below this probability the sends of random arrivals were not random: a false alarm in a thousand runs.
 const ARRIVALS_P_LEAST: f64 = 0.001;
 
-/// How much a share of time that the environment took spoils; none where it is too little to matter.
+/// The severity of a share of time lost to the environment; none if it is too small to matter.
 pub(crate) fn disturbance(share: f64) -> Option<Severity> {
     if share > DISTURBANCE_MOST {
         Some(Severity::Invalid)
@@ -40,7 +41,7 @@ pub(crate) fn disturbance(share: f64) -> Option<Severity> {
     }
 }
 
-/// A closed loop's rate is a minimum then; an open loop that did not deliver says nothing of the server at all.
+/// A closed loop's rate is then a minimum; an open loop that did not deliver its load describes only the generator.
 pub(crate) fn bound(run: &Run) -> Option<Finding> {
     let delivered = !is_open(run) || achieved_share(run) >= ACHIEVED_LEAST;
     let severity = if delivered { Severity::Caution } else { Severity::Invalid };
@@ -83,7 +84,7 @@ fn millis(ns: u64) -> String {
     if ns < 1_000_000 { format!("{} µs", ns / 1_000) } else { format!("{:.0} ms", ns as f64 / 1e6) }
 }
 
-/// Only `--timestamps kernel` can tell.
+/// Only `--timestamps kernel` provides the data for this.
 pub(crate) fn own_queue(run: &Run) -> Option<Finding> {
     let delay = run.total.receive_delay_ns.as_ref()?;
     let service = run.total.service_time_ns.as_ref()?;
@@ -106,7 +107,7 @@ pub(crate) fn descheduled(run: &Run) -> Option<Finding> {
     let share = run.generator.run_delay_s / available_s.max(f64::MIN_POSITIVE);
     disturbance(share).map(|severity| Finding::GeneratorDescheduled {
         run_delay_share: share,
-        // A generator free to run anywhere shares its cores with the server as a matter of course.
+        // An unpinned generator regularly shares its cores with the server.
         severity: if is_pinned(run) { severity } else { severity.min(Severity::Caution) },
         percent: 100.0 * share,
         pin: pin(run),

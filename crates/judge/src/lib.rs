@@ -1,7 +1,8 @@
-//! What a record's numbers can be taken for: verdicts, gates and metrics, as tables and pure functions of records.
+//! Judges how far a record's numbers can be trusted: verdicts, gates and metrics, as tables and pure functions of
+//! records.
 //!
-//! The binary asks for the verdicts and gates on a run, the lab for those on a trial, a report for those on a row. A
-//! verdict corrects nothing and drops nothing: the number stays beside it.
+//! The binary requests the verdicts and gates on a run, the lab those on a trial, a report those on a row. A verdict
+//! corrects nothing and drops nothing: the number stays beside it.
 
 mod answers;
 mod facts;
@@ -26,7 +27,7 @@ pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
 use paceline_record::{Run, Verdict};
 
-/// Below this share of what was scheduled a load counts as not delivered.
+/// Below this share of the scheduled requests a load counts as not delivered.
 pub const ACHIEVED_LEAST: f64 = 0.99;
 /// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
 /// (p^n <= 0.025, that is n >= ln 40 / -ln p, about 3.7/(1-p)).

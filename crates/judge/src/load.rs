@@ -1,43 +1,43 @@
-//! Was the load that was asked for delivered, and did the server keep up with it?
+//! Judges whether the requested load was delivered, and whether the server kept up with it.
 //!
-//! Overload is growth of what is outstanding; a pause is an outage. Neither is judged by the mean service time, which
-//! contains the server's queue. Gates go by the same figures.
+//! Overload is growth of the outstanding requests; a pause is an outage. Neither is judged by the mean service time,
+//! which contains the server's queue. Gates use the same figures.
 
 use crate::facts::{self, Stretch, is_open, longest_stall_ns};
 use crate::{ACHIEVED_LEAST, Finding, generator};
 use paceline_record::{Blame, LoopKind, Run, Segment, Times};
 use paceline_stats::{Growth, little_outstanding};
 
-/// Growth over the window that counts, as a share of what was scheduled: random arrivals at 95 % load stay below.
+/// Minimum growth over the window, as a share of the scheduled requests: random arrivals at 95 % load stay below it.
 const GROWTH_SHARE_LEAST: f64 = 0.005;
-/// And in requests: fewer are what a burst leaves.
+/// Minimum growth in requests: a burst may leave fewer than this.
 const GROWTH_REQUESTS_LEAST: f64 = 5.0;
-/// Below this share of what fell due in a segment, the server fell behind in it: a pause of a twentieth of a segment at
-/// its end is no overload.
+/// Below this share of the requests due in a segment, the server fell behind in it: a pause of a twentieth of a segment
+/// at its end is not overload.
 const SEGMENT_ACHIEVED_LEAST: f64 = 0.95;
-/// Responses that come in a tenth of the timeout are not those of a queue: requests that time out beside them hang.
+/// Responses within a tenth of the timeout do not come from a queue: requests that time out beside them hang.
 const HANGING_SHARE: f64 = 0.1;
-/// A server or a thread that was on a core for this share of the window had nothing left.
+/// A server or a thread that was on a core for this share of the window had no capacity left.
 const SERVER_BUSY_LEAST: f64 = 0.9;
-/// A pause counts from this length, in nanoseconds,
+/// Minimum length of a pause, in nanoseconds,
 const OUTAGE_NS_LEAST: u64 = 100_000_000;
 /// this share of the window,
 const OUTAGE_SHARE_LEAST: f64 = 0.02;
 /// and this multiple of the median time.
 const OUTAGE_MEDIANS_LEAST: f64 = 10.0;
 
-/// Below this share of the requests that a closed loop keeps outstanding, its connections were idle. With one connection,
-/// up to a fifth of the time lies between a response and the next request.
+/// Below this share of the requests that a closed loop should keep outstanding, its connections were idle. With one
+/// connection, up to a fifth of the time lies between a response and the next request.
 const LITTLE_LEAST: f64 = 0.75;
 /// Responses that Little's law needs.
 const LITTLE_NEEDS: u64 = 1_000;
-/// Connections closed by the server, for each response, from which on connecting takes a part of the time.
+/// Connections closed by the server per response, from which connecting takes a part of the time.
 const RECONNECTS_MOST: f64 = 0.01;
 
 pub(crate) fn nothing_scheduled(run: &Run) -> Option<Finding> {
     let (blame, advice) = match run.loop_.kind {
         LoopKind::Open => (Blame::User, "Use a longer window (-d) or a higher rate (-r)."),
-        // Nothing falls due in a closed loop while every connection waits for a response.
+        // In a closed loop no request is due while every connection waits for a response.
         LoopKind::Closed => (
             Blame::Server,
             "Every connection was still waiting for a response from before the window. Use a longer window (-d), or no warm-up (--warmup 0s).",
@@ -72,8 +72,8 @@ pub(crate) fn gave_up(run: &Run) -> Option<Finding> {
     (scheduled < asked && !run.stopped).then_some(Finding::GaveUp { asked, scheduled, url })
 }
 
-/// What of a watched server had no time left: its cores, or one of its threads. In a closed loop that is the limit which
-/// the load looks for; at a fixed rate it is a warning.
+/// The part of an observed server that had no time left: its cores, or one of its threads. In a closed loop this is the
+/// limit that the load looks for; at a fixed rate it is a warning.
 pub fn server_limit(run: &Run) -> Option<&'static str> {
     let server = run.server.as_ref()?;
     if server.utilization >= SERVER_BUSY_LEAST {
@@ -109,14 +109,14 @@ fn rounded(rate: f64) -> String {
 }
 
 pub(crate) fn saturated(run: &Run) -> Option<Finding> {
-    // What a lost loader did not send is missing from the counts, and not because of the server.
+    // Requests that a lost loader did not send are missing from the counts, but not because of the server.
     let is_short = run.loaders.iter().any(|loader| loader.lost.is_some());
     if !is_open(run) || run.total.counts.scheduled == 0 || is_short {
         return None;
     }
     let growth = growth(run);
     let fell_behind = first_break(run);
-    // Where the rate changes, its segments are judged instead: the schedule of an interval is not in the record.
+    // If the rate changes, its segments are judged instead: the schedule of an interval is not in the record.
     let grows = match (&growth, run.loop_.shape.is_some()) {
         (_, true) => false,
         (Some(growth), false) => is_overload(*growth, run),
@@ -148,8 +148,8 @@ fn is_overload(growth: Growth, run: &Run) -> bool {
     growth.interval.low > 0.0 && growth.per_s * run.window_s >= least
 }
 
-/// The growth of outstanding requests over the intervals of the window: what fell due in each less what was answered, or
-/// failed, in it. Growth that is one jump, as a pause leaves, has a wide interval.
+/// The growth of outstanding requests over the intervals of the window: requests due in each interval, less those that
+/// were answered or failed in it. A single jump, such as a pause leaves, has a wide interval.
 fn growth(run: &Run) -> Option<Growth> {
     let offered = run.loop_.offered_per_s?;
     let stretches = facts::window(run);
@@ -162,7 +162,7 @@ fn growth(run: &Run) -> Option<Growth> {
     paceline_stats::growth(&points)
 }
 
-/// Requests of a stretch that no longer wait. One that timed out gave up its place in the queue, if there is one.
+/// Requests of a stretch that no longer wait. A request that timed out gave up its place in the queue, if there is one.
 fn ended(run: &Run, stretch: &Stretch) -> f64 {
     let counts = stretch.counts;
     let hang = if hangs(run) { counts.timed_out } else { 0 };
@@ -175,7 +175,8 @@ fn hangs(run: &Run) -> bool {
     (median as f64) < HANGING_SHARE * run.timeout_ns as f64
 }
 
-/// Whether a window too short for an interval fell short of its schedule by more than is in service at any moment.
+/// Whether a window that is too short for an interval missed its schedule by more than the requests in service at any
+/// moment.
 fn falls_short_at_once(run: &Run) -> bool {
     let counts = run.total.counts;
     let hang = if hangs(run) { counts.timed_out } else { 0 };
@@ -191,8 +192,8 @@ fn falls_short_at_once(run: &Run) -> bool {
     missing > (1.0 - ACHIEVED_LEAST) * counts.scheduled as f64 && missing > in_service(run)
 }
 
-/// Requests in service at any moment, by Little's law: so many are unanswered at the end of a window that began with
-/// none, of a server that keeps up too. A median that is a quarter of the window is a queue's.
+/// Requests in service at any moment, by Little's law. With a server that keeps up, this many are unanswered at the end
+/// of a window that began with none. A median of a quarter of the window indicates a queue.
 fn in_service(run: &Run) -> f64 {
     let most = outstanding_max(run);
     let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| service_s(times, run.window_s));
@@ -204,14 +205,14 @@ fn service_s(times: &Times, window_s: f64) -> f64 {
     if median_s > window_s / 4.0 { times.min as f64 / 1e9 } else { median_s }
 }
 
-/// Whether an open loop achieved less than this share of what it scheduled. Responses that came well, but after the
-/// window, are excused as far as a server that keeps up has them too; requests that never ended well are not.
+/// Whether an open loop achieved less than this share of its scheduled requests. Valid responses after the window are
+/// excused up to the number that a server that keeps up has too; requests that never ended well are not.
 pub fn fell_short(run: &Run, least: f64) -> bool {
     let counts = run.total.counts;
     let scheduled = counts.scheduled as f64;
     let never = (counts.ok as f64) < least * scheduled;
     let missing = scheduled - run.total.completed_in_window as f64;
-    // A queue is no excuse: what grows is not in service.
+    // A queue is not an excuse: requests in a growing queue are not in service.
     let excused = if saturated(run).is_some() { 0.0 } else { in_service(run) };
     never || missing > (1.0 - least) * scheduled && missing > excused
 }
@@ -220,7 +221,7 @@ pub fn fell_short(run: &Run, least: f64) -> bool {
 fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
     let segments = run.by_segment.as_deref()?;
     let most = outstanding_max(run);
-    // What waited for the generator may lie in another segment than its pause, and then waits for a connection.
+    // Requests that waited for the generator may lie in another segment than its pause, and then wait for a connection.
     let stalled_ns = if generator::stall(run).is_some() { longest_stall_ns(run) } else { 0 };
     let index = (0..segments.len()).find(|index| {
         let before = index.checked_sub(1).and_then(|before| segments.get(before));
@@ -230,9 +231,9 @@ fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
     Some((before, segments.get(index)?))
 }
 
-/// Whether fewer responses came in a segment than fell due in it, by more than are in service at any moment, and by more
-/// than a stall of the generator explains. How long a request is in service is what it took in the segment before, with
-/// which the server kept up.
+/// Whether fewer responses came in a segment than fell due in it, by more than are in service at any moment, and by
+/// more than a stall of the generator explains. The time in service is taken from the segment before, with which the
+/// server kept up.
 fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64, stalled_ns: u64) -> bool {
     let counts = segment.block.counts;
     let scheduled = counts.scheduled as f64;
@@ -253,8 +254,8 @@ fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64, stalled_n
     missing > in_service.max(by_generator) && missing > (1.0 - SEGMENT_ACHIEVED_LEAST) * scheduled
 }
 
-/// The longest pause of the server, from the tail of the times: everything that was outstanding when it began ended when
-/// it was over, and in an open loop what fell due meanwhile waited for the rest of it.
+/// The longest pause of the server, from the tail of the times: all requests outstanding at its start ended at its end,
+/// and in an open loop the requests that fell due meanwhile waited for the rest of it.
 pub(crate) fn outage(run: &Run) -> Option<Finding> {
     let longest_ns = silent_ns(run).max(pause_ns(run)?);
     let median_ns = times(run)?.p50 as f64;
@@ -267,13 +268,14 @@ pub(crate) fn outage(run: &Run) -> Option<Finding> {
         .then_some(Finding::Outage { longest_s: longest_ns as f64 / 1e9, share_of_window: share.min(1.0) })
 }
 
-/// The times a pause shows in.
+/// The times that show a pause.
 fn times(run: &Run) -> Option<&Times> {
     run.total.response_time_ns.as_ref().or(run.total.service_time_ns.as_ref())
 }
 
-/// The longest time, where as many requests are near it as a pause of all connections leaves: in an open loop half of
-/// what fell due in half of it, in a closed one half of what the connections carry. One slow request is no pause.
+/// The longest time, if as many requests are near it as a pause of all connections leaves: in an open loop half of the
+/// requests due in half of the pause, in a closed loop half of the number that the connections carry. One slow request
+/// is not a pause.
 fn pause_ns(run: &Run) -> Option<u64> {
     let histogram = times(run)?.decode().ok()?;
     let longest_ns = histogram.max()?;
@@ -286,13 +288,13 @@ fn pause_ns(run: &Run) -> Option<u64> {
         Some(offered) => above(0.5) >= 0.5 * (offered * longest_ns as f64 / 2e9).max(2.0),
         None => above(0.5) >= 0.5 * carried.max(1.0),
     };
-    // Some connections may be answered while others wait: no pause of the server, however long they do.
+    // Some connections may be answered while others wait: that is not a pause of the server, however long they wait.
     let is_possible = quiet_most_ns(run).is_none_or(|most| longest_ns <= most);
     Some(if is_pause && is_possible { longest_ns } else { 0 })
 }
 
-/// The longest time without a valid response that the intervals leave room for; a response may be at either end of its
-/// interval. What is due at the end of the window may wait until the drain is over.
+/// The longest time without a valid response that is compatible with the intervals; a response may be at either end of
+/// its interval. Requests due at the end of the window may wait until the drain is over.
 fn quiet_most_ns(run: &Run) -> Option<u64> {
     let stretches = facts::window(run);
     let mut since = stretches.first()?.start_ns;
@@ -304,7 +306,7 @@ fn quiet_most_ns(run: &Run) -> Option<u64> {
     Some(most.max(run.phases.drain.end_ns.saturating_sub(since)))
 }
 
-/// The longest run of intervals without a valid response, where every interval before and after had some.
+/// The longest sequence of intervals without a valid response, if every interval before and after had some.
 fn silent_ns(run: &Run) -> u64 {
     let pauses = run.loop_.shape.is_some() || run.loop_.think.is_some();
     let stretches = facts::window(run);
@@ -323,7 +325,8 @@ fn silent_ns(run: &Run) -> u64 {
     longest
 }
 
-/// How many requests can be outstanding at once: on each connection the depth, or the streams that the server allows.
+/// Maximum number of outstanding requests: on each connection the depth, or the number of streams that the server
+/// allows.
 fn outstanding_max(run: &Run) -> f64 {
     let depth =
         run.connections.streams_allowed.map_or(run.loop_.depth, |streams| streams.min(run.loop_.depth));
@@ -343,14 +346,14 @@ pub(crate) fn too_few_connections(run: &Run) -> Option<Finding> {
     })
 }
 
-/// The highest rate that was offered for a while, per second; none in a closed loop.
+/// The highest sustained offered rate, per second; none in a closed loop.
 fn offered_per_s_peak(run: &Run) -> Option<f64> {
     let segments = run.by_segment.as_deref().unwrap_or_default();
     Some(segments.iter().map(|segment| segment.offered_per_s).fold(run.loop_.offered_per_s?, f64::max))
 }
 
 /// Little's law in a closed loop without pauses: the mean number of outstanding requests is the rate times the mean
-/// service time. What was carried into the window and never answered was outstanding too.
+/// service time. Requests that were carried into the window and never answered were outstanding too.
 pub(crate) fn idle_connections(run: &Run) -> Option<Finding> {
     let times = [run.total.service_time_ns.as_ref()?].into_iter().chain(run.total.failed_time_ns.as_ref());
     let outstanding = |times: &Times| little_outstanding(times.count as f64 / run.window_s, times.mean / 1e9);
@@ -365,8 +368,8 @@ pub(crate) fn idle_connections(run: &Run) -> Option<Finding> {
     })
 }
 
-/// Whether Little's law says something about a run: each connection of its closed loop always has a request, connecting
-/// takes no part of the time, and neither side paused.
+/// Whether Little's law applies to a run: each connection of its closed loop always has a request, connecting takes no
+/// part of the time, and neither side paused.
 fn holds_little(run: &Run) -> bool {
     let loop_ = &run.loop_;
     let rests = loop_.think.is_some() || loop_.requests.is_some();
@@ -374,7 +377,7 @@ fn holds_little(run: &Run) -> bool {
     let reconnects = loop_.without_keep_alive
         || loop_.requests_per_connection.is_some()
         || run.connections.closed_by_server as f64 > RECONNECTS_MOST * ok as f64;
-    // Requests that last as long as the window lie partly outside of it, and a few have no mean to speak of.
+    // Requests as long as the window lie partly outside of it, and a few requests have no meaningful mean.
     let is_known = run
         .total
         .service_time_ns

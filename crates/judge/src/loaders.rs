@@ -1,6 +1,6 @@
-//! Did the loaders of a run that several share give one load?
+//! Judges whether the loaders that share a run gave one load.
 //!
-//! Pure functions of the run's list of loaders and of each one's block. A run of one generator has neither.
+//! Pure functions of the run's list of loaders and of the block of each. A run of one generator has neither.
 
 use crate::Finding;
 use crate::facts::is_open;
@@ -8,16 +8,16 @@ use paceline_record::{Block, Loader, NetworkUse, Run, Severity};
 
 /// Windows that begin or end further apart than this share of their length did not load the target together.
 const APART_SHARE_LEAST: f64 = 0.01;
-/// Above this share of the window a run is invalid that was not cut to what all loaders have in common: a tenth of it had
-/// another load than was asked for.
+/// A run that was not cut to the intervals common to all loaders is invalid above this share of the window: a tenth of
+/// it had another load than requested.
 const APART_SHARE_MOST: f64 = 0.1;
-/// A run is invalid of whose window less than this share was left when it was cut.
+/// A run that was cut is invalid if less than this share of its window was left.
 const KEPT_SHARE_LEAST: f64 = 0.5;
 /// Medians of two loaders on equal machines and paths differ by less than this factor,
 const MEDIANS_RATIO_LEAST: f64 = 1.25;
-/// or by less than this, in nanoseconds: what waking up a virtual CPU takes.
+/// or by less than this, in nanoseconds: the time to wake a virtual CPU.
 const MEDIANS_APART_NS_LEAST: u64 = 100_000;
-/// Shares of failed requests of two loaders differ by less.
+/// Shares of failed requests of two equal loaders differ by less than this.
 const FAILED_APART_LEAST: f64 = 0.01;
 /// Requests that a loader needs for its median to be compared.
 const SAMPLES_LEAST: u64 = 100;
@@ -44,7 +44,7 @@ pub(crate) fn apart(run: &Run) -> Option<Finding> {
         let edges = windows.iter().map(edge);
         edges.clone().max().unwrap_or(0) - edges.min().unwrap_or(0)
     };
-    // A number of requests ends when each loader has sent its part.
+    // A run of a fixed number of requests ends when each loader has sent its part.
     let ends = if run.loop_.requests.is_some() { 0 } else { spread(|window| window.end_ns) };
     let apart_ns = spread(|window| window.start_ns).max(ends);
     let longest_ns = windows.iter().map(|window| window.end_ns - window.start_ns).max()?;
@@ -112,11 +112,11 @@ pub(crate) struct FullLink<'a> {
     /// In the busier direction.
     pub bytes_per_s: f64,
     pub speed_bytes_per_s: f64,
-    /// How much of the speed that is, 0 to 1.
+    /// The used share of the speed, 0 to 1.
     pub share: f64,
 }
 
-/// The link of a machine, where it is full; none where its speed is not known.
+/// The link of a machine if it is full; none if its speed is unknown.
 pub(crate) fn full(network: &NetworkUse) -> Option<FullLink<'_>> {
     let speed_bytes_per_s = network.speed_bytes_per_s.filter(|speed| *speed > 0.0)?;
     let bytes_per_s = network.sent_bytes_per_s.max(network.received_bytes_per_s);
@@ -160,7 +160,7 @@ mod tests {
         assert!(
             matches!(differ(&run([1_000, 1_300])), Some(Finding::LoadersDiffer { host, .. }) if host == "n4")
         );
-        // A third of little is little.
+        // A third of a short time is a short time.
         assert!(differ(&run([100, 133])).is_none());
         let mut failing = run([1_000, 1_000]);
         let blocks = failing.by_generator.as_mut().unwrap();
@@ -192,7 +192,7 @@ mod tests {
             run.window_s = 10.0;
             assert_eq!(apart(&run).map(|finding| finding.severity()), severity, "{late_ns}");
         }
-        // Cut to what they have in common, the rest of the window is as good as any.
+        // Once cut to the common intervals, the rest of the window is valid.
         run.loaders[1].left_out = Some(700);
         for (window_s, severity) in [(8.0, Severity::Caution), (4.0, Severity::Invalid)] {
             run.window_s = window_s;

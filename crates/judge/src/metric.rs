@@ -1,8 +1,8 @@
-//! Every figure of a row: key, unit, names, documentation, where it comes from and where it is shown, in one table.
+//! The table of metrics: key, unit, names, documentation, source and columns of every figure of a row.
 //!
-//! Reports make their terminal and Markdown columns, CSV, JSON and its schema from it, and `docs/metrics.md` is generated
-//! from it: `UPDATE=1 cargo test -p paceline-judge --test it`. A figure here is one number of one launch; what several
-//! launches make of it is the report's.
+//! Reports derive their terminal and Markdown columns, CSV, JSON and its schema from it, and `docs/metrics.md` is
+//! generated from it: `UPDATE=1 cargo test -p paceline-judge --test it`. A figure here is one number of one launch; the
+//! report combines launches.
 
 use crate::SAMPLES_FOR_INTERVAL;
 use paceline_record::{Block, LoopKind, Run, Times, Trial};
@@ -23,7 +23,7 @@ pub enum Unit {
     Bytes,
     /// A share, 0 to 1; shown in percent.
     Share,
-    /// A number of things.
+    /// A count.
     Count,
 }
 
@@ -34,22 +34,22 @@ pub enum Better {
     Higher,
     /// Less is better.
     Lower,
-    /// Neither: it describes.
+    /// Neither: descriptive.
     Neither,
 }
 
 /// Where a table shows a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// From left to right.
+    /// Position, from left to right.
     pub place: u8,
-    /// When it is left out where a terminal is narrow: 1 first; 0 never.
+    /// Order of removal on a narrow terminal: 1 is removed first; 0 never.
     pub leaves: u8,
-    /// The same of its spread; [`NO_SPREAD`] where tables show none.
+    /// The same for the column of its spread; [`NO_SPREAD`] if tables show none.
     pub spread_leaves: u8,
 }
 
-/// Tables show no spread of the metric; CSV and JSON have it.
+/// Tables show no spread of the metric; CSV and JSON contain it.
 pub const NO_SPREAD: u8 = u8::MAX;
 
 /// A metric of one launch.
@@ -57,9 +57,9 @@ pub const NO_SPREAD: u8 = u8::MAX;
 pub struct Value {
     /// In the metric's unit.
     pub value: f64,
-    /// Whether it is a minimum: requests that never got an answer are in it at the time waited.
+    /// Whether it is a minimum: requests without a response are included at the time waited.
     pub at_least: bool,
-    /// Whether there were requests enough for it.
+    /// Whether there were enough requests for it.
     pub enough: bool,
 }
 
@@ -296,7 +296,7 @@ metric_table! {
     };
 }
 
-/// The times a kind of loop is judged by: response times where there is a schedule, service times where there is none.
+/// The times by which a kind of loop is judged: response times with a schedule, service times without.
 pub fn judged_times(block: &Block, kind: LoopKind) -> Option<&Times> {
     match kind {
         LoopKind::Closed => block.service_time_ns.as_ref(),
@@ -305,7 +305,7 @@ pub fn judged_times(block: &Block, kind: LoopKind) -> Option<&Times> {
     .filter(|times| times.count > 0)
 }
 
-/// A percentile of the run, or as the source of an imported trial gives it.
+/// A percentile of the run, or the percentile that the source of an imported trial gives.
 fn percentile((trial, run): (&Trial, &Run), p: f64, name: &str, get: fn(&Times) -> u64) -> Option<Value> {
     let Some(times) = judged_times(&run.total, run.loop_.kind) else {
         return trial.imported.as_ref()?.times_ns.get(name).and_then(|ns| plain(*ns as f64));
@@ -325,7 +325,7 @@ impl Metric {
         Self::ALL.iter().find(|metric| metric.key == key)
     }
 
-    /// Where a table of this kind of loop shows it.
+    /// Its column in tables of this kind of loop.
     pub fn column(&self, kind: LoopKind) -> Option<Column> {
         match kind {
             LoopKind::Closed => self.closed,

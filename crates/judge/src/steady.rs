@@ -1,18 +1,18 @@
-//! Was the window steady?
+//! Judges whether the window was steady.
 //!
-//! A closed loop is judged by responses per second, an open one, whose rate is given, by the mean service time, over
-//! the intervals of the window. The rule and its false alarms are `paceline_stats::steadiness`'s.
+//! A closed loop is judged by responses per second, an open loop, whose rate is given, by the mean service time, over
+//! the intervals of the window. For the rule and its false alarms see `paceline_stats::steadiness`.
 
 use crate::facts::{self, Stretch, is_open};
 use crate::{Finding, load};
 use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
 
-/// A change of the mean service time below this, in nanoseconds, is that of waking up an idle virtual CPU.
+/// A change of the mean service time below this, in nanoseconds, may come from waking an idle virtual CPU.
 const TIME_CHANGE_NS_LEAST: f64 = 20_000.0;
 
-/// What is to be said of the window's steadiness. A load that changes on purpose, a queue that grows and a pause are
-/// judged elsewhere.
+/// The finding on the window's steadiness. Intended changes of the load, a growing queue and a pause are judged
+/// elsewhere.
 pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
     let shaped = run.loop_.shape.is_some() || run.loop_.think.is_some() || run.loop_.requests.is_some();
     if shaped || load::saturated(run).is_some() || load::outage(run).is_some() {
@@ -24,7 +24,7 @@ pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
         false => stretch.counts.ok as f64 / stretch.length_s(),
     };
     let values: Vec<f64> = facts::window(run).iter().map(value).collect();
-    // Where requests are rare, an interval without any says nothing.
+    // If requests are rare, an interval without any carries no information.
     if values.contains(&0.0) {
         return None;
     }
@@ -47,7 +47,7 @@ pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
     }
 }
 
-/// A warm-up to try: twice as long as warm-up and window were.
+/// A warm-up to try: twice as long as warm-up and window together.
 fn warmup(run: &Run) -> String {
     let warmup_ns = run.phases.warmup.end_ns.saturating_sub(run.phases.warmup.start_ns);
     format!("{:.0}s", (2.0 * (warmup_ns as f64 / 1e9 + run.window_s)).ceil())

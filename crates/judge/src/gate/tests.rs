@@ -1,7 +1,7 @@
-//! Gates, one after the other, against runs that were made up for them.
+//! Tests of each gate against made-up runs.
 //!
-//! A test spoils the run of `made_up.rs` in one way or another, and expects the reasons that follow. How gates are
-//! written is tested in the binary, which reads them (`commands/run/gates.rs`).
+//! A test spoils the run of `made_up.rs` in one way, and expects the resulting reasons. The syntax of gates is tested
+//! in the binary, which parses them (`commands/run/gates.rs`).
 
 use super::*;
 use crate::Finding;
