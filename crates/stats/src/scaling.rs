@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn fit_of_published_data_matches_scipy() {
-        // scipy.optimize.curve_fit on ln X with (ln l, s, k); intervals by scipy.stats.t.ppf(0.975, 4) times the errors.
-        // (On X itself it gives R's published s = 0.0277 and k = 1.04e-4.)
+        // scipy.optimize.curve_fit on ln X with (ln l, s, k); intervals by scipy.stats.t.ppf(0.975, 4) times the
+        // errors. (On X itself it gives R's published s = 0.0277 and k = 1.04e-4.)
         let fit = Scalability::fit(&SDM91, 1).unwrap();
         for (actual, expected) in [
             (fit.rate_of_one, 67.94232261416602),
