@@ -1,6 +1,6 @@
-//! What was checked in responses, the results of each request of a mix, and bodies that were not as expected.
+//! The checks of responses, the results of each request of a mix, and unexpected bodies.
 //!
-//! Parts of a run, filled in by the crate `run`. Of a wrong body only a piece is kept.
+//! Parts of a run, filled in by the crate `run`. Of an unexpected body only an excerpt is kept.
 
 use crate::{Block, Times};
 use paceline_job::{ExpectedValue, JsonForm};
@@ -13,31 +13,31 @@ pub struct Expectations {
     /// The status that every response must have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<u16>,
-    /// The length of the body asked for; every response's bytes were compared.
+    /// The expected body's length; every response's bytes were compared with that body.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body_bytes: Option<u64>,
-    /// The SHA-256 of that body, in hexadecimal. Without `body_bytes` it is what was asked for: a body that has it is
-    /// what others were compared with.
+    /// The SHA-256 of the expected body, in hexadecimal. Without `body_bytes` only the hash was given: the first body
+    /// that matches it is the reference for the others.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body_sha256: Option<String>,
-    /// The values asked for in a body of JSON.
+    /// The expected values in a JSON body.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub json: Vec<ExpectedValue>,
-    /// The form asked for of a body of JSON.
+    /// The expected form of a JSON body.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub json_form: Option<JsonForm>,
 }
 
-/// One request of a mix: what was asked, how often, and what came of it.
+/// One request of a mix: the request, its frequency, and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestPart {
     /// Its name in the request file.
     pub name: String,
-    /// How often it was sent, relative to the others.
+    /// Its relative frequency.
     pub weight: u32,
     /// Method of the request.
     pub method: String,
-    /// Its path, placeholders as they were written.
+    /// Its path, with placeholders as written.
     pub path: String,
     /// What counted as a valid response to it.
     pub expectations: Expectations,
@@ -51,19 +51,19 @@ pub struct RequestPart {
 pub struct SessionPart {
     /// Its name in the request file.
     pub name: String,
-    /// How often it was begun, relative to the others.
+    /// Its relative frequency.
     pub weight: u32,
     /// Sessions of the window's cohort; each was completed, failed or unfinished.
     pub started: u64,
     /// Sessions whose last step was answered as expected.
     pub completed: u64,
-    /// Sessions of which a step failed; the steps behind it were not sent.
+    /// Sessions with a failed step; the steps after it were not sent.
     pub failed: u64,
-    /// Sessions that the end of the run cut off between two steps.
+    /// Sessions that the end of the run interrupted between two steps.
     pub unfinished: u64,
     /// The steps of the session, in order.
     pub steps: Vec<SessionStep>,
-    /// From when a session was due to the last response of it, pauses included; completed sessions only.
+    /// Time from the due time of a session to its last response, pauses included; completed sessions only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session_time_ns: Option<Times>,
 }
@@ -73,29 +73,29 @@ pub struct SessionPart {
 pub struct SessionStep {
     /// Its name, as in `by_request`.
     pub name: String,
-    /// Sessions that did not come to it: an earlier step failed, or the run ended.
+    /// Sessions that did not reach it: an earlier step failed, or the run ended.
     pub not_reached: u64,
 }
 
-/// How a body that was not as expected looked: the first of its kind, warm-up included.
+/// An unexpected body: the first of its kind, warm-up included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BadBody {
-    /// Which request of a mix it answered.
+    /// The request of a mix that it answered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub request: Option<String>,
     /// When it was complete, in nanoseconds from the start of the run.
     pub at_ns: u64,
-    /// The status it came with.
+    /// The status of the response.
     pub status: u16,
     /// Length of the body, in bytes.
     pub body_bytes: u64,
-    /// What is wrong with it, for people.
+    /// The difference from the expectation, as text.
     pub fault: String,
-    /// The first byte that differs from a body as it is expected, from 0, where such a body is known.
+    /// The first byte that differs from the expected body, from 0, if that body is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub differs_at: Option<u64>,
-    /// Some of it, from shortly before that byte or from its beginning. What is not UTF-8 is replaced.
+    /// An excerpt, from shortly before that byte or from the start. Bytes that are not UTF-8 are replaced.
     pub shown: String,
-    /// Where in the body that begins.
+    /// Offset of the excerpt in the body.
     pub shown_from: u64,
 }

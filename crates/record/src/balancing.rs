@@ -1,7 +1,7 @@
-//! What became of several instances behind a balancer: each process apart, what the balancer itself counted, and the
-//! fault that was made on purpose.
+//! Results of several instances behind a balancer: each process separately, the balancer's own counters, and the
+//! injected fault.
 //!
-//! Written by the lab. What the clients saw of a fault is in the run's intervals; [`InjectedFault`] says when it was.
+//! Written by the lab. The effect of a fault on the clients is in the run's intervals; [`InjectedFault`] has its time.
 
 use crate::LoopKind;
 use crate::{Interval, Phase, Run};
@@ -15,33 +15,33 @@ pub struct Balancing {
     pub balancer: BalancerReceipt,
     /// Each instance, in order, then the balancer.
     pub processes: Vec<ProcessUse>,
-    /// What the balancer itself counted; none where it could not be asked.
+    /// The balancer's own counters; none if they could not be read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told: Option<BalancerCounts>,
-    /// What was broken on purpose.
+    /// The injected fault.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<InjectedFault>,
 }
 
-/// What balanced, with its receipt.
+/// The balancer, with its version and configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BalancerReceipt {
-    /// Name of the folder of the balancer.
+    /// Name of the balancer's folder.
     pub id: String,
-    /// Name of the balancer, for people.
+    /// Display name of the balancer.
     pub name: String,
-    /// What its version command printed.
+    /// Output of its version command.
     pub versions: String,
-    /// How it was configured: its template, filled.
+    /// Its configuration: the filled template.
     pub configuration: String,
 }
 
-/// What one process tree cost over the window.
+/// CPU and memory of one process tree over the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {
     /// Role of the process: instance or balancer.
     pub role: ProcessRole,
-    /// Which instance, from 0; 0 for the balancer.
+    /// Index of the instance, from 0; 0 for the balancer.
     pub index: u32,
     /// The cores it may run on.
     pub cores: Vec<u32>,
@@ -49,21 +49,21 @@ pub struct ProcessUse {
     pub cpu_s: f64,
     /// CPU time as a share of its cores, 0 to 1.
     pub utilization: f64,
-    /// CPU time for each response that the generator completed, in nanoseconds.
+    /// CPU time per response that the generator completed, in nanoseconds.
     pub cpu_ns_per_request: f64,
     /// Highest resident memory sampled, in bytes.
     pub rss_bytes_peak: u64,
-    /// The most threads that it had at once.
+    /// Highest number of threads at one time.
     pub threads_peak: u32,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
-    /// Connections it held, the mean of the samples in the window; there where the balancer does not tell what each
-    /// instance got.
+    /// Connections it held, the mean of the samples in the window; given if the balancer does not report the requests
+    /// of each instance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connections_mean: Option<f64>,
 }
 
-/// What a process tree is in its launch.
+/// The role of a process tree in its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessRole {
@@ -71,54 +71,54 @@ pub enum ProcessRole {
     Instance,
     /// The balancer.
     Balancer,
-    /// The database that the server asks.
+    /// The database that the server queries.
     Database,
 }
 
-/// What a balancer counted over the window.
+/// The counters of a balancer over the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BalancerCounts {
-    /// Where it was read: `haproxy stats socket`, `nginx stub_status`.
+    /// The source of the counters: `haproxy stats socket`, `nginx stub_status`.
     pub source: String,
-    /// What such a source does not tell, for people.
+    /// Counters that such a source does not report, as text.
     pub untold: Vec<String>,
     /// Requests that the balancer received.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
-    /// Connections of clients it took.
+    /// Client connections that it accepted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connections: Option<u64>,
-    /// Attempts to reach an instance that were repeated.
+    /// Attempts to reach an instance that were retried.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retries: Option<u64>,
-    /// Requests given to another instance than the one first chosen.
+    /// Requests sent to another instance than the one first chosen.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub redispatches: Option<u64>,
-    /// Requests it answered with an error of its own, or broke off.
+    /// Requests that it answered with its own error, or aborted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failures: Option<u64>,
     /// Counts of each instance, in order.
     pub by_instance: Vec<InstanceCounts>,
 }
 
-/// What a balancer counted of one instance over the window.
+/// The counters of a balancer for one instance over the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceCounts {
-    /// Requests that the balancer gave this instance.
+    /// Requests that the balancer sent to this instance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
     /// Attempts to connect to it that failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connect_failures: Option<u64>,
-    /// Answers of it that were broken or never came.
+    /// Responses of it that were broken or missing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_failures: Option<u64>,
-    /// What the balancer thought of it at the end of the run: `UP`, `DOWN`.
+    /// The state that the balancer reported at the end of the run: `UP`, `DOWN`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub state_at_end: Option<String>,
 }
 
-/// What can be broken on purpose.
+/// Faults that can be injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
@@ -126,42 +126,43 @@ pub enum FaultKind {
     KillOne,
 }
 
-/// A fault that was made on purpose.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InjectedFault {
-    /// What was done to the instance.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// To which instance, from 0.
+    /// Index of the affected instance, from 0.
     pub instance: u32,
-    /// When, in nanoseconds from the start of the run.
+    /// Time of the fault, in nanoseconds from the start of the run.
     pub at_ns: u64,
-    /// Whether the balancer tells what it thinks of an instance.
+    /// Whether the balancer reports the state of an instance.
     pub balancer_tells: bool,
-    /// How long after it the balancer said that the instance is down, in seconds; looked at twice a second.
+    /// Time until the balancer reported the instance as down, in seconds; polled twice a second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub taken_out_after_s: Option<f64>,
 }
 
-/// What the clients saw of a fault, from the run's intervals.
+/// The effect of a fault on the clients, from the run's intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultImpact {
-    /// Requests that ended badly from the interval of the fault on, by outcome; only those there were.
+    /// Requests that failed from the interval of the fault on, by outcome; only outcomes that occurred.
     pub failures: Vec<(&'static str, u64)>,
     /// Valid responses per second in the whole intervals before the fault.
     pub achieved_per_s_before: f64,
     /// Valid responses per second in the whole intervals after it.
     pub achieved_per_s_after: f64,
-    /// From the fault to the end of the last interval with a failure, in seconds; none where nothing failed.
+    /// From the fault to the end of the last interval with a failure, in seconds; none without failures.
     pub last_failure_s: Option<f64>,
-    /// Length of an interval, in seconds: how finely that is known.
+    /// Length of an interval, in seconds: the resolution of that time.
     pub resolution_s: f64,
     /// Highest time of an interval from the fault on, in nanoseconds: response times of an open loop, else service
-    /// times. None where no interval has any: nothing was answered, or a smaller record left them out.
+    /// times. None if no interval has any: there was no response, or a smaller record left them out.
     pub time_ns_max: Option<u64>,
 }
 
 impl InjectedFault {
-    /// What the clients saw of it in `run`. Intervals are by the time a request ended: what failed slowly shows late.
+    /// The effect on the clients of `run`. Intervals contain requests by the time they ended: slow failures appear
+    /// late.
     pub fn impact(&self, run: &Run) -> FaultImpact {
         let end_ns = run.phases.drain.end_ns.max(run.phases.window.end_ns);
         let stretches = stretches(&run.intervals, run.phases.window.start_ns, end_ns);
@@ -231,7 +232,8 @@ impl Mean {
     }
 }
 
-/// The window's intervals, each from its start or the window's to where the next begins, the last to `end_ns`.
+/// The window's intervals, each from its own start or the start of the window to the start of the next, the last to
+/// `end_ns`.
 fn stretches(intervals: &[Interval], window_ns: u64, end_ns: u64) -> Vec<(&Interval, u64, u64)> {
     let of_window: Vec<&Interval> =
         intervals.iter().filter(|interval| interval.phase == Phase::Window).collect();

@@ -1,8 +1,8 @@
-//! A block: what happened to some requests.
+//! A block: the outcomes and times of a set of requests.
 //!
 //! Two blocks add up to a block, so a run, its intervals, the segments of a ramp and the requests of a mix all have
-//! this shape. The binary makes them from the engine's tallies, the lab from what another make of generator printed;
-//! verdicts, gates and reports read them. No rate is in it: that takes the length of the window.
+//! this shape. The binary makes them from the engine's tallies, the lab from the output of another load generator;
+//! verdicts, gates and reports read them. A block contains no rate, because a rate needs the length of the window.
 
 use crate::RecordError;
 use paceline_stats::Histogram;
@@ -10,18 +10,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How the requests of a cohort ended. `scheduled` is the sum of all the others, always.
+/// The outcomes of the requests of a cohort. `scheduled` is always the sum of all the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Requests that were due, all outcomes together.
     pub scheduled: u64,
-    /// Requests that were answered as expected.
+    /// Requests with the expected response.
     pub ok: u64,
     /// Requests answered with another status than expected.
     pub bad_status: u64,
     /// Requests answered with another body than expected.
     pub bad_body: u64,
-    /// Requests for which no connection could be made.
+    /// Requests without a connection, because connecting failed.
     pub connect_failed: u64,
     /// Requests whose connection broke, or whose response was not valid HTTP.
     pub io_failed: u64,
@@ -37,12 +37,12 @@ impl Counts {
         total([self.ok, self.failed(), self.timed_out, self.unsent])
     }
 
-    /// Requests that failed outright: bad status or body, no connection, a broken one.
+    /// Requests that failed outright: bad status or body, failed connect, broken connection.
     pub fn failed(&self) -> u64 {
         total([self.bad_status, self.bad_body, self.connect_failed, self.io_failed])
     }
 
-    /// Everything that is not ok.
+    /// All requests that are not ok.
     pub fn not_ok(&self) -> u64 {
         total([self.failed(), self.timed_out, self.unsent])
     }
@@ -59,12 +59,12 @@ impl Counts {
     }
 }
 
-/// Adds to a count, which stops at the highest number there is: a stored record may say anything.
+/// Adds to a count with saturation: a stored record may contain any number.
 fn add(count: &mut u64, more: u64) {
     *count = count.saturating_add(more);
 }
 
-/// The sum of some counts, likewise.
+/// The sum of some counts, with saturation.
 pub(crate) fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }
@@ -80,7 +80,7 @@ pub struct Bytes {
     pub body: u64,
 }
 
-/// The lengths of the bodies of valid responses: they should not vary unless the target means them to.
+/// The lengths of the bodies of valid responses: they should not vary unless the target intends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lengths {
     /// Length of the shortest body, in bytes.
@@ -89,19 +89,19 @@ pub struct Lengths {
     pub max: u64,
 }
 
-/// Requests whose answer was never seen, at the time waited so far: the true time is at least that.
+/// Requests without a response, at the time waited so far: the true time is at least that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Censored {
-    /// How many (`timed_out` and `unsent`).
+    /// Their number (`timed_out` and `unsent`).
     pub count: u64,
     /// The lowest of the times waited, in nanoseconds; percentiles at or above it are lower bounds.
     pub lowest_ns: u64,
 }
 
-/// A distribution of times, in nanoseconds: some percentiles to read, the whole histogram to compute with.
+/// A distribution of times, in nanoseconds: some percentiles for reading, the whole histogram for computation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
-    /// How many times were recorded. With a count of 0 every number is 0.
+    /// Number of recorded times. With a count of 0 every number is 0.
     pub count: u64,
     /// The lowest time, exact.
     pub min: u64,
@@ -187,16 +187,16 @@ pub struct Block {
     /// Completed minus intended send; open loop only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_time_ns: Option<Times>,
-    /// Actual send minus the later of intended send and free at: the generator's doing; open loop only.
+    /// Actual send minus the later of intended send and free at: caused by the generator; open loop only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub generator_lag_ns: Option<Times>,
-    /// Free at minus intended send where positive: no free connection; open loop only.
+    /// Free at minus intended send if positive: no free connection; open loop only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connection_wait_ns: Option<Times>,
-    /// Time to establish a connection, for connections made in this block: of the network alone, without TLS.
+    /// Time to establish a connection, for connections made in this block: without the TLS handshake.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connect_time_ns: Option<Times>,
-    /// Time of the TLS handshake behind it, full and resumed ones together.
+    /// Time of the TLS handshake after connecting, full and resumed ones together.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub handshake_time_ns: Option<Times>,
     /// Connect time (its TLS handshake included) and service time end to end, without keep-alive; closed loop only.
@@ -245,7 +245,7 @@ impl Block {
         ]
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn all_times_mut(&mut self) -> [&mut Option<Times>; DISTRIBUTIONS] {
         [
             &mut self.service_time_ns,
@@ -265,10 +265,10 @@ impl Block {
 /// Distributions that a block may have.
 const DISTRIBUTIONS: usize = 10;
 
-/// Adds up any number of blocks: each histogram is decoded once, and the sum encoded once.
+/// Adds up any number of blocks: each histogram is decoded once, and the sum is encoded once.
 #[derive(Clone, Debug, Default)]
 pub struct BlockSum {
-    /// All but the times.
+    /// Everything except the times.
     plain: Block,
     times: [Option<Histogram>; DISTRIBUTIONS],
 }

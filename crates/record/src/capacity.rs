@@ -1,22 +1,22 @@
-//! A search for the capacity of a server as a load of a plan: how it was asked for and what it found.
+//! A search for the capacity of a server as a load of a plan: its settings and its result.
 //!
 //! The keys of [`FoundCapacity`] are those of `paceline capacity --format json`, from which the lab reads it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a capacity is searched.
+/// The settings of a capacity search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityLoad {
-    /// What must be met: `response.p99<10ms,errors<0.1%`.
+    /// The objective: `response.p99<10ms,errors<0.1%`.
     pub objective: String,
     /// Length of the window that confirms the long-run rate, in seconds.
     pub confirm_s: f64,
-    /// Windows of the search at most.
+    /// Maximum number of windows of the search.
     pub windows_most: u32,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundCapacity {
     /// Length of the windows, in seconds: the capacity depends on it.
@@ -27,17 +27,17 @@ pub struct FoundCapacity {
     pub half_pass_per_s: Option<f64>,
     /// The 95 % interval of the capacity.
     pub interval_per_s: Option<RateRange>,
-    /// Whether the interval is as narrow as was asked for.
+    /// Whether the interval is as narrow as requested.
     pub is_precise: bool,
-    /// From the lowest rate that missed to the highest that passed (0 where none did), where windows far below the capacity
+    /// From the lowest rate that missed to the highest that passed (0 if none did), if windows far below the capacity
     /// missed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stalls_decide: Option<RateRange>,
     /// The highest rate whose long window met the objective.
     pub long_run_per_s: Option<f64>,
-    /// What kept the server from doing more.
+    /// What limited the server.
     pub limit: CapacityLimit,
-    /// Why the search ended before its plan was carried out.
+    /// Why the search ended early.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended_early: Option<String>,
     /// Every window of the search, in order.
@@ -53,10 +53,10 @@ pub struct RateRange {
     pub high: f64,
 }
 
-/// The kind of limit that is the load generator's: the server can do more.
+/// The kind of limit that applies to the load generator: the server can do more.
 pub const LIMIT_GENERATOR: &str = "generator";
 
-/// What kept a server from doing more.
+/// The limit of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityLimit {
     /// `server_cpu`, `generator`, `waiting` and others.
@@ -65,7 +65,7 @@ pub struct CapacityLimit {
     pub evidence: String,
 }
 
-/// A rate that was tried.
+/// A rate that was offered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchedRate {
     /// The offered rate, per second.

@@ -1,6 +1,6 @@
-//! The database of a launch: what a load asks of it, what it cost, and what it counted itself.
+//! The database of a launch: its required work, its CPU and memory use, and its own counters.
 //!
-//! Written by the lab, which reads the counters before and after a run. What the difference means is for the judge.
+//! Written by the lab, which reads the counters before and after a run. The judge crate evaluates the difference.
 
 use crate::ProcessUse;
 use schemars::JsonSchema;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 /// The database of a load's launch, and the connections that the server may open to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseLoad {
-    /// Name of the folder of the database.
+    /// Name of the database's folder.
     pub database: String,
     /// Connections of the whole server to the database.
     pub pool: u32,
 }
 
-/// What the database has to do for one valid response.
+/// The work of the database for one valid response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseWork {
-    /// Statements that read rows, each on its own.
+    /// Separate statements that read rows.
     pub selects: u32,
     /// Rows that are read for one response.
     pub rows_read: u32,
@@ -28,56 +28,56 @@ pub struct DatabaseWork {
     pub rows_updated: u32,
 }
 
-/// What the database was asked over a run, what it counted, and what it cost.
+/// The database's work over a run, its counters, and its CPU and memory use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseUse {
-    /// What it is, with its receipt.
+    /// The database, with its version and settings.
     pub database: DatabaseReceipt,
-    /// What it has to do for one valid response.
+    /// Its work for one valid response.
     pub work: DatabaseWork,
-    /// Valid responses of the whole run, warm-up included: what the counters are compared with.
+    /// Valid responses of the whole run, warm-up included, for comparison with the counters.
     pub responses: u64,
-    /// What it counted from before the run to after it; none where it could not be asked.
+    /// Its counters from before the run to after it; none if they could not be read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counted: Option<DatabaseCounts>,
-    /// Rows that a request after the run returned as updated, and how many of them the database has so.
+    /// Rows that a request after the run returned as updated, and how many of them the database stores with that value.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stored: Option<StoredRows>,
-    /// What its processes cost over the window.
+    /// CPU and memory of its processes over the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub process: Option<ProcessUse>,
-    /// What the server did after the database had ended under load and was started again.
+    /// The server's recovery after the database had ended under load and was restarted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub recovery: Option<DatabaseRecovery>,
 }
 
-/// What a server did once its database, which had ended under load, was there again.
+/// The recovery of a server after its database had ended under load and was available again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseRecovery {
-    /// From the database's return to the server's first valid answer, in seconds; none where there was none in time.
+    /// From the database's return to the server's first valid response, in seconds; none if there was none in time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answered_after_s: Option<f64>,
-    /// Requests before it that failed or were answered wrongly, one at a time.
+    /// Failed or wrong requests before it, sent one at a time.
     pub failed: u32,
-    /// What was wrong with the last of them.
+    /// The fault of the last of them.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub last_failure: String,
 }
 
-/// What a database is, with its receipt.
+/// The identity of a database: version and settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseReceipt {
-    /// The folder's name.
+    /// Name of its folder.
     pub id: String,
-    /// Name of the database, for people.
+    /// Display name of the database.
     pub name: String,
-    /// What its version command printed.
+    /// Output of its version command.
     pub versions: String,
-    /// The settings it was started with.
+    /// Its settings at start.
     pub settings: String,
 }
 
-/// What a database counted.
+/// The counters of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseCounts {
     /// Statements that read rows of the two tables.
@@ -88,22 +88,22 @@ pub struct DatabaseCounts {
     pub updates: u64,
     /// Rows that these statements updated.
     pub rows_updated: u64,
-    /// Most connections that were open to it at once, as far as was seen.
+    /// Highest observed number of open connections.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connections: Option<u64>,
 }
 
-/// How many of the rows that were returned as updated are stored so.
+/// The number of rows returned as updated that are stored with that value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredRows {
-    /// Rows that were returned, each id once.
+    /// Rows returned, each id once.
     pub returned: u64,
-    /// Those of them that the database has with the returned value.
+    /// Rows that the database stores with the returned value.
     pub stored: u64,
 }
 
 impl DatabaseCounts {
-    /// What was counted since `first`.
+    /// The counts since `first`.
     #[must_use]
     pub fn since(&self, first: &Self) -> Self {
         Self {

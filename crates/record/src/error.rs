@@ -1,7 +1,7 @@
-//! Why a record cannot be read.
+//! Errors of reading a record.
 //!
-//! From the readers in `schema.rs`, and from the decoder of a stored histogram. It does not know where the text came
-//! from: the store adds the record's id, `paceline report --from` the path and the line.
+//! Returned by the readers in `schema.rs`, and by the decoder of a stored histogram. The errors do not contain the
+//! origin of the text: the store adds the record's id, `paceline report --from` the path and the line.
 
 use paceline_stats::DecodeError;
 
@@ -13,7 +13,7 @@ pub enum RecordError {
     Json {
         /// "run", "trial" or "round".
         kind: &'static str,
-        /// What was expected where.
+        /// serde's error, with position and expectation.
         #[source]
         source: serde_json::Error,
     },

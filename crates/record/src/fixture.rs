@@ -1,6 +1,6 @@
-//! A sound run and a sound trial for the tests of this crate and of those that judge and report.
+//! A sound run and a sound trial for the tests of this crate, and of the crates that judge and report.
 //!
-//! A test starts from one of them and changes what it is about. Nothing else uses it.
+//! A test starts from one of them and changes the fields it tests. Only tests use this module.
 
 use crate::{
     Block, Connections, Counts, Environment, Generator, Interval, Phase, Phases, Run, Span, Times, Trial,
@@ -10,9 +10,9 @@ use serde_json::json;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// An open loop of 1,000/s for 10 s in which request i took i microseconds, but for those that failed. The window
-/// begins 200 ms after the warm-up did, so that no second of the run begins or ends with it. A sound run, but for what
-/// failed.
+/// An open loop of 1,000/s for 10 s in which request i took i microseconds, except for failed requests. The window
+/// begins 200 ms after the warm-up, so that no second of the run begins or ends with it. A sound run, except for the
+/// failures.
 pub fn run(failed: u64) -> Run {
     let mut histogram = Histogram::new();
     (1..=10_000 - failed).for_each(|micros| histogram.record(micros * 1_000));
@@ -53,7 +53,7 @@ fn phases(connect_ns: u64, warmup_ns: u64, window_ns: u64) -> Phases {
     Phases { connect: span(0, connect_ns), warmup, window, drain: span(window.end_ns, SECOND_NS) }
 }
 
-/// Seconds from the beginning of the warm-up on in which the window's cohort had so many answers.
+/// One interval per second from the beginning of the warm-up, with this many responses of the window's cohort.
 fn intervals(phases: &Phases, ok: u64, bad_status: u64) -> Vec<Interval> {
     let starts = (phases.warmup.start_ns..phases.window.end_ns).step_by(SECOND_NS as usize);
     let counts = Counts { scheduled: ok + bad_status, ok, bad_status, ..Counts::default() };

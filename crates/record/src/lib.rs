@@ -1,8 +1,8 @@
-//! What a run and a trial leave behind: the wire types, and their schema version.
+//! The wire types of runs and trials, and their schema version.
 //!
-//! Written by the binary (a run) and the lab (a trial), kept by the store, read by reports and by anybody's own
-//! scripts: the JSON Schema of both is published under `docs/`. Nothing here measures anything. A number here is a
-//! number somebody saw, with what is needed to doubt it beside it.
+//! Written by the binary (a run) and the lab (a trial), stored by the store, read by reports and by users' scripts: the
+//! JSON Schemas are published under `docs/`. This crate measures nothing. Every number is a measured number, with the
+//! evidence needed to check it.
 
 mod asked;
 mod balancing;

@@ -1,22 +1,22 @@
-//! The load of a trial as it was asked for, and what makes it the twin of another.
+//! The requested load of a trial, and its relation to a twin load.
 //!
-//! Written by the lab when a trial begins, so that a failed trial says what it was to be, too. What a run really did
-//! is in the run.
+//! Written by the lab when a trial begins, so that a failed trial contains it too. The load that a run really had is in
+//! the run.
 
 use crate::{Arrivals, CapacityLoad, DatabaseLoad, FaultKind, LoopKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The load asked for.
+/// The requested load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
-    /// The plan's name for it.
+    /// The plan's name for the load.
     pub name: String,
     /// Closed or open.
     pub kind: LoopKind,
     /// Number of connections of the load generator.
     pub connections: u32,
-    /// Requests outstanding on a connection at most.
+    /// Maximum outstanding requests on a connection.
     pub depth: u32,
     /// Offered rate in requests per second; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -24,74 +24,74 @@ pub struct Load {
     /// Spacing of arrivals, open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrivals: Option<Arrivals>,
-    /// Length of the window, in seconds; none where the number of requests bounds it.
+    /// Length of the window, in seconds; none if the number of requests bounds the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duration_s: Option<f64>,
-    /// Number of requests, where that bounds the run.
+    /// Number of requests, if that bounds the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
     /// Length of the warm-up, in seconds.
     pub warmup_s: f64,
-    /// The version of HTTP that is spoken where it is not 1.1: `1.0`, with keep-alive asked for.
+    /// The HTTP version if it is not 1.1: `1.0`, with keep-alive requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub http: Option<String>,
     /// Whether every connection is closed after one response.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub no_keep_alive: bool,
-    /// After how many responses a connection is closed and made anew.
+    /// Number of responses after which a connection is closed and replaced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests_per_connection: Option<u64>,
-    /// What it is beside another load of the plan; none for a load that stands for itself.
+    /// Its relation to another load of the plan; none for an independent load.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub variant: Option<Variant>,
-    /// What the plan asks at full size, where this is a part of it.
+    /// The plan's load at full size, if this load was scaled down.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scaled: Option<Scaled>,
-    /// The instances and the balancer of the launch, where it has a balancer.
+    /// The instances and the balancer of the launch, if it has a balancer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub balanced: Option<BalancedLoad>,
-    /// The database of the launch, where it has one.
+    /// The database of the launch, if it has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub database: Option<DatabaseLoad>,
-    /// What the offered rate is a share of, where it is one.
+    /// The load that the offered rate is a share of, if it is a share.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub share: Option<RateShare>,
-    /// How the capacity is searched, where the load is a search.
+    /// The settings of the capacity search, if the load is a search.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity: Option<CapacityLoad>,
 }
 
-/// An offered rate as a share of what the server reached under another load of the same launch.
+/// An offered rate as a share of the server's rate under another load of the same launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateShare {
     /// The share: 0.5 is 50 %.
     pub share: f64,
     /// The name of the other load: closed, or a capacity search.
     pub of: String,
-    /// What 100 % was in this trial, per second: the achieved rate of the closed loop, or the capacity found.
+    /// The rate of 100 % in this trial, per second: the achieved rate of the closed loop, or the capacity found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub full_per_s: Option<f64>,
-    /// The trial that found it.
+    /// The trial that measured it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub full_trial: Option<String>,
 }
 
-/// A load that differs from another of the same plan in one thing.
+/// A load that differs from another of the same plan in one property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
     /// The name of the other load.
     pub of: String,
-    /// The one thing in which it differs.
+    /// The property in which it differs.
     pub kind: VariantKind,
 }
 
-/// In what a load differs from its twin.
+/// The property in which a load differs from its twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VariantKind {
-    /// The first load on a launch, without warm-up; the other comes after it on the same launch.
+    /// The first load on a launch, without warm-up; the other follows on the same launch.
     FirstRun,
-    /// HTTP/1.0 with keep-alive asked for.
+    /// HTTP/1.0 with keep-alive requested.
     Http10,
     /// Every connection closed after one response.
     Close,
@@ -102,7 +102,7 @@ pub enum VariantKind {
 }
 
 impl VariantKind {
-    /// What is added to the other load's name.
+    /// The suffix added to the other load's name.
     pub fn suffix(self) -> &'static str {
         match self {
             VariantKind::FirstRun => "first",
@@ -114,10 +114,10 @@ impl VariantKind {
     }
 }
 
-/// What a plan asks at full size of a load that was scaled down.
+/// The full-size settings in the plan of a load that was scaled down.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scaled {
-    /// The one factor on connections, rate and number of requests, below 1.
+    /// The factor applied to connections, rate and number of requests, below 1.
     pub factor: f64,
     /// Number of connections at full size.
     pub connections: u32,
@@ -134,22 +134,22 @@ pub struct Scaled {
 pub struct BalancedLoad {
     /// Name of the folder of the balancer.
     pub balancer: String,
-    /// How it chooses an instance.
+    /// Its policy for choosing an instance.
     pub policy: String,
-    /// How many instances of the server there are.
+    /// Number of instances of the server.
     pub instances: u32,
     /// Whether requests go through the balancer or to one instance directly.
     pub route: Route,
-    /// What is broken on purpose in the middle of the window.
+    /// The fault injected in the middle of the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<FaultKind>,
 }
 
-/// Where the requests of a launch with a balancer go.
+/// The destination of requests in a launch with a balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Route {
-    /// To the first instance, the others and the balancer being idle.
+    /// To the first instance; the others and the balancer are idle.
     Direct,
     /// To the balancer.
     Balanced,

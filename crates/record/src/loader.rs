@@ -1,7 +1,7 @@
-//! The loaders of a run that several generators shared: where each was, what it cost, and how far its clock was off.
+//! The loaders of a run that several generators shared: their machines, CPU and memory use, and clock offsets.
 //!
-//! Filled in by the crate `loaders`, judged by the verdicts on a run. What a loader measured is its block in
-//! [`crate::Run::by_generator`], at the same place in the list; that of a lost one is empty.
+//! Filled in by the crate `loaders`, judged by the verdicts on a run. The measurements of a loader are its block in
+//! [`crate::Run::by_generator`], at the same place in the list; the block of a lost loader is empty.
 
 use crate::{Connections, Generator, Span};
 use schemars::JsonSchema;
@@ -10,48 +10,48 @@ use serde::{Deserialize, Serialize};
 /// One of several generators of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loader {
-    /// The machine it ran on: `local`, or the name it was reached by.
+    /// The machine it ran on: `local`, or the name used to connect to it.
     pub host: String,
-    /// Requests of the window that the schedule gave to it; open loop.
+    /// Requests of the window that the schedule assigned to it; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub share: Option<u64>,
     /// Why it has no result. Its share of the load was not sent, or not counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost: Option<String>,
-    /// Its monotonic clock less the coordinator's, before the run.
+    /// Its monotonic clock minus the coordinator's, before the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock_before: Option<ClockOffset>,
-    /// Its monotonic clock less the coordinator's, after the run.
+    /// Its monotonic clock minus the coordinator's, after the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock_after: Option<ClockOffset>,
-    /// How long after the agreed moment its warm-up began; none where it began then.
+    /// Delay of its warm-up after the agreed time; none if it began then.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late_ns: Option<u64>,
-    /// Requests of its window that are not counted: they ended while not all loaders had their window.
+    /// Requests of its window that are not counted: they ended outside the part of the window common to all loaders.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub left_out: Option<u64>,
-    /// Its window on the coordinator's clock, from the start of the run, before it was cut.
+    /// Its window on the coordinator's clock, from the start of the run, before cutting.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window: Option<Span>,
     /// Connections of this loader.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connections: Option<Connections>,
-    /// What this loader cost: CPU time and memory.
+    /// CPU time and memory of this loader.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub generator: Option<Generator>,
-    /// What its network interface moved over the window, where the target is not on the same machine.
+    /// The traffic of its network interface over the window, if the target is not on the same machine.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub network: Option<NetworkUse>,
 }
 
-/// Bounds of the difference between two clocks. Each round trip bounds it; these are the tightest of several.
+/// Bounds of the difference between two clocks. Each round trip gives bounds; these are the tightest of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockOffset {
     /// The offset is at least this, in nanoseconds.
     pub low_ns: i64,
     /// The offset is at most this, in nanoseconds.
     pub high_ns: i64,
-    /// Round trips that were measured for it.
+    /// Number of round trips measured.
     pub round_trips: u32,
 }
 
@@ -62,16 +62,16 @@ impl ClockOffset {
     }
 }
 
-/// What a network interface moved over the window.
+/// The traffic of a network interface over the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkUse {
     /// Name of the network interface.
     pub interface: String,
-    /// Bytes that left by it, per second.
+    /// Bytes sent through it, per second.
     pub sent_bytes_per_s: f64,
-    /// Bytes that came in by it, per second.
+    /// Bytes received through it, per second.
     pub received_bytes_per_s: f64,
-    /// Its speed in bytes per second, where the system or a queueing discipline states one.
+    /// Its speed in bytes per second, if the system or a queueing discipline gives one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub speed_bytes_per_s: Option<f64>,
 }

@@ -1,8 +1,8 @@
-//! A round: a plan carried out in one environment; the machine it ran on, and what the plan's source observed.
+//! A round: a plan carried out in one environment, its machine, and the figures that the plan's source observed.
 //!
-//! `paceline round` makes it, and finds in it what `--resume` needs to carry on; the store keeps it, reports read it.
-//! Its trials are not inside: each names its round. Reports never put trials from different machines into one table, and
-//! never judge a server by what its source observed: other machines, versions and tools lie between the two.
+//! `paceline round` writes it, and reads from it the state for `--resume`; the store keeps it, reports read it. Its
+//! trials are stored separately: each names its round. Reports never put trials from different machines into one table,
+//! and never judge a server by the source's figures, because the machine, versions and tools differ.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,66 +17,67 @@ pub struct Round {
     pub id: String,
     /// The plan's name.
     pub plan: String,
-    /// The plan as it was carried out, in TOML; `--resume` goes by this, not by the file.
+    /// The plan as it was carried out, in TOML; `--resume` uses this, not the file.
     pub plan_toml: String,
-    /// Where every order was drawn from.
+    /// The seed of every random order.
     pub seed: u64,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
     /// When its last trial was stored; none while it is unfinished.
     pub finished_at: Option<String>,
-    /// The command of the load generator as a person gave it, words parted by one space; `paceline` for our own. None
-    /// in rounds kept before this was noted. `--resume` takes no other: two tools' numbers do not belong in one table.
+    /// The command of the load generator as the user gave it, words separated by one space; `paceline` for Paceline's
+    /// own. None in rounds stored before this key existed. `--resume` accepts no other command, because two tools'
+    /// numbers do not belong in one table.
     #[serde(default)]
     pub generator: Option<String>,
-    /// How many trials were planned.
+    /// Number of planned trials.
     pub planned: u32,
     /// The machine.
     pub environment: Environment,
-    /// Each stretch of work without interruption, in order.
+    /// Each uninterrupted sitting, in order.
     pub sittings: Vec<Sitting>,
-    /// What of the plan was not carried out as it is written, for people: a scale, repeats cut to the time budget.
+    /// Deviations from the plan, as text: a scale, repeats cut to the time budget.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub changes: Vec<String>,
-    /// What the plan's source observed, to stand beside what was observed now.
+    /// The figures that the plan's source observed, for display beside the round's.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub observed: Vec<Observation>,
 }
 
-/// A stretch of work without interruption.
+/// An uninterrupted period of work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sitting {
     /// Unique within the round.
     pub id: String,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
-    /// Settings of the machine that were looked at and, where they were not as wanted, changed for it.
+    /// Machine settings that were checked and, if different from the wanted value, changed for the sitting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<Tuned>,
 }
 
-/// A setting of the machine, before and during a sitting; it was put back after it.
+/// A setting of the machine, before and during a sitting; it was restored after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tuned {
-    /// Its name, as sysctl(8) has it where it is one.
+    /// Its name, in sysctl(8) notation for sysctls.
     pub name: String,
-    /// What it was; nothing where there is none.
+    /// The previous value; none if it does not exist.
     pub before: String,
-    /// What it was during the sitting.
+    /// The value during the sitting.
     pub after: String,
-    /// Why it is not as wanted, where it is not.
+    /// Why it does not have the wanted value, if it does not.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub why: String,
 }
 
 impl Tuned {
-    /// For people: what was changed; nothing where it was as wanted, or could not be changed.
+    /// Describes the change; none if there was nothing to change or the change failed.
     pub fn changed(&self) -> Option<String> {
         let Self { name, before, after, .. } = self;
         (before != after).then(|| format!("{name} {before} -> {after}"))
     }
 
-    /// For people: which of `settings` are not as wanted, those of one reason together.
+    /// Describes the settings without the wanted value, grouped by reason.
     pub fn amiss(settings: &[Self]) -> Vec<String> {
         let mut by_why: Vec<(&str, Vec<&str>)> = Vec::new();
         for setting in settings.iter().filter(|setting| !setting.why.is_empty()) {
@@ -89,7 +90,8 @@ impl Tuned {
     }
 }
 
-/// What may have shaped a result and cannot be read off it later. What the machine does not tell is left out.
+/// Conditions that may affect a result and cannot be derived from it later. Values that the machine does not report are
+/// left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Model name of the processor.
@@ -100,9 +102,9 @@ pub struct Environment {
     pub memory_bytes: u64,
     /// Release and version of the kernel.
     pub kernel: String,
-    /// The distribution's own name for itself.
+    /// The distribution's name.
     pub os: String,
-    /// Whether a hypervisor is underneath.
+    /// Whether the machine runs under a hypervisor.
     pub virtual_machine: bool,
     /// State of each processor vulnerability's mitigation.
     pub mitigations: BTreeMap<String, String>,
@@ -110,15 +112,15 @@ pub struct Environment {
     pub governor: Option<String>,
     /// The clock source behind the monotonic clock.
     pub clock_source: Option<String>,
-    /// Idle states of processor 0 with the time each takes to leave.
+    /// Idle states of processor 0 with the exit latency of each.
     pub idle_states: Vec<IdleState>,
     /// The soft limit of open files of the process (`ulimit -n`).
     pub open_files_soft: u64,
     /// The hard limit of open files (`ulimit -Hn`).
     pub open_files_hard: u64,
-    /// Kernel settings that matter to a server, by name.
+    /// Kernel settings that affect a server, by name.
     pub sysctl: BTreeMap<String, String>,
-    /// Settings that were changed for this run and put back after it.
+    /// Settings that were changed for this run and restored after it.
     #[serde(default)]
     pub held: Vec<String>,
 }
@@ -128,7 +130,7 @@ pub struct Environment {
 pub struct IdleState {
     /// The kernel's name for it.
     pub name: String,
-    /// How long leaving it takes, in microseconds, as the driver claims.
+    /// Exit latency in microseconds, according to the driver.
     pub exit_us: u64,
 }
 
@@ -138,27 +140,27 @@ pub struct IdleState {
 pub struct Observation {
     /// The source, a document of `docs/sources.md`.
     pub source: String,
-    /// The server's id here, where one stands for what the source measured.
+    /// The id of the corresponding server in this repository, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<String>,
-    /// What the source calls what it measured.
+    /// The source's name for the measured object.
     pub subject: String,
     /// The workload of the plan, with its case.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub workload: Option<String>,
-    /// The name of the load in the plan, a twin's with its ending.
+    /// The name of the load in the plan; for a twin, with its suffix.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub load: Option<String>,
-    /// The form of the server, where the plan has several.
+    /// The form of the server, if the plan has several.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub form: Option<String>,
-    /// Which figure was observed.
+    /// The kind of figure.
     pub what: Figure,
     /// The source's value, in `unit`.
     pub value: f64,
-    /// The unit of the value, for people: what `what` is given in.
+    /// The unit of the value, as text: the unit of `what`.
     pub unit: String,
-    /// What is to be known when the two are read side by side.
+    /// Notes for the comparison of the two figures.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub note: String,
 }
@@ -169,13 +171,13 @@ pub struct Observation {
 pub enum Figure {
     /// Valid responses per second.
     RequestsPerS,
-    /// Valid responses per second for each core (or thread) of the server.
+    /// Valid responses per second and core (or thread) of the server.
     RequestsPerSPerCore,
     /// Median of the time, in milliseconds: response time in an open loop, service time in a closed one.
     TimeMsP50,
     /// 99 % of the times were at or below it, in milliseconds.
     TimeMsP99,
-    /// Bytes received for each response, head included.
+    /// Bytes received per response, head included.
     BytesPerResponse,
     /// Share of the responses after which the connection stayed open, in percent.
     KeptAlivePercent,

@@ -1,8 +1,8 @@
 //! A run: one generator against one target, once. Units are in the names of the keys.
 //!
-//! The binary fills it in (`commands/run/outcome.rs`), and for a generator of another make the lab. Trials hold it,
-//! verdicts and gates judge it, reports show it. Nothing is computed in here; what is asked, the target, the shape and
-//! the blocks are described in files of their own.
+//! The binary fills it in (`commands/run/outcome.rs`); for another load generator, the lab does. Trials contain it,
+//! verdicts and gates judge it, reports show it. Nothing is computed here; checks, target, shape and blocks are in
+//! other files.
 
 use crate::{
     ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, Loader, RequestPart,
@@ -19,45 +19,45 @@ pub struct Run {
     pub schema: u32,
     /// Unique: start time and a random part.
     pub id: String,
-    /// The program that measured.
+    /// The load generator.
     pub tool: Tool,
     /// The command line, so that the run can be repeated by hand.
     pub argv: Vec<String>,
-    /// Where every random choice came from.
+    /// The seed of every random choice.
     pub seed: u64,
     /// Wall-clock start, RFC 3339, UTC.
     pub started_at: String,
-    /// What the run was asked to do, secrets replaced: `paceline run --job` runs it again.
+    /// The requested settings, with secrets replaced: `paceline run --job` repeats the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub job: Option<Box<Job>>,
-    /// The URL that was measured and how it was connected to.
+    /// The URL that was measured, and the connection to it.
     pub target: Target,
     /// The shape of the load.
     #[serde(rename = "loop")]
     pub loop_: Loop,
     /// How the generator waited for the next send.
     pub pace: Pace,
-    /// What counted as a valid response.
+    /// The definition of a valid response.
     pub expectations: Expectations,
-    /// From actual send; a request without a complete answer by then is `timed_out`.
+    /// From actual send; a request without a complete response by then is `timed_out`.
     pub timeout_ns: u64,
-    /// When each phase was, from the start of the run.
+    /// The time of each phase, from the start of the run.
     pub phases: Phases,
-    /// Length of the window, in seconds: what rates are divided by.
+    /// Length of the window, in seconds: the divisor of rates.
     pub window_s: f64,
     /// Whether it was stopped before its planned end.
     #[serde(default)]
     pub stopped: bool,
-    /// Connections asked for and had, and who closed them.
+    /// Connections requested and opened, and the side that closed them.
     pub connections: Connections,
     /// The machine that the load generator ran on.
     pub environment: Environment,
-    /// What the generator itself cost, and how well it did.
+    /// CPU time, memory and quality figures of the generator.
     pub generator: Generator,
-    /// What the server cost, where it runs on this machine and could be watched.
+    /// CPU time and memory of the server, if it runs on this machine and could be observed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerUse>,
-    /// All requests that were due in the window: how they ended, and their times.
+    /// All requests that were due in the window: their outcomes and their times.
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -68,54 +68,54 @@ pub struct Run {
     /// The sessions of a request file, in its order.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sessions: Option<Vec<SessionPart>>,
-    /// The cohort by generator, where several drove one run.
+    /// The cohort by generator, if several shared one run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by_generator: Option<Vec<Block>>,
     /// Those generators, in the same order.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub loaders: Vec<Loader>,
-    /// What ended in each stretch of time, warm-up included; a long run has longer stretches.
+    /// The requests that ended in each interval, warm-up included; a long run has longer intervals.
     pub intervals: Vec<Interval>,
-    /// The first body that was not as expected, of each request.
+    /// The first unexpected body of each request.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub bad_bodies: Vec<BadBody>,
-    /// What was outstanding when the window opened, and what became of it.
+    /// The requests that were outstanding when the window opened, and their outcome.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub carried_over: Option<CarriedOver>,
-    /// Whether random arrivals left as randomly as was asked.
+    /// The check that random arrivals left at random times.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrival_check: Option<ArrivalCheck>,
-    /// The figures that are asked for most, under the same keys for both loops.
+    /// The most important figures, under the same keys for both loops.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub summary: Option<Summary>,
     /// Rates over the window, derived from `total` and the schedule.
     pub rate_per_s: Rates,
     /// Why a number may not mean what it seems to.
     pub verdicts: Vec<Verdict>,
-    /// How each gate came out that was asked for (`--slo`, `--max-errors`).
+    /// The outcome of each requested gate (`--slo`, `--max-errors`).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub gates: Vec<GateOutcome>,
 }
 
-/// The program that measured.
+/// The load generator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// Name of the program.
     pub name: String,
     /// Version of the program.
     pub version: String,
-    /// The commit it was built from, where known.
+    /// The commit it was built from, if known.
     pub commit: Option<String>,
 }
 
-/// Whether a connection's next request waits for its last answer.
+/// Whether a connection's next request waits for its last response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
     /// The next request is sent when the last is answered.
     #[default]
     Closed,
-    /// Requests are due on a schedule, whatever the server does.
+    /// Requests are due on a schedule, independent of the server.
     Open,
 }
 
@@ -124,48 +124,48 @@ pub enum LoopKind {
 pub struct Loop {
     /// Which loop: `closed` or `open`.
     pub kind: LoopKind,
-    /// Number of connections that was asked for.
+    /// Number of requested connections.
     pub connections: u32,
-    /// Requests outstanding on a connection at most.
+    /// Maximum outstanding requests on a connection.
     pub depth: u32,
-    /// Whether a connection sent its next requests only when all of them were answered.
+    /// Whether a connection sent its next requests only after all of them were answered.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub batch: bool,
-    /// Requests after which each connection was closed and another made.
+    /// Number of requests after which each connection was closed and replaced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests_per_connection: Option<u32>,
-    /// Whether each request had a connection of its own, and said so.
+    /// Whether each request used a new connection, with `Connection: close`.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub without_keep_alive: bool,
-    /// How each connection rested between an answer and its next request.
+    /// The pause of each connection between a response and its next request.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub think: Option<Think>,
-    /// Requests asked for in all, where the run was bounded by a number instead of a time.
+    /// Total number of requests, if the run was bounded by a number instead of a time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,
-    /// What the schedule asks, open loop: the mean over the window where it changes.
+    /// The rate of the schedule, open loop: the mean over the window if it changes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub offered_per_s: Option<f64>,
-    /// Sessions that the schedule asks for, where it asks for sessions; `offered_per_s` is then the requests of them that
-    /// fell due.
+    /// The session rate of the schedule, if it schedules sessions; `offered_per_s` is then the rate of their requests
+    /// that fell due.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sessions_offered_per_s: Option<f64>,
-    /// How that rate changes, where it does.
+    /// The change of that rate, if it changes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shape: Option<Shape>,
-    /// How arrivals are spaced, open loop.
+    /// The spacing of arrivals, open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrivals: Option<Arrivals>,
 }
 
-/// The pace asked for and the one used.
+/// The requested pace and the one used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pace {
-    /// `auto`, `spin` or `sleep`, as `--pace` said.
+    /// `auto`, `spin` or `sleep`, as set with `--pace`.
     pub asked: PaceChoice,
-    /// The pace that was used where `auto` was asked for.
+    /// The pace that was used if `auto` was requested.
     pub used: PaceKind,
-    /// How long before a send is due a hybrid pace begins to poll, in nanoseconds.
+    /// Time before a send is due at which a hybrid pace begins to poll, in nanoseconds.
     pub spin_before_ns: u64,
 }
 
@@ -178,7 +178,7 @@ pub struct Phases {
     pub warmup: Span,
     /// The window: what is measured.
     pub window: Span,
-    /// Nothing new falls due; what was due is still sent and awaited.
+    /// No new requests fall due; due requests are still sent and awaited.
     pub drain: Span,
 }
 
@@ -216,35 +216,35 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Connections asked for and had, and who closed them.
+/// Connections requested and opened, and the side that closed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// Connections that were asked for.
+    /// Requested connections.
     pub asked: u64,
-    /// Open at once when the warm-up began.
+    /// Open at the same time when the warm-up began.
     pub had: u64,
-    /// Closed by the server from then on, in the drain too.
+    /// Closed by the server from then on, including the drain.
     pub closed_by_server: u64,
     /// Closed by the generator before the end of the run: after a timeout or a response that broke the rules.
     pub closed_by_us: u64,
-    /// Closed by either side after the last request that was asked of each.
+    /// Closed by either side after the last request of the connection.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub closed_as_asked: u64,
     /// Attempts to connect that failed, the first connect phase included.
     pub failed_attempts: u64,
-    /// Those of them that failed for want of something on this machine: descriptors, ports, memory.
+    /// Failed attempts caused by missing resources of this machine: descriptors, ports, memory.
     #[serde(default)]
     pub failed_here: u64,
-    /// Redirects that were followed, in the warm-up too.
+    /// Redirects that were followed, including the warm-up.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub redirects_followed: u64,
-    /// Connections given up because what came was not HTTP, or had not been asked for.
+    /// Connections abandoned because the received bytes were not HTTP, or were not requested.
     #[serde(default)]
     pub broke_rules: u64,
-    /// The commonest reason of a failed attempt or broken connection, for people.
+    /// The most frequent reason of a failed attempt or broken connection, as text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub commonest_failure: Option<String>,
-    /// The lowest number of concurrent streams that the server allowed on a connection, where that is below `depth`.
+    /// The lowest number of concurrent streams that the server allowed on a connection, if below `depth`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub streams_allowed: Option<u32>,
     /// Whether a response was compressed although no request accepts that.
@@ -253,24 +253,24 @@ pub struct Connections {
     /// Requests of the window served by each connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub served: Option<Served>,
-    /// The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections that
-    /// answered at least 16 times.
+    /// The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections with at
+    /// least 16 responses.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_time_ns_p50: Option<Served>,
 }
 
-/// How evenly connections were served: one number of each, over all of them.
+/// The distribution over connections: one number for each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Served {
-    /// The least of any connection.
+    /// The lowest value of a connection.
     pub min: u64,
-    /// That of the connection in the middle.
+    /// The median over connections.
     pub median: u64,
-    /// The most of any connection.
+    /// The highest value of a connection.
     pub max: u64,
 }
 
-/// What the generator itself cost over the window.
+/// CPU time and memory of the generator over the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// Number of threads that sent load.
@@ -279,14 +279,14 @@ pub struct Generator {
     pub cores: Vec<u32>,
     /// CPU time of all of them over the window, in seconds.
     pub cpu_s: f64,
-    /// CPU time that did something: `cpu_s` less `spin_s`.
+    /// Useful CPU time: `cpu_s` minus `spin_s`.
     pub busy_s: f64,
     /// CPU time of polls that found nothing.
     pub spin_s: f64,
-    /// `busy_s` for each request sent in the window, in nanoseconds.
+    /// `busy_s` per request sent in the window, in nanoseconds.
     pub cpu_ns_per_request: f64,
-    /// Share of its wall-clock time the busiest thread was busy, or all threads of all their cores where that is more,
-    /// 0 to 1.
+    /// Share of wall-clock time for which the busiest thread was busy, or the share of all threads on all their cores
+    /// if that is higher, 0 to 1.
     pub utilization: f64,
     /// Time runnable but not running, all threads, in seconds.
     pub run_delay_s: f64,
@@ -294,26 +294,26 @@ pub struct Generator {
     pub steal_s: f64,
     /// Peak resident memory of the process.
     pub rss_bytes_peak: u64,
-    /// Longest time between two turns of a worker's loop in the window, waits that were asked for left out: how long the
-    /// generator stood still at most, in nanoseconds.
+    /// Longest time between two turns of a worker's loop in the window, excluding intended waits: the longest stall of
+    /// the generator, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub longest_gap_ns: Option<u64>,
     /// Requests due and unsent when the window opened: the warm-up's backlog.
     pub backlog_at_window_start: u64,
     /// CPU time of each thread.
     pub by_thread: Vec<GeneratorThread>,
-    /// Each core of the machine over the window, the server's among them where it is on this machine.
+    /// Each core of the machine over the window, including the server's if it is on this machine.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub by_core: Vec<CoreTime>,
-    /// What was left to make connections with when the window ended.
+    /// Resources left for further connections when the window ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub left: Option<Left>,
 }
 
-/// What the server cost over the window, all of its processes together.
+/// CPU time and memory of the server over the window, all of its processes together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerUse {
-    /// How its processes were found: others are those that descend from them.
+    /// How its root processes were found; the others are their descendants.
     pub found_by: FoundBy,
     /// The first of its processes.
     pub pid: u32,
@@ -327,7 +327,7 @@ pub struct ServerUse {
     pub cores_allowed: u32,
     /// CPU time over the window, in seconds.
     pub cpu_s: f64,
-    /// CPU time for each request that was sent in the window, in nanoseconds.
+    /// CPU time per request that was sent in the window, in nanoseconds.
     pub cpu_ns_per_request: f64,
     /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
     pub utilization: f64,
@@ -352,18 +352,19 @@ pub enum FoundBy {
 pub struct CarriedOver {
     /// Sent, or due, and not ended when the window opened.
     pub outstanding: u64,
-    /// Of those: never answered, by a timeout or to the end of the run.
+    /// Those without a response, because of a timeout or the end of the run.
     pub unanswered: u64,
 }
 
-/// What was left to make connections with when the window ended.
+/// Resources left for further connections when the window ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Left {
-    /// TCP sockets in use on the machine, both ends of a connection over loopback counted.
+    /// TCP sockets in use on the machine; a connection over loopback counts twice.
     pub sockets_in_use: u64,
     /// TCP sockets in TIME_WAIT on the machine.
     pub sockets_time_wait: u64,
-    /// Local ports for further connections to the target, over all source addresses, if all of TIME_WAIT was ours.
+    /// Local ports for further connections to the target, over all source addresses, assuming that all TIME_WAIT
+    /// sockets are the generator's.
     pub ports: u64,
     /// File descriptors that the process could still open.
     pub descriptors: u64,
@@ -380,18 +381,18 @@ pub struct GeneratorThread {
     pub spin_s: f64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
-    /// Times it gave the core up by itself.
+    /// Number of voluntary context switches.
     pub voluntary_switches: u64,
-    /// Times the core was taken from it.
+    /// Number of involuntary context switches.
     pub involuntary_switches: u64,
 }
 
-/// What ended in a stretch of time.
+/// The requests that ended in an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// The cohort: requests due in the warm-up or in the window.
     pub phase: Phase,
-    /// When the stretch began, in nanoseconds from the start of the run.
+    /// Start of the interval, in nanoseconds from the start of the run.
     pub start_ns: u64,
     /// The requests of that cohort that ended in it.
     pub block: Block,
@@ -400,7 +401,7 @@ pub struct Interval {
 /// Rates over the window, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// What the schedule asked; open loop.
+    /// The rate of the schedule; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub offered: Option<f64>,
     /// Requests handed to sockets inside the window.

@@ -1,8 +1,8 @@
-//! The schema version, its readers and its publication.
+//! The schema version, the readers of records, and the published JSON Schemas.
 //!
-//! The lab reads through it what its generator wrote, the store and `paceline report --from` what was kept; a test
-//! holds the files under `docs/` to the types. A reader refuses what is newer than it knows, and does not ask whether
-//! the figures make sense.
+//! The lab uses the readers for the output of its generator, the store and `paceline report --from` for stored records.
+//! A test compares the files under `docs/` with the types. A reader rejects schemas newer than its own, and does not
+//! check whether the figures are plausible.
 
 use crate::{RecordError, Round, Run, Second, Trial};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::RecursiveTransform};
@@ -15,7 +15,7 @@ pub const SCHEMA: u32 = 1;
 /// Reads a run of this or any earlier schema.
 ///
 /// # Errors
-/// [`RecordError`] saying what is wrong and where.
+/// [`RecordError`] with cause and position.
 pub fn read_run(json: &str) -> Result<Run, RecordError> {
     read("run", json)
 }
@@ -23,7 +23,7 @@ pub fn read_run(json: &str) -> Result<Run, RecordError> {
 /// Reads a trial of this or any earlier schema.
 ///
 /// # Errors
-/// [`RecordError`] saying what is wrong and where.
+/// [`RecordError`] with cause and position.
 pub fn read_trial(json: &str) -> Result<Trial, RecordError> {
     read("trial", json)
 }
@@ -31,7 +31,7 @@ pub fn read_trial(json: &str) -> Result<Trial, RecordError> {
 /// Reads a round of this or any earlier schema.
 ///
 /// # Errors
-/// [`RecordError`] saying what is wrong and where.
+/// [`RecordError`] with cause and position.
 pub fn read_round(json: &str) -> Result<Round, RecordError> {
     read("round", json)
 }
@@ -56,8 +56,8 @@ fn schema_of<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Gives the key that names a variant of an enum the description of that variant: schemars writes it only on the
-/// variant, where a reader who looks a key up does not find it.
+/// Copies the description of an enum variant to the key that names the variant: schemars writes it only on the variant,
+/// where a reader who looks up a key does not find it.
 fn describe_variants(schema: &mut Schema) {
     let Some(variants) = schema.get_mut("oneOf").and_then(Value::as_array_mut) else { return };
     for variant in variants {
@@ -72,7 +72,7 @@ fn describe_variants(schema: &mut Schema) {
     }
 }
 
-/// The one key read before the others.
+/// The key that is read before the others.
 #[derive(serde::Deserialize)]
 struct Versioned {
     schema: u32,

@@ -1,47 +1,47 @@
-//! A second of a run, as `--csv` and `--ndjson` tell it while the run goes on: flat, a key a column.
+//! One second of a run, as `--csv` and `--ndjson` report it during the run: flat, one column per key.
 //!
-//! The binary makes one of what the workers saw (`commands/run/follow/row.rs`), `crates/report` puts it into CSV. It is
-//! no part of a record: a run keeps its intervals instead.
+//! The binary builds it from the workers' data (`commands/run/follow/row.rs`), `crates/report` formats it as CSV. It is
+//! not part of a record: a run keeps its intervals instead.
 
 use crate::Phase;
 use paceline_stats::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What ended in one second of a run, whichever phase it was due in. Its window's rows hold every valid response of the
-/// achieved rate; cohorts are distinguished in the record's `intervals`.
+/// The requests that ended in one second of a run, whichever phase they were due in. The rows of the window contain
+/// every valid response of the achieved rate; the record's `intervals` distinguish cohorts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Second {
-    /// When it began, RFC 3339, UTC.
+    /// Start time, RFC 3339, UTC.
     pub at: String,
-    /// When it began, in seconds from the start of the run: as `start_ns` of an interval in the record.
+    /// Start time, in seconds from the start of the run: as `start_ns` of an interval in the record.
     pub start_s: f64,
-    /// How long it was: 1, but for the time of connecting, which is one row, and for the last.
+    /// Its length in seconds: 1, except for the connect phase, which is one row, and for the last row.
     pub length_s: f64,
     /// The phase in which it began.
     pub phase: Phase,
-    /// The rate that the schedule asks for; open loop.
+    /// The rate of the schedule; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub offered_per_s: Option<f64>,
     /// Requests handed to sockets, per second.
     pub sent_per_s: f64,
     /// Valid responses, per second.
     pub achieved_per_s: f64,
-    /// Requests that were answered as expected.
+    /// Requests with the expected response.
     pub ok: u64,
     /// Requests answered with another status than expected.
     pub bad_status: u64,
     /// Requests answered with another body than expected.
     pub bad_body: u64,
-    /// Requests for which no connection could be made.
+    /// Requests without a connection, because connecting failed.
     pub connect_failed: u64,
     /// Requests whose connection broke.
     pub io_failed: u64,
     /// Requests without a complete response within the timeout.
     pub timed_out: u64,
-    /// Requests given up unsent when the drain's limit was over.
+    /// Requests still unsent when the drain's limit was over.
     pub unsent: u64,
-    /// Requests due and unsent at its end; beyond 4,000 of a thread computed from those; open loop.
+    /// Requests due and unsent at its end; above 4,000 of a thread, extrapolated from those; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub backlog: Option<u64>,
     /// Median response time, in nanoseconds; open loop, as are the other response times.
@@ -112,12 +112,12 @@ impl Second {
         "bytes_received",
     ];
 
-    /// Requests that ended otherwise than well.
+    /// Requests whose outcome is not ok.
     pub fn not_ok(&self) -> u64 {
         self.bad_status + self.bad_body + self.connect_failed + self.io_failed + self.timed_out + self.unsent
     }
 
-    /// Puts response times in; nothing where there are none.
+    /// Sets the response times; none if there are no values.
     pub fn set_response_times(&mut self, times: &Histogram) {
         self.response_time_ns_p50 = times.quantile(0.5);
         self.response_time_ns_p90 = times.quantile(0.9);
@@ -126,7 +126,7 @@ impl Second {
         self.response_time_ns_max = times.max();
     }
 
-    /// Puts service times in; nothing where there are none.
+    /// Sets the service times; none if there are no values.
     pub fn set_service_times(&mut self, times: &Histogram) {
         self.service_time_ns_p50 = times.quantile(0.5);
         self.service_time_ns_p90 = times.quantile(0.9);

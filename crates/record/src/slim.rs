@@ -1,18 +1,18 @@
-//! Makes a trial small enough to be kept with a project: what is left out first, and what only when that is not enough.
+//! Reduces a trial to a size that can be stored in a project: the parts to leave out, in order.
 //!
-//! Called by the export of a round. A slim trial is a trial: every reader takes it, and every figure of a report is
-//! still in it. The caller says what was removed.
+//! The export of a round calls it. A slim trial is a valid trial: every reader accepts it, and it still contains every
+//! figure of a report. The caller reports the removed parts.
 
 use crate::{Block, CheckOutcome, Times, Trial};
 
-/// Something that can be left out of trials. In the order in which it goes.
+/// A part that can be left out of trials, in the order of removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftOut {
     /// The histograms of intervals; their percentiles stay.
     IntervalHistograms,
-    /// The times of intervals but for service and response times; their counts stay.
+    /// The times of intervals except service and response times; their counts stay.
     IntervalTimes,
-    /// What the processes cost at each sample; what they cost over the window stays.
+    /// CPU and memory of the processes at each sample; the totals over the window stay.
     Samples,
     /// The checks that passed.
     PassedChecks,
@@ -30,7 +30,7 @@ impl LeftOut {
         LeftOut::AllIntervalTimes,
     ];
 
-    /// What it is, for people.
+    /// A description for people.
     pub fn description(self) -> &'static str {
         match self {
             LeftOut::IntervalHistograms => "the histograms of intervals (their percentiles are there)",
@@ -43,7 +43,7 @@ impl LeftOut {
         }
     }
 
-    /// Leaves it out of a trial.
+    /// Removes it from a trial.
     pub fn of(self, trial: &mut Trial) {
         let intervals = trial.run.iter_mut().flat_map(|run| &mut run.intervals);
         match self {
@@ -70,7 +70,7 @@ impl LeftOut {
     }
 }
 
-/// A block with the times alone that loads are judged by, whatever others there may be.
+/// A block that keeps only the times by which loads are judged.
 fn judged_times(block: Block) -> Block {
     Block {
         counts: block.counts,
@@ -85,9 +85,9 @@ fn judged_times(block: Block) -> Block {
     }
 }
 
-/// Takes the machine's own folders out of a trial: a word of a command line that is a path keeps its file's name, and
-/// in texts and within other words each of `folders` becomes `...`. An address is left as it is: what it has in common
-/// with a folder is no folder.
+/// Removes the machine's folders from a trial: a command-line word that is a path is reduced to its file name, and in
+/// texts and within other words each of `folders` becomes `...`. An address is unchanged: a part of it that equals a
+/// folder is not a folder.
 pub fn forget_places(trial: &mut Trial, folders: &[String]) {
     let run_argv = trial.run.iter_mut().flat_map(|run| &mut run.argv);
     for word in trial.generator_argv.iter_mut().chain(run_argv) {
@@ -105,7 +105,7 @@ pub fn forget_places(trial: &mut Trial, folders: &[String]) {
     }
 }
 
-/// In a text, each of `folders` becomes `...`.
+/// Replaces each of `folders` in a text by `...`.
 pub fn forget_folders(text: &mut String, folders: &[String]) {
     for folder in folders.iter().filter(|folder| folder.len() > 1) {
         *text = text.replace(folder.as_str(), "...");
@@ -113,7 +113,7 @@ pub fn forget_folders(text: &mut String, folders: &[String]) {
 }
 
 impl Block {
-    /// Every distribution of it that was measured.
+    /// Every measured distribution.
     pub(crate) fn times_mut(&mut self) -> impl Iterator<Item = &mut Times> {
         self.all_times_mut().into_iter().flatten()
     }

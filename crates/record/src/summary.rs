@@ -1,25 +1,25 @@
-//! The figures of a run that are asked for most, under the same keys for both loops.
+//! The most important figures of a run, under the same keys for both loops.
 //!
-//! Derived from the rest of the record when it is made; `--format csv` and `md` are its keys and values.
+//! Derived from the rest of the record when it is made; `--format csv` and `md` print its keys and values.
 
 use crate::{LoopKind, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The figures of a run that are asked for most.
+/// The most important figures of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Valid responses completed in the window, per second of it.
     pub achieved_per_s: f64,
-    /// What the schedule asked for, per second; none in a closed loop.
+    /// The rate of the schedule, per second; none in a closed loop.
     pub offered_per_s: Option<f64>,
     /// Requests of the window's cohort.
     pub requests: u64,
-    /// Those that were answered as expected.
+    /// Requests with the expected response.
     pub ok: u64,
-    /// Requests that ended otherwise: failed, wrong, timed out or unsent.
+    /// Requests with another outcome: failed, wrong, timed out or unsent.
     pub not_ok: u64,
-    /// Which time the following figures are of: the response time in an open loop, the service time in a closed one.
+    /// The kind of time in the following figures: the response time in an open loop, the service time in a closed one.
     pub time: SummaryTime,
     /// The mean of that time, in nanoseconds.
     pub mean_ns: Option<f64>,
@@ -39,7 +39,7 @@ pub struct Summary {
     pub verdicts: Vec<String>,
 }
 
-/// Which time a summary is of.
+/// The kind of time in a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryTime {

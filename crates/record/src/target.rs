@@ -1,27 +1,27 @@
-//! What was measured: a URL, the address behind it, and how it was spoken to.
+//! The target of a run: a URL, its address, and the protocol used.
 //!
-//! Part of a run: the binary tells what it looked up and tried, and what the first TLS handshake agreed on; the text of
-//! a run shows it. Which server that was is not known to a run: the trial says it.
+//! Part of a run: the binary records the addresses that it looked up and tried, and the result of the first TLS
+//! handshake; the text of a run shows them. A run does not know which server the target is: see the trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was measured.
+/// The measured target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// The URL as given, normalised.
     pub url: String,
-    /// The protocol that was spoken, such as `http/1.1`.
+    /// The protocol used, such as `http/1.1`.
     pub protocol: String,
-    /// The address connections went to; a unix socket as `unix:/path`.
+    /// The address of the connections; a unix socket as `unix:/path`.
     pub address: String,
-    /// The local addresses they came from, where they were spread over several.
+    /// The local addresses of the connections, if they were spread over several.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sources: Vec<String>,
     /// Addresses of the same name that were tried before it, in order.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tried: Vec<Tried>,
-    /// TLS, where it was spoken.
+    /// TLS, if it was used.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tls: Option<Tls>,
 }
@@ -35,27 +35,27 @@ pub struct Tried {
     pub failure: String,
 }
 
-/// What client and server agreed on in the first handshake, and how many there were in the whole run, the connect phase
-/// included. Without any handshake that was done, nothing was agreed on.
+/// The parameters negotiated in the first TLS handshake, and the number of handshakes in the whole run, the connect
+/// phase included. Without a completed handshake the negotiated parameters are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tls {
     /// The protocol's version, `1.2` or `1.3`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub version: Option<String>,
-    /// The cipher suite, by its name at IANA.
+    /// The cipher suite, by its IANA name.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cipher: Option<String>,
     /// The group of the key exchange.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub group: Option<String>,
-    /// The application protocol the server chose; left out where it chose none.
+    /// The application protocol that the server chose; left out if it chose none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alpn: Option<String>,
-    /// The name asked for: sent to the server unless it is an address, and looked for in its certificate.
+    /// The requested name: sent to the server unless it is an address, and checked against its certificate.
     pub name: String,
     /// Whether the server's certificate was checked.
     pub verified: bool,
-    /// Whether sessions were resumed where the server allowed it.
+    /// Whether sessions were resumed if the server allowed it.
     pub resumption: bool,
     /// Number of handshakes that resumed an earlier session.
     pub resumed: u64,

@@ -1,6 +1,6 @@
-//! How a run was judged, as records keep it: verdicts and the outcomes of gates.
+//! Verdicts and gate outcomes in the form that records keep.
 //!
-//! When a verdict is given, and what each means, is the judge crate's; `docs/reading-a-verdict.md` explains all.
+//! The judge crate defines when a verdict is given and what it means; `docs/reading-a-verdict.md` explains all.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,13 +15,13 @@ pub struct Verdict {
     pub blame: Blame,
     /// How much it affects the result: `note`, `caution` or `invalid`.
     pub severity: Severity,
-    /// The figures it rests on, units in the keys.
+    /// The figures that support it, units in the keys.
     pub evidence: BTreeMap<String, serde_json::Value>,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// Who is to blame.
+/// The party to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
@@ -31,33 +31,33 @@ pub enum Blame {
     Generator,
     /// The machine, or something else running on it.
     Environment,
-    /// What was asked for.
+    /// The requested settings.
     User,
 }
 
-/// How much it spoils.
+/// The severity of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Good to know.
+    /// Information only.
     Note,
-    /// Read the number with care.
+    /// The number must be read with care.
     Caution,
     /// The number does not answer the question; the run exits 1.
     Invalid,
 }
 
-/// How a gate came out.
+/// The outcome of a gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateOutcome {
-    /// The gate as it was written, such as `response.p99<10ms`.
+    /// The gate as written, such as `response.p99<10ms`.
     pub gate: String,
-    /// Whether the run showed that it keeps to it.
+    /// Whether the run proved that the limit was met.
     pub passed: bool,
-    /// Why the gate did not pass; empty where it passed.
+    /// Why the gate did not pass; empty if it passed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub reasons: Vec<GateReason>,
-    /// The figures it rests on, units in the keys.
+    /// The figures that support the outcome, units in the keys.
     pub evidence: BTreeMap<String, serde_json::Value>,
 }
 
@@ -67,22 +67,22 @@ pub struct GateOutcome {
 pub enum GateReason {
     /// The figure is beyond the limit.
     BeyondLimit,
-    /// So many requests failed that there is no such figure: they are misses.
+    /// Too many failed requests for this figure: failures are misses.
     Failures,
-    /// The figure is a lower bound: answers that never came are in it at the time waited for them.
+    /// The figure is a lower bound: it includes missing responses at the time waited for them.
     LowerBound,
     /// Too few requests for the figure.
     TooFewSamples,
-    /// There is no such figure in this run.
+    /// The run has no such figure.
     NotMeasured,
-    /// The load was not the one asked for.
+    /// The load was not the requested one.
     NotDelivered,
     /// The run is invalid: see its verdicts.
     Invalid,
     /// The run was stopped before its end.
     Stopped,
-    /// The server broke the rules of HTTP: some responses cannot be told from wrong ones.
+    /// The server broke the rules of HTTP: some wrong responses cannot be recognised.
     BrokeRules,
-    /// Connections were never answered, by requests from before the window that no figure counts.
+    /// Connections left requests from before the window without a response, which no figure counts.
     Starved,
 }
