@@ -23,7 +23,8 @@ pub struct FoundCapacity {
     pub window_s: f64,
     /// The rate of the closed loop before the search.
     pub closed_loop_per_s: f64,
-    /// The capacity: the rate at which half of the windows meet the objective. None if no window did, or if stalls decide.
+    /// The capacity: the rate at which half of the windows meet the objective. None if no window did, or if stalls
+    /// decide.
     pub half_pass_per_s: Option<f64>,
     /// The 95 % interval of the capacity.
     pub interval_per_s: Option<RateRange>,

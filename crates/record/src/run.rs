@@ -134,7 +134,7 @@ pub struct Loop {
     /// Number of requests after which each connection was closed and replaced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests_per_connection: Option<u32>,
-    /// Whether each request used a new connection, with `Connection: close`.
+    /// Whether each request used a separate connection, and announced that it is closed.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub without_keep_alive: bool,
     /// The pause of each connection between a response and its next request.

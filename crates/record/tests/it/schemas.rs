@@ -1,4 +1,4 @@
-//! The JSON Schemas published under `docs/` are those of the code.
+//! Compares the JSON Schemas published under `docs/` with the code.
 //!
 //! `UPDATE=1 cargo test -p paceline-record --test it` rewrites them. A difference that changes what a number means
 //! also raises `SCHEMA` and heads CHANGELOG.md.
