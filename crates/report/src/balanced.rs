@@ -1,7 +1,8 @@
-//! Several instances behind a balancer: what each process cost, what the balancer counted, what a fault did.
+//! Tables of several instances behind a balancer: CPU and memory of each process, the balancer's counters, the effect
+//! of a fault.
 //!
-//! Called by [`crate::Report::new`]. Nobody is ranked here. Loads that went to one instance directly are left out: how
-//! they compare with the balanced ones is in `pairing.rs`.
+//! Called by [`crate::Report::new`]. These tables have no ranks. Loads that bypassed the balancer are left out:
+//! `pairing.rs` compares them with the balanced ones.
 
 use crate::figure::Figure;
 use crate::launch::{Launch, Launches};
@@ -23,13 +24,13 @@ pub struct BalancedTable {
     pub form: String,
     /// Name of the load.
     pub load: String,
-    /// What balanced, as its own version command put it.
+    /// The version that the balancer's version command printed.
     pub balancer: String,
-    /// How the balancer chose an instance.
+    /// The balancer's policy for choosing an instance.
     pub policy: String,
-    /// How many instances there were.
+    /// Number of instances.
     pub instances: u32,
-    /// What the balancer does not tell.
+    /// Figures that the balancer does not report.
     pub untold: Vec<String>,
     /// The rows, one for each server, by id.
     pub rows: Vec<BalancedRow>,
@@ -40,9 +41,9 @@ pub struct BalancedTable {
 pub struct BalancedRow {
     /// Id of the server.
     pub server: String,
-    /// CPU of the balancer for each response, in microseconds.
+    /// CPU of the balancer per response, in microseconds.
     pub balancer_cpu_us_per_request: Option<Figure>,
-    /// CPU of all instances together for each response, in microseconds.
+    /// CPU of all instances together per response, in microseconds.
     pub instances_cpu_us_per_request: Option<Figure>,
     /// CPU of the balancer as a share of its cores, 0 to 1.
     pub balancer_utilization: Option<Figure>,
@@ -52,48 +53,48 @@ pub struct BalancedRow {
     pub balancer_rss_bytes_peak: Option<Figure>,
     /// Highest resident memory of each instance.
     pub rss_bytes_peak_by_instance: Vec<Option<Figure>>,
-    /// Requests that the balancer gave each instance in the window; none where it does not tell.
+    /// Requests that the balancer sent to each instance in the window; none if it does not report them.
     pub requests_by_instance: Vec<Option<Figure>>,
-    /// Connections that each instance held; only where the balancer does not tell its requests.
+    /// Connections that each instance held; only if the balancer does not report their requests.
     pub connections_by_instance: Vec<Option<Figure>>,
-    /// Attempts that the balancer repeated, in all launches.
+    /// Attempts that the balancer retried, in all launches.
     pub retries: Option<u64>,
-    /// Requests it gave to another instance than first chosen, in all launches.
+    /// Requests sent to another instance than the one first chosen, in all launches.
     pub redispatches: Option<u64>,
     /// Requests it failed, in all launches.
     pub balancer_failures: Option<u64>,
-    /// The cores that ran out, with who runs on them, and in how many launches.
+    /// The cores that were full, with the processes on them, and the number of launches.
     pub cores_ran_out: BTreeMap<String, u32>,
-    /// What was broken on purpose, launch by launch.
+    /// The injected faults, by launch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultEffect>,
 }
 
-/// A fault made on purpose in one launch, and what came of it.
+/// A fault injected in one launch, and its effect.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FaultEffect {
     /// Number of the repeat, from 0.
     pub repeat: u32,
     /// The fault that was injected.
     pub fault: InjectedFault,
-    /// Requests that ended badly from the fault on, by outcome.
+    /// Requests that failed from the fault on, by outcome.
     pub failures: BTreeMap<String, u64>,
-    /// From the fault to the last failure, in seconds; none where nothing failed.
+    /// From the fault to the last failure, in seconds; none without failures.
     pub last_failure_s: Option<f64>,
-    /// How finely that is known, in seconds.
+    /// The resolution of that time, in seconds.
     pub resolution_s: f64,
     /// Valid responses per second before the fault.
     pub achieved_per_s_before: f64,
     /// Valid responses per second after it.
     pub achieved_per_s_after: f64,
-    /// The longest time after it, in nanoseconds; none where the record has no times of intervals.
+    /// The longest time after it, in nanoseconds; none if the record has no times of intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns_max: Option<u64>,
 }
 
 type Key = (usize, String, String, String);
 
-/// The balanced tables of some trials, given in the order they ran.
+/// The balanced tables of some trials, which must be in the order they ran.
 pub fn balanced(machines: &Machines, trials: &[&Trial]) -> Vec<BalancedTable> {
     let mut groups: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
     let through = |trial: &&&Trial| trial.load.balanced.as_ref().is_some_and(|b| b.route == Route::Balanced);

@@ -1,9 +1,10 @@
-//! The noise of a table and its A/A check: a server and its copy, and what a set of rounds claimed of such pairs.
+//! The noise of a table and its A/A check: a server and its copy, and the differences that a set of rounds claimed
+//! between such pairs.
 //!
-//! A copy is the same server with launches of its own, so that every difference claimed between the two is a false one.
-//! The copies are not the noise floor: that comes from the variance of the whole table
-//! ([`crate::Table::smallest_difference`]), and the copies check it. Which metrics are compared depends on the loop: in a closed
-//! loop the rate, in an open loop not.
+//! A copy is the same server with separate launches, so that every difference claimed between the two is false. The
+//! copies do not define the noise floor: it comes from the variance of the whole table
+//! ([`crate::Table::smallest_difference`]), and the copies check it. The compared metrics depend on the loop: the rate
+//! is compared only in a closed loop.
 
 use crate::Report;
 use crate::rank::{RankedBy, fit, key_metric};
@@ -14,19 +15,19 @@ use paceline_stats::{Variance, binomial_most};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The share of claims that is false where two are equal.
+/// The expected share of false claims between equal servers.
 const FALSE_CLAIMS: f64 = 0.05;
 
-/// How noisy a metric is over the launches of a table.
+/// The noise of a metric over the launches of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricNoise {
     /// The key of the metric.
     pub metric: &'static str,
-    /// The difference from which one pair of rows, named in advance, can be told apart, as a share: 0.03 is 3 %.
+    /// The smallest difference that can be detected between two rows chosen in advance, as a share: 0.03 is 3 %.
     pub smallest_difference: f64,
 }
 
-/// The noise of the metrics by which servers are compared, the least first.
+/// The noise of the metrics by which servers are compared, lowest first.
 pub(crate) fn noise(rows: &[Row], by: RankedBy) -> Vec<MetricNoise> {
     let of = |metric: &&Metric| {
         let smallest_difference = fit(rows, metric)?.smallest_ratio_difference()?;
@@ -37,8 +38,8 @@ pub(crate) fn noise(rows: &[Row], by: RankedBy) -> Vec<MetricNoise> {
     noise
 }
 
-/// The metrics by which servers are compared. The schedule decides the rate of an open loop, the search that of its last
-/// window.
+/// The metrics by which servers are compared. In an open loop the schedule sets the rate, in a search the search sets
+/// the rate of its last window.
 fn compared_metrics(by: RankedBy) -> &'static [&'static Metric] {
     let all: &[&Metric] = &[
         &Metric::ACHIEVED_PER_S,
@@ -54,7 +55,7 @@ fn compared_metrics(by: RankedBy) -> &'static [&'static Metric] {
     }
 }
 
-/// One figure of a copy, compared with its original's.
+/// One figure of a copy, compared with its original.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CopyCheck {
     /// Id of the server.
@@ -73,7 +74,7 @@ pub struct CopyCheck {
     pub is_claimed: bool,
 }
 
-/// Compares every copy in a table with its original. A copy without a pair of launches to compare has no check.
+/// Compares every copy in a table with its original. A copy without a pair of comparable launches has no check.
 pub(crate) fn copy_checks(rows: &[Row], by: RankedBy) -> Vec<CopyCheck> {
     let place = |id: &str| rows.iter().position(|row| row.server.id == id && row.is_sound());
     let pairs: Vec<(usize, usize)> = rows
@@ -99,27 +100,27 @@ pub(crate) fn copy_checks(rows: &[Row], by: RankedBy) -> Vec<CopyCheck> {
     checks
 }
 
-/// What a set of A/A rounds claimed of copies.
+/// The claims of a set of A/A rounds about copies.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CopyTally {
     /// Rounds with a copy.
     pub rounds: usize,
-    /// Figures by which tables are ordered, and all figures.
+    /// Figures by which tables are ordered.
     pub deciding: ClaimCount,
-    /// All figures; those of one launch depend on each other.
+    /// All figures; the figures of one launch depend on each other.
     pub all: ClaimCount,
     /// The spread of the differences in standard errors. Outside 0.8 to 1.3 the intervals are wrong.
     pub t_spread: Option<f64>,
 }
 
-/// How many of some figures were claimed to differ.
+/// The number of figures that were claimed to differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ClaimCount {
-    /// Figures of two copies.
+    /// Compared figures.
     pub compared: usize,
-    /// Those of them that were claimed to differ.
+    /// Figures that were claimed to differ.
     pub claimed: usize,
-    /// The most that intervals with 95 % confidence lead to in 19 of 20 such sets.
+    /// Maximum number of claims in 19 of 20 such sets, with 95 % intervals.
     pub claimed_most: usize,
 }
 
@@ -129,7 +130,7 @@ impl ClaimCount {
         Self { compared: checks.len(), claimed, claimed_most: binomial_most(checks.len(), FALSE_CLAIMS) }
     }
 
-    /// Whether there are no more claims than 95 % intervals lead to.
+    /// Whether the number of claims is within the limit for 95 % intervals.
     pub fn is_kept(&self) -> bool {
         self.claimed <= self.claimed_most
     }
@@ -151,13 +152,13 @@ impl CopyTally {
         }
     }
 
-    /// Whether the deciding figures kept their promise.
+    /// Whether the claims on deciding figures are within the limit.
     pub fn is_kept(&self) -> bool {
         self.deciding.is_kept()
     }
 }
 
-/// Every pair of copies of some rounds, then what was claimed, for a terminal.
+/// Every pair of copies of some rounds, then the claims, for a terminal.
 pub fn copies_text(reports: &[Report]) -> TerminalText {
     let mut text = TerminalText::default();
     for report in reports {

@@ -1,7 +1,7 @@
-//! The figures of a row: each metric of the judge's table over the launches, one observation a launch.
+//! The figures of a row: each metric of the judge's table over the launches, one observation per launch.
 //!
-//! Percentiles are read off each launch's record and never computed from histograms of several launches. How noisy a
-//! figure is, all rows of a table say together: [`set_intervals`] is called when they are known.
+//! Percentiles are read from each launch's record and never computed from histograms of several launches. The noise of
+//! a figure is estimated from all rows of a table: [`set_intervals`] is called when they are known.
 
 use crate::launch::Launch;
 use paceline_judge::{Metric, judged_times};
@@ -22,28 +22,28 @@ pub struct Figure {
     pub min: f64,
     /// Figure of the highest launch.
     pub max: f64,
-    /// How many launches it was seen in.
+    /// Number of launches with this figure.
     pub launches: usize,
-    /// The geometric mean over the launches; none where a launch has no figure above zero.
+    /// The geometric mean over the launches; none if a launch has no figure above zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
     /// The 95 % interval of that mean between launches (moderated t over the rows of the table).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
-    /// Of a percentile: whether it is a minimum: in some launch it lies at or above the shortest wait for an answer that
-    /// never came.
+    /// For percentiles: whether it is a minimum, because in some launch it is at or above the shortest wait of a
+    /// request without a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<bool>,
-    /// Of a percentile: whether every launch had requests enough for it: 3.7/(1 - p). Tables leave it out otherwise.
+    /// For percentiles: whether every launch had enough requests for it: 3.7/(1 - p). Tables leave it out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enough: Option<bool>,
-    /// Each launch's, by repeat.
+    /// The figure of each launch, by repeat.
     #[serde(skip)]
     pub observed: Vec<(u32, f64)>,
 }
 
 impl Figure {
-    /// The figure of some observations; none where there is none.
+    /// The figure of some observations; none without observations.
     pub fn of(observations: impl IntoIterator<Item = f64>) -> Option<Self> {
         Self::by_repeat(observations.into_iter().zip(0..).map(|(value, repeat)| (repeat, value)).collect())
     }
@@ -56,12 +56,12 @@ impl Figure {
         Some(figure)
     }
 
-    /// The figure as a report shows it: the geometric mean where there is one, else the median.
+    /// The figure as a report shows it: the geometric mean if there is one, else the median.
     pub fn shown(&self) -> f64 {
         self.mean.unwrap_or(self.median)
     }
 
-    /// Half the width of its interval as a share of the mean; none where there is no interval.
+    /// Half the width of its interval as a share of the mean; none without an interval.
     pub fn relative_half_width(&self) -> Option<f64> {
         let ([low, high], mean) = (self.interval?, self.mean?);
         (mean > 0.0).then(|| (high - low) / 2.0 / mean)
@@ -86,8 +86,8 @@ impl Figure {
     }
 }
 
-/// Gives the figures of one metric, one of each row, their means and intervals. A row that was not steady (`false`) says
-/// nothing about the noise of others.
+/// Sets mean and interval of the figures of one metric, one per row. A row that was not steady (`false`) is not used to
+/// estimate the noise of others.
 pub fn set_intervals(mut rows: Vec<(&mut Figure, bool)>) {
     let values: Vec<Vec<f64>> =
         rows.iter().map(|(figure, _)| figure.observed.iter().map(|(_, value)| *value).collect()).collect();
@@ -103,15 +103,15 @@ pub fn set_intervals(mut rows: Vec<(&mut Figure, bool)>) {
     }
 }
 
-/// The figures of a row, by metric. What no launch measured is missing.
+/// The figures of a row, by metric. Metrics that no launch measured are missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     by_metric: BTreeMap<usize, Figure>,
     /// Requests of all launches' windows.
     pub requests_scheduled: u64,
-    /// Those of them that did not end well.
+    /// Requests that did not end well.
     pub requests_not_ok: u64,
-    /// Cores that the server was given, where it was the same in every launch.
+    /// Cores of the server, if the number was the same in every launch.
     pub server_cores: Option<u32>,
 }
 
@@ -129,17 +129,17 @@ impl Figures {
         }
     }
 
-    /// One of them.
+    /// The figure of a metric.
     pub fn get(&self, metric: &Metric) -> Option<&Figure> {
         self.by_metric.get(&metric.index)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn get_mut(&mut self, metric: &Metric) -> Option<&mut Figure> {
         self.by_metric.get_mut(&metric.index)
     }
 
-    /// Sets one that comes from elsewhere.
+    /// Sets the figure of a metric from another source.
     pub fn set(&mut self, metric: &Metric, figure: Option<Figure>) {
         match figure {
             Some(figure) => self.by_metric.insert(metric.index, figure),
@@ -223,7 +223,7 @@ fn cores(launches: &[&Launch<'_>]) -> Option<u32> {
     counts.all(|count| count == first).then_some(first)
 }
 
-/// A launch's times of the kind that its loop is judged by.
+/// A launch's times of the kind by which its loop is judged.
 pub(crate) fn times_of<'a>(launch: &Launch<'a>, kind: LoopKind) -> Option<&'a Times> {
     judged_times(&launch.run.total, kind)
 }

@@ -1,17 +1,17 @@
-//! Times for HdrHistogram's own tools: the percentile distribution as text (`.hgrm`) and the histogram log (`.hlog`).
+//! Times for HdrHistogram's tools: the percentile distribution as text (`.hgrm`) and the histogram log (`.hlog`).
 //!
-//! Called by `paceline run --hdr`: the distribution when the run is over, the log's lines as its seconds are. How a
-//! histogram is encoded is the stats crate's; files are opened and written by the binary.
+//! Called by `paceline run --hdr`: the distribution at the end of the run, the log's lines during it. The stats crate
+//! encodes histograms; the binary opens and writes the files.
 
 use crate::run_text::STEPS_PER_HALF;
 use paceline_stats::Histogram;
 use std::fmt::Write as _;
 
-/// Nanoseconds in the unit of both formats, the millisecond: the unit that their tools have by default.
+/// Nanoseconds in the unit of both formats, the millisecond: the default unit of their tools.
 const UNIT_NS: f64 = 1e6;
 
-/// A percentile distribution as HdrHistogram's `outputPercentileDistribution` prints it, in milliseconds. Lines that begin
-/// with `#[` are notes to its readers; the first say what it is of.
+/// A percentile distribution as HdrHistogram's `outputPercentileDistribution` prints it, in milliseconds. Lines that
+/// begin with `#[` are comments for readers; the first describe the subject.
 pub fn hgrm(of: &str, target: &str, histogram: &Histogram) -> String {
     let mut text = format!(
         "#[{of} of {target}]\n#[Value unit: milliseconds]\n{:>14} {:>14} {:>10} {:>14}\n\n",
@@ -40,7 +40,7 @@ pub fn hgrm(of: &str, target: &str, histogram: &Histogram) -> String {
     text
 }
 
-/// What a histogram log begins with, for a run that started at this moment (seconds since 1970, and the same as text).
+/// The header of a histogram log, for a run that started at this time (in seconds since 1970, and the same as text).
 /// Its lines count from there.
 pub fn hlog_header(version: &str, target: &str, start_s: f64, started_at: &str) -> String {
     format!(
@@ -52,7 +52,7 @@ pub fn hlog_header(version: &str, target: &str, start_s: f64, started_at: &str) 
     )
 }
 
-/// One line of a histogram log: what a stretch of the run added to the times of this tag.
+/// One line of a histogram log: the times of this tag that a stretch of the run added.
 pub fn hlog_line(tag: &str, start_s: f64, length_s: f64, histogram: &Histogram) -> String {
     let max = histogram.max().unwrap_or(0) as f64 / UNIT_NS;
     format!("Tag={tag},{start_s:.3},{length_s:.3},{max:.3},{}\n", histogram.to_base64())

@@ -1,13 +1,13 @@
-//! Which trials of a cell count: one for each repeat, the second try where the first was spoiled.
+//! Chooses the trials of a cell that count: one for each repeat, the second attempt if the first was spoiled.
 //!
-//! Called for tables, pairings and balanced tables; start-ups are counted by launch in `start.rs`. Whether a trial was
-//! tried again was the lab's decision, and that the machine spoiled it is read off its verdicts.
+//! Called for tables, pairings and balanced tables; `start.rs` counts start-ups by launch. The lab decides which trials
+//! are repeated; a trial's verdicts show whether the machine spoiled it.
 
 use paceline_judge::row_verdicts;
 use paceline_record::{Fault, LoopKind, Run, Stage, Trial, Verdict};
 use std::collections::BTreeMap;
 
-/// A trial whose run can be used.
+/// A trial with a usable run.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The trial.
@@ -17,26 +17,26 @@ pub struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    /// None where it is not usable.
+    /// None if the trial is not usable.
     pub fn of(trial: &'a Trial) -> Option<Self> {
         Some(Self { trial, run: trial.usable_run()? })
     }
 }
 
-/// The trials of one cell, sorted out.
+/// The trials of one cell, sorted into usable and failed.
 #[derive(Debug, Default)]
 pub struct Launches<'a> {
     /// One for each repeat that has a usable trial, in the order of repeats.
     pub usable: Vec<Launch<'a>>,
     /// Verdicts on all of them together.
     pub together: Vec<Verdict>,
-    /// For each repeat that has none, its last trial and why.
+    /// For each repeat without a usable trial, its last trial and the reason.
     pub failed: Vec<(&'a Trial, Fault)>,
 }
 
 impl<'a> Launches<'a> {
-    /// Sorts the trials of one cell. Of several usable tries of one repeat the last counts that the machine did not
-    /// spoil, or the last where it spoiled all.
+    /// Sorts the trials of one cell. Of several usable attempts at one repeat, the last one counts that the machine did
+    /// not spoil, or the last if it spoiled all.
     pub fn of(trials: &[&'a Trial]) -> Self {
         let mut repeats: BTreeMap<u32, Vec<&'a Trial>> = BTreeMap::new();
         for trial in trials {

@@ -1,8 +1,8 @@
-//! Turns kept records into tables: for a terminal, Markdown, CSV and JSON.
+//! Turns stored records into tables: for a terminal, Markdown, CSV and JSON.
 //!
-//! Called by the binary after a round and by `paceline report`. Pure: records in, text out; no clock, no file, no
-//! terminal is looked at. Each launch is one observation: a figure is the median and the ends over the launches, and
-//! nothing is pooled across them. What the columns and marks mean is in `docs/reading-a-report.md`.
+//! Called by the binary after a round and by `paceline report`. Pure: records in, text out; without access to clock,
+//! files or terminal. Each launch is one observation: a figure is the median and the range over the launches, and
+//! nothing is pooled across them. `docs/reading-a-report.md` explains columns and marks.
 
 mod balanced;
 mod copies;

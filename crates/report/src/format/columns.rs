@@ -1,17 +1,17 @@
 //! The columns of a table and the text of their cells, shared by the terminal and Markdown.
 //!
-//! Which metrics there are, their heads, their order and which leaves a narrow terminal first is in the judge's table of
-//! metrics; this file adds the columns that are no metric.
+//! The judge's table of metrics defines the metrics, their heads, their order, and which columns a narrow terminal
+//! leaves out first; this file adds the other columns.
 
 use super::{number, words};
 use crate::row::{Row, Standing};
 use crate::{Figure, Table};
 use paceline_judge::{Metric, NO_SPREAD, Unit};
 
-/// What a column is for; the terminal colours by it.
+/// The role of a column; the terminal chooses colours by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The ranks a row may have, or the mark of a row that has none.
+    /// The possible ranks of a row, or the mark of a row without a rank.
     Rank,
     /// The server's id.
     Server,
@@ -21,7 +21,7 @@ pub enum Role {
     Spread,
     /// Names of verdicts.
     Notes,
-    /// The letters that stand for them where the names do not fit.
+    /// The letters that replace the names if those do not fit.
     Letters,
 }
 
@@ -29,20 +29,20 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct Column {
     pub role: Role,
-    /// What it shows: two lines, the second the unit.
+    /// Its heading: two lines, the second the unit.
     pub head: [String; 2],
     /// One for each row.
     pub cells: Vec<String>,
-    /// When it is left out: 1 first. None: never.
+    /// Order of removal: 1 first. None: never removed.
     pub leaves: Option<u8>,
-    /// What a reader is told is left out.
+    /// Its name in the note on columns left out.
     pub name: String,
 }
 
-/// The step at which the names of notes leave.
+/// The removal step of the names of notes.
 const NAMES_LEAVE: u8 = 1;
 
-/// The columns of a table, in order. A column in which no row has anything is not there.
+/// The columns of a table, in order. Columns without any content are left out.
 pub fn columns(table: &Table) -> Vec<Column> {
     let mut shown: Vec<(&Metric, paceline_judge::Column)> = Metric::ALL
         .iter()
@@ -58,17 +58,17 @@ pub fn columns(table: &Table) -> Vec<Column> {
     all
 }
 
-/// Requests per core say nothing new where servers have one core.
+/// Requests per core add no information if servers have one core.
 fn is_wanted(metric: &Metric, table: &Table) -> bool {
     *metric != Metric::ACHIEVED_PER_CORE || table.pinnings.iter().any(|pinning| pinning.server.len() > 1)
 }
 
-/// The letter that stands for the note at a place of the table's list.
+/// The letter of the note at a position of the table's list.
 pub fn letter(place: usize) -> String {
     char::from(b'a' + (place % 26) as u8).to_string().repeat(place / 26 + 1)
 }
 
-/// The mark of a row that has no rank.
+/// The mark of a row without a rank.
 pub fn mark(standing: Standing) -> &'static str {
     match standing {
         Standing::Ranked | Standing::GeneratorBound => "–",
@@ -101,7 +101,7 @@ fn metric_columns(table: &Table, metric: &Metric, shown: paceline_judge::Column)
     let scale = scale(metric, table);
     let cells: Vec<[String; 2]> = table.rows.iter().map(|row| cell(row, metric, scale)).collect();
     let leaves = |step: u8| (step > 0).then_some(step);
-    // Where CPU time was compared at a fixed rate, that of the closed loop may go.
+    // If CPU time was compared at a fixed rate, the column of the closed loop's CPU time may be left out.
     let at_reference = *metric == Metric::SERVER_CPU && table.reference_load.is_none();
     let mut head = metric.head.map(str::to_owned);
     if head[1].is_empty() {
@@ -124,7 +124,7 @@ fn metric_columns(table: &Table, metric: &Metric, shown: paceline_judge::Column)
     if shown.spread_leaves == NO_SPREAD { vec![figures] } else { vec![figures, spreads] }
 }
 
-/// Units of the metric in one unit of the column.
+/// The number of the metric's units in one unit of the column.
 fn scale(metric: &Metric, table: &Table) -> f64 {
     match metric.unit {
         Unit::Nanoseconds if small_times(table) => 1e3,
@@ -133,7 +133,7 @@ fn scale(metric: &Metric, table: &Table) -> f64 {
     }
 }
 
-/// The unit where the table chooses it.
+/// The unit, for metrics whose unit the table chooses.
 fn unit_of(metric: &Metric, table: &Table) -> String {
     match metric.unit {
         Unit::Nanoseconds => (if small_times(table) { "µs" } else { "ms" }).to_owned(),
@@ -141,14 +141,14 @@ fn unit_of(metric: &Metric, table: &Table) -> String {
     }
 }
 
-/// The text of a figure and of its interval. A figure that is a minimum says so; one with too few samples is not shown.
+/// The text of a figure and of its interval. Minimums are marked; a figure with too few samples is not shown.
 fn cell(row: &Row, metric: &Metric, scale: f64) -> [String; 2] {
     let Some(figure) = row.figures.get(metric) else { return Default::default() };
     if figure.enough == Some(false) {
         return ["·".to_owned(), String::new()];
     }
     if metric.unit == Unit::Share {
-        // Errors are those of the worst launch.
+        // The error share is that of the worst launch.
         let share = if *metric == Metric::NOT_OK_SHARE { figure.max } else { figure.median };
         let text = if *metric == Metric::NOT_OK_SHARE {
             number::percent(share)
@@ -163,7 +163,7 @@ fn cell(row: &Row, metric: &Metric, scale: f64) -> [String; 2] {
     [format!("{mark}{text}"), spread]
 }
 
-/// Only there when some row has fewer launches than planned: else the heading says it for all.
+/// Present only if some row has fewer launches than planned: otherwise the heading gives the number for all.
 fn launches(table: &Table) -> Vec<Column> {
     let complete = |row: &Row| row.launches_usable == row.launches_planned;
     if table.rows.iter().filter(|row| row.is_measured()).all(complete) {
@@ -173,8 +173,8 @@ fn launches(table: &Table) -> Vec<Column> {
     vec![column(Role::Figure, ["", "used"], table, cell)]
 }
 
-/// The names of a row's notes, and the letters that stand for them: whichever fits is shown. What every row would say
-/// is said once, below.
+/// The names of a row's notes, and the letters that replace them: whichever fits is shown. Notes common to all rows are
+/// printed once, below.
 fn notes(table: &Table) -> [Column; 2] {
     let telling = |name: &&String| {
         !table.notes.iter().any(|note| note.name == **name && words::is_everywhere(note, table))
@@ -188,7 +188,7 @@ fn notes(table: &Table) -> [Column; 2] {
     [names, column(Role::Letters, ["", "notes"], table, letters)]
 }
 
-/// Whether microseconds suit the table: half of its rows have a median below a millisecond.
+/// Whether the table should use microseconds: half of its rows have a median below a millisecond.
 fn small_times(table: &Table) -> bool {
     let medians =
         table.rows.iter().filter_map(|row| row.figures.get(&Metric::TIME_P50)).map(|p50| p50.median);

@@ -1,8 +1,8 @@
 //! CSV (RFC 4180): one line for each row of each table, every figure in full precision.
 //!
 //! Called for [`super::Format::Csv`]. The metrics' columns come from the judge's table, each with `_median`, `_min`,
-//! `_max`, `_mean`, `_low` and `_high`; the others stand here, each with its text. What is no row of a table, as
-//! pairings and start-ups, has no line.
+//! `_max`, `_mean`, `_low` and `_high`; the other columns are listed here, each with its text. Pairings, start-ups and
+//! other parts that are not rows of a table have no line.
 
 use super::{Formatter, Options};
 use crate::row::Row;
@@ -14,17 +14,17 @@ use paceline_record::BalancedLoad;
 /// Comma-separated values.
 pub struct Csv;
 
-/// A column that is no metric: its name and its text.
+/// A column that is not a metric: its name and its text.
 type Cell = (&'static str, fn(&Line<'_>) -> String);
 
-/// What a line is about.
+/// The subject of a line.
 struct Line<'a> {
     report: &'a Report,
     table: &'a Table,
     row: &'a Row,
 }
 
-/// The columns that say what a line is about.
+/// The columns that identify the subject of a line.
 const SUBJECT: &[Cell] = &[
     ("round", |line| line.report.round.id.clone()),
     ("plan", |line| line.report.round.plan.clone()),
@@ -52,7 +52,7 @@ const SUBJECT: &[Cell] = &[
     ("launches_planned", |line| line.row.launches_planned.to_string()),
 ];
 
-/// The columns behind the metrics.
+/// The columns after the metrics.
 const REST: &[Cell] = &[
     ("requests_scheduled", |line| line.row.figures.requests_scheduled.to_string()),
     ("requests_not_ok", |line| line.row.figures.requests_not_ok.to_string()),
@@ -118,7 +118,7 @@ fn header() -> Vec<String> {
     names(SUBJECT).into_iter().chain(metrics).chain(names(REST)).collect()
 }
 
-/// Each metric takes so many columns.
+/// The columns of each metric.
 fn part_names(metric: &Metric) -> &'static [&'static str] {
     const PERCENTILE: [&str; 8] = ["median", "min", "max", "mean", "low", "high", "at_least", "enough"];
     if metric.is_percentile { &PERCENTILE } else { &PERCENTILE[..6] }
@@ -153,7 +153,7 @@ impl<'a> Line<'a> {
         self.table.load.balanced.as_ref()
     }
 
-    /// What the balancer of the row did.
+    /// The row's entry in the balanced tables.
     fn balanced(&self) -> Option<&'a BalancedRow> {
         let table = self.table;
         let fits = |balanced: &&BalancedTable| {
@@ -169,7 +169,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What a source observed of the row.
+/// The source's observations for the row.
 fn observed(line: &Line<'_>) -> String {
     let (table, row) = (line.table, line.row);
     let fits = |beside: &&Beside| {
@@ -185,7 +185,7 @@ fn observed(line: &Line<'_>) -> String {
     }))
 }
 
-/// The word that JSON has for a value.
+/// The name of a value in JSON.
 fn word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()

@@ -1,7 +1,6 @@
-//! JSON: the report as it is, one document. Its schema is [`crate::schema`], published in `docs/report.schema.json`.
+//! JSON: the unchanged report, one document. Its schema is [`crate::schema`], published in `docs/report.schema.json`.
 //!
-//! Called for [`super::Format::Json`]. Nothing is rounded, and no key is chosen here: what is in the document is what
-//! [`Report`] has.
+//! Called for [`super::Format::Json`]. Nothing is rounded, and the keys are those of [`Report`].
 
 use super::{Formatter, Options};
 use crate::Report;
@@ -12,7 +11,7 @@ pub struct Json;
 
 impl Formatter for Json {
     fn render(&self, report: &Report, _options: Options) -> Printable {
-        // Cannot fail: every key is text, and a number that is not finite becomes null.
+        // Serialization cannot fail: every key is text, and a number that is not finite becomes null.
         JsonText::of_document(&serde_json::to_string_pretty(report).unwrap_or_default()).into()
     }
 }

@@ -1,19 +1,19 @@
 //! Fits columns into a width and pads their cells.
 //!
-//! Called by `text.rs` alone: the other formats have no width. Which column leaves first is said in the table of
-//! metrics.
+//! Only `text.rs` calls it: the other formats have no width. The table of metrics defines which column is left out
+//! first.
 
 use super::columns::{Column, Role};
 use paceline_escape::{TerminalText, terminal};
 use std::collections::BTreeSet;
 use unicode_width::UnicodeWidthStr;
 
-/// Between two columns; a spread stands close to its figure, and a server to its rank.
+/// Space between two columns; a spread is close to its figure, and a server to its rank.
 const GAP: usize = 2;
-/// A server's name is cut to this many columns before a table is allowed to be too wide.
+/// A server's name is shortened to this many columns before a table may exceed the width.
 const SERVER_MIN: usize = 14;
 
-/// A line for a terminal, in colours where they are wanted.
+/// A line for a terminal, optionally with colours.
 #[derive(Clone, Debug, Default)]
 pub struct Painted {
     text: TerminalText,
@@ -21,7 +21,7 @@ pub struct Painted {
 }
 
 impl Painted {
-    /// A piece, coloured where `colour` says so (ECMA-48 SGR).
+    /// A piece of text, coloured if `colour` is set (ECMA-48 SGR).
     pub fn new(text: &str, style: anstyle::Style, colour: bool) -> Self {
         let safe = TerminalText::of(text);
         let columns = safe.as_str().width();
@@ -45,26 +45,26 @@ impl Painted {
         self.columns += piece.columns;
     }
 
-    /// Columns it takes.
+    /// Its width in columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// A line of it, without blanks at its end.
+    /// The content as a line, without trailing blanks.
     pub fn line(&self) -> TerminalText {
         terminal!("{}\n", TerminalText::coloured(self.text.as_str().trim_end()))
     }
 }
 
-/// The columns that fit, and what was left out.
+/// The columns that fit, and the names of those that do not.
 pub struct Fitted {
     pub columns: Vec<Column>,
-    /// What a reader is told is left out, the least important first.
+    /// The names of columns left out, the least important first.
     pub left_out: Vec<String>,
 }
 
-/// Begins with the columns that never leave and takes in the others, the last to leave first, where they still fit into
-/// `width`. A spread needs its figure; the names of notes take the place of their letters.
+/// Starts with the columns that are never removed and adds the others, the last to be removed first, if they still fit
+/// into `width`. A spread needs its figure; the names of notes replace their letters.
 pub fn fit(all: &[Column], width: usize) -> Fitted {
     let mut kept: Vec<bool> = all.iter().map(|column| column.leaves.is_none()).collect();
     let mut left_out = Vec::new();
@@ -99,7 +99,7 @@ pub fn fit(all: &[Column], width: usize) -> Fitted {
     Fitted { columns, left_out }
 }
 
-/// The width of the columns that are kept.
+/// The width of the selected columns.
 fn total(all: &[Column], kept: &[bool]) -> usize {
     let shown = all.iter().zip(kept).filter(|(_, kept)| **kept).map(|(column, _)| column);
     shown.enumerate().map(|(place, column)| if place == 0 { 0 } else { gap(column) } + width_of(column)).sum()
@@ -145,7 +145,7 @@ pub fn padded(column: &Column) -> Vec<String> {
     column.cells.iter().map(pad).collect()
 }
 
-/// Pads a text on the side its column asks for.
+/// Pads a text according to the alignment of its column.
 pub fn align(text: &str, width: usize, role: Role) -> String {
     let room = " ".repeat(width.saturating_sub(text.width()));
     match role {
@@ -154,7 +154,7 @@ pub fn align(text: &str, width: usize, role: Role) -> String {
     }
 }
 
-/// Breaks a text into lines of at most `width` columns at its spaces; a longer word stands alone.
+/// Breaks a text at spaces into lines of at most `width` columns; a longer word gets a line of its own.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,7 +1,7 @@
-//! Markdown (GitHub's tables): every column, figures to the right, notes and legend as lists.
+//! Markdown (GitHub's tables): every column, figures aligned right, notes and legend as lists.
 //!
 //! Called for [`super::Format::Markdown`]. Cells come from `columns.rs` and `sheet.rs`, sentences from `words.rs`, as
-//! for a terminal; what is done here is to escape them and to put them in a page's order. Nothing is left out for its
+//! for a terminal; this file escapes them and puts them in the order of a page. No column is left out because of its
 //! width.
 
 use super::columns::{Column, Role, columns};
@@ -47,7 +47,7 @@ impl Formatter for Markdown {
     }
 }
 
-/// What the page is about, and what was changed for it.
+/// The subject of the page, and the changes made to the machine for it.
 fn head(report: &Report) -> MarkdownText {
     let about = &report.round;
     let mut text = markdown!(
@@ -102,12 +102,12 @@ fn table_line(cells: impl Iterator<Item = MarkdownText>) -> MarkdownText {
     markdown!("| {} |\n", MarkdownText::joined(cells, " | "))
 }
 
-/// The line below a table's heads: whether each column is of figures, which stand to the right.
+/// The line below a table's heads, for each column with its alignment: right for figures.
 fn rules(columns: impl Iterator<Item = bool>) -> MarkdownText {
     table_line(columns.map(|is_figure| MarkdownText::literal(if is_figure { "---:" } else { "---" })))
 }
 
-/// Puts each spread into its figure's cell: a page has no columns to spare.
+/// Puts each spread into its figure's cell to save columns.
 fn merged(columns: Vec<Column>) -> Vec<Column> {
     let mut merged: Vec<Column> = Vec::new();
     for column in columns {
@@ -177,7 +177,7 @@ fn list_section(text: &mut MarkdownText, title: &'static str, entries: &[(String
     entries.iter().for_each(|(name, entry)| text.push(&markdown!("- {}: {}\n", name, entry)));
 }
 
-/// A text as a sentence begins.
+/// A text with its first letter in upper case.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

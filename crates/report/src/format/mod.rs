@@ -1,7 +1,7 @@
-//! The formats a report comes in: one small file for each, behind one trait.
+//! The output formats of a report: one file for each, behind one trait.
 //!
-//! Called by [`Report::render`]. `text`, `markdown`, `csv` and `json` are the formats; the other modules are what those
-//! for people share. No figure is computed here. The text of a single run is no report: `run_text` makes it.
+//! Called by [`Report::render`]. `text`, `markdown`, `csv` and `json` are the formats; the other modules are shared by
+//! the formats for people. No figure is computed here. The text of a single run is not a report: see `run_text`.
 
 mod columns;
 mod csv;
@@ -16,7 +16,7 @@ pub(crate) mod words;
 use crate::Report;
 use paceline_escape::Printable;
 
-/// What a report is rendered as.
+/// The output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Tables for a terminal.
@@ -29,15 +29,15 @@ pub enum Format {
     Json,
 }
 
-/// How text is laid out; the other formats ignore it.
+/// Layout options of text; the other formats ignore them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Columns of the terminal. Tables leave columns out until they fit.
+    /// Columns of the terminal. Tables leave out columns until they fit.
     pub width: usize,
-    /// Whether to colour.
+    /// Whether to use colours.
     pub colour: bool,
-    /// Whether with start-up, limits, versions and the explanation of every column; without them a report is for one
-    /// screen.
+    /// Whether to include start-up, limits, versions and the explanation of every column; without them a report fits
+    /// one screen.
     pub full: bool,
 }
 

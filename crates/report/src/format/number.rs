@@ -1,17 +1,17 @@
-//! Numbers for people: no more digits than the launches bear out, thousands set apart.
+//! Numbers for people: no more digits than the launches support, with thousands separators.
 //!
-//! Called by `columns.rs`, `sheet.rs` and `words.rs`. CSV and JSON do without: they have every digit. The figures of
-//! one run, of which no spread is known, are rounded in `run_text/quantity.rs`.
+//! Called by `columns.rs`, `sheet.rs` and `words.rs`. CSV and JSON do not use it: they contain every digit.
+//! `run_text/quantity.rs` rounds the figures of one run, whose spread is unknown.
 
 use crate::Figure;
 
-/// From this half-width on, as a share of the mean, lowest and highest launch are shown instead of a mean.
+/// From this half-width on, as a share of the mean, the lowest and highest launch are shown instead of a mean.
 const HALF_WIDTH_MOST: f64 = 0.5;
 
-/// A figure as text, and its interval: `±3%`. Where the interval is too wide for the mean to say much, the lowest and the
+/// A figure as text, and its interval: `±3%`. If the interval is too wide for a meaningful mean, the lowest and the
 /// highest launch instead.
 ///
-/// `scale` of the figure's unit make one of the unit shown.
+/// `scale` is the number of the figure's units in one unit shown.
 pub fn with_interval(figure: &Figure, scale: f64) -> [String; 2] {
     match figure.relative_half_width() {
         Some(share) if share > HALF_WIDTH_MOST => {
@@ -24,8 +24,8 @@ pub fn with_interval(figure: &Figure, scale: f64) -> [String; 2] {
     }
 }
 
-/// A figure as text. Its interval says where to round: to the largest power of ten that is at most half of half its
-/// width, within two to four significant digits. Without an interval, three.
+/// A figure as text. It is rounded by its interval: to the largest power of ten that is at most a quarter of its width,
+/// within two to four significant digits. Without an interval, three.
 pub fn figure_in(figure: &Figure, scale: f64) -> String {
     let shown = figure.shown() / scale;
     let half = figure.relative_half_width().map_or(0.0, |share| share * shown.abs());
@@ -37,7 +37,7 @@ pub fn figure_in(figure: &Figure, scale: f64) -> String {
     rounded(shown, last)
 }
 
-/// A number rounded to the power of ten `last`, thousands set apart.
+/// A number rounded to the power of ten `last`, with thousands separators.
 fn rounded(value: f64, last: i32) -> String {
     let Ok(decimals) = usize::try_from(-last) else {
         let step = 10f64.powi(last);
@@ -77,7 +77,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A number that somebody else wrote down: three significant digits, all of a whole part.
+/// A number from an external source: three significant digits, and all digits of its integer part.
 pub fn value(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { "–".to_owned() };
@@ -85,12 +85,12 @@ pub fn value(value: f64) -> String {
     rounded(value, (magnitude(value) - 2).min(0))
 }
 
-/// A whole number with thousands set apart.
+/// A whole number with thousands separators.
 pub fn whole(value: f64) -> String {
     thousands(&format!("{value:.0}"))
 }
 
-/// Sets thousands apart in the whole part of a decimal number.
+/// Inserts thousands separators into the integer part of a decimal number.
 fn thousands(number: &str) -> String {
     let (whole, fraction) = number.split_once('.').map_or((number, None), |(w, f)| (w, Some(f)));
     let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));

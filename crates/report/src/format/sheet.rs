@@ -1,7 +1,7 @@
-//! Sheets: what a report tells beside its ranked tables, as text and Markdown show it alike.
+//! Sheets: the parts of a report besides its ranked tables, shared by text and Markdown.
 //!
-//! Loads beside their twins, balancers, what a source observed. A sheet is rows of texts under heads; how it is laid
-//! out is the format's.
+//! Loads beside their twins, balancers, the source's observations. A sheet is rows of texts under heads; the format
+//! defines its layout.
 
 use super::{number, words};
 use crate::observed::Standing;
@@ -11,20 +11,20 @@ use crate::{
 };
 use paceline_record::{LoopKind, ObservedFigure, VariantKind};
 
-/// Rows of texts under heads, with what is to be known of them.
+/// Rows of texts under heads, with notes on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
-    /// What it shows.
+    /// Its subject.
     pub title: String,
-    /// How to read it, one sentence or two.
+    /// How to read it, in one or two sentences.
     pub lead: String,
-    /// Over each column.
+    /// The heading of each column.
     pub heads: Vec<String>,
-    /// How many of the first columns are words, aligned to the left.
+    /// Number of leading columns that hold words, aligned left.
     pub words: usize,
     /// The cells.
     pub rows: Vec<Vec<String>>,
-    /// What stands below, each a sentence.
+    /// The notes below it, one sentence each.
     pub lines: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ fn shown(figure: Option<&Figure>, scale: f64) -> String {
     number::with_interval(figure, scale).join(" ").trim_end().to_owned()
 }
 
-/// A difference: its sign always told, and no share of it, since it may be near zero.
+/// A difference: always with its sign, and not in percent, because it may be near zero.
 fn difference(figure: Option<&Figure>, scale: f64) -> String {
     let Some(figure) = figure else { return String::new() };
     let sign = if figure.median > 0.0 { "+" } else { "" };
@@ -141,7 +141,7 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     }
 }
 
-/// Which of a server's pairs are not of one launch, and so hold more than the twin's difference.
+/// A server's pairs that are not from one launch, and so contain more than the twin's difference.
 fn apart(row: &PairRow) -> Option<String> {
     let pairs = words::count(u64::from(row.pairs_of_two_launches), "repeat", "repeats");
     (row.pairs_of_two_launches > 0).then(|| {
@@ -152,7 +152,7 @@ fn apart(row: &PairRow) -> Option<String> {
     })
 }
 
-/// What a load and its twin are called in a head.
+/// The headings of a load and its twin.
 fn sides(kind: VariantKind) -> [&'static str; 2] {
     match kind {
         VariantKind::FirstRun => ["again", "first"],
@@ -297,7 +297,7 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
     }
 }
 
-/// A curve in block characters, at most 60: of a longer one only the first are shown.
+/// A curve in block characters, at most 60: of a longer curve only the start is shown.
 fn sparkline(values: &[f64]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -342,7 +342,7 @@ fn row_lines(row: &BalancedRow) -> Vec<String> {
     ran_out.into_iter().chain(faults).collect()
 }
 
-/// What a fault did, in one sentence.
+/// The effect of a fault, in one sentence.
 fn fault_line(told: &FaultEffect) -> String {
     let fault = &told.fault;
     let failures: Vec<String> = told

@@ -1,7 +1,7 @@
-//! Tables for a terminal: as wide as it is, coloured only where asked, and explained below.
+//! Tables for a terminal: fitted to its width, coloured on request, and explained below.
 //!
-//! Called for [`super::Format::Text`]. Width and colours are given by the caller. Columns come from `columns.rs` and
-//! are fitted by `layout.rs`, what is said around them comes from `words.rs`.
+//! Called for [`super::Format::Text`]. The caller sets width and colours. Columns come from `columns.rs` and are fitted
+//! by `layout.rs`; the text around them comes from `words.rs`.
 
 use super::columns::{Column, Role, columns, letter};
 use super::layout::{Painted, align, fit, gap, padded, width_of, wrap};
@@ -14,7 +14,7 @@ use paceline_escape::{Printable, TerminalText};
 use std::collections::BTreeMap;
 use unicode_width::UnicodeWidthStr;
 
-/// A terminal.
+/// The terminal format.
 pub struct Text;
 
 const BOLD: Style = Style::new().bold();
@@ -28,7 +28,7 @@ impl Formatter for Text {
     fn render(&self, report: &Report, options: Options) -> Printable {
         let mut page = Page { text: TerminalText::default(), options, left_out: Vec::new() };
         page.head(report);
-        // The rankings come last: they are what stays visible.
+        // The rankings come last, so that they stay visible.
         if let [machine] = report.machines.as_slice() {
             page.machine(machine, false);
         }
@@ -50,14 +50,14 @@ impl Formatter for Text {
     }
 }
 
-/// Lines that the message of a failure may take: its cause often comes last.
+/// Maximum lines of a failure message: its cause often comes last.
 const FAILURE_LINES: usize = 3;
 
 /// The page being written.
 struct Page {
     text: TerminalText,
     options: Options,
-    /// What some table had no room for.
+    /// Columns that did not fit in some table.
     left_out: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ impl Page {
         self.text.push(&TerminalText::literal("\n"));
     }
 
-    /// Lines of prose, the first after `lead`, the others below its end.
+    /// Lines of prose, the first after `lead`, the others indented by its width.
     fn prose(&mut self, lead: &str, text: &str, style: Style) {
         let indent = lead.width();
         let lines = wrap(text, self.options.width.saturating_sub(indent).max(20));
@@ -187,7 +187,7 @@ impl Page {
         for (place, note) in table.notes.iter().enumerate() {
             let key = if letters { format!("{} {}", letter(place), note.name) } else { note.name.clone() };
             let carriers = words::carriers(note, table);
-            // The rows have the letters: in one line, what to do is worth more than the names again.
+            // The rows have the letters: in a single line, the remedy is more useful than repeating the names.
             let has_names = self.options.full || !letters || words::is_everywhere(note, table);
             let whose = words::doing(note);
             let lead_in = if has_names { format!("{carriers} ({whose})") } else { whose };
@@ -204,7 +204,7 @@ impl Page {
         }
     }
 
-    /// Every failure once, with where it happened.
+    /// Every failure once, with the places where it occurred.
     fn failures(&mut self, report: &Report) {
         let mut groups: BTreeMap<(&str, &Failure), Vec<String>> = BTreeMap::new();
         for table in &report.tables {
@@ -236,7 +236,7 @@ impl Page {
         }
     }
 
-    /// A sheet as a grid where it fits; else row by row, each cell under its head.
+    /// A sheet as a grid if it fits; else row by row, each cell under its head.
     fn sheet(&mut self, sheet: &Sheet) {
         self.blank();
         self.prose("", &sheet.title, BOLD);
@@ -265,7 +265,7 @@ impl Page {
         self.prose("      ", &cells.join(", "), PLAIN);
     }
 
-    /// Names with what there is to say of them.
+    /// Names with their descriptions.
     fn list(&mut self, title: &str, entries: &[(String, String)]) {
         if entries.is_empty() {
             return;
@@ -299,7 +299,7 @@ impl Page {
     }
 }
 
-/// A text cut to so many columns.
+/// Shortens a text to this many columns.
 fn cut(text: &str, room: usize) -> String {
     let room = room.max(10);
     let first = text.lines().next().unwrap_or_default();
@@ -316,7 +316,7 @@ fn cut(text: &str, room: usize) -> String {
     format!("{short}…")
 }
 
-/// Cells in columns of these widths: words to the left, figures to the right.
+/// Cells in columns of these widths: words aligned left, figures right.
 fn grid_line(cells: &[String], widths: &[usize], words: usize) -> String {
     let cell = |(place, (cell, width)): (usize, (&String, &usize))| {
         let room = " ".repeat(width.saturating_sub(cell.width()));

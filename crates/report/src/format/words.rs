@@ -1,7 +1,7 @@
-//! The sentences around a table, the same in text and Markdown: what was run, where, and what the marks mean.
+//! The sentences around a table, the same in text and Markdown: load, machine, and the meaning of the marks.
 //!
-//! A few of them serve columns and sheets as well. They are plain text: wrapping and colours are `text.rs`'s, escaping
-//! is `markdown.rs`'s. CSV and JSON have the record's own names instead.
+//! Some of them serve columns and sheets too. They are plain text: `text.rs` wraps and colours them, `markdown.rs`
+//! escapes them. CSV and JSON use the record's names instead.
 
 use super::number;
 use crate::copies::CopyCheck;
@@ -14,7 +14,7 @@ use paceline_record::{
 };
 use std::collections::BTreeMap;
 
-/// `42 of 42 trials, 3 launches per row`, and whether it is finished.
+/// `42 of 42 trials, 3 launches per row`, and whether the round is finished.
 pub fn progress(about: &About) -> String {
     if about.is_imported {
         return count(u64::from(about.trials_done), "imported result", "imported results");
@@ -33,12 +33,12 @@ pub fn progress(about: &About) -> String {
     text
 }
 
-/// `, 2026-11-21 01:06 UTC`; empty for an imported round that does not say when.
+/// `, 2026-11-21 01:06 UTC`; empty for an imported round without a date.
 pub fn begun(about: &About) -> String {
     if about.started_at.is_empty() { String::new() } else { format!(", {}", moment(&about.started_at)) }
 }
 
-/// `2026-11-21 01:06 UTC` of an RFC 3339 moment; other text as it is.
+/// `2026-11-21 01:06 UTC` for an RFC 3339 time; other text unchanged.
 pub fn moment(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(11..16), rfc3339.ends_with('Z')) {
         (Some(day), Some(time), true) => format!("{day} {time} UTC"),
@@ -46,8 +46,8 @@ pub fn moment(rfc3339: &str) -> String {
     }
 }
 
-/// `AMD EPYC, 2 cores, 8.3 GB, virtual machine, Linux 6.18.5, Debian GNU/Linux 12 (bookworm)`; none of a machine that an
-/// imported round does not describe.
+/// `AMD EPYC, 2 cores, 8.3 GB, virtual machine, Linux 6.18.5, Debian GNU/Linux 12 (bookworm)`; none for a machine that
+/// an imported round does not describe.
 pub fn machine(machine: &Machine) -> Option<String> {
     let e = &machine.environment;
     let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
@@ -68,7 +68,7 @@ pub fn machine(machine: &Machine) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// Where the processes ran: `server on core 0, generator on core 1`.
+/// The cores of the processes: `server on core 0, generator on core 1`.
 pub fn pinning(pinnings: &[Pinning]) -> Option<String> {
     let one = |pinning: &Pinning| {
         let (server, generator) = (cores(&pinning.server), cores(&pinning.generator));
@@ -97,7 +97,7 @@ fn cores(list: &[u32]) -> String {
     }
 }
 
-/// `hello, closed loop`, or with the rate: what the table is called.
+/// The title of the table: `hello, closed loop`, or with the rate.
 pub fn title(table: &Table) -> String {
     let title = match (table.load.kind, table.load.rate_per_s) {
         _ if table.load.capacity.is_some() => format!("{}, capacity", table.workload),
@@ -115,7 +115,7 @@ pub fn title(table: &Table) -> String {
     shape(&table.load).map_or(title.clone(), |shape| format!("{title}, {shape}"))
 }
 
-/// What sets a load apart beside its rate: `first run`, `HTTP/1.0`, `through haproxy`.
+/// The properties of a load besides its rate: `first run`, `HTTP/1.0`, `through haproxy`.
 fn shape(load: &Load) -> Option<String> {
     let mut parts = Vec::new();
     if load.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun) {
@@ -136,11 +136,11 @@ fn shape(load: &Load) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What was asked: connections, depth, arrivals, lengths, and the form of the servers.
+/// The settings of the load: connections, depth, arrivals, lengths, and the form of the servers.
 pub fn load(table: &Table) -> String {
     let load = &table.load;
     let mut parts = vec![format!("load {}", load.name)];
-    // Some imported reports do not say how many there were.
+    // Some imported reports do not give the number of connections.
     if load.connections > 0 {
         parts.push(count(u64::from(load.connections), "connection", "connections"));
     }
@@ -168,14 +168,14 @@ pub fn load(table: &Table) -> String {
     parts.extend(match table.form.as_str() {
         "single" => Some("servers as one process on one core".to_owned()),
         "cores" => Some("servers using all their cores".to_owned()),
-        // What an imported report does not say.
+        // Imported reports do not give the form.
         "published" => None,
         form => Some(format!("servers as {form}")),
     });
     parts.join(", ")
 }
 
-/// The fixed rate that generator-bound rows are compared at: `at 2,000/s`.
+/// The fixed rate at which generator-bound rows are compared: `at 2,000/s`.
 pub fn reference(table: &Table) -> Option<String> {
     let load = table.reference_load.as_ref()?;
     Some(
@@ -184,10 +184,10 @@ pub fn reference(table: &Table) -> Option<String> {
     )
 }
 
-/// Two launches have one degree of freedom: what they could tell apart is then a factor without meaning.
+/// Two launches have one degree of freedom: the difference they could detect is then a meaningless factor.
 const LARGEST_SHOWN: f64 = 10.0;
 
-/// How the rows are ordered, and what their ranks mean.
+/// The order of the rows, and the meaning of their ranks.
 pub fn ranking(table: &Table) -> String {
     let bound = table.rows.iter().any(|row| row.standing == Standing::GeneratorBound);
     let ranked = table.rows.iter().any(|row| row.rank.is_some());
@@ -225,7 +225,7 @@ pub fn ranking(table: &Table) -> String {
     format!("{by}{}{}{unranked}", smallest.unwrap_or_default(), copies.unwrap_or_default())
 }
 
-/// From which difference on each metric tells two rows apart, the least noisy first.
+/// The smallest difference that each metric can distinguish, the least noisy first.
 pub fn noise(table: &Table) -> Option<String> {
     let name = |key: &str| Metric::parse(key).map_or_else(|| key.to_owned(), |metric| metric.name.to_owned());
     let parts: Vec<String> = table
@@ -238,7 +238,7 @@ pub fn noise(table: &Table) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{named}: {}.", parts.join(", ")))
 }
 
-/// The sentence below a table: by how much the copies differed.
+/// The sentence below a table on the differences between copies.
 fn copy_sentence(table: &Table) -> Option<String> {
     let deciding: Vec<&CopyCheck> = table.copies.iter().filter(|check| check.is_deciding).collect();
     let parts: Vec<String> = deciding
@@ -252,7 +252,7 @@ fn copy_sentence(table: &Table) -> Option<String> {
     (!parts.is_empty()).then(|| format!("A/A: {}.", parts.join("; ")))
 }
 
-/// How severe a verdict is and who is to blame: `caution, load generator`.
+/// The severity of a verdict and the party to blame: `caution, load generator`.
 pub fn doing(note: &Note) -> String {
     let severity = match note.severity {
         Severity::Note => "note",
@@ -268,13 +268,13 @@ pub fn doing(note: &Note) -> String {
     format!("{severity}, {whose}")
 }
 
-/// Whether every launch of every row that measured something carries a note, so that no row needs to say it.
+/// Whether every launch of every measured row carries a note, so that the rows need not show it.
 pub fn is_everywhere(note: &Note, table: &Table) -> bool {
     let carried = |row: &Row| note.launches_by_server.get(&row.server.id) == Some(&row.launches_usable);
     note.severity == Severity::Note && table.rows.iter().filter(|row| row.is_measured()).all(carried)
 }
 
-/// The servers that carry a verdict: `rust-hyper, go-nethttp (1 launch)`; the number only where not every launch does.
+/// The servers with a verdict: `rust-hyper, go-nethttp (1 launch)`; with the number only if not every launch has it.
 pub fn carriers(note: &Note, table: &Table) -> String {
     if is_everywhere(note, table) {
         return "every row".to_owned();
@@ -290,7 +290,7 @@ pub fn carriers(note: &Note, table: &Table) -> String {
     note.launches_by_server.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// How far a failed trial came.
+/// The stage that a failed trial reached.
 pub fn stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Setup => "setting up",
@@ -302,7 +302,7 @@ pub fn stage(stage: Stage) -> &'static str {
     }
 }
 
-/// What was measured, as the servers' own version commands put it, first lines only; by server, each once.
+/// The versions that the servers' version commands printed, first lines only; by server, each once.
 pub fn versions(tables: &[Table]) -> Vec<(String, String)> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for server in tables.iter().flat_map(|table| &table.rows).map(|row| &row.server) {
@@ -330,14 +330,14 @@ pub fn limits(tables: &[Table]) -> Vec<(String, String)> {
     limited.into_iter().map(|(id, limits)| (id.to_owned(), limits.join(", "))).collect()
 }
 
-/// What the marks of these tables mean, and with `full` what their columns mean; only those that occur.
+/// The meaning of the marks in these tables, and with `full` of their columns; only those that occur.
 pub fn legend(tables: &[Table], full: bool) -> Vec<(&'static str, &'static str)> {
     let columns = if full { legend_of_columns(tables) } else { Vec::new() };
     let entries = legend_of_ranks(tables).into_iter().chain(columns);
     entries.filter(|(holds, ..)| *holds).map(|(_, mark, meaning)| (mark, meaning)).collect()
 }
 
-/// A mark or a column, what it means, and whether it occurs.
+/// A mark or a column, its meaning, and whether it occurs.
 type Entry = (bool, &'static str, &'static str);
 
 fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
