@@ -1,34 +1,34 @@
 //! Machines: trials from different environments never share a table.
 //!
-//! Called by [`crate::Report::new`]; tables of every kind then ask which machine a trial ran on. Environments are
-//! compared as their records tell them: the machine that makes the report is not looked at.
+//! Called by [`crate::Report::new`]; all tables then look up the machine of a trial. Environments are compared by their
+//! records; the machine that makes the report does not matter.
 
 use paceline_record::{Environment, Round, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// An environment that some of the trials ran in.
+/// An environment in which some of the trials ran.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Machine {
-    /// `A` for the round's first, then `B`, and on.
+    /// `A` for the round's first machine, then `B`, and so on.
     pub label: String,
     /// Hardware and system of the machine.
     pub environment: Environment,
-    /// What is not as on the first, for people: `kernel: 6.2 instead of 6.1`.
+    /// Differences from the first machine, as text: `kernel: 6.2 instead of 6.1`.
     pub differs: Vec<String>,
 }
 
-/// The machines of a round, and which trial ran on which.
+/// The machines of a round, and the machine of each trial.
 pub struct Machines {
-    /// Each once, in the order they first appear.
+    /// Each machine once, in order of first appearance.
     pub list: Vec<Machine>,
-    /// The place in `list` by sitting, for trials that left no run.
+    /// The position in `list` by sitting, for trials without a run.
     by_sitting: HashMap<String, usize>,
 }
 
 impl Machines {
-    /// Finds the machines of some trials, given in the order they ran. A round without a run has its own.
+    /// Finds the machines of some trials, which must be in the order they ran. A round without a run has its own.
     pub fn of(round: &Round, trials: &[&Trial]) -> Self {
         let mut machines = Self { list: Vec::new(), by_sitting: HashMap::new() };
         for trial in trials {
@@ -43,7 +43,7 @@ impl Machines {
         machines
     }
 
-    /// The place of a trial's machine. A trial that left no run counts to the machine of its sitting.
+    /// The position of a trial's machine. A trial without a run counts to the machine of its sitting.
     pub fn place(&self, trial: &Trial) -> usize {
         let own = trial.run.as_ref().and_then(|run| self.find(&run.environment));
         own.or_else(|| self.by_sitting.get(&trial.sitting).copied()).unwrap_or(0)
@@ -66,8 +66,8 @@ impl Machines {
     }
 }
 
-/// What makes another machine of it, in words. Left out: limits of the process that looked, which are not the
-/// machine's.
+/// The differences that make it another machine, in words. Limits of the recording process are left out: they do not
+/// belong to the machine.
 fn differences(first: &Environment, other: &Environment) -> Vec<String> {
     let (first, other) = (facts(first), facts(other));
     let mut keys: Vec<&String> = first.keys().chain(other.keys()).collect();
@@ -81,7 +81,7 @@ fn differences(first: &Environment, other: &Environment) -> Vec<String> {
         .collect()
 }
 
-/// The facts that a machine is known by. Memory to the GiB: what the kernel keeps for itself changes from boot to boot.
+/// The properties that identify a machine. Memory in GiB, because the kernel's own part changes from boot to boot.
 fn facts(environment: &Environment) -> HashMap<String, String> {
     let e = environment;
     let gib = (e.memory_bytes as f64 / f64::from(1 << 30)).round();

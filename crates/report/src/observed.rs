@@ -1,7 +1,7 @@
-//! What a plan's source observed beside what was observed now.
+//! The figures that a plan's source observed, beside the figures of the round.
 //!
-//! Not a comparison of like with like: another machine, other versions and another tool lie between the two. So there
-//! is a ratio and no verdict, and a row that has nothing beside it says why.
+//! The two are not directly comparable, because machine, versions and tool differ. Therefore there is a ratio and no
+//! verdict, and a figure without a counterpart gives the reason.
 
 use crate::figure::{Figure, Figures};
 use crate::row::Row;
@@ -11,28 +11,28 @@ use paceline_record::{Observation, ObservedFigure};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One figure of the source, with what stands beside it.
+/// One figure of the source, with its counterpart.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Beside {
     /// The figure that the source observed.
     pub observed: Observation,
-    /// The same figure now, in the same unit.
+    /// The same figure in this round, in the same unit.
     pub now: Option<Figure>,
-    /// The figure now as a share of the source's value.
+    /// The round's figure as a share of the source's value.
     pub ratio: Option<f64>,
-    /// What the figure now can be taken for.
+    /// How far the round's figure is comparable.
     pub standing: Standing,
 }
 
-/// What a figure beside a source's can be taken for.
+/// How far a figure beside a source's is comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// It measures the server.
     Measured,
-    /// At least so much: the generator was the limit.
+    /// It is a minimum: the generator was the limit.
     AtLeast,
-    /// It is a queue's: less was answered than was offered.
+    /// It is determined by a queue: less was answered than was offered.
     Overloaded,
     /// A verdict says that it does not answer the question.
     Invalid,
@@ -40,11 +40,11 @@ pub enum Standing {
     Failed,
     /// The round did not measure it.
     NotMeasured,
-    /// No server here stands for what the source measured.
+    /// No server in this repository corresponds to the one that the source measured.
     NoServer,
 }
 
-/// What stands beside each observation in these tables.
+/// The counterpart of each observation in these tables.
 pub fn beside(observed: &[Observation], tables: &[Table]) -> Vec<Beside> {
     observed.iter().map(|observation| one(observation, tables)).collect()
 }
@@ -80,7 +80,7 @@ fn standing(row: &Row, what: ObservedFigure) -> Standing {
     }
 }
 
-/// The figure in the unit that [`ObservedFigure`] gives it in.
+/// The figure in the unit of [`ObservedFigure`].
 fn figure(what: ObservedFigure, figures: &Figures) -> Option<Figure> {
     let cores = f64::from(figures.server_cores.unwrap_or(1).max(1));
     let scaled = |metric: &Metric, factor: f64| figures.get(metric).map(|figure| figure.scaled(factor));

@@ -1,9 +1,9 @@
 //! A load beside its twin: first run and again, HTTP/1.1 and 1.0, direct and through a balancer.
 //!
-//! Both were measured in the same block, most on the same launch, so that they are compared repeat by repeat, and try
-//! by try where one was spoiled: the ratio and the added time are figures of their own, and a machine that drifts
-//! between blocks does not move them. Pairs of two launches, as a server leaves that was restarted within its block,
-//! are counted; a first run has no such pair.
+//! Both were measured in the same block, most on the same launch. They are compared repeat by repeat, and attempt by
+//! attempt if one was spoiled: the ratio and the added time are separate figures, and drift of the machine between
+//! blocks does not affect them. A server that was restarted within its block leaves pairs of two launches; these are
+//! counted. A first run has no such pair.
 
 use crate::figure::{Figure, times_of};
 use crate::launch::{Launch, Launches};
@@ -23,9 +23,9 @@ pub struct Pairing {
     pub workload: String,
     /// `single` or `cores`.
     pub form: String,
-    /// In what the twin differs.
+    /// The property in which the twin differs.
     pub kind: VariantKind,
-    /// Whether the twin spoke and the load it is of were closed or open loops.
+    /// Whether the load and its twin were closed or open loops.
     pub loop_kind: LoopKind,
     /// The load's name.
     pub load: String,
@@ -44,20 +44,21 @@ pub struct PairRow {
     pub achieved_per_s: Option<Figure>,
     /// The same under its twin.
     pub twin_achieved_per_s: Option<Figure>,
-    /// Whether the generator was the limit under the load: the ratio is then at most what it seems to be.
+    /// Whether the generator was the limit under the load: the true ratio is then at most the one shown.
     pub is_generator_bound: bool,
-    /// Whether it was under the twin: the ratio is then at least what it seems to be.
+    /// Whether the generator was the limit under the twin: the true ratio is then at least the one shown.
     pub twin_is_generator_bound: bool,
-    /// How many of the pairs compared are of two launches: what two starts differ by is in their ratio, too.
+    /// Number of compared pairs from two launches: their ratio includes the difference between two starts.
     #[serde(skip_serializing_if = "is_zero")]
     pub pairs_of_two_launches: u32,
     /// The twin's responses per second as a share of the load's, repeat by repeat; closed loop.
     pub achieved_ratio: Option<Figure>,
-    /// The twin's median time less the load's, repeat by repeat, in nanoseconds; open loop: both were offered the same.
+    /// The twin's median time minus the load's, repeat by repeat, in nanoseconds; open loop: both were offered the same
+    /// rate.
     pub added_time_ns_p50: Option<Figure>,
-    /// The same of the 99th percentile.
+    /// The same for the 99th percentile.
     pub added_time_ns_p99: Option<Figure>,
-    /// CPU of the server for each response under the load, in microseconds.
+    /// CPU of the server per response under the load, in microseconds.
     pub server_cpu_us_per_request: Option<Figure>,
     /// The same under its twin.
     pub twin_server_cpu_us_per_request: Option<Figure>,
@@ -69,7 +70,7 @@ fn is_zero(count: &u32) -> bool {
 
 type Key = (usize, String, String, String, VariantKind);
 
-/// The pairings of some trials, given in the order they ran.
+/// The pairings of some trials, which must be in the order they ran.
 pub fn pairings(machines: &Machines, trials: &[&Trial]) -> Vec<Pairing> {
     let mut twins: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
     for trial in trials {
@@ -111,7 +112,7 @@ fn pairing(machines: &Machines, trials: &[&Trial], key: &Key, twins: &[&Trial]) 
     })
 }
 
-/// None where one of the two was never measured: the table and its failures say so.
+/// None if one of the two was never measured: the table and its failures show that.
 fn row(
     server: &str,
     variant: VariantKind,
@@ -155,14 +156,14 @@ fn row(
     })
 }
 
-/// Whether a load and its twin met the same start of the server.
+/// Whether a load and its twin ran against the same start of the server.
 fn is_of_one_launch((base, twin): &(Launch<'_>, Launch<'_>)) -> bool {
     base.trial.launch == twin.trial.launch
 }
 
-/// The tries that are compared, one pair of each repeat: of one launch, the last that both have, wherever a launch has
-/// both. What was retried alone ran on another launch, perhaps an hour later. What comes after a first run means
-/// nothing on another launch, and is not compared with it there.
+/// The attempts to compare, one pair for each repeat: from one launch if possible, the last that has both. An attempt
+/// that was retried alone ran on another launch, perhaps an hour later. The run after a first run is not comparable on
+/// another launch, and is left out there.
 fn pairs<'a>(variant: VariantKind, base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<'a>)> {
     let together = |repeat: u32| {
         let tries = |trials: &[&'a Trial]| -> Vec<Launch<'a>> {

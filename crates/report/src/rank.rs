@@ -1,11 +1,11 @@
-//! The order of a table's rows, and which ranks each may have.
+//! The order of a table's rows, and the possible ranks of each.
 //!
-//! Closed loop: by requests per second. Rows in which the generator was the limit come first, being minimums; among
-//! themselves they are ordered by the server's CPU time per request, at a fixed rate where one was measured. Open loop: by
+//! Closed loop: by requests per second. Rows in which the generator was the limit come first, because they are
+//! minimums; they are ordered by the server's CPU time per request, at a fixed rate if one was measured. Open loop: by
 //! the server's CPU time per request, at a share of each server's capacity by the p99 response time. A search: by the
-//! capacity found. A row has the set of ranks that its launches leave possible, for the whole table at
-//! once (`paceline_stats::BlockFit`: server and block effects on the log scale, largest t statistic). A row that is not
-//! sound has no rank; one that seems better than a ranked row widens that row's set.
+//! capacity found. A row has the set of ranks that its launches leave possible, for the whole table at once
+//! (`paceline_stats::BlockFit`: server and block effects on the log scale, largest t statistic). A row that is not
+//! sound has no rank; if it seems better than a ranked row, it widens that row's set.
 
 use crate::figure::Figure;
 use crate::row::{Row, Standing};
@@ -16,28 +16,28 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
 
-/// With fewer launches nothing is known about the noise of a row.
+/// With fewer launches the noise of a row is unknown.
 pub const LAUNCHES_LEAST: u32 = 2;
-/// Where the draws of the largest t statistic come from: the same table always gives the same ranks.
+/// The seed for the draws of the largest t statistic: the same table always gives the same ranks.
 const SEED: u64 = 1;
 
-/// What the rows of a table are ordered by.
+/// The criterion by which the rows of a table are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RankedBy {
     /// Requests per second, more is better: closed loop.
     RequestsPerS,
-    /// The server's CPU for each request at the offered rate, less is better: open loop.
+    /// The server's CPU per request at the offered rate, less is better: open loop.
     ServerCpuPerRequest,
     /// The capacity found, more is better: a search.
     Capacity,
-    /// The p99 response time, less is better: an open loop at a share of each server's own capacity, where rates and so
-    /// the CPU for each request are not comparable.
+    /// The p99 response time, less is better: an open loop at a share of each server's own capacity, where rates, and
+    /// therefore the CPU per request, are not comparable.
     ResponseTimeP99,
 }
 
 impl RankedBy {
-    /// What the rows of a load are ordered by.
+    /// The criterion for the rows of a load.
     pub fn of(load: &Load) -> Self {
         match load.kind {
             LoopKind::Closed => RankedBy::RequestsPerS,
@@ -58,8 +58,8 @@ impl RankedBy {
     }
 }
 
-/// Puts the rows in order and gives them their ranks. Returns the typical difference from which this table tells two
-/// rows apart, as a share.
+/// Orders the rows and sets their ranks. Returns the typical difference from which this table distinguishes two rows,
+/// as a share.
 pub fn rank(rows: &mut [Row], by: RankedBy) -> Option<f64> {
     rows.sort_by(|a, b| {
         let group = |row: &Row| group(row, by);
@@ -74,7 +74,7 @@ pub fn rank(rows: &mut [Row], by: RankedBy) -> Option<f64> {
     of_estimates.or(of_minimums)
 }
 
-/// Rows of a group stand together.
+/// Rows of a group are adjacent.
 fn group(row: &Row, by: RankedBy) -> u8 {
     match row.standing {
         Standing::GeneratorBound if by == RankedBy::RequestsPerS && key(row, by).is_some() => 0,
@@ -86,7 +86,7 @@ fn group(row: &Row, by: RankedBy) -> u8 {
     }
 }
 
-/// The metric a row is ordered by.
+/// The metric by which a row is ordered.
 pub fn key_metric(row: &Row, by: RankedBy) -> &'static Metric {
     let has = |metric: &Metric| row.figures.get(metric).is_some();
     match (by, row.standing) {
@@ -106,7 +106,7 @@ fn key(row: &Row, by: RankedBy) -> Option<(&Figure, &'static Metric)> {
 
 fn by_key(a: &Row, b: &Row, by: RankedBy) -> Ordering {
     match (key(a, by), key(b, by)) {
-        // A row without the CPU figure comes after those that have it, whatever its own figure is.
+        // A row without the CPU figure comes after the rows that have it, regardless of its own figure.
         (Some((_, a)), Some((_, b))) if a != b => {
             (a.better == Better::Higher).cmp(&(b.better == Better::Higher))
         }
@@ -118,7 +118,7 @@ fn by_key(a: &Row, b: &Row, by: RankedBy) -> Ordering {
     }
 }
 
-/// A fit of one metric of some rows, launches of one repeat being of one block.
+/// A fit of one metric of some rows; launches of one repeat belong to one block.
 pub(crate) fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
     let observed =
         |row: &Row| row.figures.get(metric).map(|figure| figure.observed.clone()).unwrap_or_default();
@@ -138,7 +138,7 @@ pub(crate) fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
     BlockFit::of(&rows)
 }
 
-/// Ranks rows that are ordered by one metric, from the place of the first on.
+/// Ranks rows that are ordered by one metric, starting at the position of the first.
 fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, by: RankedBy) -> Option<f64> {
     let before = rows.iter().take(range.start).filter(|row| row.rank.is_some()).count();
     let group = rows.get_mut(range)?;
@@ -162,7 +162,7 @@ fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, by: RankedBy) -> 
     Some(ranking.smallest_difference)
 }
 
-/// Minimums stand above estimates. Where an estimate cannot be told from a minimum, either may be ahead.
+/// Minimums come before estimates. If an estimate cannot be distinguished from a minimum, either may be ahead.
 fn join(rows: &mut [Row], minimums: usize, ranked: usize) {
     let Some(fit) = rows.get(..ranked).and_then(|rows| fit(rows, &Metric::ACHIEVED_PER_S)) else { return };
     for estimate in minimums..ranked {
@@ -176,7 +176,7 @@ fn join(rows: &mut [Row], minimums: usize, ranked: usize) {
     }
 }
 
-/// A row that is not sound and seems better than a ranked one may be ahead of it.
+/// A row that is not sound and seems better than a ranked row may be ahead of it.
 fn widen_by_unsound(rows: &mut [Row], ranked: usize, by: RankedBy) {
     let (ranked, others) = rows.split_at_mut(ranked);
     for row in ranked.iter_mut() {

@@ -1,7 +1,7 @@
-//! A report on one round: its facts, its machines and its tables. Every format shows this and nothing else.
+//! A report on one round: its facts, its machines and its tables. Every format shows exactly this.
 //!
-//! The binary makes it of a round and its trials, and leaves tables out that were not asked for ([`Report::retain`]).
-//! Where the records come from is not known here; how a table is made is in `table.rs`, how it looks in `format`.
+//! The binary makes it from a round and its trials, and removes tables that were not requested ([`Report::retain`]). It
+//! does not depend on the source of the records; `table.rs` makes tables, `format` renders them.
 
 use crate::balanced::{BalancedTable, balanced};
 use crate::format::{Format, Options};
@@ -21,33 +21,33 @@ use serde::Serialize;
 /// The version of the keys of a report's JSON. A change of any number's meaning raises it.
 pub const REPORT_SCHEMA: u32 = 2;
 
-/// What the trials of a round say, grouped into tables and ranked.
+/// The trials of a round, grouped into tables and ranked.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     /// The version of these keys.
     pub schema: u32,
     /// About the round that is reported.
     pub round: About,
-    /// The machines its trials ran on: one, unless it was carried on after something changed.
+    /// The machines of its trials: one, unless the round was resumed after a change.
     pub machines: Vec<Machine>,
     /// A table for each workload, form and load, machine by machine.
     pub tables: Vec<Table>,
     /// Loads beside their twins: first run and again, HTTP/1.0, direct and through a balancer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pairings: Vec<Pairing>,
-    /// What balancers and instances cost and counted.
+    /// CPU, memory and counters of balancers and instances.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub balanced: Vec<BalancedTable>,
-    /// How rates grow with connections, instances or cores.
+    /// The growth of rates with connections, instances or cores.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<ScalingTable>,
-    /// How the servers started, the first start since a build apart.
+    /// The starts of the servers, with the first start since a build separately.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<StartTable>,
-    /// How the servers became warm: time to the steady state, and the rate in each second until then.
+    /// The warm-ups of the servers: time to the steady state, and the rate in each second until then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warm_ups: Vec<WarmUpTable>,
-    /// What the plan's source observed beside what was observed now.
+    /// The figures that the plan's source observed, beside the round's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub observed: Vec<Beside>,
 }
@@ -63,36 +63,36 @@ pub struct About {
     pub started_at: String,
     /// When it ended; none while it is unfinished.
     pub finished_at: Option<String>,
-    /// How many trials were planned.
+    /// Number of planned trials.
     pub trials_planned: u32,
-    /// How many of them were carried out; a second try of one counts once.
+    /// Number of trials carried out; a second attempt counts as the same trial.
     pub trials_done: u32,
-    /// How many trials were second tries.
+    /// Number of second attempts.
     pub trials_retried: u32,
-    /// How many launches each row should have.
+    /// Planned number of launches per row.
     pub launches_planned: u32,
-    /// Whether its figures were published by others: it has no plan, and `changes` say where it is from.
+    /// Whether its figures were published by others: it has no plan, and `changes` give the source.
     #[serde(skip)]
     pub is_imported: bool,
-    /// What of the plan was not carried out as it is written.
+    /// Deviations from the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
-    /// What of the machine was changed for it and put back after it.
+    /// Machine settings that were changed for it and restored after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<String>,
-    /// What of the machine was to be changed for it and could not be.
+    /// Machine settings that were to be changed for it but could not be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_tuned: Vec<String>,
 }
 
 impl Report {
-    /// Builds the report of a round from its trials, in any order. Histograms may be empty: percentiles are read,
-    /// not computed.
+    /// Builds the report of a round from its trials, in any order. Histograms may be empty: percentiles are read from
+    /// the records, not computed.
     pub fn new(round: &Round, trials: &[Trial]) -> Self {
         let mut ordered: Vec<&Trial> = trials.iter().collect();
         ordered.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
         let machines = Machines::of(round, &ordered);
-        // The plan's repeats as carried out: a round that was cut short has rows with fewer.
+        // The plan's repeats as carried out: a shortened round has rows with fewer.
         let launches_planned = ordered.iter().map(|trial| trial.repeat + 1).max().unwrap_or(0);
         let tables = tables(&machines, &ordered, launches_planned);
         Self {
@@ -109,7 +109,7 @@ impl Report {
         }
     }
 
-    /// Keeps only the tables of which `wanted` says so, and of all else what is about them.
+    /// Keeps only the tables for which `wanted` is true, and the other parts that belong to them.
     pub fn retain(&mut self, wanted: impl FnMut(&Table) -> bool) {
         self.tables.retain(wanted);
         let has = |workload: &str, load: &str| {
@@ -129,7 +129,7 @@ impl Report {
         });
     }
 
-    /// Whether the numbers of any row mean what they seem to.
+    /// Whether any row is free of reasons to distrust its numbers.
     pub fn has_sound_row(&self) -> bool {
         self.tables.iter().flat_map(|table| &table.rows).any(Row::is_sound)
     }
@@ -167,12 +167,12 @@ fn about(round: &Round, trials: &[&Trial], launches_planned: u32) -> About {
     }
 }
 
-/// What any sitting changed, each once.
+/// The changes of all sittings, each once.
 fn tuned(round: &Round) -> Vec<String> {
     each_once(round.sittings.iter().flat_map(|sitting| &sitting.tuned).filter_map(Tuned::changed))
 }
 
-/// What any sitting could not set, each once.
+/// The failed changes of all sittings, each once.
 fn not_tuned(round: &Round) -> Vec<String> {
     each_once(round.sittings.iter().flat_map(|sitting| Tuned::amiss(&sitting.tuned)))
 }

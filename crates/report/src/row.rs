@@ -1,8 +1,8 @@
 //! A row: one server under one form, workload and load, over its launches.
 //!
-//! Made by `table.rs` for each server of a table, with the notes below the table: verdicts with their remedies, and what
-//! failed. Here it is settled what a row can be taken for; its figures are
-//! `figure.rs`'s, and its rank comes later, from `rank.rs`, when all rows are known.
+//! `table.rs` makes one for each server of a table, with the notes below the table: verdicts with their remedies, and
+//! failures. This file decides the standing of a row; its figures are in `figure.rs`, and `rank.rs` sets its rank when
+//! all rows are known.
 
 use crate::figure::Figures;
 use crate::launch::{Launch, Launches};
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a row can be taken for.
+/// The standing of a row: whether its numbers measure the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -22,20 +22,21 @@ pub enum Standing {
     Ranked,
     /// The generator was busier than 90 % of its core in some launch: the server can do at least this.
     GeneratorBound,
-    /// Open loop: in some launch less than 99 % of what was scheduled was answered in the window, or the queue grew.
+    /// Open loop: in some launch less than 99 % of the scheduled requests were answered in the window, or the queue
+    /// grew.
     Overloaded,
-    /// Some launch has a verdict that says its numbers do not answer the question.
+    /// Some launch has a verdict that makes it invalid.
     Invalid,
     /// No launch is usable.
     Failed,
 }
 
-/// What was measured.
+/// The server of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Subject {
     /// The folder's name.
     pub id: String,
-    /// The server that it is a copy of, entered to check the table's noise.
+    /// The original if the server is a copy, which was added to check the table's noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
     /// Name of the server, for people.
@@ -44,9 +45,9 @@ pub struct Subject {
     pub language: String,
     /// Name of the framework.
     pub framework: String,
-    /// What its version command printed; several where it changed between launches.
+    /// Output of its version command; several if it changed between launches.
     pub versions: Vec<String>,
-    /// The framework's limits, as its manifest says and as was checked: `no pipelining`.
+    /// The framework's limits, from its manifest and as checked: `no pipelining`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
 }
@@ -54,11 +55,11 @@ pub struct Subject {
 /// One server under one form, workload and load.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// The best rank it may have, 1 being the first; none where it is not ranked.
+    /// The best possible rank, from 1; none if it is not ranked.
     pub rank: Option<u32>,
-    /// The worst rank it may have. With 95 % confidence for the whole table its rank lies between the two.
+    /// The worst possible rank. With 95 % confidence for the whole table its rank lies between the two.
     pub rank_worst: Option<u32>,
-    /// What it can be taken for.
+    /// The standing of the row.
     pub standing: Standing,
     /// The server that was measured.
     pub server: Subject,
@@ -75,7 +76,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of a cell's launches, not yet ranked.
+    /// Makes the row of a cell's launches, without ranks.
     pub fn of(servers: &[&Server], load: &Load, launches: &Launches<'_>, planned: u32) -> Self {
         let usable: Vec<&Launch<'_>> = launches.usable.iter().collect();
         Self {
@@ -91,18 +92,19 @@ impl Row {
         }
     }
 
-    /// Whether nothing is held against its numbers, so that it would be ranked.
+    /// Whether no reason speaks against its numbers, so that it is ranked.
     pub fn is_sound(&self) -> bool {
         matches!(self.standing, Standing::Ranked | Standing::GeneratorBound)
     }
 
-    /// Whether no launch says that the server was still changing: only then it says something about the noise of others.
+    /// Whether no launch reports that the server was still changing: only then is it used to estimate the noise of
+    /// others.
     pub fn is_steady(&self) -> bool {
         let changing = [VerdictName::SlowingDown, VerdictName::StillWarming, VerdictName::Unsteady];
         !changing.iter().any(|name| self.verdicts.iter().any(|verdict| verdict == name.as_str()))
     }
 
-    /// Whether its numbers count for something.
+    /// Whether the row has usable numbers.
     pub fn is_measured(&self) -> bool {
         self.standing != Standing::Failed
     }
@@ -122,14 +124,14 @@ fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
     } else if any(&|launch| verdicts(launch).any(|verdict| verdict.severity == Severity::Invalid)) {
         Standing::Invalid
     } else if bound && load.kind == LoopKind::Closed {
-        // A closed loop's rate is a lower bound then. An open loop that kept up is not touched by it.
+        // A closed loop's rate is then a lower bound. An open loop that kept up is not affected.
         Standing::GeneratorBound
     } else {
         Standing::Ranked
     }
 }
 
-/// Of a search, which offers more than the server can do on purpose.
+/// The standing of a search, which intentionally offers more than the server can do.
 fn standing_of_search(launches: &[&Launch<'_>]) -> Standing {
     let found = launches.iter().filter_map(|launch| launch.trial.capacity.as_ref());
     let all: Vec<&FoundCapacity> = found.filter(|found| found.half_pass_per_s.is_some()).collect();
@@ -162,7 +164,7 @@ fn subject(servers: &[&Server]) -> Subject {
     Subject { id, copy_of, name, language, framework, versions, limits }
 }
 
-/// A verdict that some rows of a table carry.
+/// A verdict on some rows of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Note {
     /// Name of the verdict.
@@ -173,31 +175,30 @@ pub struct Note {
     pub severity: Severity,
     /// What to do about it.
     pub remedy: String,
-    /// The servers that carry it, with the number of launches that do.
+    /// The servers with this verdict, and the number of affected launches.
     pub launches_by_server: BTreeMap<String, u32>,
 }
 
 /// A failure of some launches of one server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Failure {
-    /// How far it came.
+    /// The stage that it reached.
     pub stage: Stage,
-    /// What happened, as a sentence for people.
+    /// The error message.
     pub message: String,
-    /// The last line the server or its build printed in the first of them, where there is one.
+    /// The last line that the server or its build printed in the first of them, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub printed_last: String,
-    /// How many launches failed so.
+    /// Number of launches with this failure.
     pub launches: u32,
 }
 
-/// The verdicts of a launch, its run's and its trial's.
+/// The verdicts of a launch, on its run and its trial.
 pub fn verdicts<'a>(launch: &Launch<'a>) -> impl Iterator<Item = &'a Verdict> {
     launch.run.verdicts.iter().chain(&launch.trial.verdicts)
 }
 
-/// The names of the verdicts that some launches carry or that are on all of them together, the most severe first, each
-/// once.
+/// The names of the verdicts on single launches or on all of them together, the most severe first, each once.
 pub fn names(launches: &Launches<'_>) -> Vec<String> {
     let mut found: Vec<(Severity, &str)> = Vec::new();
     for verdict in launches.usable.iter().flat_map(verdicts).chain(&launches.together) {
@@ -210,7 +211,8 @@ pub fn names(launches: &Launches<'_>) -> Vec<String> {
     found.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Adds a row's verdicts to the notes of its table. A launch counts once for a name, however often it carries it; what
+/// Adds a row's verdicts to the notes of its table. A launch counts once for a name; a verdict on all launches together
+/// counts for each.
 /// is on all of them together counts for each.
 pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Launches<'_>) {
     for launch in &launches.usable {
@@ -234,7 +236,7 @@ pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Laun
     }
 }
 
-/// The failures of a row, equal ones counted together, in the order they first happened.
+/// The failures of a row, with equal ones counted together, in the order of first occurrence.
 pub fn failures(launches: &Launches<'_>) -> Vec<Failure> {
     let mut failures: Vec<Failure> = Vec::new();
     for (trial, fault) in &launches.failed {
@@ -250,7 +252,7 @@ pub fn failures(launches: &Launches<'_>) -> Vec<Failure> {
     failures
 }
 
-/// The last line of a log that says anything, bounded: some print a page in one.
+/// The last non-empty line of a log, shortened: some programs print a page in one line.
 fn printed_last(log: &str) -> String {
     const CHARACTERS: usize = 200;
     let line = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();

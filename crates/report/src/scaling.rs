@@ -1,8 +1,8 @@
-//! How a server's rate grows with connections, with instances behind a balancer, or with its cores: the Universal
-//! Scalability Law fitted to what the round measured.
+//! The growth of a server's rate with connections, with instances behind a balancer, or with its cores: the Universal
+//! Scalability Law fitted to the round's measurements.
 //!
-//! Each launch is one point. The fit and its intervals are `paceline_stats::Scalability`'s; which loads differ in one of
-//! these numbers alone is found here.
+//! Each launch is one point. For the fit and its intervals see `paceline_stats::Scalability`; this file finds the loads
+//! that differ in only one of these numbers.
 
 use crate::launch::Launches;
 use crate::machine::Machines;
@@ -12,12 +12,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Different sizes that a curve of three parameters needs.
+/// Minimum number of different sizes for a curve of three parameters.
 const SIZES_LEAST: usize = 4;
-/// Where the draws of a peak's interval come from: the same round always gives the same interval.
+/// The seed for the draws of a peak's interval: the same round always gives the same interval.
 const SEED: u64 = 1;
 
-/// What grows.
+/// The size that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaledBy {
@@ -29,18 +29,18 @@ pub enum ScaledBy {
     Cores,
 }
 
-/// The servers of one workload on one machine, by what grows.
+/// The servers of one workload on one machine, by the size that grows.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ScalingTable {
     /// The label of the machine.
     pub machine: String,
     /// Name of the workload.
     pub workload: String,
-    /// What grows: connections, instances or cores.
+    /// The size that grows: connections, instances or cores.
     pub by: ScaledBy,
     /// The rows, one for each server.
     pub rows: Vec<ScalingRow>,
-    /// Servers whose rates determine no curve: flat from the smallest size on, or too noisy.
+    /// Servers whose rates determine no curve: flat from the smallest size, or too noisy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undetermined: Vec<String>,
 }
@@ -60,18 +60,18 @@ pub struct ScalingRow {
     pub coherency: f64,
     /// Its 95 % interval.
     pub coherency_interval: [f64; 2],
-    /// The size at which the law has its peak; none where the rate only rises.
+    /// The size at which the law has its peak; none if the rate only rises.
     pub peak_at: Option<f64>,
-    /// The peak's 95 % interval; the upper end is missing where the data do not show a peak.
+    /// The peak's 95 % interval; the upper end is missing if the data do not show a peak.
     pub peak_interval: [Option<f64>; 2],
-    /// The rate that the law predicts there, or for the largest size where it has no peak.
+    /// The rate that the law predicts there, or for the largest size if there is no peak.
     pub peak_rate_per_s: f64,
 }
 
-/// What is alike in the loads of one curve: all but the size.
+/// The common properties of the loads of one curve: all except the size.
 type Curve<'a> = (usize, &'a str, ScaledBy, &'a str, String);
 
-/// The fits of some trials, given in the order they ran; of servers that were measured at four sizes or more.
+/// The fits of some trials, which must be in the order they ran; for servers measured at four sizes or more.
 pub fn scaling(machines: &Machines, trials: &[&Trial]) -> Vec<ScalingTable> {
     let mut curves: BTreeMap<Curve<'_>, BTreeMap<u32, Vec<&Trial>>> = BTreeMap::new();
     let plain = trials.iter().filter(|trial| trial.load.kind == LoopKind::Closed);
@@ -113,7 +113,7 @@ pub fn scaling(machines: &Machines, trials: &[&Trial]) -> Vec<ScalingTable> {
     tables
 }
 
-/// What of a trial may grow, with its size and with what must be alike in the others.
+/// The sizes of a trial that may grow, each with the properties that must be equal in the other trials.
 fn sizes(trial: &Trial) -> Vec<(ScaledBy, u32, String)> {
     let load = &trial.load;
     let variant = load.variant.as_ref().map(|variant| variant.kind);
@@ -145,7 +145,7 @@ fn points(sizes: &BTreeMap<u32, Vec<&Trial>>) -> Vec<(f64, f64)> {
     points
 }
 
-/// None where the rates determine no curve: a contention above 1 is none.
+/// None if the rates determine no curve: a contention above 1 is not valid.
 fn row(server: &str, sizes: Vec<u32>, points: &[(f64, f64)]) -> Option<ScalingRow> {
     let fit = Scalability::fit(points, SEED).filter(|fit| fit.contention_interval.high <= 1.0)?;
     let largest = f64::from(*sizes.last()?);

@@ -1,7 +1,7 @@
-//! How servers started: the first start since a build apart from later ones, and memory after the load.
+//! The starts of servers: the first start since a build separately from later ones, and memory after the load.
 //!
-//! One observation for each launch, however many trials it had. Records that do not say which start was the first come
-//! to no table: the column of the first answer in the ranked tables says what is known of them.
+//! One observation for each launch, regardless of its number of trials. Records without `first_since_build` are in no
+//! table: the column of the first response in the ranked tables covers them.
 
 use crate::figure::Figure;
 use crate::machine::Machines;
@@ -26,7 +26,7 @@ pub struct StartTable {
 pub struct StartRow {
     /// The server's id.
     pub server: String,
-    /// The first start since it was built or its folder changed; none where that was before the round.
+    /// The first start since it was built or its folder changed; none if that was before the round.
     pub first: Option<Starts>,
     /// The later starts of the round.
     pub later: Option<Starts>,
@@ -37,23 +37,24 @@ pub struct StartRow {
 /// Some starts, each launch one observation.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Starts {
-    /// From the start to a port that accepts.
+    /// From the start to a port that accepts connections.
     pub listening_ms: Option<Figure>,
     /// From the start to the first valid answer.
     pub first_answer_ms: Option<Figure>,
     /// Resident memory at the first answer, in bytes.
     pub rss_bytes: Option<Figure>,
-    /// Read from disk until then: 0 where all was in memory.
+    /// Read from disk until then: 0 if all of it was in memory.
     pub disk_read_bytes: Option<Figure>,
 }
 
-/// One launch: how it started, and its memory after the last load seen of it.
+/// One launch: its start, and its memory after the last load observed.
 struct Seen<'a> {
     startup: &'a Startup,
     rss_bytes_after: Option<u64>,
 }
 
-/// The start tables of some trials, given in the order they ran. What started behind a balancer is not one server.
+/// The start tables of some trials, which must be in the order they ran. Launches behind a balancer are left out,
+/// because they are not one server.
 pub fn starts(machines: &Machines, trials: &[&Trial]) -> Vec<StartTable> {
     let mut groups: BTreeMap<(usize, &str, &str), BTreeMap<&str, Seen<'_>>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.balancing.is_none()) {

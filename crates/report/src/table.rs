@@ -1,8 +1,8 @@
 //! Tables: the rows of one workload, load and form on one machine.
 //!
-//! Called by [`crate::Report::new`] with the trials of a round. A row is made in `row.rs` and ranked in `rank.rs`; here
-//! trials are told apart, and rows that the generator held back get their CPU time at a fixed rate. Loads that belong
-//! together as twins have tables of their own, and meet in `pairing.rs`.
+//! Called by [`crate::Report::new`] with the trials of a round. `row.rs` makes a row and `rank.rs` ranks it; this file
+//! groups trials, and adds the CPU time at a fixed rate to rows that the generator limited. Twin loads have separate
+//! tables; `pairing.rs` compares them.
 
 use crate::copies::{CopyCheck, MetricNoise, copy_checks, noise};
 use crate::figure::{Figure, set_intervals};
@@ -27,43 +27,43 @@ pub struct Table {
     pub form: String,
     /// The load of the table.
     pub load: Load,
-    /// Where server and generator ran; several where it was not the same for all. Of several instances the first alone
-    /// is the server where the load led to it alone.
+    /// The cores of server and generator; several entries if they were not the same for all. For a load that led to the
+    /// first of several instances, only that instance is the server.
     pub pinnings: Vec<Pinning>,
-    /// What the rows are ordered by.
+    /// The criterion by which the rows are ordered.
     pub ranked_by: RankedBy,
-    /// The load at whose fixed rate the CPU of generator-bound rows is compared; none where none was measured.
+    /// The load at whose fixed rate the CPU of generator-bound rows is compared; none if none was measured.
     pub reference_load: Option<Load>,
-    /// The typical difference from which this table tells two rows apart, as a share: 0.11 is 11 %. None where there are
-    /// too few launches.
+    /// The typical difference from which this table distinguishes two rows, as a share: 0.11 is 11 %. None with too few
+    /// launches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
-    /// How noisy its metrics are, the least noisy first: the one to judge by.
+    /// The noise of its metrics, the least noisy first: that one is best for comparisons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<MetricNoise>,
-    /// What the table says of a server and its copy, where the round entered one twice.
+    /// The comparison of a server and its copy, if the round contained one twice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<CopyCheck>,
     /// The rows of the table, best first.
     pub rows: Vec<Row>,
-    /// The verdicts that some rows carry, by name.
+    /// The verdicts on some rows, by name.
     pub notes: Vec<Note>,
 }
 
 impl Table {
-    /// Whether no row was to have more than one launch: nothing is then known of its spread.
+    /// Whether no row was planned to have more than one launch: the spread is then unknown.
     pub fn is_single(&self) -> bool {
         self.rows.iter().all(|row| row.launches_planned <= 1)
     }
 }
 
-/// What sets one table apart from another, in the order tables are shown: the round's own order of workloads is not
-/// recorded, so by name; closed loops before open ones, then by rate and connections.
+/// The key that distinguishes tables, in the order of display: by name, because the round's order of workloads is not
+/// recorded; closed loops before open loops, then by rate and connections.
 type Key = (usize, String, String, bool, u64, u32, String);
 
 fn key(machines: &Machines, trial: &Trial) -> Key {
     let load = &trial.load;
-    // A share is a rate of its own in each launch: its table is that of the share, in percent.
+    // A share gives a separate rate in each launch: its table is identified by the share, in percent.
     let rate = match &load.share {
         Some(share) => share.share * 100.0,
         None => load.rate_per_s.unwrap_or(0.0).max(0.0),
@@ -79,7 +79,7 @@ fn key(machines: &Machines, trial: &Trial) -> Key {
     )
 }
 
-/// The tables of some trials, given in the order they ran. `planned` is the number of launches each row should have.
+/// The tables of some trials, which must be in the order they ran. `planned` is the number of launches for each row.
 pub fn tables(machines: &Machines, trials: &[&Trial], planned: u32) -> Vec<Table> {
     let mut groups: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
     for trial in trials {
@@ -115,7 +115,7 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
     for trial in trials {
         servers.entry(&trial.server.id).or_default().push(trial);
         let pinning = Pinning { server: trial.server_cores().to_vec(), ..trial.pinning.clone() };
-        // An imported report does not say where they ran.
+        // An imported report does not give the cores.
         if trial.run.is_some() && trial.imported.is_none() && !pinnings.contains(&pinning) {
             pinnings.push(pinning);
         }
@@ -147,15 +147,15 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
     }
 }
 
-/// The load as all rows have it: what a share came to is each launch's own.
+/// The load common to all rows: the rate of a share differs between launches.
 fn load_of_all(load: &Load) -> Load {
     let Some(share) = &load.share else { return load.clone() };
     let share = RateShare { full_per_s: None, full_trial: None, ..share.clone() };
     Load { rate_per_s: None, share: Some(share), ..load.clone() }
 }
 
-/// Gives the rows of a closed-loop table with generator-bound ones their CPU per request at a fixed rate: of the rates
-/// at which all of those were measured without falling short, the highest.
+/// Adds the CPU per request at a fixed rate to the rows of a closed-loop table with generator-bound rows: at the
+/// highest rate at which all of those were measured without falling short.
 fn refer(tables: &mut [Table], place: usize) {
     let Some(table) = tables.get(place) else { return };
     let bound: Vec<&str> = table

@@ -1,7 +1,7 @@
-//! How servers became warm: time to the steady state and the cold curve of each launch.
+//! The warm-ups of servers: time to the steady state and the cold curve of each launch.
 //!
-//! One observation for each launch. A launch is warmed before its first load; records from before that, and plans that ask
-//! for cold figures, have none.
+//! One observation for each launch. A launch is warmed before its first load; older records, and plans that request
+//! cold figures, have none.
 
 use crate::figure::Figure;
 use crate::machine::Machines;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Seconds at the end of a warm-up whose mean is the rate it came to: as many as the rule compares.
+/// Seconds at the end of a warm-up whose mean is its final rate: as many as the rule compares.
 const LAST_SECONDS: usize = 4;
 
 /// The warm-ups of the servers of one form on one machine.
@@ -35,7 +35,7 @@ pub struct WarmUpTable {
 pub struct WarmUpRow {
     /// The server's id.
     pub server: String,
-    /// From the first request to the steady state, of the launches that came to it.
+    /// From the first request to the steady state, for the launches that reached it.
     pub steady_after_s: Option<Figure>,
     /// Launches that were still getting faster at the limit.
     pub launches_not_steady: u32,
@@ -52,14 +52,15 @@ pub struct WarmUpRow {
 pub struct ColdCurve {
     /// The id of the launch.
     pub launch: String,
-    /// From the first request to the steady state; none where the limit was reached first.
+    /// From the first request to the steady state; none if the limit was reached first.
     pub steady_after_s: Option<f64>,
     /// Responses per second in each second.
     pub rate_per_s: Vec<f64>,
 }
 
 impl WarmUpRow {
-    /// The rate in a second, counted from 1, as a share of that in the last 4 s: the mean over the launches that have both.
+    /// The rate in a second, counted from 1, as a share of the rate in the last 4 s: the mean over the launches with
+    /// both.
     pub fn share_in_second(&self, second: usize) -> Option<f64> {
         let share = |curve: &ColdCurve| {
             Some(curve.rate_per_s.get(second.checked_sub(1)?)? / last(&curve.rate_per_s)?)
@@ -69,7 +70,7 @@ impl WarmUpRow {
     }
 }
 
-/// The mean of the last seconds; none where nothing was answered in them.
+/// The mean of the last seconds; none without responses in them.
 fn last(rates: &[f64]) -> Option<f64> {
     let last = &rates[rates.len().saturating_sub(LAST_SECONDS)..];
     let sum: f64 = last.iter().sum();
@@ -79,7 +80,7 @@ fn last(rates: &[f64]) -> Option<f64> {
 /// The warm-ups of some launches, with their names, in the order they ran.
 type Launches<'a> = Vec<(&'a str, &'a WarmUp)>;
 
-/// The warm-up tables of some trials, given in the order they ran.
+/// The warm-up tables of some trials, which must be in the order they ran.
 pub fn warm_ups(machines: &Machines, trials: &[&Trial]) -> Vec<WarmUpTable> {
     let mut tables: Vec<WarmUpTable> = Vec::new();
     let mut groups: BTreeMap<(usize, &str, &str), Launches<'_>> = BTreeMap::new();

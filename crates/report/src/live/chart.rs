@@ -7,26 +7,26 @@ use crate::run_text::{Style, columns};
 /// The eight heights of a bar (Unicode block elements).
 const EIGHTHS: [char; 8] =
     ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
-/// What is above the lower value of a column, up to the upper one.
+/// Fills a column from its lower value to its upper one.
 const SHADE: char = '\u{2591}';
 /// Columns of the labels of the vertical axis.
 const LABEL_COLUMNS: usize = 9;
-/// Columns that one second takes at most.
+/// Maximum number of columns for one second.
 const SECOND_COLUMNS_MOST: usize = 8;
 
 /// One chart: the values of each second, the latest last.
 pub(super) struct Chart<'c> {
-    /// What stands above it.
+    /// Its title.
     pub title: &'c str,
-    /// By second: a value, and one above it that is drawn lighter.
+    /// By second: a value, and a higher value that is drawn lighter.
     pub values: &'c [(f64, f64)],
-    /// How a value is written at the axis.
+    /// Formats a value for the axis.
     pub label: fn(f64) -> String,
     /// How the columns are painted.
     pub paint: fn(Style, &str) -> String,
 }
 
-/// How many seconds have room, and how many columns each takes.
+/// How many seconds fit, and how many columns each gets.
 fn room(seconds: usize, width: usize) -> (usize, usize) {
     let columns = width.saturating_sub(LABEL_COLUMNS + 4).max(1);
     let each = (columns / seconds.max(1)).clamp(1, SECOND_COLUMNS_MOST);
@@ -34,7 +34,7 @@ fn room(seconds: usize, width: usize) -> (usize, usize) {
 }
 
 impl Chart<'_> {
-    /// The title and `height` lines, none of more columns than the style has.
+    /// The title and `height` lines, none wider than the style's width.
     pub(super) fn lines(&self, height: usize, style: Style) -> Vec<String> {
         let (seconds, each) = room(self.values.len(), style.width);
         let shown = &self.values[self.values.len() - seconds..];
@@ -69,7 +69,7 @@ impl Chart<'_> {
         lines
     }
 
-    /// The horizontal axis, with how long ago the first second shown was.
+    /// The horizontal axis, labelled with the age of the first second shown.
     pub(super) fn axis(&self, style: Style) -> String {
         let (seconds, each) = room(self.values.len(), style.width);
         let length = seconds * each;

@@ -1,7 +1,7 @@
-//! The live view: how a run is doing, for a terminal of any size. Where it is low, a few lines; where there is room,
+//! The live view: the progress of a run, for a terminal of any size. A low terminal gets a few lines; a higher one gets
 //! charts of rate and times with axes, and a histogram.
 //!
-//! Pure: what is known goes in, lines come out, none wider than asked for. Drawing them is the binary's business.
+//! Pure: the state goes in, lines come out, none wider than requested. The binary draws them.
 
 mod chart;
 #[cfg(test)]
@@ -14,33 +14,33 @@ use paceline_stats::Histogram;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What is known of a run while it goes on.
+/// The state of a running run.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
-    /// What is loaded.
+    /// The target.
     pub target: String,
-    /// The phase, as far as the clock tells; none while connections are made.
+    /// The phase according to the clock; none while connections are made.
     pub phase: Option<Phase>,
-    /// How much of the whole run is over, 0 to 1; none where nobody can tell.
+    /// The completed share of the whole run, 0 to 1; none if it is unknown.
     pub done: Option<f64>,
-    /// Until the window ends.
+    /// Time until the window ends.
     pub left: Option<Duration>,
-    /// Whether it was told to stop.
+    /// Whether it was requested to stop.
     pub stopping: bool,
-    /// The last second that is over.
+    /// The last completed second.
     pub last: Option<Second>,
-    /// Valid responses a second, the latest last.
+    /// Valid responses per second, the latest last.
     pub rates: Vec<f64>,
     /// Median and 99th percentile of each second's response times (closed loop: service times), in nanoseconds.
     pub times_ns: Vec<(f64, f64)>,
     /// All of those times since the warm-up began.
     pub histogram: Histogram,
-    /// Requests that did not end well since the warm-up began, by how they ended.
+    /// Requests that did not end well since the warm-up began, by outcome.
     pub errors: BTreeMap<&'static str, u64>,
 }
 
 impl Live {
-    /// Takes a second that is over.
+    /// Adds a completed second.
     pub fn add(&mut self, second: &Second, times: &Histogram) {
         for (what, count) in [
             ("bad status", second.bad_status),
@@ -55,7 +55,7 @@ impl Live {
             }
         }
         self.histogram.merge(times);
-        // A piece of a second at the end has no meaningful rate.
+        // A partial second at the end has no meaningful rate.
         if second.length_s > 0.5 {
             self.rates.push(second.achieved_per_s);
             let (_, [p50, _, p99, _]) = times_of(second);
@@ -68,24 +68,24 @@ impl Live {
     }
 }
 
-/// Seconds of which the view keeps the rate and the times.
+/// Number of seconds for which the view keeps the rate and the times.
 const SECONDS_KEPT: usize = 240;
-/// From this height on there are charts.
+/// Charts are shown from this height on.
 const CHARTS_FROM: usize = 16;
-/// Rows of a chart at most, and of the histogram.
+/// Maximum rows of a chart, and of the histogram.
 const CHART_ROWS_MOST: usize = 12;
 const HISTOGRAM_ROWS: std::ops::RangeInclusive<usize> = 5..=10;
 
 /// The eight heights of a bar (Unicode block elements).
 const BARS: [char; 8] =
     ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
-/// Columns of the bar that shows how far the run is.
+/// Columns of the progress bar.
 const DONE_COLUMNS: usize = 24;
-/// Columns of the sparkline at most.
+/// Maximum columns of the sparkline.
 const RATES_MOST: usize = 60;
 
 impl Live {
-    /// The lines: none of more columns than `width`, and not more than `height`, if that is at least 5.
+    /// The lines: none wider than `width`, and at most `height` of them, if that is at least 5.
     pub fn lines(&self, width: usize, height: usize, colour: bool) -> Vec<String> {
         let style = Style::new(colour, width);
         let mut lines = vec![self.place(style)];
@@ -104,7 +104,7 @@ impl Live {
         lines
     }
 
-    /// Rate and times by second, and the histogram, in at most so many lines.
+    /// Rate and times by second, and the histogram, in at most this many lines.
     fn charts(&self, second: &Second, height: usize, style: Style) -> Vec<String> {
         let rates: Vec<(f64, f64)> = self.rates.iter().map(|rate| (*rate, *rate)).collect();
         let rate_chart =
@@ -127,7 +127,7 @@ impl Live {
         lines
     }
 
-    /// Which phase, how much is left, and a bar.
+    /// The phase, the time left, and a progress bar.
     fn place(&self, style: Style) -> String {
         let phase = match self.phase {
             _ if self.stopping => "stopping".to_owned(),
@@ -148,7 +148,7 @@ impl Live {
         line.text
     }
 
-    /// The rate of every second so far, as many as there is room for, each as a share of the highest shown.
+    /// The rates of the latest seconds that fit, each as a share of the highest shown.
     fn sparkline(&self, style: Style) -> String {
         let room = style.width.saturating_sub(4).min(RATES_MOST);
         let shown = &self.rates[self.rates.len().saturating_sub(room)..];
@@ -166,7 +166,7 @@ impl Live {
         }
         if let Some(backlog) = second.backlog {
             let text = format!("backlog {}", quantity::count(backlog as f64));
-            // A hundredth of a second's worth is what any schedule has on its way.
+            // One hundredth of the requests of a second is always in transit.
             let behind = backlog as f64 > 0.01 * second.offered_per_s.unwrap_or(0.0) + 10.0;
             line.add(&text, if behind { Style::bad } else { Style::plain });
         }
@@ -190,11 +190,11 @@ fn rate(second: &Second, style: Style) -> String {
     line.text
 }
 
-/// Response times where there are any, else service times; those of the last second.
+/// Response times if there are any, else service times; those of the last second.
 fn times(second: &Second, style: Style) -> Option<String> {
     let (name, times) = times_of(second);
     let mut line = Line::new(style);
-    // Where there is little room the percentiles say more than the whole name, and those at the end most.
+    // In a narrow view the percentiles are more useful than the full name, and the last ones most.
     let is_narrow = style.width < 60;
     line.add(if is_narrow { &name[..name.len() - 5] } else { name }, Style::dim);
     let order: &[usize] = if is_narrow { &[0, 2, 3] } else { &[0, 1, 2, 3] };
@@ -205,7 +205,7 @@ fn times(second: &Second, style: Style) -> Option<String> {
     Some(line.text)
 }
 
-/// Response times where there are any, else service times: p50, p90, p99 and maximum.
+/// Response times if there are any, else service times: p50, p90, p99 and maximum.
 fn times_of(second: &Second) -> (&'static str, [Option<u64>; 4]) {
     let s = second;
     let response =
@@ -225,7 +225,7 @@ fn people(left: Duration) -> String {
     }
 }
 
-/// A line that takes what there is room for.
+/// A line that accepts parts while they fit.
 struct Line {
     style: Style,
     text: String,
@@ -237,7 +237,7 @@ impl Line {
         Self { style, text: " ".to_owned(), used: 1 }
     }
 
-    /// Adds a part, two columns behind the last, or leaves it out. The first is cut instead.
+    /// Adds a part, two columns after the last, or leaves it out. The first part is shortened instead.
     fn add(&mut self, part: &str, paint: fn(Style, &str) -> String) {
         let room = self.style.width.saturating_sub(self.used);
         let gap = if self.used == 1 { 1 } else { 2 };

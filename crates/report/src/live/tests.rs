@@ -1,11 +1,11 @@
-//! What is shown while a run goes on, to the letter.
+//! Tests the exact text of the live view.
 //!
-//! Held are the lines at several widths and that none is wider than asked for. That they are drawn on a terminal,
-//! follow its size and vanish is held by `outputs/screen.rs` among the binary's tests.
+//! They check the lines at several widths, and that none is too wide. The binary's `outputs/screen.rs` tests that they
+//! are drawn on a terminal, follow its size and disappear.
 
 use super::*;
 
-/// The seventh second of an open loop that is not kept up with.
+/// The seventh second of an open loop that the server does not keep up with.
 fn live() -> Live {
     let second = serde_json::json!({
         "at": "2026-11-21T04:00:00.000Z", "start_s": 7.0, "length_s": 1.0, "phase": "window",

@@ -1,7 +1,7 @@
-//! Ranks of rows with every standing, tied and apart.
+//! Tests of ranks of rows with every standing, tied and apart.
 //!
-//! The rows are made up, with no more figures than ranking reads. Which trials give a row its standing is held in
-//! `tests/it/grouping.rs`.
+//! The rows are made up, with only the figures that ranking reads. `tests/it/grouping.rs` tests which trials give a row
+//! its standing.
 
 use super::*;
 use crate::figure::Figures;

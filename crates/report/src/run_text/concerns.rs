@@ -1,14 +1,14 @@
-//! What is wrong and what to do: gates that were asked for, and verdicts.
+//! The concerns of a run and their remedies: requested gates, and verdicts.
 //!
-//! Called by `mod.rs`, for what stands right below the times. All of it was judged by the record crate; here a figure
-//! is found in the evidence and put into words. How a verdict's evidence reads is decided by its key, in `quantity.rs`.
+//! Called by `mod.rs`, for the section below the times. The judge crate has judged them; this file finds the figures
+//! in the evidence and puts them into words. `quantity.rs` formats the evidence of a verdict by its key.
 
 use super::lines::{Style, hanging};
 use super::quantity::{self, count, counted, nanos, percent};
 use paceline_record::{GateOutcome, GateReason, Run, Severity, Verdict};
 use serde_json::Value;
 
-/// Each gate with the figure it rests on.
+/// Each gate with its figure.
 pub(super) fn gates(run: &Run, style: Style) -> String {
     run.gates.iter().map(|gate| gate_lines(gate, style)).collect()
 }
@@ -21,7 +21,7 @@ fn gate_lines(gate: &GateOutcome, style: Style) -> String {
     hanging(mark, paint, &format!("{}: {}", gate.gate, parts.join("; ")), style)
 }
 
-/// The figure a gate was judged by.
+/// The figure by which a gate was judged.
 fn figure(gate: &GateOutcome) -> Option<String> {
     let of = |key: &str| gate.evidence.get(key).and_then(Value::as_f64);
     if let (Some(not_ok), Some(scheduled), Some(share)) = (of("not_ok"), of("scheduled"), of("share")) {
@@ -46,7 +46,7 @@ fn figure(gate: &GateOutcome) -> Option<String> {
     })
 }
 
-/// Why a gate did not pass, where its figure does not say so.
+/// Why a gate did not pass, if its figure does not show it.
 fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
     let of = |key: &str| gate.evidence.get(key).and_then(Value::as_f64).unwrap_or(0.0);
     Some(match reason {
@@ -71,7 +71,7 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
     })
 }
 
-/// Each verdict: how severe, its name, its evidence, what to do.
+/// Each verdict: severity, name, evidence, remedy.
 pub(super) fn verdicts(run: &Run, style: Style) -> String {
     run.verdicts.iter().map(|verdict| verdict_lines(verdict, style)).collect()
 }

@@ -1,7 +1,7 @@
-//! Lines, columns and colours of a run's text: everything here keeps to a width.
+//! Lines, columns and colours of a run's text, within a given width.
 //!
-//! Called by every section of the text; the live view takes its colours from here. The tables of a report, which leave
-//! columns out where they have no room, are laid out in `format/layout.rs`.
+//! Called by every section of the text; the live view uses its colours. `format/layout.rs` lays out the tables of a
+//! report, which leave out columns that do not fit.
 
 use super::quantity::{TimeUnit, nanos};
 use paceline_escape::TerminalText;
@@ -10,9 +10,9 @@ use paceline_escape::TerminalText;
 #[derive(Clone, Copy)]
 pub(crate) struct Style {
     colour: bool,
-    /// Columns a line may have.
+    /// Maximum columns of a line.
     pub(crate) width: usize,
-    /// The unit of all times; without one each has its own.
+    /// The unit of all times; without it each has its own.
     unit: Option<TimeUnit>,
 }
 
@@ -30,7 +30,7 @@ impl Style {
         self.unit.map_or_else(|| nanos(value_ns), |unit| unit.of_nanos(value_ns))
     }
 
-    /// A text on one line. Colours that it brings are escaped too.
+    /// A text on one line. Colour sequences in it are escaped too.
     fn paint(self, code: &str, text: &str) -> String {
         let safe = TerminalText::of(text);
         if self.colour && !code.is_empty() { format!("\x1b[{code}m{safe}\x1b[0m") } else { safe.to_string() }
@@ -56,7 +56,7 @@ impl Style {
         self.paint("1;31", text)
     }
 
-    /// Text in lines that begin with so many blanks, each painted.
+    /// Text in lines with this many leading blanks, each painted.
     pub(crate) fn lines(self, text: &str, blanks: usize, paint: fn(Style, &str) -> String) -> String {
         let margin = " ".repeat(blanks);
         let lines = wrap(text, self.width.saturating_sub(blanks));
@@ -69,13 +69,13 @@ impl Style {
     }
 }
 
-/// Columns of a text. Everything shown here is one column a character.
+/// The width of a text. Every character shown here is one column wide.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Breaks text at blanks so that no line has more columns than given, but for a word that has more by itself. A figure
-/// stays with its unit: they are joined by a no-break space, which comes out as a blank.
+/// Breaks text at blanks into lines of at most `width` columns, except for longer words. A figure stays with its unit:
+/// they are joined by a no-break space, which is printed as a blank.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -92,8 +92,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines.iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
-/// Rows under a header, the first column left, the others right. Where that is wider than a line may be: each row's
-/// first cell on a line of its own, and below it what the header calls the others.
+/// Rows under a header, the first column aligned left, the others right. If that is too wide: each row's first cell on
+/// a separate line, and below it the other cells with their headings.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>], style: Style) -> String {
     let header: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
     let all = || std::iter::once(&header).chain(rows);
@@ -115,7 +115,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>], style: Style) -> Stri
     text
 }
 
-/// One row of a table that has no room to be one.
+/// One row of a table that is too wide.
 fn listed(header: &[String], row: &[String], style: Style) -> String {
     let named = header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
     let items: Vec<String> =
@@ -124,8 +124,8 @@ fn listed(header: &[String], row: &[String], style: Style) -> String {
     first + &style.lines(&items.join(", "), 4, Style::plain)
 }
 
-/// Names with what there is to say of them; those of which there is nothing to say are left out. Where there is little
-/// room, what there is to say begins on the next line.
+/// Names with their descriptions; names without a description are left out. In a narrow text the description begins on
+/// the next line.
 pub(crate) fn facts(facts: &[(&str, String)], style: Style) -> String {
     let named = facts.iter().filter(|(_, fact)| !fact.is_empty());
     let width = named.clone().map(|(name, _)| columns(name)).max().unwrap_or(0);
@@ -143,9 +143,9 @@ pub(crate) fn facts(facts: &[(&str, String)], style: Style) -> String {
     text
 }
 
-/// A painted mark, and text behind it whose further lines are indented by two blanks.
+/// A painted mark followed by text; its further lines are indented by two blanks.
 pub(crate) fn hanging(mark: &str, paint: fn(Style, &str) -> String, text: &str, style: Style) -> String {
-    // The mark's place in the text is held by as many characters that are no blanks.
+    // Characters that are not blanks reserve the mark's place in the text.
     let placeholder = "x".repeat(columns(mark));
     let lines = wrap(&format!("{placeholder} {text}"), style.width.saturating_sub(2));
     let mut shown = String::new();

@@ -1,6 +1,6 @@
-//! One run for a person at a terminal: the rate first, then the times, then what is wrong and what to do, then the rest.
+//! The text of one run for a terminal: the rate first, then the times, then problems and remedies, then the rest.
 //!
-//! Called by `paceline run`. Pure: a record in, text out, no line wider than asked for, but for a word that is.
+//! Called by `paceline run`. Pure: a record in, text out. No line is wider than requested, except for a word that is.
 
 mod concerns;
 mod lines;
@@ -20,20 +20,20 @@ use paceline_judge::VerdictName;
 use paceline_record::{Distribution, Loop, LoopKind, Run, Shape};
 use quantity::{bytes, count, counted, nanos, plural, seconds};
 
-/// How a run is told.
+/// Options of a run's text.
 #[derive(Clone, Copy, Debug)]
 pub struct RunTextOptions {
-    /// Whether in colours.
+    /// Whether to use colours.
     pub colour: bool,
-    /// Columns a line may have.
+    /// Maximum columns of a line.
     pub width: usize,
-    /// Whether with the whole spectrum of percentiles.
+    /// Whether to include the whole spectrum of percentiles.
     pub percentiles: bool,
-    /// The unit of all times; without one each has its own.
+    /// The unit of all times; without it each has its own.
     pub time_unit: Option<TimeUnit>,
 }
 
-/// The narrowest text made: below, a terminal breaks the lines itself.
+/// The minimum width of the text: below it, the terminal breaks the lines.
 const WIDTH_LEAST: usize = 30;
 
 /// Lines of a text that fits a screen.
@@ -126,7 +126,7 @@ fn shape_words(shape: &Shape) -> String {
     }
 }
 
-/// The rate, and first of all whether the target kept up with what was offered.
+/// The rate, and first of all whether the target kept up with the offered rate.
 fn headline(run: &Run, style: Style) -> String {
     let achieved = format!("{} requests/s", count(run.rate_per_s.achieved));
     let at_least = VerdictName::GeneratorBound.is_in(&run.verdicts);
@@ -145,7 +145,7 @@ fn headline(run: &Run, style: Style) -> String {
     }
 }
 
-/// Bytes received in the window, per second. Those of responses that came in the drain are left out by their share.
+/// Bytes received in the window, per second, without the estimated share of responses in the drain.
 fn received_per_s(run: &Run) -> f64 {
     let in_window = match run.total.counts.ok {
         0 => 1.0,
@@ -154,7 +154,7 @@ fn received_per_s(run: &Run) -> f64 {
     run.total.bytes.received as f64 * in_window / run.window_s.max(f64::MIN_POSITIVE)
 }
 
-/// How the window's requests ended, and the statuses of the responses.
+/// The outcomes of the window's requests, and the statuses of the responses.
 fn outcomes(run: &Run, style: Style) -> String {
     let counts = &run.total.counts;
     let kinds = [
@@ -195,7 +195,7 @@ fn outcomes(run: &Run, style: Style) -> String {
     style.lines(&text, 2, paint)
 }
 
-/// A line for each.
+/// One line for each fact.
 fn facts_of(run: &Run, style: Style) -> String {
     let told = [
         ("address", address(run)),
@@ -208,7 +208,7 @@ fn facts_of(run: &Run, style: Style) -> String {
     facts(&told, style)
 }
 
-/// Where connections went, where that was not the first choice, or a proxy.
+/// The address of the connections, if it was not the first choice, or a proxy.
 fn address(run: &Run) -> String {
     if run.target.tried.is_empty() {
         let proxy = run.job.as_ref().and_then(|job| job.proxy.as_ref());
@@ -218,7 +218,7 @@ fn address(run: &Run) -> String {
     format!("{}; no answer from: {}", run.target.address, tried.collect::<Vec<_>>().join("; "))
 }
 
-/// What was agreed on, and what handshakes there were.
+/// The negotiated TLS parameters, and the number of handshakes.
 fn tls(run: &Run) -> String {
     let Some(tls) = &run.target.tls else { return String::new() };
     let mut parts: Vec<String> = tls.version.clone().into_iter().collect();
@@ -262,7 +262,7 @@ fn connections(run: &Run) -> String {
     parts.join("; ")
 }
 
-/// How evenly connections were served: requests of each in a closed loop, the median of each in an open one.
+/// The distribution over connections: requests of each in a closed loop, the median of each in an open loop.
 fn fairness(run: &Run, style: Style) -> String {
     let connections = &run.connections;
     match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {
@@ -282,7 +282,7 @@ fn fairness(run: &Run, style: Style) -> String {
     }
 }
 
-/// What the server cost, where it was watched.
+/// CPU and memory of the server, if it was observed.
 fn server(run: &Run) -> String {
     let Some(server) = &run.server else { return String::new() };
     let cores = server.utilization * f64::from(server.cores_allowed);

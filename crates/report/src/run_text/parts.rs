@@ -1,7 +1,7 @@
-//! The parts of a run: its segments, its requests, each with a row; and how the first wrong body of each request looked.
+//! The parts of a run: a row for each of its segments and requests, and the first wrong body of each request.
 //!
-//! Called by `mod.rs`. A run that has no parts has no such section. Its seconds are no parts: they go to the files of
-//! `--csv` and `--ndjson`.
+//! Called by `mod.rs`. A run without parts has no such section. Its seconds are not parts: `--csv` and `--ndjson` write
+//! them to files.
 
 use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, percent, seconds};
@@ -9,7 +9,7 @@ use super::times::{bounded, first_of};
 use paceline_escape::TerminalText;
 use paceline_record::{BadBody, Block, Counts, RequestPart, Run, Segment, SessionPart};
 
-/// A table for each way in which the run has parts.
+/// A table for each kind of parts of the run.
 pub(super) fn of_run(run: &Run, style: Style) -> String {
     let tables = [
         segments(run, style),
@@ -21,7 +21,7 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
     told.join("\n")
 }
 
-/// Each segment with the rate it offered and the one it got: where the two part, the target has had enough.
+/// Each segment with its offered and achieved rate: where the two differ, the target is overloaded.
 fn segments(run: &Run, style: Style) -> Option<String> {
     let segments = run.by_segment.as_deref().filter(|segments| !segments.is_empty())?;
     let (time, _) = first_of(run, &run.total);
@@ -55,7 +55,7 @@ fn part_row(index: usize, part: &Block, run: &Run, style: Style) -> Vec<String> 
     cells
 }
 
-/// The share that was ok, and percentiles of the first of its times.
+/// The share that was ok, and percentiles of its main time.
 fn share_and_times(part: &Block, run: &Run, style: Style) -> Vec<String> {
     let counts = part.counts;
     let ok = counts.ok as f64 / (counts.scheduled as f64).max(1.0);
@@ -71,7 +71,7 @@ fn share_and_times(part: &Block, run: &Run, style: Style) -> Vec<String> {
     cells
 }
 
-/// Where in a row stands what was not ok.
+/// The column of failed requests in a row.
 const FAULTS: usize = 2;
 
 /// A row for each request of a mix.
@@ -81,7 +81,7 @@ fn requests(run: &Run, style: Style) -> Option<String> {
     let mut header = vec![time, "requests", "not ok", "p50", "p90", "p99", "max"];
     let mut rows: Vec<Vec<String>> = parts.iter().map(|part| request_row(part, run, style)).collect();
     if parts.iter().all(|part| part.block.counts.not_ok() == 0) {
-        // What says nothing leaves room for what does.
+        // Columns without information are removed to save space.
         header.remove(FAULTS);
         rows.iter_mut().for_each(|row| drop(row.remove(FAULTS)));
     }
@@ -122,7 +122,7 @@ fn request_row(part: &RequestPart, run: &Run, style: Style) -> Vec<String> {
     cells
 }
 
-/// How most of the requests ended that did not end well.
+/// The most frequent outcome of the requests that did not end well.
 fn commonest(counts: &Counts) -> String {
     let kinds = [
         ("bad status", counts.bad_status),
@@ -138,7 +138,7 @@ fn commonest(counts: &Counts) -> String {
     format!("{} {name}{others}", count(number as f64))
 }
 
-/// What came instead of what was expected.
+/// The bodies received instead of the expected ones.
 pub(super) fn bad_bodies(run: &Run, style: Style) -> String {
     run.bad_bodies.iter().map(|bad| body_lines(bad, style)).collect()
 }
@@ -167,7 +167,7 @@ fn body_lines(bad: &BadBody, style: Style) -> String {
     text
 }
 
-/// A mark under the first wrong byte, where each byte before it is a letter of its own.
+/// A mark under the first wrong byte, if each byte before it is a separate character.
 fn caret(bad: &BadBody, before: &str, room: usize) -> String {
     let place = bad.differs_at.and_then(|at| at.checked_sub(bad.shown_from)).map(|place| place as usize);
     let beginning = place.and_then(|place| bad.shown.get(..place)).filter(|beginning| beginning.is_ascii());

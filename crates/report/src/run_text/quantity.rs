@@ -1,8 +1,8 @@
 //! Quantities for people: three significant digits and a unit, joined by a no-break space, so that no line ends between
 //! them.
 //!
-//! Called by all sections of a run's text and by the live view. The space is made a blank where a line is finished, in
-//! `lines.rs`. How many digits a figure over several launches has depends on its spread: see `format/number.rs`.
+//! Called by all sections of a run's text and by the live view. `lines.rs` replaces the space by a blank when a line is
+//! complete. The digits of a figure over several launches depend on its spread: see `format/number.rs`.
 
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
 pub(crate) fn nanos(value: f64) -> String {
@@ -27,7 +27,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// How many nanoseconds it has, its symbol, and the end of a key with this unit.
+    /// Its length in nanoseconds, its symbol, and the suffix of a key with this unit.
     pub fn scale(self) -> (f64, &'static str, &'static str) {
         match self {
             TimeUnit::Microseconds => (1e3, "\u{b5}s", "us"),
@@ -48,7 +48,7 @@ impl TimeUnit {
     }
 }
 
-/// A length of time in seconds, without digits that say nothing.
+/// A length of time in seconds, without insignificant digits.
 pub(crate) fn seconds(value: f64) -> String {
     if value >= 1.0 && (value - value.round()).abs() < 5e-4 {
         format!("{value:.0}\u{a0}s")
@@ -57,7 +57,7 @@ pub(crate) fn seconds(value: f64) -> String {
     }
 }
 
-/// A count or a rate, thousands apart; below 100 with a decimal if it has one, below 1 with up to four.
+/// A count or a rate, with thousands separators; below 100 with a decimal if it has one, below 1 with up to four.
 pub(crate) fn count(value: f64) -> String {
     if value > 0.0 && value < 1.0 {
         return format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned();
@@ -76,17 +76,17 @@ pub(crate) fn count(value: f64) -> String {
     text
 }
 
-/// So many of something, whose name ends in an s where there is not one of it.
+/// A number with a noun, which gets an s unless the number is 1.
 pub(crate) fn counted(value: f64, name: &str) -> String {
     format!("{} {name}{}", count(value), plural(value))
 }
 
-/// What the name of something ends in where there are so many of it.
+/// The plural suffix of a noun for this number.
 pub(crate) fn plural(value: f64) -> &'static str {
     if value == 1.0 { "" } else { "s" }
 }
 
-/// A share with as many digits as tell it from nothing and from all.
+/// A share with as many digits as distinguish it from 0 % and 100 %.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let from_the_end = percent.min(100.0 - percent).abs();
@@ -109,7 +109,7 @@ pub(crate) fn bytes(value: u64) -> String {
     format!("{}\u{a0}{unit}", three_digits(scaled))
 }
 
-/// A figure of a verdict's evidence: the unit in its key decides how it reads.
+/// A figure of a verdict's evidence, formatted by the unit in its key.
 pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
     let name = key.replace('_', " ");
     match value.as_f64() {

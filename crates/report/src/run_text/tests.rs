@@ -1,7 +1,6 @@
-//! What a person reads, to the letter.
+//! Tests the exact text of single quantities and figures of evidence, with their units.
 //!
-//! Held are single quantities and figures of evidence, with their units. Whole texts of stored runs are held against
-//! golden files by `tests/it/run_text.rs`.
+//! `tests/it/run_text.rs` compares whole texts of stored runs with golden files.
 
 use super::lines::Style;
 use super::quantity::{TimeUnit, bytes, count, counted, evidence, nanos, seconds};

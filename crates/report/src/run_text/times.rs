@@ -1,8 +1,8 @@
 //! The times of a run: percentiles as columns and kinds of time as rows, a small histogram, the whole spectrum
 //! (`--percentiles`, with the steps of HdrHistogram's own distribution).
 //!
-//! Called by `mod.rs`. It also knows for the other sections which time answers a run's question, and from where on a
-//! percentile is a lower bound. Percentiles are read off the record; none is computed here.
+//! Called by `mod.rs`. It also defines for the other sections the main time of a run, and from which value a percentile
+//! is a lower bound. Percentiles are read from the record; none is computed here.
 
 use super::lines::{Style, columns, table};
 use super::quantity::{count, percent};
@@ -10,7 +10,7 @@ use paceline_judge::percentile_of_run;
 use paceline_record::{Block, LoopKind, Run, Times};
 use paceline_stats::Histogram;
 
-/// The columns of a time, and which is left out first where there is no room: the highest number.
+/// The columns of a time, with their order of removal if they do not fit: the highest number first.
 const COLUMNS: [(&str, u8); 8] =
     [("p50", 0), ("p75", 3), ("p90", 5), ("p95", 2), ("p99", 0), ("p99.9", 4), ("max", 1), ("mean", 6)];
 /// Columns of a bar of the histogram.
@@ -18,7 +18,7 @@ const BAR_COLUMNS: usize = 32;
 /// Lines of the histogram.
 const BARS: usize = 7;
 
-/// The times of a run, those that answer its question first.
+/// The times of a run, the main time first.
 pub(super) fn of_run(run: &Run, style: Style) -> String {
     let total = &run.total;
     let kinds: Vec<(&str, Option<&Times>)> = match run.loop_.kind {
@@ -52,7 +52,7 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
     if rows.is_empty() { String::new() } else { fitted(rows, style) + &intervals(run, style) }
 }
 
-/// The 95 % intervals of percentiles within the run, or how many requests one needs.
+/// The 95 % intervals of percentiles within the run, or the number of requests needed for one.
 fn intervals(run: &Run, style: Style) -> String {
     let one = |(name, p): (&str, f64)| {
         let percentile = percentile_of_run(run, p)?;
@@ -88,15 +88,15 @@ fn fitted(mut rows: Vec<Vec<String>>, style: Style) -> String {
     table(&header, &rows, style)
 }
 
-/// A small histogram of the time that answers the run's question, in steps of equal ratio up to the highest; the first
-/// and the last step take what is left.
+/// A small histogram of the run's main time, in steps of equal ratio up to the highest; the first and the last step
+/// contain the rest.
 pub(super) fn histogram(run: &Run, style: Style) -> String {
     let (name, times) = first_of(run, &run.total);
     let histogram = times.and_then(|times| times.decode().ok());
     histogram.map_or_else(String::new, |histogram| bars(name, &histogram, BARS, style))
 }
 
-/// A histogram in so many rows, at least two.
+/// A histogram in this many rows, at least two.
 pub(crate) fn bars(name: &str, histogram: &Histogram, rows: usize, style: Style) -> String {
     let (Some(low), Some(high)) = (histogram.quantile(0.01), histogram.quantile(0.999)) else {
         return String::new();
@@ -141,13 +141,13 @@ fn row(name: &str, times: &Times, total: &Block, timeout_ns: u64, style: Style) 
     let Times { p50, p75, p90, p95, p99, p99_9, max, mean, .. } = *times;
     let mut cells = vec![name.to_owned()];
     cells.extend([p50, p75, p90, p95, p99, p99_9, max].map(|value| marked(value, censored_from, style)));
-    // A mean has every lower bound in it.
+    // A mean includes every lower bound.
     let mark = if censored_from < u64::MAX { "\u{2265}" } else { "" };
     cells.push(format!("{mark}{}", style.time(mean)));
     cells
 }
 
-/// The time that answers a run's question, marked where it is a lower bound.
+/// The run's main time, marked if it is a lower bound.
 pub(super) fn bounded(value_ns: u64, block: &Block, style: Style) -> String {
     marked(value_ns, censored_from(block), style)
 }
@@ -157,18 +157,18 @@ fn marked(value_ns: u64, censored_from: u64, style: Style) -> String {
     format!("{mark}{}", style.time(value_ns as f64))
 }
 
-/// From where on response times are lower bounds.
+/// The value from which response times are lower bounds.
 fn censored_from(block: &Block) -> u64 {
     block.censored.map_or(u64::MAX, |censored| censored.lowest_ns)
 }
 
-/// The same of service times. In an open loop the lowest time waited is a response time: a service time then waited for
-/// the timeout. What was never sent has none.
+/// The same for service times. In an open loop the lowest censored time is a response time: the service time was then
+/// the timeout. Unsent requests have no service time.
 fn service_censored_from(block: &Block, timeout_ns: u64) -> u64 {
     if block.counts.timed_out > 0 { censored_from(block).min(timeout_ns) } else { u64::MAX }
 }
 
-/// The time that answers a run's question: response time in an open loop, service time in a closed one.
+/// The main time of a run: response time in an open loop, service time in a closed loop.
 pub(super) fn first_of<'a>(run: &Run, block: &'a Block) -> (&'static str, Option<&'a Times>) {
     match run.loop_.kind {
         LoopKind::Open => ("response time", block.response_time_ns.as_ref()),
@@ -176,7 +176,7 @@ pub(super) fn first_of<'a>(run: &Run, block: &'a Block) -> (&'static str, Option
     }
 }
 
-/// Steps to each halving of the distance to 100 %, as HdrHistogram's tools have by default.
+/// Steps per halving of the distance to 100 %: the default of HdrHistogram's tools.
 pub(crate) const STEPS_PER_HALF: u32 = 5;
 
 /// A line for each percentile.

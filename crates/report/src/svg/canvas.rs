@@ -1,12 +1,12 @@
 //! An SVG picture that is written element by element, and the axes of its charts.
 //!
-//! What goes into a picture as text is escaped ([`HtmlText`]). Colours are those of the results site; a picture
-//! that a page shows follows the reader's light or dark theme.
+//! Text in a picture is escaped ([`HtmlText`]). Colours are those of the results site; a picture on a page follows the
+//! reader's light or dark theme.
 
 use paceline_escape::{HtmlText, html};
 use std::fmt::Write as _;
 
-/// Okabe and Ito's colours for lines, which colour-blind readers tell apart ("Color Universal Design", 2008).
+/// Okabe and Ito's colours for lines, which colour-blind readers can distinguish ("Color Universal Design", 2008).
 const LINES: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b", "#b8a900"];
 
@@ -17,18 +17,18 @@ const STYLE: &str = "text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'L
     @media(prefers-color-scheme:dark){text{fill:#e9ecef}.m{fill:#a4adb7}.r{stroke:#343a41}.g{fill:#14171a}\
     .d{stroke:#62b8ec;fill:#62b8ec}}";
 
-/// Where a text begins, or what it is around.
+/// The anchor of a text.
 #[derive(Clone, Copy)]
 pub enum Anchor {
-    /// It begins there.
+    /// The text begins there.
     Start,
-    /// Its middle is there.
+    /// The middle of the text is there.
     Middle,
-    /// It ends there.
+    /// The text ends there.
     End,
 }
 
-/// A picture in the making: its elements so far.
+/// A picture under construction: its elements so far.
 #[derive(Default)]
 pub struct Canvas {
     elements: HtmlText,
@@ -68,7 +68,7 @@ impl Canvas {
         ));
     }
 
-    /// A dot of data; a hollow one stands for what is not certain.
+    /// A dot of data; a hollow one is uncertain.
     pub fn dot(&mut self, at: (f64, f64), is_hollow: bool) {
         let class = if is_hollow { "d g" } else { "d" };
         self.put(&html!(
@@ -79,7 +79,7 @@ impl Canvas {
         ));
     }
 
-    /// An open arrow head: at least so much.
+    /// An open arrow head, which marks a minimum.
     pub fn arrow(&mut self, at: (f64, f64)) {
         self.put(&html!(
             "<path class=\"d\" style=\"fill:none\" stroke-width=\"1.5\" d=\"M{:.1} {:.1}l6 4.5l-6 4.5z\"/>",
@@ -88,12 +88,12 @@ impl Canvas {
         ));
     }
 
-    /// A line of data through points, in the colour of its place, with a mark at its end.
+    /// A line of data through points, in the colour of its position, with a mark at its end.
     pub fn curve(&mut self, points: &[(f64, f64)], place: usize) {
         let colour = LINES[place % LINES.len()];
         let mut path = String::new();
         for (x, y) in points {
-            // Cannot fail: it is a text.
+            // Cannot fail: it writes to a string.
             let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
         }
         self.put(&html!("<path fill=\"none\" stroke=\"{}\" stroke-width=\"2\" d=\"{}\"/>", colour, path));
@@ -123,7 +123,7 @@ impl Canvas {
         self.elements.push(&html!("{}\n", element));
     }
 
-    /// The picture.
+    /// The complete picture.
     pub fn finish(self, width: f64, height: f64, title: &str) -> HtmlText {
         html!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0} {1:.0}\" width=\"{0:.0}\" \
@@ -138,7 +138,7 @@ impl Canvas {
     }
 }
 
-/// A scale from values to places in a picture.
+/// A scale from values to positions in a picture.
 #[derive(Clone, Copy)]
 pub struct Axis {
     values: (f64, f64),
@@ -150,7 +150,7 @@ pub struct Axis {
 const LOG_FROM: f64 = 30.0;
 
 impl Axis {
-    /// From zero, or logarithmic where values span a large factor.
+    /// Linear from zero, or logarithmic if values span a large factor.
     pub fn fitting(low: f64, high: f64, places: (f64, f64)) -> Self {
         if low > 0.0 && high / low > LOG_FROM {
             return Self::log(low / 1.15, high * 1.15, places);
@@ -168,7 +168,7 @@ impl Axis {
         self.is_log
     }
 
-    /// Where a value stands; values outside stand at the end.
+    /// The position of a value; values outside are placed at the end.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high) = self.values;
         let share = match self.is_log {
@@ -178,7 +178,7 @@ impl Axis {
         self.places.0 + (self.places.1 - self.places.0) * share.clamp(0.0, 1.0)
     }
 
-    /// Values to label: 1, 2, 5 times powers of ten, or 1 and 3 where the axis is long; about `most` of them.
+    /// Values to label: 1, 2, 5 times powers of ten, or 1 and 3 on a long axis; about `most` of them.
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let (low, high) = self.values;
         let steps: Vec<Vec<f64>> = match self.is_log {

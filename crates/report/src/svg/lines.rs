@@ -9,16 +9,16 @@ use paceline_record::{LoopKind, Times, Trial};
 
 /// Height of the drawing of percentile curves.
 const TALL: f64 = 360.0;
-/// Height of that of a load curve.
+/// Height of the drawing of a load curve.
 const LOW: f64 = 180.0;
-/// Where lines may be; their names stand to the right.
+/// The horizontal range of lines; their names are to the right.
 const PLOT: (f64, f64) = (80.0, 700.0);
-/// Lines at most: more cannot be distinguished by colour.
+/// Maximum number of lines: more cannot be distinguished by colour.
 const LINES_MOST: usize = 8;
-/// The least distance between two names.
+/// The minimum distance between two names.
 const LABEL: f64 = 16.0;
 
-/// Where 1/(1 - p) is labelled.
+/// Labels of the 1/(1 - p) axis.
 const LEVELS: [(f64, &str); 7] = [
     (2.0, "50 %"),
     (10.0, "90 %"),
@@ -29,13 +29,13 @@ const LEVELS: [(f64, &str); 7] = [
     (1e6, "99.9999 %"),
 ];
 
-/// A line with its name: places in the values' own units.
+/// A line with its name: positions in the values' own units.
 struct NamedLine {
     name: String,
     points: Vec<(f64, f64)>,
 }
 
-/// Draws the percentile curves of a table's first servers; returns where it ends.
+/// Draws the percentile curves of a table's first servers; returns the lower end.
 pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: &[Trial], top: f64) -> f64 {
     let rows = table.rows.iter().filter(|row| row.is_sound()).take(LINES_MOST);
     let lines: Vec<NamedLine> = rows.filter_map(|row| spectrum(table, row, trials)).collect();
@@ -59,7 +59,7 @@ pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: &[Trial], top: f6
     bottom + 40.0
 }
 
-/// The curve of a server's first usable launch, as far as there are samples enough.
+/// The curve of a server's first usable launch, as far as there are enough samples.
 fn spectrum(table: &Table, row: &Row, trials: &[Trial]) -> Option<NamedLine> {
     let same = |trial: &&Trial| {
         (&trial.server.id, &trial.workload, &trial.form, &trial.load.name)
@@ -71,7 +71,7 @@ fn spectrum(table: &Table, row: &Row, trials: &[Trial]) -> Option<NamedLine> {
     (points.len() > 1).then(|| NamedLine { name: row.server.name.clone(), points })
 }
 
-/// Time by 1/(1 - p): of the histogram, or of the percentiles stored where it was left out.
+/// Time by 1/(1 - p): from the histogram, or from the stored percentiles if it was left out.
 fn curve(times: &Times) -> Vec<(f64, f64)> {
     let end = (times.count as f64 / SAMPLES_FOR_INTERVAL).max(2.0);
     let histogram = (!times.histogram.is_empty()).then(|| times.decode().ok()).flatten();
@@ -90,7 +90,7 @@ fn curve(times: &Times) -> Vec<(f64, f64)> {
     kept.map(|(x, time)| (x, time as f64)).collect()
 }
 
-/// Draws percentiles against the offered rate, for each server that was asked at several; returns where it ends.
+/// Draws percentiles against the offered rate, for each server measured at several rates; returns the lower end.
 pub fn load_curves(canvas: &mut Canvas, tables: &[Table], top: f64) -> f64 {
     let mut bottom = top;
     let mut seen: Vec<(&str, &str, &str)> = Vec::new();
@@ -173,7 +173,7 @@ fn times_axis(canvas: &mut Canvas, low: f64, high: f64, (top, bottom): (f64, f64
     axis
 }
 
-/// The lines, each with its name to the right of its end; names that would cover each other are moved apart.
+/// The lines, each with its name to the right of its end; overlapping names are moved apart.
 fn draw(canvas: &mut Canvas, lines: &[NamedLine], x: &Axis, y: &Axis) {
     let mut labels: Vec<(f64, (f64, f64), usize)> = Vec::new();
     for (place, line) in lines.iter().enumerate() {

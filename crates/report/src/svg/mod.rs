@@ -1,7 +1,7 @@
 //! Charts of a round as SVG: a ranking, percentile curves, a load curve.
 //!
-//! Called by `paceline report --svg`. One panel for each table that the report has, below each other. The same forms as
-//! on the results site, for documents and pull requests; the site itself draws in the browser.
+//! Called by `paceline report --svg`. One panel for each table of the report, below each other. The charts have the
+//! same form as on the results site, for documents and pull requests; the site itself draws in the browser.
 
 mod canvas;
 mod lines;
@@ -18,10 +18,10 @@ const WIDTH: f64 = 920.0;
 /// The margin around a picture.
 const MARGIN: f64 = 16.0;
 
-/// A chart that a report can be drawn as.
+/// A chart of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Chart {
-    /// A dot and an interval for each server, by what a table is ordered by or by another metric.
+    /// A dot and an interval for each server, by the table's criterion or by another metric.
     Ranking(Option<&'static Metric>),
     /// Time against 1/(1 - p), a line for each server: its first usable launch.
     Percentiles,
@@ -41,7 +41,7 @@ impl Chart {
     }
 }
 
-/// Draws a chart of a report; none where the report has nothing to draw. `trials` are those of the round, with their
+/// Draws a chart of a report; none if the report has nothing to draw. `trials` are the trials of the round, with their
 /// histograms.
 pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<Printable> {
     let mut canvas = Canvas::default();
@@ -63,7 +63,7 @@ pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<Printable>
     (bottom > top).then(|| canvas.finish(WIDTH, bottom + MARGIN, &report.round.plan).into())
 }
 
-/// What the picture is of; it is handed on without its page.
+/// The subject of the picture, which may be shared without its page.
 fn heading(canvas: &mut Canvas, report: &Report) -> f64 {
     let day = report.round.started_at.get(..10).unwrap_or(&report.round.started_at);
     let machine = report.machines.first().map(|machine| machine.environment.cpu_model.clone());
@@ -76,7 +76,7 @@ fn heading(canvas: &mut Canvas, report: &Report) -> f64 {
     10.0
 }
 
-/// The title of a panel and what was asked; returns where its drawing begins.
+/// The title of a panel and its load; returns the start of its drawing.
 fn title(canvas: &mut Canvas, table: &Table, what: &str, top: f64) -> f64 {
     let mut letters = what.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
@@ -94,7 +94,7 @@ fn title(canvas: &mut Canvas, table: &Table, what: &str, top: f64) -> f64 {
     top + 52.0
 }
 
-/// The unit that values of this size are shown in: how many of the metric's unit are one of it, and its name.
+/// The display unit for values of this size: how many of the metric's units it contains, and its name.
 fn unit(metric: &Metric, typical: f64) -> (f64, &'static str) {
     match metric.unit {
         Unit::PerSecond => (1.0, "/s"),

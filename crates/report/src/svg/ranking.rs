@@ -1,4 +1,5 @@
-//! A dot and an interval for each server of a table, best first; those without a valid result below, with their verdict.
+//! A dot and an interval for each server of a table, best first; below them the servers without a valid result, with
+//! their verdict.
 
 use super::canvas::{Anchor, Axis, Canvas};
 use super::{MARGIN, WIDTH, title, unit};
@@ -9,10 +10,10 @@ use paceline_record::LoopKind;
 
 /// Height of a row.
 const ROW: f64 = 24.0;
-/// Where the dots may be.
+/// The horizontal range of the dots.
 const PLOT: (f64, f64) = (300.0, 790.0);
 
-/// Draws a table below `top`; returns where it ends.
+/// Draws a table below `top`; returns the lower end.
 pub fn draw(canvas: &mut Canvas, table: &Table, asked: Option<&'static Metric>, top: f64) -> f64 {
     let ordered_by = table.ranked_by.metric();
     let metric = asked.unwrap_or(ordered_by);
@@ -64,7 +65,7 @@ fn axis(canvas: &mut Canvas, metric: &Metric, rows: &[(&Row, &Figure)], (top, bo
     axis
 }
 
-/// The middle one: it decides in which unit all are shown.
+/// The middle value: it decides the unit of all.
 fn typical(rows: &[(&Row, &Figure)]) -> f64 {
     let mut shown: Vec<f64> = rows.iter().map(|(_, figure)| figure.shown()).collect();
     shown.sort_by(f64::total_cmp);
@@ -105,13 +106,13 @@ fn rank(row: &Row) -> String {
     }
 }
 
-/// As much of a name as has room.
+/// The part of a name that fits.
 fn short(name: &str, language: &str) -> String {
     let text = format!("{name} ({language})");
     if text.chars().count() <= 34 { text } else { text.chars().take(33).chain(['…']).collect() }
 }
 
-/// The servers whose numbers do not count, with the reason.
+/// The servers without valid numbers, with the reason.
 fn apart(canvas: &mut Canvas, table: &Table, metric: &Metric, top: f64) -> f64 {
     let rows: Vec<&Row> =
         table.rows.iter().filter(|row| !row.is_sound() || row.figures.get(metric).is_none()).collect();

@@ -1,7 +1,7 @@
-//! Instances behind a balancer: whose cores a load is shared among, and what is said of a fault.
+//! Tests of instances behind a balancer: the cores among which a load is shared, and the text on a fault.
 //!
-//! A trial or two, built by hand as one of four instances with a core each. How a load compares with its twin past the
-//! balancer is held by `twins.rs`.
+//! A trial or two, built by hand, of four instances with a core each. `twins.rs` compares a load with its twin that
+//! bypasses the balancer.
 
 use crate::built::{self, Seen};
 use crate::grouping::SEEN;
@@ -12,7 +12,7 @@ use paceline_record::{
 };
 use paceline_report::{Format, Options, Report};
 
-/// A trial of four instances on a core each, a balancer and a generator on one of their own.
+/// A trial of four instances on a core each, with a balancer and a generator on separate cores.
 fn trial(route: Route) -> Trial {
     let (balancer, policy) = ("haproxy".to_owned(), "roundrobin".to_owned());
     let balanced = Some(BalancedLoad { balancer, policy, instances: 4, route, fault: None });
@@ -45,7 +45,7 @@ fn a_load_past_the_balancer_has_the_cores_of_the_instance_it_led_to() {
     assert!(text.contains("server on cores 0 to 3") && text.contains("per core"), "{text}");
 }
 
-/// A trial of two seconds in the first of which an instance was killed, with these times in its intervals.
+/// A trial of two seconds; in the first, an instance was killed. Its intervals have these times.
 fn killed(times: Option<&Times>) -> Trial {
     let mut trial = trial(Route::Balanced);
     let fault = InjectedFault {

@@ -1,7 +1,7 @@
-//! Builds rounds and trials by hand: enough of a record for a report, every number chosen.
+//! Builds rounds and trials by hand: the record fields that a report needs, with chosen numbers.
 //!
-//! For `formats.rs` and `grouping.rs`, which change what they are about. Nothing is drawn at random here: records with
-//! anything in every place are made by the store's tests.
+//! Used by `formats.rs` and `grouping.rs`, which change the fields they test. Nothing is random here: the store's tests
+//! make records with random values everywhere.
 
 use paceline_record::{
     Arrivals, Blame, Block, Censored, Connections, Counts, CpuSource, Environment, Expectations, Fault,
@@ -71,7 +71,7 @@ pub fn open() -> Load {
     }
 }
 
-/// What the server did in one launch, the numbers a table shows.
+/// The result of the server in one launch: the numbers that a table shows.
 #[derive(Clone, Copy)]
 pub struct Seen {
     pub per_s: f64,

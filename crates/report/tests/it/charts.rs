@@ -1,4 +1,4 @@
-//! Charts as SVG, against golden files, and what is not drawn.
+//! Charts as SVG, compared with golden files, and cases without a chart.
 
 use crate::formats::{check, stored};
 use paceline_report::{Chart, Report, svg};

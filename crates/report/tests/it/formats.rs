@@ -1,7 +1,7 @@
-//! A stored round in every format, against golden files.
+//! A stored round in every format, compared with golden files.
 //!
-//! Here too: the published schema of a report, and that colours change nothing else. Which trials come together in a
-//! table and what a row is taken for is held by `grouping.rs`, the text of a single run by `run_text.rs`.
+//! Also tests the published schema of a report, and that colours change nothing else. `grouping.rs` tests the grouping
+//! of trials into tables and the standing of rows, `run_text.rs` the text of a single run.
 
 use crate::built::{self, Seen};
 use paceline_record::{Blame, Round, Severity, Stage, Trial, read_round, read_trial};
@@ -16,7 +16,7 @@ fn blessing() -> bool {
     std::env::var_os("BLESS").is_some()
 }
 
-/// The stored round: written once by hand-chosen numbers, and kept for ever as a record of schema 1.
+/// The stored round: written once with hand-chosen numbers, and kept permanently as a record of schema 1.
 pub fn stored() -> (Round, Vec<Trial>) {
     let (round_at, trials_at) = (path("fixtures/quick.round.json"), path("fixtures/quick.trials.jsonl"));
     if !round_at.exists() && blessing() {
@@ -83,7 +83,7 @@ fn csv() {
     let text = rendered(Format::Csv, 80, false);
     let fields = |line: &str| line.split(',').count();
     let header = text.lines().next().unwrap();
-    // No field before the last two holds a comma in this fixture, so plain lines have as many fields as the header.
+    // No field before the last two contains a comma in this fixture, so plain lines have as many fields as the header.
     let plain = text.lines().skip(1).filter(|line| !line.contains('"'));
     assert!(plain.map(fields).all(|count| count == fields(header)));
     check("quick.csv", &text);
@@ -108,7 +108,7 @@ fn the_published_schema_is_this_one() {
     assert!(text == published, "docs/report.schema.json is not the schema of a report; BLESS=1 rewrites it");
 }
 
-/// Seven servers, three launches each, closed and open; one of everything that can go wrong.
+/// Seven servers, three launches each, closed and open; one case of every failure.
 fn quick() -> Vec<Trial> {
     let seen = |per_s, server_cpu_us, p50_us, p99_us, p99_9_us, rss_mb, start_ms, generator| Seen {
         per_s,

@@ -1,14 +1,14 @@
-//! What shares a table and what does not, and which trial of several counts.
+//! Tests which trials share a table, and which of several attempts counts.
 //!
-//! A round of a few trials for each case, made with `built.rs`. Of the rendered text no more is looked at than the
-//! words in question: the whole of it is `formats.rs`'s. In which order rows stand is held by `src/rank/tests.rs`.
+//! Each case is a round of a few trials, made with `built.rs`. Only the relevant words of the rendered text are
+//! checked; `formats.rs` checks the whole text, and `src/rank/tests.rs` the order of rows.
 
 use crate::built::{self, Seen};
 use paceline_judge::Metric;
 use paceline_record::{Blame, Load, Severity, Stage, Tool, Trial, WarmUp};
 use paceline_report::{CopyTally, Format, Options, Report, Standing, copies_text};
 
-/// What a server does in a trial of which nothing else is said.
+/// The default result of a server in a trial.
 pub const SEEN: Seen = Seen {
     per_s: 1000.0,
     server_cpu_us: 20.0,
@@ -24,7 +24,7 @@ fn text(report: &Report) -> String {
     report.render(Format::Text, Options { width: 80, colour: false, full: true }).to_string()
 }
 
-/// A text with no breaks of lines.
+/// A text without line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -346,7 +346,7 @@ fn a_server_started_anew_within_a_block_is_noted_and_keeps_its_row() {
 #[test]
 fn a_first_start_stands_apart_from_later_ones_and_limits_are_shown() {
     let mut trials = on_two_cores();
-    // A second trial of the first launch is no second start.
+    // A second trial of the first launch is not a second start.
     let mut again = trials[0].clone();
     (again.id, again.load) = ("again".into(), built::open());
     trials.push(again);

@@ -1,6 +1,6 @@
-//! The report crate from outside: stored records in, every format out.
+//! Integration tests of the report crate: stored records in, every format out.
 //!
-//! `BLESS=1 cargo test -p paceline-report` rewrites the golden files; the difference is then to be read.
+//! `BLESS=1 cargo test -p paceline-report` rewrites the golden files; read the difference afterwards.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

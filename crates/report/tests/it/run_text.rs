@@ -1,8 +1,8 @@
-//! Two stored runs as text, at the width of a terminal, of half of one, and in colours: an open loop of three steps of
-//! which the last is far too much, and a closed loop.
+//! Two stored runs as text, at the width of a terminal, at half of it, and in colours: an open loop of three steps
+//! whose last is a heavy overload, and a closed loop.
 //!
-//! Whole texts, against golden files. How single quantities read is held by `src/run_text/tests.rs`; that a real run
-//! prints such a text is held by the binary's `outputs`.
+//! Whole texts, compared with golden files. `src/run_text/tests.rs` tests single quantities; the binary's `outputs`
+//! tests that a real run prints such a text.
 
 use crate::formats::{check, path};
 use paceline_record::read_run;
@@ -38,7 +38,7 @@ fn colours_change_nothing_but_colours() {
         assert!(coloured.contains("\x1b[1m"));
         let mut plain = String::new();
         for part in coloured.split('\x1b') {
-            // What follows an escape begins with its parameters, up to the letter m.
+            // The text after an escape begins with its parameters, up to the letter m.
             let is_sequence = part.starts_with('[');
             plain.push_str(if is_sequence { part.split_once('m').unwrap().1 } else { part });
         }
@@ -56,7 +56,7 @@ fn a_service_time_is_a_lower_bound_from_the_timeout_on() {
         text.as_str().lines().find(|line| line.trim_start().starts_with("service time")).unwrap().to_owned()
     };
     let service = run.total.service_time_ns.as_ref().unwrap();
-    // In an open loop the lowest time waited is a response time, which a backlog makes longer than any service time.
+    // In an open loop the lowest censored time is a response time, which a backlog makes longer than any service time.
     let (p99, lowest_ns) = (service.p99, service.max.saturating_mul(10));
     run.total.censored = Some(paceline_record::Censored { count: 5, lowest_ns });
     (run.total.counts.timed_out, run.timeout_ns) = (5, p99);

@@ -1,7 +1,7 @@
-//! A load beside its twin: which tries are compared, and what the mark before a ratio says.
+//! Tests of a load beside its twin: the compared attempts, and the mark before a ratio.
 //!
-//! Trials are built by hand, a hundred requests a second apart. What a pairing looks like in a whole report is held by
-//! the files of `formats`.
+//! Trials are built by hand, a hundred requests per second apart. The golden files of `formats` show a pairing in a
+//! whole report.
 
 use crate::built::{self, Seen};
 use crate::grouping::SEEN;
@@ -13,7 +13,7 @@ fn twin() -> Load {
     Load { name: "closed-64-close".to_owned(), variant, ..built::closed() }
 }
 
-/// A trial of the first repeat on a launch of its own, at this rate, with this share of its core busy.
+/// A trial of the first repeat on a separate launch, at this rate, with this busy share of its core.
 fn trial(load: &Load, launch: &str, per_s: f64, generator: f64) -> Trial {
     let trial = built::trial("go-nethttp", load, 0, Seen { per_s, generator, ..SEEN });
     Trial {
@@ -36,7 +36,7 @@ fn ratio(trials: &[Trial]) -> f64 {
 fn tries_of_one_launch_are_compared() {
     let first = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), "1", 500.0, 0.1)];
     assert_eq!(ratio(&first), 0.5);
-    // The twin alone was retried, on a machine twice as fast by then.
+    // Only the twin was retried, on a machine that was twice as fast by then.
     let alone = [first.to_vec(), vec![trial(&twin(), "2", 1000.0, 0.1)]].concat();
     assert_eq!(ratio(&alone), 0.5);
     let both = [alone, vec![trial(&built::closed(), "2", 4000.0, 0.1)]].concat();
