@@ -1,7 +1,7 @@
-//! Every verdict on a run: brought on by just enough, and not by less.
+//! Tests of every verdict on a run, just above and just below its bound.
 //!
-//! Two sound runs, of an open and of a closed loop, have none; a test moves one figure to either side of its bound.
-//! Names and severities are compared, words of a remedy hardly ever.
+//! Two sound runs, of an open and of a closed loop, have no verdict; a test moves one figure to either side of its
+//! bound. Names and severities are compared, words of a remedy rarely.
 
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
@@ -19,18 +19,18 @@ fn sound() -> Run {
     run
 }
 
-/// The same of a closed loop.
+/// The same for a closed loop.
 fn closed() -> Run {
     let mut run = sound();
     run.loop_.kind = LoopKind::Closed;
     (run.loop_.offered_per_s, run.rate_per_s.offered) = (None, None);
     (run.total.response_time_ns, run.total.generator_lag_ns) = (None, None);
-    // As many as are busy with 1,000/s of 5 ms each.
+    // 1,000/s of 5 ms each keep five connections busy.
     (run.connections.asked, run.connections.had) = (5, 5);
     run
 }
 
-/// The names and severities of the verdicts on a run that something was done to.
+/// The names and severities of the verdicts on a changed run.
 fn verdicts(mut run: Run, change: impl FnOnce(&mut Run)) -> Vec<(String, Severity)> {
     change(&mut run);
     run_verdicts(&run).into_iter().map(|verdict| (verdict.name, verdict.severity)).collect()
@@ -128,7 +128,7 @@ fn silence_that_is_to_be_expected_is_no_outage() {
     assert_eq!(verdicts(closed(), resting), []);
 }
 
-/// Times of 1 ms, and a pause that everything outstanding waited for.
+/// Times of 1 ms, and a pause that delayed all outstanding requests.
 fn with_pause(pause_ms: u64, waiting: u64) -> Times {
     let mut histogram = Histogram::new();
     (0..9_000).for_each(|_| histogram.record(1_000_000));
@@ -264,7 +264,7 @@ fn a_busy_generator_was_the_limit() {
     assert_eq!(named, [invalid("generator_bound"), caution("saturated")].concat());
 }
 
-/// As many responses in each second of the window.
+/// The same number of responses in each second of the window.
 fn answered(per_s: u64) -> impl Fn(&mut Run) {
     move |run: &mut Run| {
         for interval in &mut run.intervals {
@@ -364,7 +364,7 @@ fn lag_colours_what_it_is_a_tenth_of_and_spoils_what_it_is_half_of() {
         lag(150_000, 200_000)(run);
     };
     assert_eq!(verdicts(sound(), fast), [], "below what a sleeper has everywhere");
-    // It stood still for more than a hundredth of the window, and longer than half of what was measured.
+    // The generator stalled for more than a hundredth of the window, and for more than half of the measured time.
     let stood = |max: u64| {
         move |run: &mut Run| {
             run.window_s = 2.0;
@@ -398,7 +398,7 @@ fn a_rate_needs_rate_times_service_time_connections() {
             run.connections = Connections { asked: connections, had: connections, ..Connections::default() };
         }
     };
-    // 1,000/s of 5 ms in the middle: five, within what a histogram keeps.
+    // 1,000/s of 5 ms at the median: five, within the histogram's resolution.
     assert_eq!(verdicts(sound(), had(6, 1)), []);
     assert_eq!(verdicts(sound(), had(4, 1)), caution("too_few_connections"));
     assert_eq!(verdicts(sound(), had(4, 0)), [], "nothing waited");
@@ -430,7 +430,7 @@ fn connections_are_as_asked_and_kept() {
             run.connections.closed_by_server = closes;
         }
     };
-    // The last close of each of the five may come too late.
+    // The last close of each of the five may come after the run.
     assert_eq!(verdicts(closed(), closed_by_server(896)), caution("keep_alive_refused"));
     assert_eq!(verdicts(closed(), closed_by_server(895)), []);
 }

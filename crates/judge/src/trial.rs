@@ -1,7 +1,7 @@
 //! Verdicts on a trial, from its launch, its sampling and the machine; and on a row, from its launches together.
 //!
-//! Pure functions of the record, so that a stored trial can be judged again by a later version. What only the lab knows
-//! (a neighbour on the machine, a server that did not come to rest) the lab adds itself, from the same table.
+//! Pure functions of the record, so that a later version can judge a stored trial again. Verdicts that need knowledge
+//! of the lab (another round on the machine, a server that stayed busy) are added by the lab, from the same table.
 
 mod database;
 
@@ -14,27 +14,27 @@ use paceline_record::{
 };
 use std::collections::BTreeSet;
 
-/// From this share of its time on, a core, or a process on its cores, is full.
+/// A core, or a process on its cores, is full from this share of its time.
 const FULL_LEAST: f64 = 0.9;
 /// Below this share of a core's busy time, another process kept it busy.
 const OWN_LEAST: f64 = 0.5;
-/// An instance that got so many times its even share did not get it by chance: of 1,000 requests or more, drawn at
-/// random over four, one in a million rounds would be above 1.3.
+/// An instance that got this multiple of its even share did not get it by chance: with 1,000 requests or more, drawn at
+/// random over four instances, one in a million rounds would be above 1.3.
 const UNEVEN_LEAST: f64 = 1.3;
-/// Below so many requests shares mean nothing.
+/// With fewer requests shares are not meaningful.
 const SHARES_NEED: u64 = 1000;
-/// Below this share of their cores, server and generator had time left.
+/// Below this share of their cores, server and generator had spare time.
 const IDLE_MOST: f64 = 0.5;
-/// Times below this, in nanoseconds, are too short to be a wait.
+/// Times below this, in nanoseconds, are too short for a wait.
 const WAIT_NS_LEAST: u64 = 1_000_000;
 
-/// From this difference of bodies on, servers did not do the same work. Below it are blanks in JSON (716 bytes instead of
-/// 637 for twenty rows of `queries`) and random numbers.
+/// From this difference of body sizes, servers did not do the same work. Smaller differences come from blanks in JSON
+/// (716 bytes instead of 637 for twenty rows of `queries`) and random numbers.
 const BODY_DIFFERS: f64 = 0.15;
-/// Heads differ between servers; by more than this factor head and body together are another transfer.
+/// Heads differ between servers; above this factor head and body together are a different transfer.
 const WHOLE_DIFFERS: f64 = 2.0;
 
-/// Every verdict on a trial, beside its run's own.
+/// Every verdict on a trial, except those on its run.
 pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
     let judges = [
         shared_cores,
@@ -62,12 +62,12 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
     judges.iter().filter_map(|judge| judge(trial)).map(|finding| finding.verdict()).collect()
 }
 
-/// Every verdict on a row that is made of these runs, beside the verdicts on each.
+/// Every verdict on a row of these runs, except those on each run.
 pub fn row_verdicts<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Verdict> {
     verdict::verdicts(generator_changed(runs))
 }
 
-/// Of each row of a table, given as its runs, whether its responses differ in size from those of the others.
+/// For each row of a table, given as its runs: whether its responses differ in size from those of the others.
 pub fn unequal_work(rows: &[Vec<&Run>]) -> Vec<Option<Verdict>> {
     let sizes: Vec<Option<[f64; 2]>> = rows.iter().map(|runs| bytes_per_response(runs)).collect();
     let typical = [0, 1].map(|of| {
@@ -93,7 +93,7 @@ pub fn unequal_work(rows: &[Vec<&Run>]) -> Vec<Option<Verdict>> {
     sizes.iter().map(judge).collect()
 }
 
-/// Bytes of body, and of head and body, for each response of some runs.
+/// Bytes of body, and of head and body, per response of some runs.
 fn bytes_per_response(runs: &[&Run]) -> Option<[f64; 2]> {
     let (mut read, mut body, mut received) = (0.0, 0.0, 0.0);
     for total in runs.iter().map(|run| &run.total) {
@@ -139,7 +139,7 @@ fn cpu_lower_bound(trial: &Trial) -> Option<Finding> {
     Some(Finding::CpuLowerBound { cpu_s: usage.cpu_s })
 }
 
-/// Seconds that the warm-up rule compares with as many before them.
+/// Seconds that the warm-up rule compares with the same number before them.
 const WARM_UP_SECONDS: usize = 4;
 
 fn still_warming(trial: &Trial) -> Option<Finding> {
@@ -177,7 +177,7 @@ fn stolen_time(trial: &Trial) -> Option<Finding> {
     })
 }
 
-/// The cores that a process of the trial may run on; none where nothing was pinned. Time stolen from other cores does not
+/// The cores that a process of the trial may run on; none if nothing was pinned. Time stolen from other cores does not
 /// matter.
 fn used_cores(pinning: &Pinning) -> BTreeSet<u32> {
     let one_by_one = [&pinning.server, &pinning.balancer, &pinning.generator];
@@ -191,7 +191,7 @@ fn claim_does_not_hold(trial: &Trial) -> Option<Finding> {
     (!checks.is_empty()).then_some(Finding::ClaimDoesNotHold { checks })
 }
 
-/// Swapping below this, in bytes, is the machine tidying up.
+/// Swapping below this, in bytes, is the kernel's housekeeping.
 const SWAPPED_LEAST: u64 = 16 << 20;
 
 fn memory_bound(trial: &Trial) -> Option<Finding> {
@@ -222,7 +222,7 @@ fn memory_bound(trial: &Trial) -> Option<Finding> {
 }
 
 /// A closed loop without think times whose connections wait while no core is full. A load of a fixed number of requests
-/// may be over before anything is busy.
+/// may end before anything is busy.
 fn waiting(trial: &Trial) -> Option<Finding> {
     let run = trial.usable_run()?;
     let asks =
@@ -257,15 +257,15 @@ fn capacity_not_found(trial: &Trial) -> Option<Finding> {
     })
 }
 
-/// A core that had no time left, with what may run on it.
+/// A full core, with the processes that may run on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FullCore {
     /// Its number.
     pub core: u32,
     /// Not idle, as a share of the window.
     pub busy_share: f64,
-    /// What may run on it: `instance 0`, `balancer`, `generator`; and `mostly something else` where theirs was the
-    /// smaller part.
+    /// The processes that may run on it: `instance 0`, `balancer`, `generator`; and `mostly something else` if their
+    /// part was the smaller one.
     pub processes: Vec<String>,
 }
 
@@ -299,13 +299,13 @@ pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
     cores
 }
 
-/// The machine of a role, where that is another than the lab's.
+/// The machine of a role, if it is not the lab's.
 fn host(trial: &Trial, role: ProcessRole) -> Option<&str> {
     let machine = trial.machines.iter().find(|machine| machine.role == role)?;
     Some(&machine.host)
 }
 
-/// A process for people: `instance 2`, `balancer`.
+/// The display name of a process: `instance 2`, `balancer`.
 pub fn process_name(process: &ProcessUse) -> String {
     match process.role {
         ProcessRole::Balancer => "balancer".to_owned(),

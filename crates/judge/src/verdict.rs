@@ -1,7 +1,7 @@
-//! The macro behind the verdict table, and what is common to all verdicts.
+//! The macro behind the verdict table, and the parts common to all verdicts.
 //!
-//! `table.rs` calls the macro once with every verdict. From that table come the enum of findings, the names, the wire
-//! form in a record and the reference page `docs/reading-a-verdict.md`.
+//! `table.rs` calls the macro once with every verdict. It generates the enum of findings, the names, the wire form in a
+//! record and the reference page `docs/reading-a-verdict.md`.
 
 use paceline_record::{Blame, Severity, Verdict};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What a verdict is about, and so when it is judged.
+/// The subject of a verdict, which determines when it is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// A run, from its own record.
@@ -25,25 +25,25 @@ pub enum Scope {
 pub struct VerdictDoc {
     /// Its name in records.
     pub name: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub scope: Scope,
-    /// Who can be to blame.
+    /// The possible parties to blame.
     pub blame: &'static [Blame],
-    /// How severe it can be.
+    /// The possible severities.
     pub severity: &'static [Severity],
-    /// One line: what is wrong.
+    /// One line: the problem.
     pub title: &'static str,
-    /// When it is given and what it means, line by line.
+    /// When it is given and its meaning, line by line.
     pub lines: &'static [&'static str],
     /// Each key of its evidence with its meaning.
     pub evidence: &'static [(&'static str, &'static str)],
     /// The remedy, with placeholders in braces.
     pub remedy: &'static str,
-    /// What stands for some of those placeholders in the documentation.
+    /// Examples in the documentation for some of those placeholders.
     pub examples: &'static [(&'static str, &'static str)],
 }
 
-/// Adds a key to the evidence, unless its value is absent.
+/// Adds a key to the evidence if the value is present.
 pub(crate) fn put(evidence: &mut BTreeMap<String, Value>, key: &str, value: &impl Serialize) {
     let value = serde_json::to_value(value).unwrap_or_default();
     if !value.is_null() {
@@ -60,9 +60,9 @@ pub(crate) fn put(evidence: &mut BTreeMap<String, Value>, key: &str, value: &imp
 /// => "remedy with {fields}";
 /// ```
 ///
-/// The expressions choose where several are listed; evidence and context fields are in scope, by reference. Context is
-/// needed for the remedy or the choice, and is not part of the record; its example, which may be left out, stands for it
-/// in the documentation.
+/// The expressions choose one of several listed values; evidence and context fields are in scope, by reference. Context
+/// is needed for the remedy or the choice, and is not part of the record. Its optional example replaces it in the
+/// documentation.
 macro_rules! verdict_table {
     ($(
         $(#[doc = $line:literal])+
@@ -118,7 +118,7 @@ macro_rules! verdict_table {
                 match self { $( Self::$variant { .. } => VerdictName::$variant, )+ }
             }
 
-            /// Who is to blame.
+            /// The party to blame.
             pub fn blame(&self) -> paceline_record::Blame {
                 match self {
                     $( Self::$variant { $($key,)* $($($context,)+)? } =>
@@ -126,7 +126,7 @@ macro_rules! verdict_table {
                 }
             }
 
-            /// How much it spoils.
+            /// The severity.
             pub fn severity(&self) -> paceline_record::Severity {
                 match self {
                     $( Self::$variant { $($key,)* $($($context,)+)? } =>
@@ -134,12 +134,12 @@ macro_rules! verdict_table {
                 }
             }
 
-            /// What to do about it.
+            /// The remedy.
             pub fn remedy(&self) -> String {
                 match self { $( Self::$variant { $($key,)* $($($context,)+)? } => format!($remedy), )+ }
             }
 
-            /// The figures it rests on, units in the keys. What is not known is left out.
+            /// The figures that support it, units in the keys. Unknown figures are left out.
             pub fn evidence(&self) -> std::collections::BTreeMap<String, serde_json::Value> {
                 let mut evidence = std::collections::BTreeMap::new();
                 match self {
@@ -170,7 +170,7 @@ impl crate::Finding {
 }
 
 impl crate::VerdictName {
-    /// The verdict of this name; none where another version of Paceline gave it.
+    /// The verdict of this name; none if the name comes from another version of Paceline.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| known.as_str() == name)
     }
@@ -188,7 +188,7 @@ pub(crate) fn verdicts(findings: impl IntoIterator<Item = crate::Finding>) -> Ve
     verdicts
 }
 
-/// What stands above the verdicts in the reference page.
+/// The text above the verdicts in the reference page.
 const INTRODUCTION: &str = "# Reading a verdict
 
 <!-- Generated from crates/judge/src/table.rs by: UPDATE=1 cargo test -p paceline-judge --test it -->

@@ -1,12 +1,12 @@
-//! Verdicts on what a database did: whether it was asked what the responses need, and whether it was the limit.
+//! Verdicts on a database: whether it ran the statements that the responses need, and whether it was the limit.
 
 use super::{FULL_LEAST, host};
 use crate::Finding;
 use paceline_record::{ProcessRole, Trial};
 
-/// Statements and rows may be missing by this share: a counter of MariaDB's lags behind by less.
+/// Statements and rows may be missing by this share: MariaDB's counters lag by less.
 const READ_MISSING_MOST: f64 = 0.01;
-/// Updated rows may be missing by this share: of 20 rows drawn from 10,000, one response in 53 has a row twice.
+/// Updated rows may be missing by this share: with 20 rows drawn from 10,000, one response in 53 has a row twice.
 const UPDATED_MISSING_MOST: f64 = 0.05;
 
 fn is_short(found: u64, expected: u64, missing_most: f64) -> bool {
@@ -57,18 +57,18 @@ pub(super) fn database_bound(trial: &Trial) -> Option<Finding> {
 
 pub(super) fn database_not_counted(trial: &Trial) -> Option<Finding> {
     let used = trial.database.as_ref()?;
-    // One that ended under load is the trial's error.
+    // A database that ended under load is the trial's error.
     (used.counted.is_none() && trial.error.is_none())
         .then_some(Finding::DatabaseNotCounted { responses: used.responses })
 }
 
-/// Whether a core of the database is one of the server's: on one machine.
+/// Whether a core of the database belongs to the server: on one machine.
 fn shares_cores(trial: &Trial, cores: &[u32]) -> bool {
     host(trial, ProcessRole::Instance) == host(trial, ProcessRole::Database)
         && cores.iter().any(|core| trial.pinning.server.contains(core))
 }
 
-/// Whether a core of the database is one of the generator's, which is on this machine.
+/// Whether a core of the database belongs to the generator, which is on this machine.
 fn shares_with_generator(trial: &Trial, cores: &[u32]) -> bool {
     host(trial, ProcessRole::Database).is_none()
         && cores.iter().any(|core| trial.pinning.generator.contains(core))

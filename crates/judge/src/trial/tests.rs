@@ -1,7 +1,7 @@
-//! Verdicts on trials, each brought on by its own reason, and the cores that a trial's cost is shared among.
+//! Tests of verdicts on trials, each with its own cause, and of the cores that a trial's cost is divided by.
 //!
-//! The sound trial that the tests start from serves those of balanced trials and of slim ones, too. The run's own
-//! verdicts have theirs in `verdict/run/tests.rs`.
+//! The tests of balanced trials and of slim trials start from the same sound trial. Verdicts on runs are tested in
+//! `src/tests.rs`.
 
 use super::*;
 use crate::Metric;
@@ -266,7 +266,7 @@ fn process(role: ProcessRole, index: u32, core: u32, utilization: f64) -> Proces
     }
 }
 
-/// Two instances on cores 0 and 1, a balancer on core 2, the generator on core 3; nothing has run out.
+/// Two instances on cores 0 and 1, a balancer on core 2, the generator on core 3; no core is full.
 fn balanced() -> Trial {
     let mut trial = trial();
     trial.load.balanced = Some(BalancedLoad {

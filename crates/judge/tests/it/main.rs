@@ -1,4 +1,4 @@
-//! The tables of verdicts and metrics against their reference pages under `docs/`.
+//! Compares the tables of verdicts and metrics with their reference pages under `docs/`.
 //!
 //! `UPDATE=1 cargo test -p paceline-judge --test it` rewrites the pages.
 

@@ -1,7 +1,7 @@
-//! Each verdict has a scenario that provokes it, beside a sound run and a sound trial that have none.
+//! Scenarios that trigger each verdict, beside a sound run and a sound trial without any.
 //!
-//! A verdict without a scenario fails the test below. One that the lab gives itself names the test that provokes it. Bounds
-//! are tested beside the judges.
+//! A verdict without a scenario fails the test below. For a verdict that the lab gives, the scenario names the test
+//! that triggers it. Bounds are tested beside the judges.
 
 use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, unequal_work};
 use paceline_record::{
@@ -15,7 +15,7 @@ use paceline_record::{
 use paceline_stats::Histogram;
 use std::path::Path;
 
-/// What provokes a verdict.
+/// The scenario that triggers a verdict.
 #[expect(clippy::large_enum_variant, reason = "a few of them live at once, in a test")]
 enum Scenario {
     /// A change to a sound run.
@@ -24,7 +24,7 @@ enum Scenario {
     Trial(Trial),
     /// Verdicts on rows that differ.
     Rows(Vec<Verdict>),
-    /// A test in a file of the workspace whose name begins so.
+    /// A test in a file of the workspace whose name begins with this text.
     Test(&'static str, &'static str),
 }
 
@@ -66,7 +66,7 @@ fn core(core: u32, busy_s: f64, steal_s: f64) -> CoreTime {
     CoreTime { core, over_s: 10.0, busy_s, interrupt_s: 0.0, steal_s }
 }
 
-/// As many good responses in each interval.
+/// The number of good responses in each interval.
 fn rates(rates: [u64; 9]) -> impl FnOnce(&mut Run) {
     move |run| {
         for (interval, rate) in run.intervals[1..10].iter_mut().zip(rates) {
@@ -192,7 +192,7 @@ fn searched(change: impl FnOnce(&mut FoundCapacity)) -> Scenario {
     trial(|trial| trial.capacity = Some(found))
 }
 
-/// Of the load and the server under it.
+/// Scenarios of the load and the server.
 fn of_load(name: VerdictName) -> Option<Scenario> {
     Some(match name {
         VerdictName::NothingScheduled => open(|run| run.total = Block::default()),
@@ -236,7 +236,7 @@ fn of_load(name: VerdictName) -> Option<Scenario> {
     })
 }
 
-/// Of the generator, its machine and its loaders.
+/// Scenarios of the generator, its machine and its loaders.
 fn of_generator(name: VerdictName) -> Option<Scenario> {
     Some(match name {
         VerdictName::GeneratorBound => closed(|run| run.generator.utilization = 0.91),
@@ -288,7 +288,7 @@ fn of_generator(name: VerdictName) -> Option<Scenario> {
     })
 }
 
-/// Of responses and connections.
+/// Scenarios of responses and connections.
 fn of_answers(name: VerdictName) -> Option<Scenario> {
     Some(match name {
         VerdictName::BrokeRules => closed(|run| run.connections.broke_rules = 1),
@@ -343,7 +343,7 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
     })
 }
 
-/// Of balancers and databases.
+/// Scenarios of balancers and databases.
 fn of_roles(name: VerdictName) -> Option<Scenario> {
     Some(match name {
         VerdictName::CoreRanOut => balanced(|_| {}).and(|trial| trial.cores = vec![core(2, 9.5, 0.0)]),
@@ -375,7 +375,7 @@ fn of_roles(name: VerdictName) -> Option<Scenario> {
     })
 }
 
-/// Of a launch and a search.
+/// Scenarios of a launch and a search.
 fn of_launch(name: VerdictName) -> Option<Scenario> {
     Some(match name {
         VerdictName::SharedCores => trial(|trial| trial.pinning.disjoint = false),
@@ -413,7 +413,7 @@ fn of_launch(name: VerdictName) -> Option<Scenario> {
     })
 }
 
-/// What provokes a verdict.
+/// The scenario that triggers a verdict.
 fn scenario(name: VerdictName) -> Option<Scenario> {
     [of_load, of_generator, of_answers, of_roles, of_launch].into_iter().find_map(|of| of(name))
 }
@@ -430,7 +430,7 @@ impl Scenario {
         }
     }
 
-    /// The verdicts that it provokes; of a test, what it names.
+    /// The verdicts that it triggers; for a test, the name of the verdict.
     fn verdicts(self, name: VerdictName) -> Vec<String> {
         let names = |verdicts: Vec<Verdict>| verdicts.into_iter().map(|verdict| verdict.name).collect();
         match self {
