@@ -173,8 +173,8 @@ metric_table! {
     closed Some((40, 11, 10)), open Some((10, 0, 0)),
     = |trial, _| plain(trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
 
-    /// The same at the fixed rate by which rows that reached the generator's limit are compared. Taken from another table
-    /// of the round.
+    /// The same at the fixed rate at which rows that reached the generator's limit are compared. From another table of
+    /// the round.
     SERVER_CPU_AT_REFERENCE "server_cpu_us_per_request_at_reference" "CPU time per request at a fixed rate"
     ["CPU µs", ""], Microseconds Lower
     closed Some((30, 0, 10)), open None,
@@ -280,8 +280,8 @@ metric_table! {
         if read > 0 && received > 0 { plain(received as f64 / read as f64) } else { None }
     };
 
-    /// Share of the responses, warm-up included, after which the server left the connection open. Not known where
-    /// connections were closed on purpose.
+    /// Share of the responses, warm-up included, after which the server left the connection open. Unknown if the
+    /// generator closed connections on purpose.
     KEPT_ALIVE_SHARE "kept_alive_share" "connections kept alive" ["kept", "alive"], Share Neither
     closed None, open None,
     = |_, run| {

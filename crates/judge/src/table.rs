@@ -1,8 +1,8 @@
-//! Every verdict: name, scope, who is to blame, severity, evidence, documentation and remedy, in one table.
+//! The table of all verdicts: name, scope, blame, severity, evidence, documentation and remedy.
 //!
-//! Over 400 lines: it is one list. When a verdict is given is decided by the judges in `load.rs`, `generator.rs`,
-//! `answers.rs`, `steady.rs`, `trial.rs` and by the lab; the compiler asks them for every field. After a change here:
-//! `UPDATE=1 cargo test -p paceline-judge --test it` rewrites `docs/reading-a-verdict.md`.
+//! Over 400 lines, because it is one list. The judges in `load.rs`, `generator.rs`, `answers.rs`, `steady.rs`,
+//! `trial.rs` and the lab decide when a verdict is given; the compiler requires every field from them. After a change
+//! here: `UPDATE=1 cargo test -p paceline-judge --test it` rewrites `docs/reading-a-verdict.md`.
 
 use crate::verdict::verdict_table;
 use paceline_record::{Blame, Severity};
@@ -27,16 +27,16 @@ verdict_table! {
     } with { advice: String = "Lower -r to about the achieved rate, or check the server: `curl -i URL`" }
     => "No request of the window was sent; the warm-up backlog filled it. {advice}";
 
-    /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened for longer
-    /// than a request may take. The rate does not include the time spent waiting.
+    /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened for
+    /// longer than a request may take. The rate does not include the time spent waiting.
     GaveUp "gave_up" Run [Server] [Invalid] "The run ended before it had sent all its requests."
     { asked: u64 = "requests asked for", scheduled: u64 = "requests that fell due" } with { url: String = "URL" }
     => "No connection could be opened any more. Check that the server still runs: curl -i {url}";
 
-    /// No response arrived for a part of the window, although many arrived before or after: the server paused. The rate is
-    /// an average over that pause, and so are the percentiles of a closed loop. Given from a pause of 100 ms and 2 % of
-    /// the window that is ten times longer than the median time. A pause of the generator is `generator_stall`; a queue
-    /// that keeps growing is `saturated`.
+    /// No response arrived for a part of the window, although many arrived before or after: the server paused. The rate
+    /// is an average over that pause, and so are the percentiles of a closed loop. Given from a pause of 100 ms and 2 %
+    /// of the window that is ten times longer than the median time. A pause of the generator is `generator_stall`; a
+    /// queue that keeps growing is `saturated`.
     Outage "outage" Run [Server] [Caution] "The server paused."
     {
         longest_s: f64 = "length of the longest pause, in seconds",
@@ -54,9 +54,9 @@ verdict_table! {
     } with { url: String = "URL" }
     => "Fix the server before comparing it. See what it sends: curl -i --raw {url}";
 
-    /// Requests that were sent before the window opened were never answered, or connections got no response at all in the
-    /// window while others did. They are not in the percentiles, which count requests that fell due in the window.
-    /// Gates on errors fail.
+    /// Requests that were sent before the window opened were never answered, or connections got no response in the
+    /// window while others did. The percentiles do not include them, because they count requests that fell due in the
+    /// window. Gates on errors fail.
     StarvedConnections "starved_connections" Run [Server] [Caution] "Some connections were never answered."
     {
         unanswered: Option<u64> = "requests outstanding when the window opened that were never answered",
@@ -67,9 +67,9 @@ verdict_table! {
     }
     => "The server answers only some of its connections. Raise its worker or connection limit, or lower -c.";
 
-    /// Requests were sent, and none was answered as expected, so the figures are not the server doing its work. The remedy
-    /// depends on what happened most often: a redirect, another status, another body, a timeout, something that is not
-    /// HTTP, closed connections ([faults.md](faults.md) lists all).
+    /// Requests were sent, and none was answered as expected, so the figures do not measure the server's work. The
+    /// remedy depends on the most frequent failure: a redirect, another status, another body, a timeout, something that
+    /// is not HTTP, closed connections ([faults.md](faults.md) lists all).
     NoValidResponse "no_valid_response" Run [Server] [Invalid] "Not one valid response."
     {
         scheduled: u64 = "requests that fell due",
@@ -79,9 +79,9 @@ verdict_table! {
     } with { advice: String = "depends on what happened most often; `curl -i URL` shows one response." }
     => "{advice}";
 
-    /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a minimum,
-    /// printed with "at least" or `≥`. An open loop that also delivered less than 99 % of its schedule is invalid: whose
-    /// limit it was is unknown.
+    /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a
+    /// minimum, printed with "at least" or `≥`. An open loop that also delivered less than 99 % of its schedule is
+    /// invalid: it is unknown whether the generator or the server was the limit.
     GeneratorBound "generator_bound" Run [Generator] [Caution, Invalid: *severity]
     "The load generator was the limit."
     {
@@ -90,9 +90,9 @@ verdict_table! {
     } with { severity: Severity }
     => "The server can do at least this. Give Paceline more threads on cores of their own (-t), or compare CPU per request at a fixed rate (-r).";
 
-    /// The generator itself stood still for a part of the window: its process was stopped, or its thread did not get a core.
-    /// Responses that arrived meanwhile were read late, and their times contain the stall. Given from 10 ms and 2 % of the
-    /// window; invalid above 10 % of it.
+    /// The generator stalled for a part of the window: its process was stopped, or its thread did not get a core.
+    /// Responses that arrived meanwhile were read late, and their times contain the stall. Given from 10 ms and 2 % of
+    /// the window; invalid above 10 % of it.
     GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline itself stood still."
     {
         longest_s: f64 = "longest time between two turns of the loop, in seconds",
@@ -100,10 +100,11 @@ verdict_table! {
     } with { severity: Severity, pin: String = "`taskset -c 1 paceline run ...`" }
     => "Paceline did not run for {longest_s:.2} s; the server is not to blame for that time. Repeat the run, with Paceline pinned: {pin}";
 
-    /// Completions fell behind the schedule: what was outstanding grew through the window, by more than chance explains.
-    /// The response times are those of a queue that grows for as long as the load lasts, not the server's speed. Judged
-    /// by the growth of outstanding requests over the intervals of the window with its 95 % interval; where the offered
-    /// rate changes, by the first segment of the window in which completions fell behind. A single pause is an `outage`.
+    /// Completions fell behind the schedule: what was outstanding grew through the window, by more than chance
+    /// explains. The response times are those of a queue that grows for as long as the load lasts, not the server's
+    /// speed. Judged by the growth of outstanding requests over the intervals of the window with its 95 % interval;
+    /// where the offered rate changes, by the first segment of the window in which completions fell behind. A single
+    /// pause is an `outage`.
     Saturated "saturated" Run [Server] [Caution] "The server could not keep up with the offered rate."
     {
         offered_per_s: Option<f64> = "rate that the schedule asked for",
@@ -116,10 +117,10 @@ verdict_table! {
     } with { try_rate: String = "350" }
     => "The server cannot keep up, so requests queue and these times depend on how long you run. Try -r {try_rate}.";
 
-    /// At a fixed rate: the server ran on this machine and was watched (`--pid`, or found by its port), and it used at least
-    /// 90 % of the cores that it may run on, or one of its threads was on a core for at least 90 % of the window. More load
-    /// brings no more, and times grow from here on. In a closed loop this is the limit that such a load looks for: it is
-    /// said beside the server's figures, not as a verdict.
+    /// At a fixed rate: the server ran on this machine and was observed (`--pid`, or found by its port), and it used at
+    /// least 90 % of the cores that it may run on, or one of its threads was on a core for at least 90 % of the window.
+    /// A higher load gives no higher rate, and times grow from here on. In a closed loop this is the limit that such a
+    /// load looks for: it is shown with the server's figures, not as a verdict.
     ServerBusy "server_busy" Run [Server] [Note] "The server's CPU was the limit."
     {
         cores_used: f64 = "CPU time of the server per second of the window",
@@ -128,9 +129,9 @@ verdict_table! {
     } with { advice: &'static str = "The server's cores were full. Give it more cores, or make its requests cheaper." }
     => "{advice}";
 
-    /// Paceline sent late: its lag at the 99th percentile is above 200 µs and above a tenth of the response time's, or it
-    /// stalled for at least 10 ms, 1 % of the window and half of the response time's 99th percentile. Invalid where the
-    /// median lag is above 200 µs and above half of the median response time.
+    /// Paceline sent late: its lag at the 99th percentile is above 200 µs and above a tenth of the response time's, or
+    /// it stalled for at least 10 ms, 1 % of the window and half of the response time's 99th percentile. Invalid where
+    /// the median lag is above 200 µs and above half of the median response time.
     GeneratorLag "generator_lag" Run [Generator] [Caution, Invalid: *severity] "Paceline itself sent late."
     {
         generator_lag_ns_p99: u64 = "99th percentile of the generator's lag",
@@ -148,9 +149,9 @@ verdict_table! {
     }
     => "Measure at a fixed rate below the limit (-r).";
 
-    /// With `--arrivals poisson`: the gaps between a sample of the actual sends do not follow the exponential distribution
-    /// that was asked for (Anderson-Darling test, p below 0.001). Late sends left together. The schedule was random all
-    /// the same, and response times count from it.
+    /// With `--arrivals poisson`: the gaps between a sample of the actual sends do not follow the requested exponential
+    /// distribution (Anderson-Darling test, p below 0.001). Late sends left together. The schedule was still random,
+    /// and response times count from it.
     ArrivalsOff "arrivals_off" Run [Generator] [Note] "Sends were not spaced as Poisson arrivals."
     {
         anderson_darling: f64 = "the test's statistic",
@@ -159,9 +160,9 @@ verdict_table! {
     } with { pin: String = "`taskset -c 1 paceline run ...`" }
     => "Pin Paceline and let it spin: {pin} --pace spin";
 
-    /// By Little's law an offered rate needs at least rate times service time connections. There were fewer, and more than
-    /// half of the requests waited for one. Not given beside `saturated`, where the service time contains the server's
-    /// queue.
+    /// By Little's law an offered rate needs at least rate times service time connections. There were fewer, and more
+    /// than half of the requests waited for one. Not given beside `saturated`, where the service time contains the
+    /// server's queue.
     TooFewConnections "too_few_connections" Run [User] [Caution] "Requests waited for a free connection."
     {
         connections: u64 = "open connections",
@@ -170,9 +171,10 @@ verdict_table! {
     }
     => "Use more connections: -c {connections_needed}";
 
-    /// A closed loop had fewer requests outstanding than its connections carry: by Little's law their mean number is the
-    /// rate times the mean service time, and it was below three quarters of what was asked for. For a part of the window
-    /// connections had no request: the generator did not send the next one at once, or connections were being opened.
+    /// A closed loop had fewer requests outstanding than its connections carry: by Little's law their mean number is
+    /// the rate times the mean service time, and it was below three quarters of the requested number. For a part of the
+    /// window connections had no request: the generator did not send the next one at once, or connections were being
+    /// opened.
     IdleConnections "idle_connections" Run [Generator] [Note] "Connections were idle for a part of the window."
     {
         outstanding_mean: f64 = "responses per second times mean service time",
@@ -180,8 +182,8 @@ verdict_table! {
     } with { pin: String = "`taskset -c 1 paceline run ...`" }
     => "The load was lower than -c says. Use fewer connections, give Paceline more threads (-t), or pin it: {pin}";
 
-    /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of service or
-    /// response time. Invalid where more than half failed.
+    /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of
+    /// service or response time. Invalid where more than half failed.
     FailedRequests "failed_requests" Run [Server] [Caution, Invalid: *severity] "Requests failed."
     {
         failed: u64 = "requests that failed",
@@ -192,9 +194,9 @@ verdict_table! {
     } with { severity: Severity }
     => "Failed requests are not part of the percentiles above; look at both.";
 
-    /// Requests never got an answer: `timed_out` after they were sent, or `unsent` when the drain ended. They are in the
-    /// histogram at the time waited so far. Percentiles at or above the lowest of those times are minimums, printed with
-    /// `≥`.
+    /// Requests never got an answer: `timed_out` after they were sent, or `unsent` when the drain ended. They are in
+    /// the histogram at the time waited so far. Percentiles at or above the lowest of those times are minimums, printed
+    /// with `≥`.
     Censored "censored" Run [Server] [Caution] "Requests never got an answer."
     {
         timed_out: u64 = "requests without a complete response within the timeout",
@@ -203,8 +205,8 @@ verdict_table! {
     } with { count: u64 }
     => "{count} requests never got an answer; times marked ≥ are minimums.";
 
-    /// Fewer connections were open when the warm-up began than were asked for, so the load is not the one asked for. The
-    /// environment is to blame where attempts failed on this machine (ports, descriptors, memory).
+    /// Fewer connections were open when the warm-up began than requested, so the load is not the requested one. The
+    /// environment is to blame if attempts failed on this machine (ports, descriptors, memory).
     ConnectionsShort "connections_short" Run
     [Server, Environment: if *failed_here > 0 { Blame::Environment } else { Blame::Server }] [Caution]
     "Not all connections could be opened."
@@ -216,7 +218,7 @@ verdict_table! {
     } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's backlog), or lower -c." }
     => "Only {had} of {asked} connections opened. {advice}";
 
-    /// The server allows fewer concurrent HTTP/2 streams on a connection than were asked for
+    /// The server allows fewer concurrent HTTP/2 streams on a connection than requested
     /// (SETTINGS_MAX_CONCURRENT_STREAMS). Further requests waited for a stream, which is connection wait.
     StreamsLimited "streams_limited" Run [Server] [Note] "The server allows fewer streams than were asked for."
     {
@@ -225,8 +227,8 @@ verdict_table! {
     }
     => "The server allows {streams_allowed} at a time on each connection; {streams_asked} streams were asked for. Raise its limit of concurrent streams, or use more connections (-c).";
 
-    /// Responses were compressed (`Content-Encoding`) although no request accepts that: compressing is part of the server's
-    /// cost, and the bytes of the row are those of compressed bodies.
+    /// Responses were compressed (`Content-Encoding`) although no request accepts that: compressing is part of the
+    /// server's cost, and the bytes of the row are those of compressed bodies.
     CompressedUnasked "compressed_unasked" Run [Server] [Note] "The server compresses without being asked."
     {}
     => "Responses have a Content-Encoding that no request accepts. Turn compression off at the server, or accept it on every server with --accept-encoding gzip.";
@@ -239,33 +241,32 @@ verdict_table! {
     }
     => "The server closed after every response, so this measures connecting too; compare it only with other runs without keep-alive.";
 
-    /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the run
-    /// is invalid where the generator was pinned; one that may run anywhere shares cores with the server as a matter of
-    /// course.
+    /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the
+    /// run is invalid if the generator was pinned; an unpinned generator regularly shares cores with the server.
     GeneratorDescheduled "generator_descheduled" Run [Environment] [Caution, Invalid: *severity]
     "Other processes used Paceline's CPU."
     { run_delay_share: f64 = "time ready but not running, as a share of the window, 0 to 1" }
     with { severity: Severity, percent: f64 = "38", pin: String = "`taskset -c 1 paceline run ...`" }
     => "Other processes used Paceline's CPU for {percent:.0} % of the run. Pin it: {pin}";
 
-    /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One kernel
-    /// tick (10 ms) per core is not counted, so `steal_share` is a minimum.
+    /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One
+    /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
     Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took time from the machine."
     { steal_share: f64 = "time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
     => "Repeat on a quieter host.";
 
-    /// The last third of the window was significantly slower than the first: by more than 5 % and more than three standard
-    /// errors of the intervals of the window, which are correlated; in an open loop by more than 20 µs too. The figures are
-    /// averages over a change.
+    /// The last third of the window was significantly slower than the first: by more than 5 % and more than three
+    /// standard errors of the intervals of the window, which are correlated; in an open loop by more than 20 µs too.
+    /// The figures are averages over a change.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
         change: f64 = "change from the first to the last third as a share: of responses per second (closed loop) or of service time (open loop)",
     } with { percent: f64 = "38" }
     => "The server was {percent:.0} % slower at the end than at the beginning. Look for leaks, growing data or throttling, and measure longer.";
 
-    /// The server was still becoming faster: during the window (the last third was more than 5 % faster than the first), or
-    /// at the end of the launch's warm-up (which reached its limit before 4 s in a row were no more than 5 % faster than
-    /// the 4 s before).
+    /// The server was still becoming faster: during the window (the last third was more than 5 % faster than the
+    /// first), or at the end of the launch's warm-up (which reached its limit before 4 s in a row were no more than 5 %
+    /// faster than the 4 s before).
     StillWarming "still_warming" Run [User] [Caution] "The server was still warming up."
     {
         change: Option<f64> = "change from the first to the last third of the window as a share: of responses per second (closed loop) or of service time (open loop)",
@@ -275,14 +276,14 @@ verdict_table! {
     } with { advice: String = "Use a longer warm-up: --warmup 20s" }
     => "The server was still getting faster, so its steady rate is higher. {advice}";
 
-    /// No part of the window was steady: neither as it began nor as it ended. The figures are averages over changes.
+    /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
     Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
     { intervals: usize = "intervals of the window that were judged" }
     => "Measure longer (-d), and look for periodic work in the server.";
 
     /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
-    /// algorithm on the server meeting delayed acknowledgements (Linux waits 40 ms). The server writes a response in two
-    /// pieces without TCP_NODELAY.
+    /// algorithm on the server in combination with delayed acknowledgements (Linux waits 40 ms). The server writes a
+    /// response in two pieces without TCP_NODELAY.
     DelayedAck "delayed_ack" Run [Server] [Caution] "Responses wait for a delayed acknowledgement."
     {
         first_byte_ns_p50: u64 = "median time to the first byte",
@@ -290,7 +291,7 @@ verdict_table! {
     }
     => "Set TCP_NODELAY in the server, or write head and body at once.";
 
-    /// No expected body was given, and valid responses differed in length. Perhaps they are meant to; perhaps some are error
+    /// No expected body was given, and valid responses differed in length. This may be intended; or some are error
     /// pages with status 200.
     BodyLengthVaries "body_length_varies" Run [User] [Note] "Responses differ in length."
     { body_bytes_min: u64 = "shortest body", body_bytes_max: u64 = "longest body" }
@@ -301,9 +302,9 @@ verdict_table! {
     { samples: u64 = "requests measured", samples_for_p99: f64 = "requests needed" }
     => "Measure longer (-d).";
 
-    /// Of the loaders that share the run, at least one has no result: it did not start, began late, was ended, or its
-    /// connection broke. Its part of the load was not sent, or was sent and not counted. The other loaders kept to their
-    /// parts of the schedule, so the load was smaller by the missing share.
+    /// At least one of the loaders that share the run has no result: it did not start, began late, was ended, or its
+    /// connection broke. Its part of the load was not sent, or was sent and not counted. The other loaders kept to
+    /// their parts of the schedule, so the load was smaller by the missing share.
     LoaderLost "loader_lost" Run [Environment] [Invalid] "A loader is missing."
     {
         loaders_lost: usize = "loaders without a result",
@@ -313,10 +314,10 @@ verdict_table! {
     }
     => "The load was not the one asked for. Repeat the run; the reasons are in the evidence.";
 
-    /// The windows of the loaders that share the run began or ended further apart than 1 % of their length: a loader learned
-    /// too late when to start, its clock stood still for a while, or it ended early. The window was cut to the whole intervals
-    /// that all loaders have in common. Invalid if less than half of it is left, or if it could not be cut and they are
-    /// further apart than 10 %.
+    /// The windows of the loaders that share the run began or ended further apart than 1 % of their length: a loader
+    /// received the start time too late, its clock stopped for a while, or it ended early. The window was cut to the
+    /// whole intervals that all loaders have in common. Invalid if less than half of it is left, or if it could not be
+    /// cut and they are further apart than 10 %.
     LoadersApart "loaders_apart" Run [Environment] [Caution, Invalid: *severity] "The loaders did not run together."
     {
         apart_s: f64 = "largest distance between two loaders' windows, in seconds",
@@ -326,9 +327,9 @@ verdict_table! {
     } with { severity: Severity }
     => "Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
 
-    /// The loaders that share the run measured different things: their median service times differ by more than a quarter and
-    /// 100 µs, or their shares of failed requests by more than 1 %. One path is slower, or one loader is overloaded. The
-    /// merged percentiles are a mixture.
+    /// The loaders that share the run measured different things: their median service times differ by more than a
+    /// quarter and 100 µs, or their shares of failed requests by more than 1 %. One path is slower, or one loader is
+    /// overloaded. The merged percentiles are a mixture.
     LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The loaders measured different things."
     {
         service_time_ns_p50: Vec<u64> = "median service time of each loader",
@@ -337,8 +338,8 @@ verdict_table! {
     } with { host: String = "n4" }
     => "Compare the loaders one by one (`by_generator` in the record), beginning with {host}: its CPU, its network path.";
 
-    /// A loader's network interface carried at least 90 % of its speed, in one direction, in the window. The network was the
-    /// limit, or close to it.
+    /// A loader's network interface carried at least 90 % of its speed, in one direction, in the window. The network
+    /// was the limit, or close to it.
     NetworkBound "network_bound" Run [Environment] [Caution] "The network was the limit."
     {
         host: String = "the loader",
@@ -348,9 +349,9 @@ verdict_table! {
     } with { percent: f64 = "97" }
     => "Interface {interface} of {host} was {percent:.0} % full. Use a faster link, more loaders, or smaller responses.";
 
-    /// The network interface of a server's machine, or of its balancer's or database's, carried at least 90 % of its speed, in
-    /// one direction, in the window. The network was the limit, or close to it. The speed is that of a token bucket on the
-    /// interface, else of the device; interfaces without a device (veth) have none.
+    /// The network interface of a server's machine, or of its balancer's or database's, carried at least 90 % of its
+    /// speed, in one direction, in the window. The network was the limit, or close to it. The speed is that of a token
+    /// bucket on the interface, else of the device; interfaces without a device (veth) have none.
     ServerNetworkBound "server_network_bound" Trial [Environment] [Caution] "The network of a server was the limit."
     {
         host: String = "the machine",
@@ -360,7 +361,7 @@ verdict_table! {
     } with { percent: f64 = "97" }
     => "Interface {interface} of {host} was {percent:.0} % full. Use a faster link, or smaller responses.";
 
-    /// Server and generator could not be given cores of their own and took time from each other.
+    /// Server and generator could not get separate cores and took CPU time from each other.
     SharedCores "shared_cores" Trial [Environment] [Caution] "Server and generator share cores."
     { server_cores: Vec<u32> = "the server's cores", generator_cores: Vec<u32> = "the generator's cores" }
     => "Use a machine with at least two cores.";
@@ -376,8 +377,8 @@ verdict_table! {
     { message: String = "what happened" }
     => "Read the end of its log in the trial (log_tail).";
 
-    /// The hypervisor took more than 1 % of the window of a core that server, balancer or generator may run on, less one
-    /// kernel tick; above 10 % the trial is invalid.
+    /// The hypervisor took more than 1 % of the window of a core that server, balancer or generator may run on, less
+    /// one kernel tick; above 10 % the trial is invalid.
     StolenTime "stolen_time" Trial [Environment] [Caution, Invalid: *severity] "The hypervisor took time from a used core."
     {
         core: u32 = "the core that lost the most",
@@ -386,14 +387,14 @@ verdict_table! {
     } with { severity: Severity }
     => "Repeat when the host is quieter, or on a dedicated machine.";
 
-    /// A check before the load found that a trait of the server's manifest (pipelining, keep-alive in HTTP/1.0) does not
-    /// hold, or holds although the manifest denies it.
+    /// A check before the load found that a trait of the server's manifest (pipelining, keep-alive in HTTP/1.0) does
+    /// not hold, or holds although the manifest denies it.
     ClaimDoesNotHold "claim_does_not_hold" Trial [Server] [Note] "The manifest and the server differ."
     { checks: Vec<String> = "the checks that differ" }
     => "Fix the server, or the traits in its manifest.";
 
-    /// Nothing was busy, and yet the rate was low: server, generator and balancer were below half of their cores while every
-    /// connection waited. Waiting was the limit, for locks, a database or the network, not CPU.
+    /// The rate was low although nothing was busy: server, generator and balancer were below half of their cores while
+    /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.
     Waiting "waiting" Trial [Server] [Note] "Nothing was busy: the limit was waiting."
     {
         server_utilization: f64 = "server's CPU time as a share of its cores, 0 to 1",
@@ -403,9 +404,9 @@ verdict_table! {
     }
     => "The rate is limited by waiting, not by CPU. Look at locks, sleeps, back ends and TCP settings, or use more connections.";
 
-    /// Memory was short under the load: the machine killed a process for want of it (the trial is then invalid), swapped
-    /// 16 MiB or more, or the server came within a tenth of what it may use: the lowest limit of its control groups, or the
-    /// machine's memory. Kills and swapping are counted for the whole machine.
+    /// Memory was short under the load: the machine killed a process because it was out of memory (the trial is then
+    /// invalid), swapped 16 MiB or more, or the server came within a tenth of its memory limit: the lowest limit of its
+    /// control groups, or the machine's memory. Kills and swapping are counted for the whole machine.
     MemoryBound "memory_bound" Trial [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
     "Memory was the limit."
     {
@@ -416,8 +417,8 @@ verdict_table! {
     } with { advice: &'static str = "Raise the limit of its control group (memory.max), or give the server a smaller heap or fewer processes." }
     => "{advice}";
 
-    /// A search for the capacity missed its objective in windows far below rates that passed: a pause of the server decides,
-    /// not the load, and no rate has an interval that holds.
+    /// A search for the capacity missed its objective in windows far below rates that passed: a pause of the server
+    /// decides, not the load, and no rate has a valid interval.
     StallsDecide "stalls_decide" Trial [Server] [Invalid] "Stalls decide, not load."
     {
         lowest_missed_per_s: f64 = "the lowest rate that missed",
@@ -425,8 +426,8 @@ verdict_table! {
     } with { try_per_s: f64 = "20000" }
     => "There is no capacity: find what stalls the server (paceline run -r {try_per_s:.0}), or use longer windows.";
 
-    /// A search for the capacity found none: no window met the objective, or windows were spoiled by the generator or the
-    /// machine.
+    /// A search for the capacity found none: no window met the objective, or windows were spoiled by the generator or
+    /// the machine.
     CapacityNotFound "capacity_not_found" Trial [Server, Environment: if ended_early.is_some() { Blame::Environment } else { Blame::Server }]
     [Invalid] "No rate met the objective."
     {
@@ -463,9 +464,9 @@ verdict_table! {
     }
     => "Use a machine with at least three cores, or pin the balancer to a separate one.";
 
-    /// The database counted fewer statements or rows than the valid responses need: by more than 1 %. The server caches,
-    /// or reads several rows with one statement where each needs its own. Counted from before the run to after it, warm-up
-    /// included.
+    /// The database counted fewer statements or rows than the valid responses need: by more than 1 %. The server
+    /// caches, or reads several rows with one statement where each needs its own. Counted from before the run to after
+    /// it, warm-up included.
     QueriesNotRun "queries_not_run" Trial [Server] [Invalid] "The server did not run the queries it was asked for."
     {
         selects_expected: u64 = "statements that the valid responses need",
@@ -475,8 +476,8 @@ verdict_table! {
     }
     => "The database ran {selects} of {selects_expected} statements. Run one statement for each row, and cache none.";
 
-    /// The database counted fewer updated rows than the valid responses need, by more than 5 % (one response may draw a row
-    /// twice), or does not have the values that a response after the run returned.
+    /// The database counted fewer updated rows than the valid responses need, by more than 5 % (one response may draw a
+    /// row twice), or does not have the values that a response after the run returned.
     UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The server did not store its updates."
     {
         rows_expected: u64 = "rows that the valid responses say were updated",
@@ -486,8 +487,8 @@ verdict_table! {
     }
     => "The database updated {rows_updated} of {rows_expected} rows, and has {stored} of {returned} returned values. Store each row before answering.";
 
-    /// The database used at least 90 % of its cores, and the server less of its own: the number is the database's more than
-    /// the server's.
+    /// The database used at least 90 % of its cores, and the server less of its own: the number measures the database
+    /// more than the server.
     DatabaseBound "database_bound" Trial [Environment] [Caution] "The database was the limit."
     {
         database_utilization: f64 = "the database's CPU time as a share of its cores, 0 to 1",
@@ -496,14 +497,14 @@ verdict_table! {
     }
     => "Give the database more cores, or compare servers by their CPU time per request.";
 
-    /// The database could not be asked what it counted in the run: whether the server ran its queries is not known. It ended,
-    /// has no room on its disk, or accepts no further connection.
+    /// The database's counters for the run could not be read: it is unknown whether the server ran its queries. The
+    /// database ended, has no room on its disk, or accepts no further connection.
     DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's counters could not be read."
     { responses: u64 = "valid responses that nothing is known of" }
     => "Read the end of the database's log in the record, and measure again.";
 
-    /// The database ran on cores of the server or of the generator, so its CPU time was missing there. Beside the server, a
-    /// request costs the sum of both.
+    /// The database ran on cores of the server or of the generator, so its CPU time was missing there. Beside the
+    /// server, a request costs the sum of both.
     DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares cores."
     {
         database_cores: Vec<u32> = "the database's cores",
@@ -527,9 +528,9 @@ verdict_table! {
     { instance: u32 = "the instance that was killed" }
     => "Check the balancer's health checks, or measure longer.";
 
-    /// Ten seconds after the load had ended the server was still working on it. The next load of the launch would have paid
-    /// for that, so the server was restarted. A caution where the loads of a launch belong together (a first run and what
-    /// follows it): there it was not restarted.
+    /// Ten seconds after the load had ended the server was still working on it. This work would have slowed the next
+    /// load of the launch, so the server was restarted. A caution if the loads of a launch belong together (a first run
+    /// and the run after it): then it was not restarted.
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
     { waited_s: f64 = "how long it was given", cores_used: f64 = "cores still in use at the end" }
@@ -548,21 +549,21 @@ verdict_table! {
     }
     => "Run the server in the foreground, in the process tree of its command.";
 
-    /// What the lab sampled of the server is not the run's window (too short a window, a busy machine, or a generator that
-    /// did not report its end), so the trial has no CPU figures.
+    /// The lab's samples of the server do not match the run's window (too short a window, a busy machine, or a
+    /// generator that did not report its end), so the trial has no CPU figures.
     WindowNotSampled "window_not_sampled" Trial [Environment] [Note] "The server's CPU time was not measured."
     { sampled_s: f64 = "length of what was sampled", window_s: f64 = "length of the window" }
     => "Measure longer, or when the machine is less busy.";
 
-    /// The load came from another generator (wrk or oha). It checks no body, has no warm-up and leaves out what a stalled
-    /// server kept it from sending: compare its rate, not its percentiles.
+    /// The load came from another generator (wrk or oha). It checks no body, has no warm-up, and leaves out requests
+    /// that a stalled server kept it from sending: compare its rate, not its percentiles.
     ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
     { percentiles_ns: BTreeMap<String, u64> = "the percentiles as that generator printed them" } with { generator: String = "wrk" }
     => "{generator} checks no body, has no warm-up and omits requests that a stalled server kept it from sending; compare its rate, not its percentiles.";
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
-    /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and a
-    /// network carries the larger response less often.
+    /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and
+    /// a network carries the larger response less often.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
     "The row's responses differ in size from the others'."
     {
@@ -574,7 +575,7 @@ verdict_table! {
     => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with the head), the middle row's {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i";
 
     /// The launches of the row were not all measured by the same build of the generator: its name, version or commit
-    /// differs. They differ by more than the server then.
+    /// differs. They then differ by more than the server.
     GeneratorChanged "generator_changed" Row [User] [Caution] "The launches were measured by different generators."
     { tools: Vec<String> = "name, version and commit of each" }
     => "Measure all launches of the row with one build.";

@@ -364,7 +364,8 @@ fn lag_colours_what_it_is_a_tenth_of_and_spoils_what_it_is_half_of() {
         lag(150_000, 200_000)(run);
     };
     assert_eq!(verdicts(sound(), fast), [], "below what a sleeper has everywhere");
-    // The generator stalled for more than a hundredth of the window, and for more than half of the measured time.
+    // The generator stalled for more than a hundredth of the window, and for longer than half of the measured 99th
+    // percentile.
     let stood = |max: u64| {
         move |run: &mut Run| {
             run.window_s = 2.0;
