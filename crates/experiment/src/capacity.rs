@@ -164,7 +164,7 @@ pub struct CurvePoint {
     pub server_cores_used: Option<f64>,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
     /// The version of these keys.

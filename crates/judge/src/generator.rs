@@ -41,7 +41,7 @@ pub(crate) fn disturbance(share: f64) -> Option<Severity> {
     }
 }
 
-/// A closed loop's rate is then a minimum; an open loop that did not deliver its load describes only the generator.
+/// A closed loop's rate is then a minimum; an open loop that did not deliver its load does not measure the server.
 pub(crate) fn bound(run: &Run) -> Option<Finding> {
     let delivered = !is_open(run) || achieved_share(run) >= ACHIEVED_LEAST;
     let severity = if delivered { Severity::Caution } else { Severity::Invalid };

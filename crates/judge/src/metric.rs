@@ -38,7 +38,7 @@ pub enum Better {
     Neither,
 }
 
-/// Where a table shows a metric.
+/// The column of a metric in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Position, from left to right.
@@ -72,7 +72,7 @@ pub struct Metric {
     pub name: &'static str,
     /// The head of its column, two lines; the second is empty where the table chooses the unit.
     pub head: [&'static str; 2],
-    /// What it means, line by line.
+    /// Its documentation, line by line.
     pub lines: &'static [&'static str],
     /// Its unit.
     pub unit: Unit,
@@ -80,9 +80,9 @@ pub struct Metric {
     pub better: Better,
     /// Whether it is a percentile, which may be a minimum or have too few samples.
     pub is_percentile: bool,
-    /// Where a table of a closed loop shows it.
+    /// Its column in a table of a closed loop.
     pub closed: Option<Column>,
-    /// Where a table of an open loop shows it.
+    /// Its column in a table of an open loop.
     pub open: Option<Column>,
     /// Its value in one launch.
     pub of: fn(&Trial, &Run) -> Option<Value>,

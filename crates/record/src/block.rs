@@ -167,10 +167,10 @@ impl Times {
     }
 }
 
-/// What happened to some requests. A time that was not measured is left out, never zero.
+/// The outcomes and times of a set of requests. A time that was not measured is left out, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
-    /// How the requests ended, by outcome.
+    /// The number of requests by outcome.
     pub counts: Counts,
     /// Valid responses completed inside the window, whenever they fell due: what the achieved rate counts.
     pub completed_in_window: u64,

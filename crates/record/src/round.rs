@@ -61,7 +61,7 @@ pub struct Sitting {
 pub struct Tuned {
     /// Its name, in sysctl(8) notation for sysctls.
     pub name: String,
-    /// The previous value; none if it does not exist.
+    /// The previous value; empty if it does not exist.
     pub before: String,
     /// The value during the sitting.
     pub after: String,

@@ -185,9 +185,9 @@ pub struct Phases {
 /// A stretch of time, in nanoseconds from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
-    /// When it began, in nanoseconds.
+    /// Start, in nanoseconds.
     pub start_ns: u64,
-    /// When it ended, in nanoseconds.
+    /// End, in nanoseconds.
     pub end_ns: u64,
 }
 

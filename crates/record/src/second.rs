@@ -41,7 +41,7 @@ pub struct Second {
     pub timed_out: u64,
     /// Requests still unsent when the drain's limit was over.
     pub unsent: u64,
-    /// Requests due and unsent at its end; above 4,000 of a thread, extrapolated from those; open loop.
+    /// Requests due and unsent at its end; above 4,000 per thread, computed from those; open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub backlog: Option<u64>,
     /// Median response time, in nanoseconds; open loop, as are the other response times.

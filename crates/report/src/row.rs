@@ -173,7 +173,7 @@ pub struct Note {
     pub blame: Blame,
     /// The worst of its severities.
     pub severity: Severity,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
     /// The servers with this verdict, and the number of affected launches.
     pub launches_by_server: BTreeMap<String, u32>,

@@ -155,7 +155,7 @@ pub struct Launches<'a> {
 /// The figure of one server over its launches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaunchMean {
-    /// How many launches.
+    /// Number of launches.
     pub launches: usize,
     /// The geometric mean.
     pub mean: f64,

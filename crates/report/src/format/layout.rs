@@ -154,7 +154,7 @@ pub fn align(text: &str, width: usize, role: Role) -> String {
     }
 }
 
-/// Breaks a text at spaces into lines of at most `width` columns; a longer word gets a line of its own.
+/// Breaks a text at spaces into lines of at most `width` columns; a longer word gets a separate line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
