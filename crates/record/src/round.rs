@@ -112,7 +112,7 @@ pub struct Environment {
     pub governor: Option<String>,
     /// The clock source behind the monotonic clock.
     pub clock_source: Option<String>,
-    /// Idle states of processor 0 with the exit latency of each.
+    /// Idle states of processor 0 with the exit time of each.
     pub idle_states: Vec<IdleState>,
     /// The soft limit of open files of the process (`ulimit -n`).
     pub open_files_soft: u64,
@@ -130,7 +130,7 @@ pub struct Environment {
 pub struct IdleState {
     /// The kernel's name for it.
     pub name: String,
-    /// Exit latency in microseconds, according to the driver.
+    /// Exit time in microseconds, according to the driver.
     pub exit_us: u64,
 }
 
