@@ -1,7 +1,7 @@
-//! The coordinator: starts the loaders, has them begin together, and collects what they measured.
+//! The coordinator: starts the loaders, lets them begin together, and collects their results.
 //!
-//! Each wait has a limit. Before the start, a loader that fails ends the attempt; after it, one that fails is lost, and the
-//! others go on: their parts of the schedule do not depend on it.
+//! Each wait has a limit. Before the start, a loader that fails ends the attempt; after it, a loader that fails is
+//! lost, and the others continue: their parts of the schedule do not depend on it.
 
 use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
 use crate::overlap::Overlap;
@@ -19,36 +19,36 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time until a loader that was started has read its order, on a busy machine behind a slow link.
+/// Longest time until a started loader has read its order, on a busy machine behind a slow link.
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Longest time for a round trip, and for a result after its run should be over.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Round trips that a clock is compared by.
+/// Round trips for a clock comparison.
 const ROUND_TRIPS: usize = 8;
-/// From the last loader's being told to start to the start: some round trips, and room for a busy machine.
+/// Time between the last start message and the start: some round trips, with a margin for a busy machine.
 const START_LEAD: Nanos = Nanos::from_millis(250);
-/// How often an interrupt is looked for.
+/// Interval of the check for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often loaders get a sign of life: each ends alone after 20 s without any.
+/// Interval of keep-alive messages: each loader exits after 20 s without any message.
 const ALIVE_EVERY: Duration = Duration::from_secs(4);
 /// Longest time that a loader takes to end when it is no longer needed.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// The end of what a lost loader printed that is kept, in bytes.
+/// Length of the kept end of a lost loader's output, in bytes.
 const SAID_BYTES_MOST: u64 = 4096;
 
-/// What is going on, for people.
+/// Progress, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// All loaders are connected and their clocks compared: the load begins.
     Started,
-    /// A loader is lost; the others go on.
+    /// A loader is lost; the others continue.
     Lost,
 }
 
 /// Runs one job on several loaders.
 #[derive(Debug)]
 pub struct Coordinator {
-    /// As for one generator: its settings have the whole job, its gates are judged by the whole record.
+    /// As for one generator: its settings contain the whole job, its gates are judged by the whole record.
     prepared: Prepared,
     /// The whole job, with the seed of all.
     job: Job,
@@ -73,11 +73,11 @@ struct RunningLoader {
     lost: Option<Failed>,
 }
 
-/// What comes from a loader's thread.
+/// A message from a loader's thread.
 #[derive(Debug)]
 enum Heard {
     Message(u64, FromLoader),
-    /// Its output is over, with what it printed on standard error.
+    /// Its output has ended, with its standard error.
     Ended(String),
 }
 
@@ -127,8 +127,8 @@ impl Coordinator {
         Ok(Job { connections: job.connections_of(0, loaders), ..job.clone() })
     }
 
-    /// Carries the run out and returns its record, judged. `events` are told of phases as they begin, on this machine's
-    /// clock; `progress` of what happens meanwhile, with the host.
+    /// Carries the run out and returns its judged record. `events` receives phases as they begin, on this machine's
+    /// clock; `progress` receives other events, with the host.
     ///
     /// # Errors
     /// [`LoadersError`] when there is no result.
@@ -154,19 +154,19 @@ impl Coordinator {
         phases.extend(self.window_length().map(|length| (Phase::Drain, window_ns + length.0)));
         self.await_results(epoch_ns, phases, &tell, &mut progress);
         tell(Phase::End, monotonic_ns());
-        // A loader that does not answer any more has a result all the same.
+        // A loader that no longer answers still has a result.
         let _ = self.compare_clocks(|loader| &mut loader.after);
         self.record(argv, started_at, epoch_ns)
     }
 
-    /// Tells a loader. One that cannot be reached is heard of by the end of its output.
+    /// Sends a message to a loader. An unreachable loader is noticed by the end of its output.
     fn tell(&mut self, index: usize, message: &ToLoader) {
         if let Some(input) = self.loaders.get_mut(index).and_then(|loader| loader.input.as_mut()) {
             let _ = write(input, message);
         }
     }
 
-    /// Takes in the next thing that any loader says; false after a while without any.
+    /// Processes the next message of any loader; false after a time without one.
     fn hear(&mut self, wait: Duration) -> bool {
         if self.alive_at.elapsed() > ALIVE_EVERY {
             self.alive_at = Instant::now();
@@ -237,13 +237,13 @@ impl Coordinator {
         Ok(())
     }
 
-    /// The worst doubt about any loader's clock.
+    /// The largest uncertainty of any loader's clock.
     fn worst_uncertainty_ns(&self) -> u64 {
         let offsets = self.loaders.iter().filter_map(|loader| loader.before);
         offsets.map(|offset| offset.high_ns.abs_diff(offset.low_ns)).max().unwrap_or(0)
     }
 
-    /// How long the window is planned to be; none where a closed loop sends a number of requests.
+    /// Planned length of the window; none where a closed loop sends a number of requests.
     fn window_length(&self) -> Option<Nanos> {
         match (self.job.window, self.job.load.is_open()) {
             (Bound::Duration(window), _) => Some(window),
@@ -254,8 +254,8 @@ impl Coordinator {
         }
     }
 
-    /// Waits for the result of every loader that is not lost, and tells of the phases that begin meanwhile. Without a planned
-    /// end there is no limit: a loader gives up alone when its server does not answer any more, and a lost connection ends
+    /// Waits for the result of every loader that is not lost, and reports phases that begin meanwhile. Without a
+    /// planned end there is no limit: a loader gives up when its server no longer answers, and a lost connection ends
     /// its output.
     fn await_results(
         &mut self,
@@ -397,7 +397,7 @@ impl RunningLoader {
         LoadersError::NotReady { host: self.host.clone(), what, hint: None }
     }
 
-    /// What it contributes to the record, on the coordinator's clock.
+    /// Its contribution to the record, on the coordinator's clock.
     fn part(&mut self, share: Option<u64>, epoch_ns: u64, begun_ns: u64) -> Part {
         let done = self.done.take();
         let mut loader = Loader {
@@ -412,7 +412,7 @@ impl RunningLoader {
             return Part { loader, run: None, noted: Vec::new() };
         };
         let run = done.run;
-        // By the bounds after the run: where the clocks drifted apart, the windows did.
+        // Uses the bounds after the run: if the clocks drifted apart, so did the windows.
         let offset = self.after.or(self.before).unwrap_or_default();
         let from_epoch = |at_ns: u64| at_ns.saturating_sub(run.phases.warmup.start_ns);
         let at = |at_ns: u64| ours(done.epoch_ns + from_epoch(at_ns), &offset).saturating_sub(begun_ns);
@@ -428,7 +428,7 @@ impl RunningLoader {
     }
 }
 
-/// Hands over what a loader says, with the time when it was read.
+/// Passes on a loader's messages, with the time when each was read.
 fn listen(output: ChildStdout, index: usize, speaking: &Sender<(usize, Heard)>) {
     let mut output = BufReader::new(output);
     loop {
@@ -467,8 +467,8 @@ fn orders(job: &Job, of: u32) -> Vec<Order> {
     (0..of).map(order).collect()
 }
 
-/// A request with the text of the files that it names, where they are text: other machines need not have them. The rest
-/// is read by each loader.
+/// A request with the contents of its text files, which other machines need not have. Other files are read by each
+/// loader.
 fn with_texts(mut request: RequestSpec) -> RequestSpec {
     let text = |content: &mut Content| {
         if let Content::File { file } = content

@@ -1,9 +1,9 @@
-//! Why there is no result of several loaders.
+//! Errors of runs with several loaders.
 
 use paceline_record::RecordError;
 use paceline_run::RunError;
 
-/// Why there is no result of several loaders. A loader that is lost later is part of the record.
+/// The reason why several loaders have no result. A loader that is lost later is part of the record.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadersError {
     /// The job, or what it names, is wrong for one loader: the same as of a run by one generator.

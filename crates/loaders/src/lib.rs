@@ -1,9 +1,9 @@
-//! One run by several generators: they share one schedule, begin at one moment, and their results are one record.
+//! One run by several generators: they share one schedule, begin at the same moment, and produce one record.
 //!
-//! [`Coordinator`] starts a loader on each [`paceline_host::Place`], compares its clock with this machine's, has all begin
-//! together, and adds up what they measured. [`serve`] is the loader: it carries out its share of a job with the crate
-//! `run`. The two speak lines of JSON over the loader's standard streams ([`message`]), so that a pipe, ssh and srun are
-//! the same to them. Nothing here prints.
+//! [`Coordinator`] starts a loader on each [`paceline_host::Place`], compares its clock with this machine's, starts all
+//! of them together, and adds up their results. [`serve`] is the loader: it carries out its share of a job with the
+//! crate `run`. The two exchange lines of JSON over the loader's standard streams ([`message`]), so that a pipe, ssh
+//! and srun work in the same way. This crate does not print.
 
 mod coordinator;
 mod error;

@@ -1,8 +1,8 @@
-//! The loader: carries out its share of a job when the coordinator says so.
+//! The loader: carries out its share of a job at the coordinator's request.
 //!
-//! One thread reads what the coordinator says and answers pings at once; the other connects, waits for the start, puts the
-//! load on the target and writes the result. The end of the input before that means that nobody waits for it any more:
-//! the process ends, and with it the load.
+//! One thread reads the coordinator's messages and answers pings at once; the other connects, waits for the start, puts
+//! the load on the target and writes the result. If the input ends before that, no coordinator waits for the result:
+//! the process exits, which ends the load.
 
 use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
 use paceline_engine::{Beginning, Nanos, Stop};
@@ -19,33 +19,33 @@ use std::time::{Duration, Instant};
 
 /// The exit status of a loader without a coordinator, that of a failure of the environment.
 const ABANDONED: i32 = 3;
-/// Every worker must have heard of the start before it comes (`engine::run`: some naps of a millisecond each).
+/// Every worker must have received the start moment before it arrives (`engine::run`: some naps of a millisecond each).
 const START_LEAD: Nanos = Nanos::from_millis(5);
-/// A loader that learns too late when to start joins the others by so much of the window, at most,
+/// A loader that learns too late when to start joins the others at most this share of the window later,
 const LATE_SHARE_MOST: u64 = 2;
 /// and by no more than this: the coordinator waits 20 s for results.
 const LATE_MOST: Nanos = Nanos::from_secs(10);
-/// Late loaders begin whole seconds later, so that their intervals are those of the others.
+/// Late loaders begin whole seconds later, so that their intervals match those of the others.
 const SECOND: Nanos = Nanos::from_secs(1);
-/// How long after the limit silence is noticed, at most.
+/// Longest delay after the limit until silence is noticed.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Longest wait for the coordinator to say when to start, or that it has the result.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// A coordinator that says nothing for so long is gone: a link may be cut without its end. It gives a sign of life every
-/// few seconds, and ssh gives the connection up after 15 s.
+/// A coordinator that is silent for this time is lost: a cut link may not close the connection. It sends a message
+/// every few seconds, and ssh closes a dead connection after 15 s.
 const SILENCE_LIMIT: Duration = Duration::from_secs(20);
 
 static STOP: Stop = Stop::new();
 
-/// What the coordinator decided about the start.
+/// The coordinator's decision about the start.
 enum Decision {
     Start(Nanos),
     Stop,
 }
 
-/// Carries out what comes by `input` and answers on `output`. Returns when the coordinator has the result and closes the
-/// input; ends the process if it closes it before.
+/// Executes the messages from `input` and answers on `output`. Returns when the coordinator has the result and closes
+/// the input; ends the process if it closes it before.
 ///
 /// # Errors
 /// When the first message is no order, or the coordinator cannot be written to.
@@ -75,7 +75,7 @@ pub fn serve(
     };
     *is_done.lock().unwrap_or_else(PoisonError::into_inner) = true;
     say(output, &answer)?;
-    // Pings are answered until the coordinator has had enough.
+    // Pings are answered until the coordinator closes the input.
     let _ = ended.recv_timeout(WAIT_LIMIT);
     Ok(())
 }
@@ -84,7 +84,7 @@ fn say(output: &Mutex<impl Write>, message: &FromLoader) -> io::Result<()> {
     write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), message)
 }
 
-/// Ends the process once nothing was heard for too long.
+/// Ends the process after too long without a message.
 fn end_in_silence(heard: &Mutex<Instant>) {
     loop {
         let silent = heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
@@ -95,7 +95,7 @@ fn end_in_silence(heard: &Mutex<Instant>) {
     }
 }
 
-/// Until the end of the input, or what cannot be read.
+/// Runs until the end of the input, or a message that cannot be read.
 fn listen(
     input: &mut impl BufRead,
     output: &Mutex<impl Write>,
@@ -122,7 +122,7 @@ fn listen(
 }
 
 fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Write>) -> Result<Done, Failed> {
-    // Where the folder does not exist, files are looked for where the loader was started; their errors name them.
+    // If the folder does not exist, files are searched where the loader was started; errors name the files.
     let _ = std::env::set_current_dir(&order.folder);
     let mut job = order.job;
     if let (Some(moments), LoadModel::Open { shape: Shape::Trace(trace), .. }) =
@@ -179,8 +179,8 @@ fn is_here(address: &str) -> bool {
     ["127.", "[::1]", "unix:"].iter().any(|begin| address.starts_with(begin))
 }
 
-/// When a loader begins that learns `now` that the others begin at `agreed`: then, or as many whole seconds later as it
-/// takes. An error says by how much it is too late to join them.
+/// Start of a loader that learns at `now` that the others begin at `agreed`: then, or as many whole seconds later as
+/// necessary. The error is the delay of a loader that is too late to join.
 fn beginning(agreed: Nanos, window: Bound, now: Nanos) -> Result<Nanos, Nanos> {
     let late = (now + START_LEAD).since(agreed);
     let joins = Nanos(late.0.div_ceil(SECOND.0) * SECOND.0);
@@ -193,7 +193,7 @@ fn beginning(agreed: Nanos, window: Bound, now: Nanos) -> Result<Nanos, Nanos> {
     }
 }
 
-/// An error of the run, whose fault it is, and what to do.
+/// An error of the run, the party at fault, and the remedy.
 fn failed(error: RunError) -> Failed {
     let mut what = error.to_string();
     let mut cause = std::error::Error::source(&error);

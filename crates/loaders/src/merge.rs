@@ -1,7 +1,7 @@
 //! Adds up the records of the loaders of one run.
 //!
 //! Counts and histograms add up, as those of threads do. Times of phases and intervals count from the beginning of the
-//! warm-up, which all loaders share. Verdicts and gates are judged by the sum.
+//! warm-up, which all loaders share. Verdicts and gates are judged from the sum.
 
 use crate::{LoadersError, Overlap};
 use paceline_engine::{Nanos, gaps_of_all};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Unsent requests that the engine counts one by one.
 const UNSENT_EXACT: u64 = 1 << 20;
 
-/// What one loader contributes.
+/// The contribution of one loader.
 #[derive(Debug)]
 pub struct Part {
     /// Its entry in the record.
@@ -30,7 +30,7 @@ pub struct Part {
 /// The sum so far. Results are added as they come, and only their sum is kept.
 #[derive(Debug, Default)]
 pub struct Merge {
-    /// What the window is cut to.
+    /// The part of the window that is kept.
     overlap: Option<Overlap>,
     first: Option<Box<Run>>,
     total: BlockSum,
@@ -59,8 +59,8 @@ impl Merge {
     /// Adds a loader.
     ///
     /// # Errors
-    /// [`LoadersError::Record`] when a histogram of it cannot be decoded, [`LoadersError::Accounts`] when it did not keep to
-    /// its part of the schedule.
+    /// [`LoadersError::Record`] when a histogram of it cannot be decoded, [`LoadersError::Accounts`] when it did not
+    /// follow its part of the schedule.
     pub fn add(&mut self, part: Part) -> Result<(), LoadersError> {
         let Part { mut loader, run, noted } = part;
         let Some(mut run) = run else {
@@ -98,7 +98,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Adds the blocks of a run that began so much later than agreed.
+    /// Adds the blocks of a run that began later than agreed by this time.
     fn blocks(&mut self, run: &Run, late_ns: u64) -> Result<(), RecordError> {
         self.total.add(&run.total)?;
         let segments = run.by_segment.as_deref().unwrap_or_default();
@@ -166,7 +166,7 @@ impl Merge {
             intervals: self.intervals.into_iter().map(interval).collect(),
             bad_bodies: self.bad_bodies,
             carried_over: Some(self.carried_over),
-            // Without a loader's part, or with one moved, the schedule is another, which is no property of the sends.
+            // If a loader's part is missing or moved, the schedule differs; the test would then not judge the sends.
             arrival_check: arrival_check(&gaps).filter(|_| is_whole),
             rate_per_s: Rates {
                 offered: first.rate_per_s.offered,
@@ -183,7 +183,7 @@ impl Merge {
     }
 }
 
-/// The phases of a loader as they are since the agreed moment: its warm-up is longer by what it was late.
+/// The phases of a loader since the agreed moment: its warm-up is longer by its delay.
 fn later(phases: Phases, late_ns: u64) -> Phases {
     let later = |span: Span| Span { start_ns: span.start_ns + late_ns, end_ns: span.end_ns + late_ns };
     let warmup = Span { end_ns: phases.warmup.end_ns + late_ns, ..phases.warmup };
@@ -206,7 +206,7 @@ fn phases(each: &[Phases]) -> Phases {
     }
 }
 
-/// Those of all. Of the connection in the middle only each loader's own is known: their median stands for it.
+/// Connections of all loaders. The median connection is known only for each loader: the median of these is used.
 fn connections(each: &[Connections]) -> Connections {
     let sum = |count: fn(&Connections) -> u64| each.iter().map(count).sum();
     let spread = |of: fn(&Connections) -> Option<Served>| {
@@ -237,7 +237,8 @@ fn connections(each: &[Connections]) -> Connections {
     }
 }
 
-/// What all cost together; its utilisation is that of the busiest. The cores of the machines are with each loader.
+/// The total cost of all loaders; its utilisation is that of the busiest. The cores of the machines are in each
+/// loader's entry.
 fn generator(each: &[Generator]) -> Generator {
     let sum = |cost: fn(&Generator) -> f64| each.iter().map(cost).sum::<f64>();
     let requests = each.iter().filter(|one| one.cpu_ns_per_request > 0.0);

@@ -1,4 +1,4 @@
-//! What coordinator and loader say to each other: one JSON object a line.
+//! The messages between coordinator and loader: one JSON object per line.
 //!
 //! The order of a conversation: `order`, then the loader connects and says `connected`; some `ping` and `pong`; `start`
 //! with the moment to begin; the load; `done` with the result, or `failed`; `ping` and `pong` again; the end of the
@@ -20,13 +20,13 @@ const LINE_BYTES_MOST: u64 = 1 << 28;
 pub(crate) enum ToLoader {
     /// What to do.
     Order(Box<Order>),
-    /// Somebody still waits for the result. No answer.
+    /// Keep-alive: the coordinator still waits for the result. No answer.
     Alive,
     /// Answer with the time.
     Ping,
     /// Begin the warm-up at this moment of the loader's monotonic clock.
     Start { epoch_ns: u64 },
-    /// End the window now, and say what was measured.
+    /// End the window now, and send the result.
     Stop,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Order {
     pub job: Job,
     /// The moments of a schedule read from a file, which a job does not contain.
     pub moments_ns: Option<Vec<u64>>,
-    /// The coordinator's working directory: files that the job names are looked for from there, where it exists.
+    /// The coordinator's working directory: files that the job names are searched there, if it exists.
     pub folder: PathBuf,
 }
 
@@ -58,13 +58,13 @@ pub(crate) enum FromLoader {
 /// The result of a loader.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
-    /// When its warm-up began, on its monotonic clock: the moment it was told, or whole seconds later.
+    /// Start of its warm-up on its monotonic clock: the agreed moment, or whole seconds later.
     pub epoch_ns: u64,
-    /// Its record. Rates and verdicts in it mean nothing: they are made of all records.
+    /// Its record. Its rates and verdicts are not used: they are computed from all records.
     pub run: Run,
     /// Sends noted to test random arrivals, since the beginning of the warm-up, by stretch.
     pub noted_ns: Vec<Vec<u64>>,
-    /// What its network interface moved over the window.
+    /// Traffic of its network interface over the window.
     pub network: Option<NetworkUse>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Failed {
     pub what: String,
     /// What to do.
     pub hint: Option<String>,
-    /// Whether what was asked is wrong, and not this machine.
+    /// Whether the request is at fault, and not this machine.
     pub is_usage: bool,
 }
 

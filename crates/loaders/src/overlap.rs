@@ -1,13 +1,14 @@
-//! What all loaders of a run measured at the same time, where they did not all have their windows then.
+//! Cuts the windows of all loaders of a run to their common part, if the windows differ.
 //!
-//! Windows are apart where a loader began late, or a machine's clock stood still for a while. A record keeps what ended in
-//! each interval of the run, so the window is cut to the whole intervals that all loaders have in common: requests are
-//! left out by the moment they ended. Of a loader whose window ends with the common one, what ended in the drain stays.
+//! Windows differ if a loader began late, or a machine's clock stopped for a while. A record keeps the requests that
+//! ended in each interval of the run, so the window is cut to the whole intervals that all loaders have in common:
+//! requests are left out by the moment they ended. If a loader's window ends with the common one, requests that ended
+//! in its drain are kept.
 
 use crate::Part;
 use paceline_record::{BlockSum, Loader, Phase, RecordError, Run, Span};
 
-/// Windows that are apart by less than this share of their length are taken for one.
+/// Windows that differ by less than this share of their length are treated as one.
 const APART_SHARE_LEAST: f64 = 0.01;
 /// How far a clock may be off in units of an interval's length, for a moment to count as the interval's edge.
 const EDGE: f64 = 0.1;
@@ -15,7 +16,7 @@ const EDGE: f64 = 0.1;
 /// The intervals that all loaders have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
-    /// When all have their window, on the coordinator's clock.
+    /// The time when all windows are open, on the coordinator's clock.
     start_ns: u64,
     /// Length of an interval.
     slice_ns: u64,
@@ -23,7 +24,7 @@ pub struct Overlap {
     slices: u64,
 }
 
-/// The part of a loader's window that stays, since the beginning of its warm-up.
+/// The part of a loader's window that is kept, since the beginning of its warm-up.
 struct Kept {
     from_ns: u64,
     to_ns: u64,
@@ -32,7 +33,7 @@ struct Kept {
 }
 
 impl Overlap {
-    /// What the windows have in common, where they are apart; none where they are one, or have nothing in common.
+    /// The common part of windows that differ; none if they are equal, or have no common part.
     pub fn of(parts: &[Part]) -> Option<Self> {
         let known: Vec<(Span, &Run)> =
             parts.iter().filter_map(|part| Some((part.loader.window?, part.run.as_ref()?))).collect();
@@ -72,7 +73,7 @@ impl Overlap {
         Kept { from_ns, to_ns, drain: end_ns <= to_ns + edge_ns }
     }
 
-    /// Cuts a loader's record to the common intervals, and notes how many of its requests that leaves out.
+    /// Cuts a loader's record to the common intervals, and records the number of its requests that are left out.
     pub(crate) fn cut(&self, loader: &mut Loader, run: &mut Run) -> Result<(), RecordError> {
         let Some(window) = loader.window else { return Ok(()) };
         let kept = self.kept(window, run);
@@ -101,7 +102,7 @@ impl Overlap {
         phases.window = Span { start_ns: epoch_ns + kept.from_ns, end_ns: epoch_ns + kept.to_ns };
         (phases.warmup.end_ns, phases.drain.start_ns) = (phases.window.start_ns, phases.window.end_ns);
         run.window_s = (kept.to_ns - kept.from_ns) as f64 / 1e9;
-        // Nothing says when requests of a segment or of a mix ended.
+        // The record does not say when requests of a segment or of a mix ended.
         (run.by_segment, run.by_request) = (None, None);
         Ok(())
     }
