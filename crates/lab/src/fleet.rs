@@ -1,6 +1,7 @@
-//! The machines of a round on several: found for a launch, connected, given what its server needs, and let go.
+//! The machines of a round on several machines: allocates them for a launch, connects to them, copies the server's
+//! files there, and releases them.
 //!
-//! Slurm grants nodes for each launch, exclusively, and gets them back after it. Hosts of ssh are named by the user and
+//! Slurm grants nodes exclusively for each launch; they are released after it. Hosts of ssh are named by the user and
 //! stay connected from launch to launch; each has one connection, which commands of generators share.
 
 use crate::LabError;
@@ -33,7 +34,7 @@ const DATABASE: &str = "database";
 const BALANCER: &str = "balancer";
 /// The same for a generator's machine.
 const LOADER: &str = "loader";
-/// What a launch takes beyond its loads, for Slurm's time limit: sending, starting, validating, coming to rest.
+/// Time of a launch beyond its loads, for Slurm's time limit: copying, starting, validating, becoming idle.
 const AROUND_LAUNCH: Duration = Duration::from_secs(300);
 /// The same for each load.
 const AROUND_LOAD: Duration = Duration::from_secs(90);
@@ -44,7 +45,7 @@ const FRONT_LIMIT: Duration = Duration::from_secs(120);
 /// Longest time for a folder to arrive.
 const SEND_LIMIT: Duration = Duration::from_secs(600);
 
-/// What the flags of a round say of its machines.
+/// Flags of a round about its machines.
 #[derive(Clone, Debug)]
 pub struct FleetSettings {
     /// `--on`.
@@ -55,9 +56,9 @@ pub struct FleetSettings {
     pub listen: Option<IpAddr>,
     /// `--queue-limit`.
     pub queue_limit: Duration,
-    /// How descendants of servers are held together.
+    /// How descendants of servers are tracked.
     pub guard: Guard,
-    /// As whom servers run on other machines; none for the user who is logged in there.
+    /// User of servers on other machines; none for the user who is logged in there.
     pub user: Option<NodeUser>,
 }
 
@@ -66,7 +67,7 @@ pub struct Fleet {
     settings: FleetSettings,
     node_settings: NodeSettings,
     program: Shipment,
-    /// Holds the sockets of ssh's connections, for this user alone.
+    /// Holds the sockets of ssh's connections, accessible only to this user.
     control: PathBuf,
     interrupt: Interrupt,
     new_id: fn() -> String,
@@ -83,7 +84,7 @@ pub(crate) struct Held {
     loaders: Option<LoaderHosts>,
     /// Every connection: the loaders' are shared by the commands of generators.
     _nodes: Vec<Arc<Node>>,
-    /// Given back when every connection has ended.
+    /// Released when every connection has ended.
     _allocation: Option<Allocation>,
 }
 
@@ -101,7 +102,7 @@ pub struct LoaderHosts {
 }
 
 impl Fleet {
-    /// Nothing is connected yet.
+    /// A fleet without connections yet.
     ///
     /// # Errors
     /// [`LabError::File`] when this program cannot be read or the folder of sockets cannot be made.
@@ -190,7 +191,7 @@ impl Fleet {
     /// A connection to each place, in their order; a host with several roles has one.
     fn connect(&self, roles: &[(String, Place)]) -> Result<Vec<Arc<Node>>, Spoiled> {
         let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those of the launch before, as far as they still answer, with their clocks compared again.
+        // Connections of the previous launch that still answer, with their clocks compared again.
         connected.retain(|_, node| node.compare_clocks().is_ok());
         let missing: BTreeMap<&str, &Place> = roles
             .iter()
@@ -241,7 +242,7 @@ impl Fleet {
         }
         let control = self.control.to_string_lossy().into_owned();
         let mut environment = BTreeMap::from([(SSH_CONTROL.to_owned(), control)]);
-        // Without it the digest is made again for each load.
+        // Without it the digest is computed again for each load.
         environment.extend(self.program.note().ok().map(|note| (PROGRAM_DIGEST.to_owned(), note)));
         Some(LoaderHosts {
             flags,
@@ -253,7 +254,7 @@ impl Fleet {
 }
 
 impl Drop for Fleet {
-    /// Every connection ends, then the folder of their sockets goes.
+    /// Ends every connection, then removes the folder of their sockets.
     fn drop(&mut self) {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let _ = std::fs::remove_dir_all(&self.control);
@@ -287,7 +288,7 @@ impl Held {
         self.loaders.as_ref()
     }
 
-    /// Starts a role on a node, which is sent `folders` before where they are missing.
+    /// Starts a role on a node, after copying `folders` that are missing there.
     ///
     /// # Errors
     /// [`Spoiled`], with nothing left running.
@@ -374,7 +375,7 @@ fn address_of(node: &Node) -> Result<IpAddr, Spoiled> {
     node.address().ok_or_else(|| Spoiled::fault(Stage::Setup, message(), false))
 }
 
-/// Adds to what went wrong on a node what it lacks. What a build needs, a launch need not.
+/// Adds the missing programs of a node to its error. A launch may not need all programs that a build needs.
 fn with_missing(spoiled: Spoiled, node: &Node, needs: &[String]) -> Spoiled {
     let missing: Vec<String> = node.ask(&ToNode::Missing(needs.to_vec())).unwrap_or_default();
     match spoiled {
@@ -386,7 +387,7 @@ fn with_missing(spoiled: Spoiled, node: &Node, needs: &[String]) -> Spoiled {
     }
 }
 
-/// Has a folder on a node, under its own path: many builds contain it.
+/// Copies a folder to the same path on a node: many builds contain their path.
 fn provide(node: &Node, folder: &Path, interrupt: Interrupt) -> Result<(), Spoiled> {
     let fault = |what: String| Spoiled::fault(Stage::Setup, format!("{}: {what}", node.host()), false);
     let digest =

@@ -1,4 +1,4 @@
-//! The connection to a node: made once for a launch, kept alive, and asked one thing at a time, by one thread.
+//! The connection to a node: opened once for a launch and kept alive. One thread sends one request at a time.
 
 use super::message::{NodeSettings, ToNode, Welcome, line, read_line};
 use paceline_host::clock::{RoundTrip, offset, ours};
@@ -15,20 +15,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time until a node answers that was asked for little: longer than ssh takes to give a connection up.
+/// Longest time for a node to answer a short request: longer than ssh takes to close a dead connection.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// How often a node gets a sign of life.
+/// Interval of keep-alive messages to a node.
 const ALIVE_EVERY: Duration = Duration::from_secs(4);
-/// How often an interrupt is looked for.
+/// Interval of the check for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a node may take to end: its servers have 5 s after SIGTERM.
 const END_LIMIT: Duration = Duration::from_secs(10);
-/// Round trips that a clock is compared by.
+/// Round trips for a clock comparison.
 const ROUND_TRIPS: usize = 8;
-/// How much is kept of what a connection printed on standard error.
+/// Bytes kept of a connection's standard error.
 const SAID_BYTES_MOST: u64 = 4096;
 
-/// A connection to a node. It ends when this is dropped, and with it all that it started.
+/// A connection to a node. When it is dropped, the node stops all processes that it started.
 #[derive(Debug)]
 pub(crate) struct Node {
     host: String,
@@ -36,17 +36,17 @@ pub(crate) struct Node {
     /// Holds the socket by which commands share the connection.
     control: PathBuf,
     answers: Mutex<Receiver<(u64, Vec<u8>)>>,
-    /// Signs of life are written while an answer is waited for.
+    /// Keep-alive messages are written while waiting for an answer.
     input: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
     said: Arc<Mutex<String>>,
-    /// Why nothing can be asked any more.
+    /// Why the connection is no longer usable.
     lost: Mutex<Option<String>>,
     clock: Mutex<ClockOffset>,
     welcome: Welcome,
 }
 
-/// A node cannot be asked any more.
+/// A node is no longer reachable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the connection to {host} is lost: {why}")]
 pub(crate) struct NodeLost {
@@ -54,7 +54,7 @@ pub(crate) struct NodeLost {
     pub host: String,
     /// What happened, for people.
     pub why: String,
-    /// Whether a person ended the wait.
+    /// Whether the user ended the wait.
     pub interrupted: bool,
 }
 
@@ -63,7 +63,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Node {
-    /// Connects to a place, where this program is sent if it is missing.
+    /// Connects to a place; this program is copied there if it is missing.
     ///
     /// # Errors
     /// [`NodeLost`] with what the connection printed.
@@ -105,7 +105,7 @@ impl Node {
             match String::from_utf8_lossy(&word).trim() {
                 Shipment::MISSING => program.write(&mut input).map_err(|error| lost(error.to_string()))?,
                 Shipment::THERE => break,
-                // What a login shell prints.
+                // Output of a login shell.
                 _ => {}
             }
         }
@@ -137,12 +137,12 @@ impl Node {
         &self.welcome.cores
     }
 
-    /// Its monotonic clock less this machine's.
+    /// Its monotonic clock minus this machine's.
     pub(crate) fn clock(&self) -> ClockOffset {
         *locked(&self.clock)
     }
 
-    /// A moment of its clock on this machine's.
+    /// Converts a moment of its clock to this machine's clock.
     pub(crate) fn ours(&self, theirs_ns: u64) -> u64 {
         ours(theirs_ns, &self.clock())
     }
@@ -159,12 +159,12 @@ impl Node {
         Ok(())
     }
 
-    /// Asks for little.
+    /// Sends a request with a short time limit.
     pub(crate) fn ask<T: DeserializeOwned>(&self, question: &ToNode) -> Result<T, NodeLost> {
         self.ask_at(question, ANSWER_LIMIT, None).map(|(_, answer)| answer)
     }
 
-    /// Asks for what may take a while.
+    /// Sends a request that may take long.
     pub(crate) fn ask_within<T: DeserializeOwned>(
         &self,
         question: &ToNode,
@@ -184,7 +184,7 @@ impl Node {
         if let Some(why) = locked(&self.lost).clone() {
             return Err(NodeLost { host: self.host.clone(), why, interrupted: false });
         }
-        // A node that is gone is heard of by the end of its output.
+        // A lost node is noticed by the end of its output.
         let _ = self.tell(question);
         let (at, line) = self.hear(limit, interrupt)?;
         match serde_json::from_slice(&line) {
@@ -204,7 +204,7 @@ impl Node {
         let mut sending = Command::new("tar");
         sending.args(["--create", "--file=-", "--directory"]).arg(folder).arg(".");
         let sent = sending.stdin(Stdio::null()).stdout(to).stderr(Stdio::null()).status();
-        // Its end of the pipe goes with it, so that the other side comes to its end.
+        // Dropping it closes its end of the pipe, so that the other side reads the end of input.
         drop(sending);
         let received = receiving.wait_with_output()?;
         match (sent?.success(), received.status.success()) {
@@ -231,7 +231,7 @@ impl Node {
             match answers.recv_timeout(LOOK) {
                 Ok(heard) => return Ok(heard),
                 Err(RecvTimeoutError::Disconnected) => {
-                    // What it said last may not be read yet.
+                    // Its last output may not be read yet.
                     thread::sleep(LOOK);
                     let said = locked(&self.said).trim().replace('\n', "; ");
                     let why = if said.is_empty() { "it ended".to_owned() } else { said };
@@ -248,7 +248,7 @@ impl Node {
         }
     }
 
-    /// Closes the connection: the node ends what it started.
+    /// Closes the connection: the node stops its processes.
     fn give_up(&self, why: String, interrupted: bool) -> NodeLost {
         let _ = locked(&self.input).take();
         *locked(&self.lost) = Some(why.clone());
@@ -262,7 +262,7 @@ impl Drop for Node {
         let is_lost = locked(&self.lost).is_some();
         let _ = locked(&self.input).take();
         let mut child = locked(&self.child);
-        // Of a lost node the end may never come.
+        // A lost node may never close its output.
         let limit = if is_lost { Duration::from_secs(1) } else { END_LIMIT };
         let deadline = Instant::now() + limit;
         while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
@@ -273,7 +273,7 @@ impl Drop for Node {
     }
 }
 
-/// Hands over each line with the time when it was read.
+/// Passes on each line with the time when it was read.
 fn listen(output: ChildStdout, speaking: Sender<(u64, Vec<u8>)>) -> io::Result<()> {
     let listen = move || {
         let mut output = BufReader::new(output);
@@ -300,7 +300,7 @@ fn keep_said(mut errors: ChildStderr, said: Arc<Mutex<String>>) -> io::Result<()
     thread::Builder::new().name("node errors".to_owned()).spawn(keep).map(drop)
 }
 
-/// Gives signs of life for as long as the node is needed.
+/// Sends keep-alive messages for as long as the node is needed.
 fn keep_alive(node: Weak<Node>) {
     let keep = move || {
         loop {
@@ -311,6 +311,6 @@ fn keep_alive(node: Weak<Node>) {
             }
         }
     };
-    // Without it the node ends in mid-launch, which is recorded.
+    // Without these the node ends in mid-launch, which is recorded.
     let _ = thread::Builder::new().name("node alive".to_owned()).spawn(keep);
 }

@@ -1,4 +1,5 @@
-//! What is in a folder, as a digest that a copy on another machine shares: names, kinds, modes, lengths and times.
+//! Computes a digest of a folder's content that is equal for a copy on another machine: names, kinds, modes, lengths
+//! and times.
 
 use super::message::FolderContent;
 use paceline_catalogue::hex;
@@ -9,10 +10,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The workshop's own folder in a build: what it notes there changes with every launch.
+/// The workshop's folder in a build: its contents change with every launch.
 const KEPT: &str = ".paceline";
 
-/// The digest of a folder's content. A copy by tar has the same; what is in a file is not read.
+/// The digest of a folder's content. A copy by tar has the same digest; file contents are not read.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -49,7 +50,7 @@ fn path_text(path: &Path) -> String {
     path.as_os_str().as_bytes().escape_ascii().to_string()
 }
 
-/// Where a node notes what it was sent: a name for each folder, in the user's cache.
+/// Where a node records received folders: a name for each, in the user's cache.
 pub(crate) fn kept_folder(content: &FolderContent) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;

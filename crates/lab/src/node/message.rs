@@ -1,7 +1,7 @@
-//! What the lab and a node say to each other: one JSON object a line.
+//! The messages between the lab and a node: one JSON object per line.
 //!
-//! The lab asks one thing at a time and the node answers each, but for [`ToNode::Alive`]. An answer is the type named
-//! beside each question. Moments are of the node's clock.
+//! The lab sends one request at a time and the node answers each, except [`ToNode::Alive`]. The type of the answer is
+//! named beside each request. Moments use the node's clock.
 
 use paceline_catalogue::{Places, Variables, WorkloadCase};
 use paceline_host::shepherd::Guard;
@@ -22,13 +22,14 @@ const LINE_BYTES_MOST: u64 = 1 << 26;
 pub(crate) enum ToNode {
     /// How launches are started. Answer: [`Welcome`].
     Hello(Box<NodeSettings>),
-    /// Somebody still needs the node. No answer.
+    /// Keep-alive: the node is still needed. No answer.
     Alive,
     /// The node's monotonic clock. Answer: `u64`.
     Clock,
     /// Whether a folder is there with this content. Answer: `bool`.
     Has(FolderContent),
-    /// Empties a folder that was sent before, or makes it; any other folder is an error. Answer: `Result<(), String>`.
+    /// Empties a folder that was sent before, or creates it; any other folder is an error. Answer: `Result<(),
+    /// String>`.
     Prepare(FolderContent),
     /// A folder has arrived. Answer: `Result<(), String>`.
     Arrived(FolderContent),
@@ -40,11 +41,11 @@ pub(crate) enum ToNode {
     Database(Box<DatabaseOrder>),
     /// Starts a balancer. Answer: `Result<LaunchedFront, Spoiled>`.
     Front(Box<FrontOrder>),
-    /// Every core. Answer: `CoreTicks`.
+    /// CPU time of every core. Answer: `CoreTicks`.
     Cores,
-    /// What its network interfaces moved, with their speeds where that is asked for. Answer: `NetworkCounters`.
+    /// Traffic of its network interfaces, with their speeds if requested. Answer: `NetworkCounters`.
     Network { speeds: bool },
-    /// About a launch; the answers are those of its methods.
+    /// A request about a launch; its answers are listed there.
     Of { launch: u32, question: NodeQuestion },
 }
 
@@ -112,7 +113,7 @@ pub(crate) struct FrontOrder {
     pub id: String,
     /// Its folder, with the manifest.
     pub balancer: PathBuf,
-    /// What it chooses instances by, as a plan names it.
+    /// Policy for choosing instances, as a plan names it.
     pub policy: String,
     /// Most connections of any load.
     pub connections: u64,
@@ -122,7 +123,7 @@ pub(crate) struct FrontOrder {
     pub listen: IpAddr,
     /// The cores it may run on.
     pub cores: Vec<u32>,
-    /// What it answers once it is ready.
+    /// The expected response once it is ready.
     pub ready: WorkloadCase,
 }
 
@@ -132,7 +133,7 @@ pub(crate) struct LaunchedFront {
     pub launched: Launched,
     /// What it is.
     pub receipt: BalancerReceipt,
-    /// Where it tells what it counted.
+    /// Address of its statistics.
     pub statistics_at: SocketAddr,
 }
 
@@ -141,9 +142,9 @@ pub(crate) struct LaunchedFront {
 pub(crate) struct NodeSettings {
     /// The lab's folders, which have the same paths there.
     pub places: Places,
-    /// How descendants are held together.
+    /// How descendants are tracked.
     pub guard: Guard,
-    /// As whom servers run there; none for the user who is logged in.
+    /// User that servers run as there; none for the user who is logged in.
     pub user: Option<NodeUser>,
 }
 
@@ -152,11 +153,12 @@ pub(crate) struct NodeSettings {
 pub struct NodeUser {
     /// Its name.
     pub name: String,
-    /// Whether a person named it: one chosen for root is left out where the lab is not logged in as root.
+    /// Whether it was named explicitly: a user chosen by default for root is ignored if the lab is not logged in as
+    /// root.
     pub is_named: bool,
 }
 
-/// What a node tells of itself.
+/// Properties that a node reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Welcome {
     /// The address by which this connection reached it.
@@ -180,7 +182,7 @@ pub(crate) struct LaunchOrder {
     pub command: String,
     /// The form's own variables, to be expanded.
     pub env: BTreeMap<String, String>,
-    /// What its commands are given; without a port one is chosen.
+    /// Variables for its commands; without a port, one is chosen.
     pub variables: Variables,
     /// The cores it may run on.
     pub cores: Vec<u32>,

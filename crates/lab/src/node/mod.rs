@@ -1,8 +1,8 @@
 //! A node: another machine on which the lab starts roles of a launch, seen from the lab.
 //!
-//! `paceline node` runs there (`node_service.rs`) at the other end of one connection, by ssh or Slurm. It starts, samples
-//! and ends servers with the code of a local launch; when the connection ends, or nothing comes by it for
-//! [`SILENCE_LIMIT`], it ends them and itself. [`Node`] is the connection, [`RemoteProcesses`] a launch behind it.
+//! `paceline node` runs there (`node_service.rs`) at the other end of one connection, by ssh or Slurm. It starts,
+//! samples and ends servers with the code of a local launch; when the connection ends, or is silent for
+//! [`SILENCE_LIMIT`], it stops them and exits. [`Node`] is the connection, [`RemoteProcesses`] a launch behind it.
 
 mod connection;
 mod content;
@@ -20,5 +20,5 @@ pub(crate) use remote::{RemoteDatabase, RemoteProcesses, of_node};
 
 use std::time::Duration;
 
-/// Without a sign of life for so long a node ends all it has started: longer than ssh takes to give a connection up.
+/// After this time without a message a node stops all its processes: longer than ssh takes to close a dead connection.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(20);

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often a launch is asked whether it has ended, while somebody waits for that.
+/// Interval of the check whether a launch has ended, while a caller waits for its end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a command of a database may take there.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
@@ -80,7 +80,7 @@ impl RemoteProcesses {
         self.node.ask(&ToNode::Cores).unwrap_or_else(|_| CoreTicks::now())
     }
 
-    /// What its machine's network interfaces have moved.
+    /// Traffic of its machine's network interfaces.
     pub(crate) fn network(&self, speeds: bool) -> Option<NetworkCounters> {
         self.node.ask(&ToNode::Network { speeds }).ok()
     }
@@ -100,7 +100,7 @@ impl RemoteProcesses {
         }
     }
 
-    /// The end of its log; of a lost node, why it is lost.
+    /// The end of its log; for a lost node, the reason of the loss.
     pub(crate) fn log_tail(&self) -> String {
         self.ask(NodeQuestion::LogTail).unwrap_or_else(|lost| lost.to_string())
     }
@@ -129,7 +129,7 @@ impl RemoteDatabase {
         Self { node: Arc::clone(node), launch: launched.launch }
     }
 
-    /// The answer of its commands, which take a while.
+    /// The answer of its commands, which can take long.
     fn ask<T: DeserializeOwned>(&self, question: NodeQuestion) -> Result<T, Spoiled> {
         let question = ToNode::Of { launch: self.launch, question };
         let answer: Result<T, Spoiled> =
@@ -150,7 +150,7 @@ impl RemoteDatabase {
     }
 }
 
-/// What a lost node is in a record: the environment spoiled it.
+/// The record of a lost node: the environment spoiled the trial.
 pub(crate) fn of_node(lost: NodeLost) -> Spoiled {
     match lost.interrupted {
         true => Spoiled::Interrupted,
