@@ -1,6 +1,6 @@
 //! The files of the user interface as `ui/` built them, embedded so that neither building nor using Paceline needs Node.
 //!
-//! A test holds `ui/dist/source.sha256` to the sources.
+//! A test compares `ui/dist/source.sha256` with the sources.
 
 /// A file of the user interface.
 #[derive(Clone, Copy, Debug)]

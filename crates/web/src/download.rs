@@ -1,6 +1,6 @@
 //! Files of a run: its record, its seconds as CSV, its times as a histogram log.
 //!
-//! Called by the server's download addresses. Formats are the report crate's; here they are named and chosen.
+//! Called by the server's download addresses. The report crate writes the formats; this module names and chooses them.
 
 use crate::WebError;
 use crate::page::seconds;

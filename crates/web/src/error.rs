@@ -70,7 +70,7 @@ pub enum WebError {
 }
 
 impl WebError {
-    /// The HTTP status that says whose fault it is: 404 and 400 the request's, 500 ours or the records'.
+    /// The HTTP status: 404 and 400 for a wrong request, 500 for a fault of the server or of records.
     pub fn status(&self) -> u16 {
         match self {
             WebError::NotFound { .. } => 404,

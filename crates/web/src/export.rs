@@ -1,4 +1,4 @@
-//! Finds exported rounds (`paceline report --export DIR`) and single runs among files that anybody may have written.
+//! Finds exported rounds (`paceline report --export DIR`) and single runs in untrusted files.
 //!
 //! Reading is bounded by `paceline_files` and `paceline_store::archive`: bytes of a document, bytes after decompression.
 
@@ -8,7 +8,7 @@ use paceline_record::{Round, Run, read_round, read_run};
 use paceline_store::archive::ROUND;
 use std::path::{Path, PathBuf};
 
-/// Folders looked at below the one given.
+/// Depth of the search below the given folder.
 const FOLDERS_MOST: usize = 1_000;
 
 /// The exported rounds in a folder: itself, or the folders in it.

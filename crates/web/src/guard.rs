@@ -1,8 +1,8 @@
-//! Who may see the results, and what a browser may do with them.
+//! Access control: which requests may read the results, and headers that restrict the browser.
 //!
-//! On loopback the `Host` header must name this machine: a page of another site whose name was made to resolve to
-//! 127.0.0.1 (DNS rebinding) sends its own name. On any other address a token is required as well. Every response has a
-//! Content-Security-Policy that allows nothing but our own files.
+//! On loopback the `Host` header must name this machine: a page of another site whose name resolves to 127.0.0.1 (DNS
+//! rebinding) sends that site's name. On any other address a token is required as well. Every response has a
+//! Content-Security-Policy that allows only this server's files.
 
 use axum::body::Body;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -14,7 +14,7 @@ const TARGET_BYTES: usize = 4_096;
 /// The cookie that carries the token.
 const COOKIE: &str = "paceline_token";
 
-/// Who may see the results.
+/// Access to the results.
 #[derive(Clone, Debug)]
 pub struct Access {
     loopback: bool,
@@ -23,8 +23,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Access at an address: free on loopback, with `token` anywhere else. `names` are host names by which the machine
-    /// may be called beside its addresses.
+    /// Access at an address: free on loopback, with `token` anywhere else. `names` are further host names of the
+    /// machine.
     pub fn at(address: SocketAddr, token: String, names: Vec<String>) -> Self {
         let loopback = address.ip().is_loopback();
         Self { loopback, token: (!loopback).then_some(token), names }
@@ -35,7 +35,7 @@ impl Access {
         self.token.as_deref()
     }
 
-    /// What a request is refused with, if it is.
+    /// The response that refuses a request; none if it is allowed.
     pub fn refusal<B>(&self, request: &Request<B>) -> Option<(StatusCode, &'static str)> {
         if request.uri().path_and_query().map_or(0, |target| target.as_str().len()) > TARGET_BYTES {
             return Some((StatusCode::URI_TOO_LONG, "the address is too long"));
@@ -51,7 +51,7 @@ impl Access {
         (!known).then_some((StatusCode::UNAUTHORIZED, what))
     }
 
-    /// The header that keeps the token for further requests, where the address carries the right one.
+    /// The header that stores the token for further requests, if the address contains the right one.
     pub fn cookie<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
         let token = self.token.as_ref()?;
         let mut given = request.uri().query()?.split('&').filter_map(|part| part.strip_prefix("token="));
@@ -59,7 +59,7 @@ impl Access {
         given.any(|given| same(given, token)).then(|| HeaderValue::from_str(&cookie).ok()).flatten()
     }
 
-    /// Whether a `Host` header names this machine. A name that a stranger's DNS can point anywhere does not.
+    /// Whether a `Host` header names this machine. A name in another party's DNS does not.
     fn is_ours(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -75,7 +75,7 @@ impl Access {
     }
 }
 
-/// The tokens a request presents: as a bearer or in our cookie.
+/// The tokens of a request: as a bearer or in Paceline's cookie.
 fn presented(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let bearers = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
     let bearers = bearers.filter_map(|value| value.strip_prefix("Bearer "));
@@ -84,13 +84,13 @@ fn presented(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     bearers.chain(cookies.filter_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('=')))
 }
 
-/// Whether two texts are the same, in a time that does not tell where they differ.
+/// Whether two texts are the same, in constant time.
 fn same(a: &str, b: &str) -> bool {
     let differences = a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && differences == 0
 }
 
-/// Puts the headers on a response that tell the browser to load and send nothing else.
+/// Adds the headers that make the browser load and send nothing else.
 pub fn protect(response: &mut Response<Body>) {
     const HEADERS: [(HeaderName, &str); 7] = [
         (

@@ -1,8 +1,7 @@
 //! The results that pages are made of: a store, exported folders, or single runs.
 //!
-//! Read-only. A round's trials are read when a page asks for them, and the last few rounds are kept in memory with the
-//! page made of them, since a visitor goes back and forth between the same ones. Called from blocking threads only: the
-//! store blocks.
+//! Read-only. A round's trials are read when a page needs them, and the last few rounds are kept in memory with their
+//! pages, because visitors often return to the same rounds. Called from blocking threads only: the store blocks.
 
 use crate::WebError;
 use crate::export;
@@ -30,8 +29,7 @@ enum Origin {
     Nothing,
 }
 
-/// A round that was read, with its page: ranks of a large round take longer than a visitor waits for, so that it is made
-/// once.
+/// A round with its page, which is computed only once: the ranks of a large round take longer than a visitor waits.
 pub struct ReadRound {
     records: Records,
     page: OnceLock<RoundPage>,
@@ -85,7 +83,7 @@ impl Library {
         Ok(Self::new(Origin::Folders { root: folder.to_owned(), rounds, unreadable }))
     }
 
-    /// No results yet: a run that goes on has none.
+    /// No results yet, as during a run.
     pub fn empty() -> Self {
         Self::new(Origin::Nothing)
     }

@@ -1,6 +1,6 @@
-//! Events of a run or a round that goes on, for any number of visitors.
+//! Events of a run or a round in progress, for any number of visitors.
 //!
-//! Every event is kept, up to a bound, so that a page that is opened late or loaded again shows everything so far.
+//! Every event is kept, up to a limit, so that a page that is opened late or reloaded shows all events so far.
 
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub struct LiveEvent {
     pub json: Arc<str>,
 }
 
-/// A run or round that may go on.
+/// A run or round that may be in progress.
 #[derive(Clone)]
 pub struct Live(Arc<Mutex<Events>>);
 
@@ -40,7 +40,7 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Tells every visitor.
+    /// Sends an event to every visitor.
     pub fn publish(&self, kind: &'static str, what: &impl Serialize) {
         let Ok(json) = serde_json::to_string(what) else { return };
         let mut events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +55,7 @@ impl Live {
         let _ = events.sender.send(event);
     }
 
-    /// The events so far, then each as it comes. Whoever falls far behind misses some.
+    /// The events so far, then each as it comes. A receiver that falls far behind misses some.
     pub fn follow(&self) -> impl Stream<Item = LiveEvent> + use<> {
         let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let coming = BroadcastStream::new(events.sender.subscribe()).filter_map(Result::ok);

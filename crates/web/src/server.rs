@@ -1,7 +1,7 @@
 //! The server: pages as JSON, the files of the user interface, downloads, live events. It only reads.
 //!
-//! `paceline view` runs it until it is stopped, `run --view` and `round --view` beside the work. Who may ask is decided
-//! in `guard.rs`, what a page holds in `page`. Records are read in blocking threads, a few at a time.
+//! `paceline view` runs it until it is stopped, `run --view` and `round --view` during the measurement. Access control
+//! is in `guard.rs`, the contents of pages in `page`. Records are read in blocking threads, a few at a time.
 
 use crate::assets::{ASSETS, Asset};
 use crate::guard::{Access, protect};
@@ -27,20 +27,20 @@ use std::sync::{Arc, RwLock};
 use tokio::sync::Semaphore;
 use tokio_stream::StreamExt as _;
 
-/// Pages that are made at once: each may read a whole round.
+/// Pages that are built concurrently: each may read a whole round.
 const AT_ONCE: usize = 4;
 
-/// Rounds whose pages are made before they are asked for.
+/// Rounds whose pages are built before a request.
 const PREPARED: usize = 4;
 
-/// A server that listens and does not answer yet.
+/// A server that listens but does not answer yet.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     state: Shared,
 }
 
-/// What every request sees.
+/// State shared by all requests.
 #[derive(Clone)]
 struct Shared {
     access: Arc<Access>,
@@ -64,7 +64,7 @@ impl Server {
     /// Listens on an address; port 0 takes any. `names` are host names by which visitors may call this machine.
     ///
     /// # Errors
-    /// [`WebError`] when the address cannot be had.
+    /// [`WebError`] when the address cannot be bound.
     pub fn bind(
         address: SocketAddr,
         names: Vec<String>,
@@ -98,8 +98,8 @@ impl Server {
         Shown(self.state.library.clone())
     }
 
-    /// Begins to make the pages of the newest measured rounds, in a separate thread: their ranks take longer than a visitor
-    /// wants to wait. Not beside a measurement, which it would disturb.
+    /// Begins to make the pages of the newest measured rounds, in a separate thread: their ranks take longer than a
+    /// visitor waits. Do not call it during a measurement, which it would disturb.
     ///
     /// # Errors
     /// [`WebError::Start`] when there is no thread for it.
@@ -108,7 +108,7 @@ impl Server {
         let prepare = move || {
             let Ok(index) = library.index() else { return };
             for round in index.rounds.iter().filter(|round| !round.imported).take(PREPARED) {
-                // What is wrong with it is said when it is asked for.
+                // Errors are reported when the page is requested.
                 let _ = library.round(&round.id).and_then(|read| read.json());
             }
         };
@@ -148,12 +148,12 @@ fn router(state: Shared) -> Router {
         .with_state(state)
 }
 
-/// Turns away strangers and puts the protecting headers on every response.
+/// Refuses unauthorised requests and adds the security headers to every response.
 async fn guard(State(state): State<Shared>, request: Request, next: Next) -> Response<Body> {
     let cookie = state.access.cookie(&request);
     let mut response = match (state.access.refusal(&request), cookie) {
         (Some((StatusCode::UNAUTHORIZED, _)), Some(cookie)) => {
-            // The token leaves the address at once, so that it is not copied with a link.
+            // Removes the token from the address at once, so that it is not copied with a link.
             let mut response = StatusCode::SEE_OTHER.into_response();
             response.headers_mut().insert(header::SET_COOKIE, cookie);
             response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
@@ -225,7 +225,7 @@ async fn download_of_run(State(state): State<Shared>, Path(file): Path<String>) 
     .await
 }
 
-/// Events of a run or a round that goes on: those so far, then each as it comes.
+/// Events of a run or a round in progress: those so far, then each as it comes.
 async fn live(State(state): State<Shared>) -> Response<Body> {
     let events = state.live.follow().map(|event| {
         Ok::<_, Infallible>(
@@ -235,7 +235,7 @@ async fn live(State(state): State<Shared>) -> Response<Body> {
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// Makes something of the results in a blocking thread.
+/// Runs a function over the results in a blocking thread.
 async fn read<T: Send + 'static>(
     state: &Shared,
     make: impl FnOnce(Arc<Library>) -> Result<T, WebError> + Send + 'static,

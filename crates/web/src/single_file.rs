@@ -1,6 +1,6 @@
 //! A report of one file: the same pages and charts, opened from disk without a server.
 //!
-//! The page's data is compressed and put into the file as text that no browser runs; program and styles stand in it too.
+//! The page's data is compressed and embedded as text that no browser executes; program and styles are embedded too.
 
 use crate::WebError;
 use crate::assets::{SCRIPT, STYLE};
@@ -15,12 +15,12 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-/// What a file holds: pages by the paths that a server would have them at.
+/// Contents of a file: pages by the paths that a server would use.
 #[derive(Debug, Default, Serialize)]
 pub struct Contents {
     /// Pages by path: `/api/rounds/ID`.
     pages: BTreeMap<String, serde_json::Value>,
-    /// What the file opens with, as the part of an address after `#`.
+    /// The page shown first, as the part of an address after `#`.
     start: String,
 }
 
@@ -92,7 +92,7 @@ new Response(stream).text().then((text) => {
 pub fn single_file(title: &str, contents: &Contents) -> Result<Printable, WebError> {
     let program = packed(SCRIPT.as_bytes())?;
     let contents = packed(&serde_json::to_vec(contents)?)?;
-    // Nothing in the style may end its element.
+    // The style must not contain its element's end tag.
     let style = STYLE.replace("</", "<\\/");
     let title = HtmlText::of(title);
     Ok(Printable::generated(format!(
@@ -109,7 +109,7 @@ pub fn single_file(title: &str, contents: &Contents) -> Result<Printable, WebErr
     )))
 }
 
-/// Compressed, as text that no browser takes for anything else.
+/// Compressed, as text that no browser can misinterpret.
 fn packed(bytes: &[u8]) -> Result<String, WebError> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
     let packed = packer.write_all(bytes).and_then(|()| packer.finish()).map_err(WebError::Start)?;

@@ -1,7 +1,7 @@
 //! Two rounds, or two servers, side by side: matched rows with ratios.
 //!
-//! Called by the server and by reports of one file. Each launch is one observation; ratios, intervals and decisions are
-//! those of `paceline_stats::compare_launches`.
+//! Called by the server and by reports of one file. Each launch is one observation; `paceline_stats::compare_launches`
+//! computes ratios, intervals and decisions.
 
 use super::metric::{FigurePage, MetricPage};
 use super::round::{RoundPage, RowPage, ServerEntry, TablePage};
@@ -143,7 +143,7 @@ impl ComparePage {
 
 type Key = (String, String, String, String);
 
-/// What is asked of a server, whatever the plan calls it and however long it lasts.
+/// The load on a server, without its name in the plan and its length.
 fn asked(load: &Load) -> String {
     let nameless = Load {
         name: String::new(),
@@ -156,8 +156,8 @@ fn asked(load: &Load) -> String {
     format!("{nameless:?}")
 }
 
-/// The rows of a page by what they are matched by; of one server only where one is named. Two chosen servers are
-/// matched with each other whatever their ids.
+/// The rows of a page by their matching key; only those of one server if one is named. Two chosen servers are matched
+/// with each other although their ids differ.
 fn cells<'a>(
     page: &'a RoundPage,
     server: Option<&str>,
@@ -208,8 +208,8 @@ impl CompareRow {
     }
 }
 
-/// B relative to A, from the launches of each; without two launches of both, with the ends that their ranges allow. What
-/// can be said is settled by [`settle`], when all rows are known.
+/// B relative to A, from the launches of each; without two launches of both, with the limits of their ranges.
+/// [`settle`] decides the result, when all rows are known.
 fn ratio(a: &FigurePage, b: &FigurePage, counts: bool) -> Option<(Ratio, f64)> {
     if a.low <= 0.0 || a.estimate <= 0.0 {
         return None;
@@ -231,7 +231,7 @@ fn ratio(a: &FigurePage, b: &FigurePage, counts: bool) -> Option<(Ratio, f64)> {
     Some((Ratio { estimate: compared.ratio, low, high, finding }, compared.p_value))
 }
 
-/// Of many rows some differ by chance: a difference is claimed where it survives Holm's correction over all rows of its
+/// Among many rows some differ by chance: a difference is claimed if it passes Holm's correction over all rows of its
 /// metric, as `paceline compare` does.
 fn settle(rows: &mut [CompareRow], p_values: &BTreeMap<(usize, &'static str), f64>, metrics: &[MetricPage]) {
     for metric in metrics {
@@ -268,7 +268,7 @@ fn side(page: &RoundPage, server: Option<&str>) -> Side {
     }
 }
 
-/// What differs between the first machines of two rounds, as far as a reader has to know it.
+/// Relevant differences between the first machines of two rounds.
 fn machine_differs(a: &RoundPage, b: &RoundPage) -> Vec<String> {
     let (Some(a), Some(b)) = (a.machines.first(), b.machines.first()) else { return Vec::new() };
     let (a, b) = (&a.environment, &b.environment);
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(finding(&hundred, &more), Finding::More);
         assert_eq!(finding(&hundred, &value(&[80.0, 85.0, 83.0])), Finding::Less);
         assert_eq!(finding(&hundred, &value(&[100.0, 100.5, 101.0])), Finding::Equivalent);
-        // The ranges do not overlap, and two launches each prove nothing.
+        // The ranges do not overlap, but two launches each are no proof.
         assert_eq!(finding(&value(&[95.0, 100.0]), &value(&[101.0, 130.0])), Finding::Unclear);
         assert_eq!(finding(&hundred, &value(&[110.0])), Finding::Single);
         assert_eq!(finding(&hundred, &FigurePage { at_least: true, ..more.clone() }), Finding::NotComparable);

@@ -1,4 +1,4 @@
-//! What each verdict means: the table that the documents and the verdicts themselves come from.
+//! The meaning of each verdict, from the table of which the documents are generated.
 //!
 //! Pages show it one click away from a verdict's name.
 

@@ -1,6 +1,6 @@
 //! Times over time as a heat map: how many requests of each second fell into each class of time.
 //!
-//! Made for the page of a run, from the histograms of its seconds; exports keep none of these.
+//! Built for the page of a run, from the histograms of its seconds; exports do not contain these.
 
 use super::series::judged;
 use paceline_record::Run;

@@ -1,4 +1,4 @@
-//! What results there are: the first page.
+//! The first page: a list of the stored results.
 //!
 //! Only the rounds' own documents are read for it, not their trials.
 

@@ -1,6 +1,6 @@
 //! The metrics a chart can show: those of the judge's table, and the cost that follows from one of them.
 //!
-//! The pages show what is here and nothing else. Names, units and definitions are the judge's.
+//! The pages show only these metrics. Names, units and definitions come from the judge.
 
 use paceline_judge::{Better, Metric as Judged, Unit as JudgedUnit};
 use paceline_record::LoopKind;
@@ -75,7 +75,8 @@ pub struct FigurePage {
     pub observed: Vec<f64>,
 }
 
-/// Every metric that pages offer, in order: the judge's for tables first, the cost after the CPU time it is made of.
+/// Every metric that pages offer, in order: the judge's table metrics first, the cost after the CPU time that it is
+/// computed from.
 pub fn metrics() -> Vec<MetricPage> {
     let place = |metric: &Judged| {
         let columns = [metric.closed, metric.open];
@@ -84,7 +85,7 @@ pub fn metrics() -> Vec<MetricPage> {
     let mut judged: Vec<&Judged> =
         Judged::ALL.iter().filter(|metric| **metric != Judged::SERVER_CPU_AT_REFERENCE).collect();
     judged.sort_by_key(|metric| place(metric));
-    // What is asked for first stands first, whichever loop a table is of.
+    // The most requested metric comes first, for tables of both loops.
     judged.sort_by_key(|metric| **metric != Judged::ACHIEVED_PER_S);
     let mut pages = Vec::new();
     for metric in judged {

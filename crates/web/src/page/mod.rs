@@ -1,4 +1,4 @@
-//! What pages show: wire types made of records, one module for each page.
+//! The contents of pages: wire types built from records, one module for each page.
 //!
 //! Pure functions of records. The types of the browser (`ui/src/wire.ts`) are generated from these.
 

@@ -1,7 +1,7 @@
-//! A round as a page shows it: every table with every metric, ties, and what stands beside them.
+//! A round as a page shows it: every table with every metric, ties, and further data.
 //!
-//! Made from the report of the round; what is added is which servers cannot be told apart by each metric, so that the
-//! browser computes nothing.
+//! Built from the report of the round, plus the pairs of servers that cannot be distinguished by each metric, so that
+//! the browser computes nothing.
 
 use super::explanation::{self, Explanation};
 use super::index::plan_about;
@@ -15,12 +15,12 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one page shows at most; a file that anybody may have written decides how much there is. A board of every
-/// framework has some 600 servers, the largest plan some 100 tables and 10 launches.
+/// Limits of one page, because an untrusted file decides the amount of data. A board of every framework has some 600
+/// servers, the largest plan some 100 tables and 10 launches.
 const SERVERS_MOST: usize = 1_000;
 const TABLES_MOST: usize = 1_000;
 const LAUNCHES_MOST: u32 = 1_000;
-/// Rows of a table that are compared in pairs: the work grows with their square, and nobody reads so many ranks.
+/// Rows of a table that are compared in pairs: the work grows with their square.
 const COMPARED_MOST: usize = 200;
 
 /// A round with its trials: what its page is made of.
@@ -35,7 +35,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// The trials that fit on a page, and what is to be said of the others.
+    /// The trials that fit on a page, and a message about the others.
     fn shown(&self) -> (Cow<'_, [Trial]>, Option<String>) {
         let (mut servers, mut tables, mut shown) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         for trial in &self.trials {
@@ -290,7 +290,7 @@ impl TablePage {
 }
 
 impl RowPage {
-    /// The row, its figures yet to come.
+    /// The row, without its figures.
     fn of(row: &Row, trials: Vec<TrialEntry>) -> Self {
         Self {
             server: row.server.id.clone(),

@@ -67,7 +67,8 @@ pub fn seconds(run: &Run) -> Vec<Stretch> {
 }
 
 fn second(run: &Run, start: u64, end: u64, intervals: &[&Interval]) -> Stretch {
-    // A drain of some milliseconds is counted with the last second of the window: a rate over it alone means nothing.
+    // A drain of some milliseconds is counted with the last second of the window: a rate over it alone is not
+    // meaningful.
     let end = if end.saturating_sub(run.phases.window.end_ns) < 50_000_000 {
         end.min(run.phases.window.end_ns.max(start + 1))
     } else {
@@ -96,7 +97,7 @@ fn second(run: &Run, start: u64, end: u64, intervals: &[&Interval]) -> Stretch {
     }
 }
 
-/// The times of the cohort that most of them belong to: percentiles of two cannot be put together.
+/// The times of the larger cohort: percentiles of two cohorts cannot be combined.
 fn times<'a>(kind: LoopKind, intervals: &[&'a Interval]) -> Option<&'a Times> {
     intervals.iter().filter_map(|interval| judged(kind, interval)).max_by_key(|times| times.count)
 }

@@ -1,8 +1,8 @@
 //! Which rows of a table cannot be distinguished, by each metric.
 //!
-//! By the metric a table is ordered by, the ranks of the report decide, so that page and report agree. By any other,
+//! For the metric that orders the table, the ranks of the report decide, so that page and report agree. For any other,
 //! all pairs are compared in one fit of the table, with Holm's correction: with 95 % confidence no pair is declared
-//! different wrongly. A minimum is distinguished only from what certainly lies below it.
+//! different wrongly. A lower bound is distinguished only from figures that certainly are below it.
 
 use super::metric::{FigurePage, judged};
 use paceline_report::{Row, Standing};
@@ -14,7 +14,7 @@ const SIGNIFICANCE: f64 = 0.05;
 /// Pairs of rows, as places in the table, the smaller first.
 pub type Pairs = Vec<(u16, u16)>;
 
-/// Pairs that cannot be distinguished, and from which difference on this table distinguishes two rows, as a share.
+/// Pairs that cannot be distinguished, and the smallest difference that distinguishes two rows, as a share.
 pub struct Ties {
     /// The pairs.
     pub pairs: Pairs,
@@ -27,7 +27,7 @@ pub fn counts(standing: Standing) -> bool {
     matches!(standing, Standing::Ranked | Standing::GeneratorBound)
 }
 
-/// By the metric that the table is ordered by: two rows are apart where the ranks of each leave no other order.
+/// By the metric that the table is ordered by: two rows differ if their ranks allow only one order.
 pub fn by_rank(rows: &[Row]) -> Pairs {
     let ranked: Vec<(u16, u32, u32)> = (0..)
         .zip(rows)
@@ -46,7 +46,7 @@ pub fn by_rank(rows: &[Row]) -> Pairs {
     pairs
 }
 
-/// Rows that count and have no rank are told from nothing.
+/// Valid rows without a rank are distinguished from no other row.
 fn unranked(rows: &[Row]) -> Pairs {
     let all: Vec<(u16, &Row)> = (0..).zip(rows).filter(|(_, row)| counts(row.standing)).collect();
     pairs_of(&all, |(_, a), (_, b)| a.rank.is_none() || b.rank.is_none())
@@ -74,7 +74,7 @@ pub fn by_metric(id: &str, rows: &[Row], figures: &[Option<FigurePage>]) -> Ties
     Ties { pairs, smallest_difference: fit.and_then(|fit| fit.smallest_ratio_difference()) }
 }
 
-/// The pairs of which `are_tied` says so; each is asked about once, in order.
+/// The pairs for which `are_tied` is true; it is called once for each, in order.
 fn pairs_of<T: Place>(all: &[T], mut are_tied: impl FnMut(&T, &T) -> bool) -> Pairs {
     let mut pairs = Vec::new();
     for (index, one) in all.iter().enumerate() {
@@ -121,7 +121,7 @@ fn apart(fit: &Option<BlockFit>, rows: usize) -> Vec<Option<f64>> {
     found.into_iter().map(|p_value| p_value.and_then(|_| corrected.next())).collect()
 }
 
-/// Launches of one repeat are of one block: the machine's drift is taken out.
+/// Launches of one repeat are one block, which removes drift of the machine.
 fn fit(id: &str, rows: &[&Row]) -> Option<BlockFit> {
     let metric = judged(id)?;
     let observed =

@@ -1,4 +1,4 @@
-//! The built files are those of the sources, and small.
+//! Checks that the built files match the sources and are small.
 //!
 //! `npm run build` in `ui/` stores a digest of what it built from; this test needs no Node. `scripts/test` builds again
 //! and compares where there is Node.
@@ -27,7 +27,7 @@ fn built_files_are_of_these_sources() {
     let ui = root().join("ui");
     let mut files = Vec::new();
     SOURCES.iter().for_each(|name| collect(&ui.join(name), &mut files));
-    // Types alone: nothing of them is in what is built.
+    // Types only: they are not part of the build.
     files.retain(|path| !path.ends_with("src/wire.ts"));
     let name = |path: &PathBuf| path.strip_prefix(&ui).unwrap().to_str().unwrap().to_owned();
     files.sort_by_key(name);

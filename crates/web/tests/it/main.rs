@@ -1,4 +1,4 @@
-//! The web crate from outside: its types in TypeScript, its built files, its answers to friends and strangers.
+//! The web crate from outside: its types in TypeScript, its built files, its responses to allowed and refused requests.
 //!
 //! Pages in a browser are tested in `ui/tests`.
 

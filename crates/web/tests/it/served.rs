@@ -1,4 +1,4 @@
-//! A running server: what it answers, what it refuses, and with which headers.
+//! Tests of a running server: responses, refusals and headers.
 //!
 //! Requests are written to a socket byte by byte, since no client sends what an attacker would.
 

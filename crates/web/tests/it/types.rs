@@ -1,4 +1,4 @@
-//! The types of the browser are those of the pages: `ui/src/wire.ts` is generated from their schema.
+//! Checks that the browser's types match the pages: `ui/src/wire.ts` is generated from their schema.
 //!
 //! `UPDATE=1 cargo test -p paceline-web --test it wire_types` writes the file.
 
@@ -57,7 +57,7 @@ fn fields(schema: &Value, properties: &Map<String, Value>) -> String {
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut text = "{\n".to_owned();
     for (name, field) in properties {
-        // What is left out where it is missing is never null.
+        // Optional fields are left out, never null.
         let (mark, kind) = match required.contains(&name.as_str()) {
             true => ("", typed(field)),
             false => ("?", typed(field).replace(" | null", "")),
