@@ -1,5 +1,5 @@
-//! What an experiment is, as `experiments.toml` describes it: which programs run against which server, which numbers
-//! are shown, which are compared.
+//! An experiment as described in `experiments.toml`: the programs, their servers, and the numbers to show and to
+//! compare.
 //!
 //! Pure: [`all`] reads the text and fills in defaults and peers; `run` carries an experiment out, `page` prints it.
 
@@ -105,7 +105,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// What it should come to, as text; empty without a goal.
+    /// The goal as text; empty without a goal.
     pub fn goal(&self) -> String {
         match (self.at_most, self.at_least) {
             (Some(bound), _) => format!("at most {bound}"),

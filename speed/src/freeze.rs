@@ -1,4 +1,4 @@
-//! The response times of a server that freezes, computed: what the experiment `freeze` compares reports with.
+//! The response times of a server that freezes, computed: the experiment `freeze` compares reports with them.
 
 use crate::experiment::Truth;
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ const PERCENTILES: [(&str, f64); 5] =
 
 /// Response time at quantile `q` of constant arrivals at a server that serves one request in `service_s`.
 ///
-/// What arrives in a freeze queues, and the queue drains while more arrives: a busy period lasts D = F / (1 - rate x
-/// service), and over it the wait falls evenly from F to nothing. So the share of requests that wait more than w is
-/// D / P x (1 - w / F). Above it lies the service itself.
+/// Requests that arrive in a freeze queue, and the queue drains while more arrive: a busy period lasts D = F / (1 -
+/// rate x service), and over it the wait falls linearly from F to 0. So the share of requests that wait more than w is
+/// D / P x (1 - w / F). The service time is added to it.
 fn response_s(truth: Truth, q: f64, service_s: f64) -> f64 {
     let busy_s = truth.freeze_s / (1.0 - truth.rate_per_s * service_s);
     service_s + (truth.freeze_s * (1.0 - (1.0 - q) * truth.every_s / busy_s)).max(0.0)

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use workplace::Workplace;
 
-/// Calls per second that `httperf` is expected to manage: it knows no closed loop for a time, only so many calls on each
-/// connection.
+/// Calls per second that `httperf` is expected to manage: it has no closed loop for a given time, only a number of
+/// calls on each connection.
 const CALLS_PER_S: u32 = 40_000;
 /// Connections in the experiment `peers`.
 const PEER_CONNECTIONS: u32 = 64;
@@ -108,7 +108,7 @@ fn take(arguments: &Arguments) -> anyhow::Result<()> {
     };
     for experiment in experiments.iter_mut().filter(|experiment| is_chosen(experiment)) {
         let section = section(experiment, arguments.rounds, &workplace)?;
-        // After each, so that an interrupted comparison leaves what it has.
+        // Written after each, so that an interrupted comparison keeps its results so far.
         write_page(&titles, section, &arguments.output)?;
     }
     say(&format!("wrote {}", arguments.output.display()));
@@ -143,7 +143,7 @@ fn refuse_unknown(experiments: &[Experiment], names: &[String]) {
 fn workplace(arguments: &Arguments) -> anyhow::Result<Workplace> {
     let own = std::env::current_exe().context("where this program is")?;
     let beside = own.with_file_name("paceline");
-    // This program lies in target/release.
+    // This program is in target/release.
     let target =
         own.ancestors().nth(2).with_context(|| format!("{} is in no target folder", own.display()))?;
     Ok(Workplace {

@@ -1,7 +1,7 @@
 //! `docs/performance.md`: a section for each experiment, as text. Pure.
 //!
-//! One experiment can be taken again without the others, whose sections stay as they stand on the page: each says
-//! when, of which commit and on which machine it was taken.
+//! One experiment can be repeated without the others, whose sections on the page do not change: each states its date,
+//! commit and machine.
 
 use crate::experiment::{Comparison, Experiment};
 use crate::number::{Number, number};
@@ -132,7 +132,7 @@ fn comparisons(comparisons: &[Comparison], samples: &[Sample]) -> String {
         let (values, goal) = (by_round(comparison, samples), comparison.goal());
         let Some(number) = number(&comparison.number) else { continue };
         if values.is_empty() && goal.is_empty() {
-            // A peer that is not there; the notes say so.
+            // A missing peer; the notes report it.
             continue;
         }
         let (to, digits) = match &comparison.to {

@@ -1,8 +1,8 @@
 //! Carries an experiment out: round after round, in each round one row after the other (A B A B).
 //!
-//! Each run has a server of its own; both are started by a shepherd, which pins them and reports their CPU time. A row
-//! that fails leaves a sample with the error, never a missing row; one whose program is not installed is left out, with
-//! the reason. No run is repeated.
+//! Each run has a separate server; both are started by a shepherd, which pins them and reports their CPU time. A row
+//! that fails leaves a sample with the error, never a missing row; a row whose program is not installed is skipped,
+//! with the reason. No run is repeated.
 
 use crate::experiment::{Experiment, Row};
 use crate::number::{Observed, numbers};
@@ -17,18 +17,18 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longer than any run here takes: what has not ended by then hangs.
+/// Longer than any run here: a run that has not ended by then hangs.
 const RUN_LIMIT: Duration = Duration::from_secs(180);
 /// How long a server may take to listen: it reads one small file.
 const START_LIMIT: Duration = Duration::from_secs(10);
-/// How often a starting server is asked. Nothing is measured meanwhile.
+/// Interval of requests to a starting server, before the measurement.
 const ASK_EVERY: Duration = Duration::from_millis(5);
 /// How long a program may take to end after SIGTERM, in milliseconds.
 const STOP_LIMIT_MS: u64 = 1_000;
-/// How much of a program's last words is shown.
+/// Length of the shown end of a program's output.
 const LAST_BYTES: u64 = 400;
 
-/// What an experiment came to.
+/// The result of an experiment.
 pub struct Outcome {
     /// Every run, in the order in which they were made.
     pub samples: Vec<Sample>,

@@ -1,7 +1,7 @@
 //! The page in pieces: paired ratios, ranges, failures and the mark of a busy machine.
 //!
-//! The samples are made up and few, so that each expected text can be worked out in the head. Nothing is run, and no
-//! speed is asserted.
+//! The samples are made up and few, so that each expected text can be computed by hand. No program is run, and no speed
+//! is asserted.
 
 use super::*;
 
