@@ -1,4 +1,4 @@
-//! The files of the user interface as `ui/` built them, embedded so that neither building nor using Paceline needs Node.
+//! The files of the user interface as built by `ui/`, embedded so that building and using Paceline need no Node.
 //!
 //! A test compares `ui/dist/source.sha256` with the sources.
 

@@ -1,6 +1,6 @@
 //! What can go wrong between a request for a page and its answer.
 //!
-//! Returned by every fallible function of this crate; the server turns it into a status, the binary into an exit status.
+//! Every fallible function of this crate returns it; the server maps it to a status, the binary to an exit status.
 
 use paceline_record::RecordError;
 use paceline_store::StoreError;

@@ -1,6 +1,6 @@
 //! Finds exported rounds (`paceline report --export DIR`) and single runs in untrusted files.
 //!
-//! Reading is bounded by `paceline_files` and `paceline_store::archive`: bytes of a document, bytes after decompression.
+//! `paceline_files` and `paceline_store::archive` limit reading: bytes of a document, bytes after decompression.
 
 use crate::WebError;
 use paceline_files::{OUTPUT_BYTES_MOST, TEXT_BYTES_MOST, read_text};
