@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn the_truth_of_a_known_server() {
         let truth = Truth { rate_per_s: 2000.0, freeze_s: 1.0, every_s: 10.0 };
-        // Worked out by simulation of the queue: 500.5, 505.5, 520.5 and 600.5 ms at p95, of which half a millisecond is
+        // Computed by simulation of the queue: 500.5, 505.5, 520.5 and 600.5 ms at p95, of which half a millisecond is
         // the spacing of arrivals.
         for (service_us, p95_ms) in [(0.0, 500.0), (5.0, 505.0), (20.0, 520.0), (100.0, 600.0)] {
             let found_ms = response_s(truth, 0.95, service_us / 1e6) * 1e3;
