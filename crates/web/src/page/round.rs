@@ -145,8 +145,9 @@ pub struct TablePage {
     pub single: bool,
     /// The rows, best first by that metric.
     pub rows: Vec<RowPage>,
-    /// Pairs of rows without a claimed difference, by metric, as indexes into `rows`. Rows that do not count are left out.
-    /// A metric that is not a key has no ranks: each row has one launch, or there are too many rows to compare in pairs.
+    /// Pairs of rows without a claimed difference, by metric, as indexes into `rows`. Rows that do not count are left
+    /// out. A metric that is not a key has no ranks: each row has one launch, or there are too many rows to compare in
+    /// pairs.
     pub ties: BTreeMap<&'static str, Vec<(u16, u16)>>,
     /// The smallest difference between two rows that is claimed, as a share, by metric.
     pub smallest_difference: BTreeMap<&'static str, f64>,
