@@ -9,13 +9,13 @@ use paceline_http::{Decoder, HeadCache, Method, Step};
 /// Heads, ends and faults of a stream, and its body bytes.
 fn read(method: Method, bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Vec<u8>) {
     let (mut decoder, mut cache) = (Decoder::new(method), HeadCache::new());
-    let (mut told, mut body) = (Vec::new(), Vec::new());
+    let (mut reported, mut body) = (Vec::new(), Vec::new());
     for mut piece in bytes.chunks(piece_bytes) {
         loop {
             let whole = decoder.whole(&cache, piece);
             let Ok((step, consumed)) = decoder.decode(&mut cache, piece) else {
-                told.push("error".into());
-                return (told, body);
+                reported.push("error".into());
+                return (reported, body);
             };
             if let Some(whole) = whole {
                 assert_eq!(step, Step::Head(whole.head));
@@ -25,13 +25,13 @@ fn read(method: Method, bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Vec<u
             match step {
                 Step::NeedMore => break,
                 Step::Body(part) => body.extend_from_slice(part),
-                step => told.push(format!("{step:?} after {} bytes of bodies", body.len())),
+                step => reported.push(format!("{step:?} after {} bytes of bodies", body.len())),
             }
         }
         assert!(piece.is_empty(), "NeedMore leaves bytes unread");
     }
-    told.push(format!("{:?}", decoder.end_of_input()));
-    (told, body)
+    reported.push(format!("{:?}", decoder.end_of_input()));
+    (reported, body)
 }
 
 fuzz_target!(|input: (bool, &[u8])| {

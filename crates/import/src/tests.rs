@@ -184,24 +184,24 @@ fn published_figures_have_their_place_and_nothing_else() {
 
 #[test]
 fn damaged_reports_say_what_is_wrong() {
-    let told = |text: &str| read("x", text).unwrap_err().to_string();
+    let reported = |text: &str| read("x", text).unwrap_err().to_string();
     assert!(
-        told("hello")
+        reported("hello")
             .starts_with("x: not a report that can be imported; supported are techempower, httparena, k6")
     );
-    assert!(told("{\"metrics\": {}}").ends_with("as a report of k6: metrics.http_reqs.count is missing"));
+    assert!(reported("{\"metrics\": {}}").ends_with("as a report of k6: metrics.http_reqs.count is missing"));
     let ab = REPORTS[0].1;
     assert!(
-        told(&ab.replace("Requests per second:", "Requests:"))
+        reported(&ab.replace("Requests per second:", "Requests:"))
             .ends_with("\"Requests per second:\" is missing")
     );
-    assert!(told(&ab.replace("300\n", "3e2\n")).contains("\"3e2\" is not a count"));
+    assert!(reported(&ab.replace("300\n", "3e2\n")).contains("\"3e2\" is not a count"));
     let wrk = REPORTS[2].1;
-    assert!(told(&wrk.replace("51.42ms", "51.42xs")).ends_with("unknown unit \"xs\""));
+    assert!(reported(&wrk.replace("51.42ms", "51.42xs")).ends_with("unknown unit \"xs\""));
     let board = REPORTS.iter().find(|(format, _)| *format == "techempower").unwrap().1;
-    assert!(told(&board.replace("94.05ms", "fast")).contains("rawData.plaintext.crax[0]: "));
-    assert!(told(&board.replace("385172", "-1")).contains("rawData.plaintext.crax[0]: "));
-    assert!(told("{\"rawData\": {}}").ends_with("it contains no measurement"));
+    assert!(reported(&board.replace("94.05ms", "fast")).contains("rawData.plaintext.crax[0]: "));
+    assert!(reported(&board.replace("385172", "-1")).contains("rawData.plaintext.crax[0]: "));
+    assert!(reported("{\"rawData\": {}}").ends_with("it contains no measurement"));
 }
 
 proptest! {

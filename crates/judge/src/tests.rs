@@ -461,11 +461,11 @@ fn notes_say_what_was_left_open() {
     let lengths = |max: u64| move |run: &mut Run| run.total.body_bytes = Some(Lengths { min: 5, max });
     assert_eq!(verdicts(closed(), lengths(5)), []);
     assert_eq!(verdicts(closed(), lengths(6)), note("body_length_varies"));
-    let told = |run: &mut Run| {
+    let reported = |run: &mut Run| {
         lengths(6)(run);
         run.expectations.body_bytes = Some(5);
     };
-    assert_eq!(verdicts(closed(), told), []);
+    assert_eq!(verdicts(closed(), reported), []);
     let mix = |expected_bytes: Option<u64>| {
         move |run: &mut Run| {
             lengths(6)(run);

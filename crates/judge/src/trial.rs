@@ -355,8 +355,8 @@ fn uneven_instances(trial: &Trial) -> Option<Finding> {
     if balanced.route != Route::Balanced || balanced.fault.is_some() {
         return None;
     }
-    let told = trial.balancing.as_ref()?.told.as_ref()?;
-    let requests: Vec<u64> = told.by_instance.iter().filter_map(|instance| instance.requests).collect();
+    let reported = trial.balancing.as_ref()?.counts.as_ref()?;
+    let requests: Vec<u64> = reported.by_instance.iter().filter_map(|instance| instance.requests).collect();
     let (sum, most) = (requests.iter().sum::<u64>(), requests.iter().copied().max()?);
     let share = most as f64 * requests.len() as f64 / sum.max(1) as f64;
     (sum >= SHARES_NEED && share > UNEVEN_LEAST)

@@ -32,7 +32,7 @@ pub(crate) trait Ask {
     fn ask(self, address: SocketAddr, instances: usize) -> Option<Counted>;
 
     /// The counts between two readings.
-    fn told(self, from: &Counted, to: &Counted) -> BalancerCounts;
+    fn counts(self, from: &Counted, to: &Counted) -> BalancerCounts;
 }
 
 impl Ask for Statistics {
@@ -47,8 +47,8 @@ impl Ask for Statistics {
         }
     }
 
-    fn told(self, from: &Counted, to: &Counted) -> BalancerCounts {
-        let (source, untold) = source(self);
+    fn counts(self, from: &Counted, to: &Counted) -> BalancerCounts {
+        let (source, not_reported) = source(self);
         let by_instance = from.by_instance.iter().zip(&to.by_instance).map(|(from, to)| InstanceCounts {
             requests: less(to.requests, from.requests),
             connect_failures: less(to.connect_failures, from.connect_failures),
@@ -57,7 +57,7 @@ impl Ask for Statistics {
         });
         BalancerCounts {
             source: source.to_owned(),
-            untold: untold.iter().map(|what| (*what).to_owned()).collect(),
+            not_reported: not_reported.iter().map(|what| (*what).to_owned()).collect(),
             requests: less(to.requests, from.requests),
             connections: less(to.connections, from.connections),
             retries: less(to.retries, from.retries),
@@ -83,7 +83,7 @@ fn source(statistics: Statistics) -> (&'static str, &'static [&'static str]) {
 impl Counted {
     /// Whether the balancer treats an instance as down.
     pub fn is_down(&self, instance: usize) -> bool {
-        let state = self.by_instance.get(instance).and_then(|told| told.state_at_end.as_deref());
+        let state = self.by_instance.get(instance).and_then(|reported| reported.state_at_end.as_deref());
         state.is_some_and(|state| state.starts_with("DOWN"))
     }
 }
@@ -114,7 +114,7 @@ fn haproxy(answer: &str, instances: usize) -> Option<Counted> {
     };
     let number = |row: &HashMap<&str, &str>, name: &str| row.get(name)?.parse::<u64>().ok();
     let (clients, backend) = (row("clients", "FRONTEND")?, row("instances", "BACKEND")?);
-    let told = |instance| {
+    let reported = |instance| {
         let name = format!("instance{instance}");
         let row = row("instances", &name)?;
         Some(InstanceCounts {
@@ -125,7 +125,7 @@ fn haproxy(answer: &str, instances: usize) -> Option<Counted> {
             state_at_end: row.get("status").map(|state| (*state).to_owned()),
         })
     };
-    let by_instance = (0..instances).map(|instance| told(instance).unwrap_or_default()).collect();
+    let by_instance = (0..instances).map(|instance| reported(instance).unwrap_or_default()).collect();
     let failures = ["econ", "eresp"].iter().filter_map(|name| number(backend, name)).sum();
     Some(Counted {
         requests: number(clients, "req_tot"),
@@ -160,19 +160,19 @@ mod tests {
     fn haproxy_tells_each_instance() {
         let counted = haproxy(STAT, 2).unwrap();
         assert!(counted.is_down(1) && !counted.is_down(0) && !counted.is_down(7));
-        let told = Statistics::Haproxy
-            .told(&haproxy(STAT, 2).unwrap(), &haproxy(&STAT.replace("600", "650"), 2).unwrap());
-        assert_eq!(told.by_instance[0].requests, Some(50));
+        let reported = Statistics::Haproxy
+            .counts(&haproxy(STAT, 2).unwrap(), &haproxy(&STAT.replace("600", "650"), 2).unwrap());
+        assert_eq!(reported.by_instance[0].requests, Some(50));
         let fresh = Counted { by_instance: vec![InstanceCounts::default(); 2], ..Counted::default() };
         assert_eq!(
-            Statistics::Haproxy.told(&fresh, &counted).requests,
+            Statistics::Haproxy.counts(&fresh, &counted).requests,
             None,
-            "what was not known then is not told"
+            "a count that was unknown at the start is not reported"
         );
         let zero = haproxy(&STAT.replace("1000", "0").replace("600", "0").replace("400", "0"), 2).unwrap();
-        let told = Statistics::Haproxy.told(&zero, &counted);
-        assert_eq!((told.requests, told.by_instance[1].requests), (Some(1000), Some(400)));
-        assert_eq!(told.by_instance[1].state_at_end.as_deref(), Some("DOWN"));
+        let reported = Statistics::Haproxy.counts(&zero, &counted);
+        assert_eq!((reported.requests, reported.by_instance[1].requests), (Some(1000), Some(400)));
+        assert_eq!(reported.by_instance[1].state_at_end.as_deref(), Some("DOWN"));
         assert_eq!((haproxy("", 2), haproxy("# a,b\n", 2)), (None, None));
     }
 
@@ -183,6 +183,6 @@ mod tests {
         let counted = nginx(answer).unwrap();
         assert_eq!((counted.requests, counted.connections), (Some(31), Some(16)));
         assert_eq!(nginx("HTTP/1.1 404 Not Found\r\n\r\n"), None);
-        assert!(!Statistics::Nginx.told(&counted, &counted).untold.is_empty());
+        assert!(!Statistics::Nginx.counts(&counted, &counted).not_reported.is_empty());
     }
 }

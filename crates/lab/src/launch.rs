@@ -436,12 +436,12 @@ impl Starting {
     }
 
     fn try_first_answer(&mut self, ready: &WorkloadCase, patience: Patience) -> Result<(), NotReady> {
-        let told = |trouble: Trouble| NotReady { stage: Stage::Start, why: trouble.to_string() };
-        let mut connection = Connection::open(self.address, patience).map_err(told)?;
+        let reported = |trouble: Trouble| NotReady { stage: Stage::Start, why: trouble.to_string() };
+        let mut connection = Connection::open(self.address, patience).map_err(reported)?;
         if self.startup.listening_ns == 0 {
             self.startup.listening_ns = self.since_start_ns();
         }
-        let answer = connection.ask(Question::new(&ready.method, &ready.path)).map_err(told)?;
+        let answer = connection.ask(Question::new(&ready.method, &ready.path)).map_err(reported)?;
         let answered_ns = self.since_start_ns();
         if let Some(difference) = validate::difference(&ready.expect, &answer) {
             return Err(NotReady { stage: Stage::Validate, why: difference });

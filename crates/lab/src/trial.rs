@@ -298,7 +298,7 @@ fn balancing(followed: &Followed, launch: &Farm) -> Option<Balancing> {
     Some(Balancing {
         balancer,
         processes,
-        told: followed.counted.as_ref().map(|(from, to)| statistics.told(from, to)),
+        counts: followed.counted.as_ref().map(|(from, to)| statistics.counts(from, to)),
         fault: followed.fault.map(|made| InjectedFault {
             kind: FaultKind::KillOne,
             instance: made.instance as u32,

@@ -113,7 +113,7 @@ fn status_of(error: &anyhow::Error) -> Status {
 }
 
 fn render(error: &anyhow::Error) {
-    say(&format!("paceline: {}", told(error.as_ref())));
+    say(&format!("paceline: {}", error_text(error.as_ref())));
     let complaint = error.downcast_ref::<Complaint>();
     if let Some(hint) = complaint.and_then(|complaint| complaint.hint.as_deref()) {
         say(&format!("  hint: {hint}"));
@@ -121,7 +121,7 @@ fn render(error: &anyhow::Error) {
 }
 
 /// An error with its causes. A cause is left out where the text so far ends with it, as many library errors do.
-pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_cause_that_was_said_is_not_said_again() {
         let cause = anyhow::anyhow!("code 11").context("malformed: code 11").context("it is damaged");
-        assert_eq!(told(cause.as_ref()), "it is damaged: malformed: code 11");
+        assert_eq!(error_text(cause.as_ref()), "it is damaged: malformed: code 11");
     }
 
     #[test]

@@ -148,8 +148,8 @@ mod tests {
         let refused = |part: &str| {
             as_nobody(|| {
                 for error in [check_writable(&path).unwrap_err(), write_whole(&path, b"x").unwrap_err()] {
-                    let told = format!("{error:#}");
-                    assert!(told.contains("Permission denied") && told.contains(part), "{told}");
+                    let reported = format!("{error:#}");
+                    assert!(reported.contains("Permission denied") && reported.contains(part), "{reported}");
                 }
             });
             assert_eq!(fs::read(&path).unwrap(), b"first");

@@ -3,7 +3,7 @@
 //!
 //! A record that cannot be read is reported and skipped; the command then exits with 1.
 
-use crate::exit::{Complaint, Status, say, told};
+use crate::exit::{Complaint, Status, error_text, say};
 use crate::places::path_or_nothing;
 use paceline_catalogue::{PlaceFlags, Places};
 use paceline_store::{Store, StoreError};
@@ -80,7 +80,7 @@ pub fn complain(error: StoreError) -> anyhow::Error {
             (Status::Environment, None)
         }
     };
-    let what = told(&error);
+    let what = error_text(&error);
     anyhow::Error::new(Complaint { what, hint: hint.map(str::to_owned), status })
 }
 
@@ -98,7 +98,7 @@ impl<T> Readable<T> {
     pub fn of(read: Result<(Vec<T>, Vec<StoreError>), StoreError>) -> anyhow::Result<Self> {
         let (records, damaged) = read.map_err(complain)?;
         for error in &damaged {
-            say(&format!("paceline: skipped: {}", told(error)));
+            say(&format!("paceline: skipped: {}", error_text(error)));
         }
         Ok(Self { records, is_damaged: !damaged.is_empty() })
     }
@@ -119,7 +119,7 @@ pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
         Some(hint) => format!("{hint}; then {resume}"),
         None => resume,
     };
-    Complaint { what: told(error.as_ref()), hint: Some(hint), status }.into()
+    Complaint { what: error_text(error.as_ref()), hint: Some(hint), status }.into()
 }
 
 /// The error that the store has no rounds.

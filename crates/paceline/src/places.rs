@@ -3,7 +3,7 @@
 //!
 //! Used by `lab` and `round`, and partly by `run` and `report`. Where results are kept is in `kept`.
 
-use crate::exit::{Complaint, Status, told};
+use crate::exit::{Complaint, Status, error_text};
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use paceline_catalogue::{Catalogue, PlaceFlags, Places};
 use paceline_host::User;
@@ -104,6 +104,6 @@ pub fn complain(error: impl Into<LabError>) -> anyhow::Error {
         _ => Status::Environment,
     };
     let hint = error.hint();
-    let what = told(&error);
+    let what = error_text(&error);
     anyhow::Error::new(Complaint { what, hint, status })
 }

@@ -17,7 +17,8 @@ pub struct Balancing {
     pub processes: Vec<ProcessUse>,
     /// The balancer's own counters; none if they could not be read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub told: Option<BalancerCounts>,
+    #[serde(alias = "told")]
+    pub counts: Option<BalancerCounts>,
     /// The injected fault.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<InjectedFault>,
@@ -81,7 +82,8 @@ pub struct BalancerCounts {
     /// The source of the counters: `haproxy stats socket`, `nginx stub_status`.
     pub source: String,
     /// Counters that such a source does not report, as text.
-    pub untold: Vec<String>,
+    #[serde(alias = "untold")]
+    pub not_reported: Vec<String>,
     /// Requests that the balancer received.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests: Option<u64>,

@@ -31,7 +31,7 @@ pub struct BalancedTable {
     /// Number of instances.
     pub instances: u32,
     /// Figures that the balancer does not report.
-    pub untold: Vec<String>,
+    pub not_reported: Vec<String>,
     /// The rows, one for each server, by id.
     pub rows: Vec<BalancedRow>,
 }
@@ -114,7 +114,7 @@ fn table(machines: &Machines, key: &Key, trials: &[&Trial]) -> Option<BalancedTa
     }
     let asked = trials.first()?.load.balanced.as_ref()?;
     let seen: Vec<&Balancing> = trials.iter().filter_map(|trial| trial.balancing.as_ref()).collect();
-    let told = seen.iter().find_map(|balancing| balancing.told.as_ref());
+    let reported = seen.iter().find_map(|balancing| balancing.counts.as_ref());
     Some(BalancedTable {
         machine: machines.list.get(key.0).map(|machine| machine.label.clone()).unwrap_or_default(),
         workload: key.1.clone(),
@@ -125,7 +125,7 @@ fn table(machines: &Machines, key: &Key, trials: &[&Trial]) -> Option<BalancedTa
             .map_or(asked.balancer.clone(), |balancing| balancing.balancer.versions.clone()),
         policy: asked.policy.clone(),
         instances: asked.instances,
-        untold: told.map(|told| told.untold.clone()).unwrap_or_default(),
+        not_reported: reported.map(|reported| reported.not_reported.clone()).unwrap_or_default(),
         rows: servers.iter().filter_map(|(server, trials)| row(server, trials)).collect(),
     })
 }
@@ -143,16 +143,16 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
     let balancer = |get| of(ProcessRole::Balancer, 0, get);
     let each = |get| (0..count).map(|index| of(ProcessRole::Instance, index, get)).collect();
     let requests = |index: usize| {
-        let of = |told: &BalancerCounts| told.by_instance.get(index)?.requests;
-        Figure::of(seen.iter().filter_map(|(_, b)| of(b.told.as_ref()?)).map(|requests| requests as f64))
+        let of = |reported: &BalancerCounts| reported.by_instance.get(index)?.requests;
+        Figure::of(seen.iter().filter_map(|(_, b)| of(b.counts.as_ref()?)).map(|requests| requests as f64))
     };
     let connections = |index: usize| {
         let of = |b: &Balancing| b.processes.get(index)?.connections_mean;
         Figure::of(seen.iter().filter_map(|(_, balancing)| of(balancing)))
     };
     let sum = |get: fn(&BalancerCounts) -> Option<u64>| {
-        let told: Vec<u64> = seen.iter().filter_map(|(_, b)| get(b.told.as_ref()?)).collect();
-        (!told.is_empty()).then(|| told.iter().sum())
+        let reported: Vec<u64> = seen.iter().filter_map(|(_, b)| get(b.counts.as_ref()?)).collect();
+        (!reported.is_empty()).then(|| reported.iter().sum())
     };
     let mut cores_ran_out = BTreeMap::new();
     for core in seen.iter().flat_map(|(launch, _)| full_cores(launch.trial)) {
@@ -169,9 +169,9 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
         rss_bytes_peak_by_instance: each(|process| process.rss_bytes_peak as f64),
         requests_by_instance: (0..count).map(requests).collect(),
         connections_by_instance: (0..count).map(connections).collect(),
-        retries: sum(|told| told.retries),
-        redispatches: sum(|told| told.redispatches),
-        balancer_failures: sum(|told| told.failures),
+        retries: sum(|reported| reported.retries),
+        redispatches: sum(|reported| reported.redispatches),
+        balancer_failures: sum(|reported| reported.failures),
         cores_ran_out,
         faults: seen.iter().filter_map(|(launch, balancing)| fault(launch, balancing.fault?)).collect(),
     })

@@ -82,8 +82,8 @@ pub(crate) fn record(
 fn target(prepared: &Prepared, outcome: &RunOutcome) -> record::Target {
     let settings = &prepared.settings;
     let tls = settings.tls.as_ref().map(|asked| {
-        let told = outcome.tls.clone().unwrap_or_default();
-        let (agreed, name) = (told.agreed, prepared.destination.tls_name.clone());
+        let reported = outcome.tls.clone().unwrap_or_default();
+        let (agreed, name) = (reported.agreed, prepared.destination.tls_name.clone());
         record::Tls {
             version: agreed.as_ref().map(|agreed| agreed.version.to_owned()),
             cipher: agreed.as_ref().map(|agreed| agreed.cipher.clone()),
@@ -92,8 +92,8 @@ fn target(prepared: &Prepared, outcome: &RunOutcome) -> record::Target {
             name,
             verified: asked.verified(),
             resumption: asked.resumption(),
-            resumed: told.resumed,
-            full: told.full,
+            resumed: reported.resumed,
+            full: reported.full,
         }
     });
     record::Target {
@@ -163,9 +163,9 @@ fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>
             format!("{failure} ({error})")
         }
         (Failure::Tls(fault), _) => {
-            let told =
+            let reported =
                 tls.and_then(|tls| tls.error(fault)).map_or_else(|| fault.to_string(), ToString::to_string);
-            format!("{told}: {}", crate::target::remedy(fault))
+            format!("{reported}: {}", crate::target::remedy(fault))
         }
         _ => failure.to_string(),
     }

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_is_said_otherwise_is_named() {
         let page = HtmlPage::of(PAGE);
-        for (other, told) in [
+        for (other, reported) in [
             (
                 PAGE.replace("&lt;", "<").replace("&gt;", ">"),
                 "a page with <script> instead of \"<script>a('b')",
@@ -149,7 +149,7 @@ mod tests {
             (PAGE.replace("&lt;", "&amp;lt;"), "a page with \"&lt;script"),
         ] {
             let difference = page.difference(other.as_bytes()).unwrap();
-            assert!(difference.contains(told), "{difference}");
+            assert!(difference.contains(reported), "{difference}");
         }
         assert_eq!(page.difference(b"\xff").unwrap(), "a body that is not UTF-8");
     }

@@ -318,7 +318,7 @@ mod tests {
             "{reported:?}"
         );
         assert_eq!(noted(&note, root), Ok(vec![nowhere]));
-        assert_eq!(mend_tuning(&note, root).len(), 1, "it is told again");
+        assert_eq!(mend_tuning(&note, root).len(), 1, "it is reported again");
     }
 
     #[test]

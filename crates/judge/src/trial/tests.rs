@@ -291,7 +291,7 @@ fn balanced() -> Trial {
             process(ProcessRole::Instance, 1, 1, 0.5),
             process(ProcessRole::Balancer, 0, 2, 0.5),
         ],
-        told: None,
+        counts: None,
         fault: None,
     });
     trial
@@ -351,15 +351,15 @@ fn roles_on_other_machines_have_cores_and_networks_of_their_own() {
 
 #[test]
 fn uneven_shares_are_told_of_enough_requests() {
-    let told = |requests: [u64; 2]| BalancerCounts {
+    let reported = |requests: [u64; 2]| BalancerCounts {
         by_instance: requests
             .map(|requests| InstanceCounts { requests: Some(requests), ..InstanceCounts::default() })
             .into(),
         ..BalancerCounts::default()
     };
-    assert_eq!(names(&with(|b| b.told = Some(told([5000, 4000])))), [""; 0]);
-    assert_eq!(names(&with(|b| b.told = Some(told([7000, 3000])))), ["uneven_instances"]);
-    assert_eq!(names(&with(|b| b.told = Some(told([7, 3])))), [""; 0]);
+    assert_eq!(names(&with(|b| b.counts = Some(reported([5000, 4000])))), [""; 0]);
+    assert_eq!(names(&with(|b| b.counts = Some(reported([7000, 3000])))), ["uneven_instances"]);
+    assert_eq!(names(&with(|b| b.counts = Some(reported([7, 3])))), [""; 0]);
 }
 
 #[test]

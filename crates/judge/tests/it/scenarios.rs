@@ -145,7 +145,7 @@ fn balanced(change: impl FnOnce(&mut Balancing)) -> Scenario {
                 process(ProcessRole::Instance, 1, 1, 0.5),
                 process(ProcessRole::Balancer, 0, 2, 0.5),
             ],
-            told: None,
+            counts: None,
             fault: None,
         };
         change(&mut balancing);
@@ -353,7 +353,7 @@ fn of_roles(name: VerdictName) -> Option<Scenario> {
         VerdictName::UnevenInstances => balanced(|b| {
             let counts = |requests| InstanceCounts { requests: Some(requests), ..InstanceCounts::default() };
             let by_instance = vec![counts(7_000), counts(3_000)];
-            b.told = Some(BalancerCounts { by_instance, ..BalancerCounts::default() });
+            b.counts = Some(BalancerCounts { by_instance, ..BalancerCounts::default() });
         }),
         VerdictName::InstanceNotTakenOut => balanced(|b| {
             b.fault = Some(InjectedFault {

@@ -88,8 +88,8 @@ pub fn follow(
     let trouble = |what: &str, error: std::io::Error| {
         Spoiled::fault(Stage::Generate, format!("{what}: {error}"), false)
     };
-    let (events, told) = system::pipe().map_err(|error| trouble("cannot make a pipe", error))?;
-    let assignment = &Assignment { events: told.as_raw_fd(), ..assignment.clone() };
+    let (events, reported) = system::pipe().map_err(|error| trouble("cannot make a pipe", error))?;
+    let assignment = &Assignment { events: reported.as_raw_fd(), ..assignment.clone() };
     let argv = generator.command(assignment);
     let order = order(&argv, assignment.events, following);
     paceline::without_record(&assignment.record)
@@ -98,7 +98,7 @@ pub fn follow(
     let first = Moment::now(launch).counted(launch);
     let shepherd = Shepherd::start(following.shepherd, &order)
         .map_err(|error| trouble("cannot start the generator", error))?;
-    drop(told);
+    drop(reported);
     let watch = Watch::new(assignment, events, first, following.interrupt);
     let (watch, gone, ended) = watch.until_end(shepherd, launch)?;
     let finished = Finished {
@@ -263,8 +263,8 @@ impl Watch {
     }
 
     fn take_events(&mut self, launch: &mut Farm) {
-        let told = self.events.take();
-        told.into_iter().for_each(|event| self.enter(event, launch));
+        let reported = self.events.take();
+        reported.into_iter().for_each(|event| self.enter(event, launch));
     }
 
     fn enter(&mut self, event: Event, launch: &mut Farm) {

@@ -55,9 +55,9 @@ fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> Follo
 
 #[test]
 fn a_server_whose_processes_were_not_found_costs_nothing_that_is_known() {
-    let told = ReportedWindow::From(5_000_000_000);
+    let reported = ReportedWindow::From(5_000_000_000);
     let judged = |answers, cpu_s, processes| {
-        let mut followed = followed(told, 5.0, 6.0, cpu_s);
+        let mut followed = followed(reported, 5.0, 6.0, cpu_s);
         followed.measured.run.total.completed_in_window = answers;
         (followed.over.0.processes, followed.over.1.processes) = (processes, processes);
         let verdict = not_sampled(&followed).map(|verdict| verdict.name);
@@ -71,18 +71,18 @@ fn a_server_whose_processes_were_not_found_costs_nothing_that_is_known() {
 
 #[test]
 fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
-    let told = ReportedWindow::From(5_000_000_000);
+    let reported = ReportedWindow::From(5_000_000_000);
     let per_request_us = |window, from_s, to_s, cpu_s| {
         let usage = usage(&followed(window, from_s, to_s, cpu_s), 1, CpuSource::Cgroup)?;
         Some((usage.cpu_ns_per_request / 1e3).round())
     };
-    assert_eq!(per_request_us(told, 5.0, 6.0, 0.5), Some(5_000.0));
+    assert_eq!(per_request_us(reported, 5.0, 6.0, 0.5), Some(5_000.0));
     // Read late: less of the window was sampled, or some of the time after it.
-    assert_eq!(per_request_us(told, 5.2, 6.0, 0.4), Some(5_000.0));
-    assert_eq!(per_request_us(told, 5.0, 6.05, 0.5), Some(5_000.0));
+    assert_eq!(per_request_us(reported, 5.2, 6.0, 0.4), Some(5_000.0));
+    assert_eq!(per_request_us(reported, 5.0, 6.05, 0.5), Some(5_000.0));
     assert_eq!(per_request_us(ReportedWindow::Nothing, 4.96, 6.02, 0.5), Some(5_000.0));
     // Both ends read after the window, or its end never reported.
-    assert_eq!(per_request_us(told, 6.001, 6.002, 0.0), None);
+    assert_eq!(per_request_us(reported, 6.001, 6.002, 0.0), None);
     assert_eq!(per_request_us(ReportedWindow::StartOnly, 5.0, 6.0, 0.5), None);
 }
 

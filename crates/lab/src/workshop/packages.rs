@@ -119,8 +119,8 @@ impl Workshop {
         let installed = self.packages_step("install", &command);
         drop(denied);
         // Also if one of several packages could not be installed.
-        for told in BootServices::disable_new(&services, Path::new("/")) {
-            (self.notice)(&told);
+        for reported in BootServices::disable_new(&services, Path::new("/")) {
+            (self.notice)(&reported);
         }
         Ok(updated + installed?)
     }

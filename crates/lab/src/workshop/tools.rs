@@ -54,9 +54,9 @@ impl Toolbox {
     /// The `needs` that are missing or not accessible, as messages.
     pub(super) fn missing(&self, needs: &[String]) -> Vec<String> {
         let absent = needs.iter().filter(|need| self.find(need).is_none());
-        let told =
+        let reported =
             |need: &String| self.closed(need).map_or_else(|| need.clone(), |closed| closed.to_string());
-        absent.map(told).collect()
+        absent.map(reported).collect()
     }
 
     /// The tool for `need`, if it exists and only the user of servers cannot access it.
@@ -130,7 +130,7 @@ fn version_of(need: &str, file: &Path) -> Result<String, LabError> {
     let mut first_error = None;
     for flag in flags {
         match ask(&[file.as_os_str(), OsStr::new(flag)]) {
-            Ok(Some(told)) => return Ok(told),
+            Ok(Some(reported)) => return Ok(reported),
             Ok(None) => {}
             Err(error) => first_error = first_error.or(Some(error)),
         }
@@ -228,12 +228,12 @@ mod tests {
             std::fs::write(&tool, format!("[ \"$1\" = version ] && echo {says}\n")).unwrap();
         };
         // Started by `sh`: a file just written may still be open for writing in a child of another test.
-        let told = |flag: &str| ask(&["sh".as_ref(), tool.as_os_str(), flag.as_ref()]).unwrap();
+        let reported = |flag: &str| ask(&["sh".as_ref(), tool.as_os_str(), flag.as_ref()]).unwrap();
         write("one");
-        assert_eq!(told("--version"), None);
-        assert_eq!(told("version").as_deref(), Some("one\n"));
+        assert_eq!(reported("--version"), None);
+        assert_eq!(reported("version").as_deref(), Some("one\n"));
         write("two");
-        assert_eq!(told("version").as_deref(), Some("two\n"));
+        assert_eq!(reported("version").as_deref(), Some("two\n"));
     }
 
     fn sh(script: &str) -> [&OsStr; 3] {
@@ -243,9 +243,9 @@ mod tests {
     #[test]
     fn a_tool_that_does_not_come_to_an_answer_has_no_other_version() {
         // Not SIGINT, which the parent of the tests may have set to be ignored.
-        let told = ask(&sh("kill -KILL $$")).unwrap_err();
+        let reported = ask(&sh("kill -KILL $$")).unwrap_err();
         assert_eq!(
-            told.to_string(),
+            reported.to_string(),
             "cannot learn the version by `sh -c kill -KILL $$`: it was ended by signal 9"
         );
         assert!(matches!(ask(&["/nowhere/tool".as_ref()]), Err(LabError::ToolVersion { .. })));
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn ctrl_c_in_a_terminal_does_not_reach_a_tool() {
-        let told = ask(&sh("echo $$; cut -d ' ' -f 5 /proc/$$/stat")).unwrap().unwrap();
-        let (process, group) = told.trim().split_once('\n').unwrap();
+        let reported = ask(&sh("echo $$; cut -d ' ' -f 5 /proc/$$/stat")).unwrap().unwrap();
+        let (process, group) = reported.trim().split_once('\n').unwrap();
         assert_eq!(process, group, "it leads a process group of its own");
     }
 }

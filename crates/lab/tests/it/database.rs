@@ -165,17 +165,17 @@ fn a_database_that_does_not_come_up_is_a_fault_with_its_command() {
     assert_eq!(spoiled(no_init, "noinit"), "the database postgresql: init ended with exit status 1: no room");
     let mut no_start = (*lab.database()).clone();
     no_start.commands.start = "exit 3".to_owned();
-    let told = spoiled(no_start, "nostart");
-    assert!(told.starts_with("the database postgresql: it ended with exit status 3"), "{told}");
+    let reported = spoiled(no_start, "nostart");
+    assert!(reported.starts_with("the database postgresql: it ended with exit status 3"), "{reported}");
     // Files of this database may not grow, as on a full disk.
     let mut full = (*lab.database()).clone();
     full.commands.init = full.commands.init.map(|init| format!("ulimit -f 100; {init}"));
-    let told = spoiled(full, "full");
-    assert!(told.starts_with("the database postgresql: init ended with"), "{told}");
+    let reported = spoiled(full, "full");
+    assert!(reported.starts_with("the database postgresql: init ended with"), "{reported}");
     let mut full = (*lab.database()).clone();
     full.commands.load = "ulimit -f 10; head -c 100000 /dev/zero > more".to_owned();
-    let told = spoiled(full, "fullload");
-    assert!(told.starts_with("the database postgresql: load ended with"), "{told}");
+    let reported = spoiled(full, "fullload");
+    assert!(reported.starts_with("the database postgresql: load ended with"), "{reported}");
     let mut not_there = (*lab.database()).clone();
     not_there.needs = vec!["/nowhere/initdb".to_owned()];
     let reported = spoiled(not_there, "notthere");

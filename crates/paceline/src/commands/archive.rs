@@ -4,7 +4,7 @@
 //! The format of the folder is defined in `paceline_store::archive`. This module adds the report as Markdown and a
 //! README that lists what was left out; nothing that the report shows is left out (`paceline_record::slim`).
 
-use crate::exit::{Complaint, Status, told};
+use crate::exit::{Complaint, Status, error_text};
 use paceline_escape::{MarkdownText, TerminalText, markdown, terminal};
 use paceline_record::slim::{LeftOut, forget_folders, forget_places};
 use paceline_record::{Round, Trial};
@@ -68,7 +68,7 @@ fn complain(error: ArchiveError) -> anyhow::Error {
         ArchiveError::Record { .. } => (Status::Usage, None),
         ArchiveError::File { .. } => (Status::Environment, None),
     };
-    Complaint { what: told(&error), hint, status }.into()
+    Complaint { what: error_text(&error), hint, status }.into()
 }
 
 /// Refuses a folder that has files of the same names but no part of a round.

@@ -4,7 +4,7 @@
 
 use super::archive;
 use super::round::lock_round;
-use crate::exit::{Complaint, Status, print, told};
+use crate::exit::{Complaint, Status, error_text, print};
 use crate::kept::{Readable, StoreArguments, complain, state_dir};
 use crate::places::path_or_nothing;
 use anyhow::Context as _;
@@ -160,7 +160,7 @@ fn foreign(path: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
     let text = paceline_files::read_text(path, paceline_files::OUTPUT_BYTES_MOST)
         .with_context(|| Complaint::usage(format!("cannot read {}", path.display())))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    paceline_import::read(&name, &text).map_err(|error| Complaint::usage(told(&error)).into())
+    paceline_import::read(&name, &text).map_err(|error| Complaint::usage(error_text(&error)).into())
 }
 
 fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyhow::Result<Status> {

@@ -2,7 +2,7 @@
 //!
 //! It finds the results and prints the address. The web crate serves the pages and controls access to them.
 
-use crate::exit::{Complaint, Status, say, told};
+use crate::exit::{Complaint, Status, error_text, say};
 use crate::kept::{StoreArguments, complain as complain_of_store, state_dir};
 use crate::places::path_or_nothing;
 use paceline_record::Run;
@@ -98,7 +98,7 @@ fn kept(arguments: &Arguments) -> anyhow::Result<Library> {
 /// Why no store could be opened, with what can be viewed instead.
 fn without_store(error: StoreError) -> anyhow::Error {
     match error {
-        StoreError::Missing { .. } => Complaint::usage(told(&error))
+        StoreError::Missing { .. } => Complaint::usage(error_text(&error))
             .hint(
                 "`paceline round` makes results; `paceline view history` shows the rounds kept with a project, \
                  `paceline view run.json` a run",

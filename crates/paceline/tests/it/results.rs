@@ -40,7 +40,7 @@ impl Terms {
             ["redispatched", end] => extreme(
                 self.trials.iter().filter_map(|trial| trial.balancing.as_ref()).filter_map(|b| {
                     b.fault.as_ref()?;
-                    Some(b.told.as_ref()?.redispatches? as f64)
+                    Some(b.counts.as_ref()?.redispatches? as f64)
                 }),
                 end,
             ),

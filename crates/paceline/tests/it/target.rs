@@ -245,10 +245,10 @@ fn what_a_proxy_refuses_names_it() {
         ("http://a.test/", &["--proxy", &away, "--http", "2"], 2, &["--http 2"]),
         ("http://a.test/", &["--proxy", &away, "--resolve", "a.test:80:127.0.0.1"], 2, &["--resolve"]),
     ] {
-        let (code, told) = complaint(url, arguments);
-        assert_eq!(code, Some(status), "{told}");
+        let (code, reported) = complaint(url, arguments);
+        assert_eq!(code, Some(status), "{reported}");
         for word in words {
-            assert!(told.contains(word), "{word:?} is not in {told}");
+            assert!(reported.contains(word), "{word:?} is not in {reported}");
         }
     }
 }
@@ -290,8 +290,8 @@ fn the_server_is_found_by_its_port_and_its_cost_shown() {
     }
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("of CPU per request") && text.contains(&format!("(process {pid})")), "{text}");
-    let (code, told) = complaint(&url, &["--pid", "4194305"]);
-    assert!(code == Some(2) && told.contains("there is no such process"), "{told}");
+    let (code, reported) = complaint(&url, &["--pid", "4194305"]);
+    assert!(code == Some(2) && reported.contains("there is no such process"), "{reported}");
 }
 
 #[test]

@@ -281,14 +281,14 @@ fn a_tool_that_tells_no_version_hides_no_other_server() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (text(&output.stdout), text(&output.stderr), output.status.code())
     };
-    let told = format!("cannot learn the version by `{}", tree.path("bin/fickle-tool").display());
+    let reported = format!("cannot learn the version by `{}", tree.path("bin/fickle-tool").display());
     let (stdout, stderr, code) = run(&["list"]);
     assert!(
-        stdout.contains("  sh-one  ") && stdout.contains(&format!("unknown: {told}")),
+        stdout.contains("  sh-one  ") && stdout.contains(&format!("unknown: {reported}")),
         "{stdout}{stderr}"
     );
     assert_eq!(code, Some(0));
     let (stdout, stderr, code) = run(&["build", "--all"]);
-    assert!(stdout.starts_with("sh-one: built in ") && stderr.contains(&told), "{stdout}{stderr}");
+    assert!(stdout.starts_with("sh-one: built in ") && stderr.contains(&reported), "{stdout}{stderr}");
     assert_eq!(code, Some(3));
 }

@@ -84,8 +84,10 @@ const REST: &[Cell] = &[
     ("redispatches", |line| optional(line.balanced().and_then(|row| row.redispatches))),
     ("balancer_failures", |line| optional(line.balanced().and_then(|row| row.balancer_failures))),
     ("cores_ran_out", |line| joined(line.balanced().into_iter().flat_map(|row| row.cores_ran_out.keys()))),
-    ("taken_out_after_s", |line| joined(line.faults().filter_map(|told| told.fault.taken_out_after_s))),
-    ("last_failure_s", |line| joined(line.faults().filter_map(|told| told.last_failure_s))),
+    ("taken_out_after_s", |line| {
+        joined(line.faults().filter_map(|reported| reported.fault.taken_out_after_s))
+    }),
+    ("last_failure_s", |line| joined(line.faults().filter_map(|reported| reported.last_failure_s))),
     ("observed", observed),
     ("limits", |line| line.row.server.limits.join("; ")),
 ];

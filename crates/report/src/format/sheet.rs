@@ -203,8 +203,8 @@ fn balanced(table: &BalancedTable, on: &str) -> Sheet {
         "failed",
     ];
     let mut lines: Vec<String> = table.rows.iter().flat_map(row_lines).collect();
-    if !table.untold.is_empty() {
-        lines.push(format!("this balancer does not tell: {}", table.untold.join(", ")));
+    if !table.not_reported.is_empty() {
+        lines.push(format!("this balancer does not tell: {}", table.not_reported.join(", ")));
     }
     Sheet {
         title: format!(
@@ -343,17 +343,17 @@ fn row_lines(row: &BalancedRow) -> Vec<String> {
 }
 
 /// The effect of a fault, in one sentence.
-fn fault_line(told: &FaultEffect) -> String {
-    let fault = &told.fault;
-    let failures: Vec<String> = told
+fn fault_line(reported: &FaultEffect) -> String {
+    let fault = &reported.fault;
+    let failures: Vec<String> = reported
         .failures
         .iter()
         .map(|(name, count)| format!("{} {name}", number::whole(*count as f64)))
         .collect();
-    let failures = match (failures.is_empty(), told.last_failure_s) {
+    let failures = match (failures.is_empty(), reported.last_failure_s) {
         (true, _) | (_, None) => "no request failed".to_owned(),
         (false, Some(last)) => {
-            let (last, resolution) = (format!("{last:.1}"), format!("{:.1}", told.resolution_s));
+            let (last, resolution) = (format!("{last:.1}"), format!("{:.1}", reported.resolution_s));
             format!(
                 "{} failed, none from {last} s after it (seen by the {resolution} s)",
                 failures.join(", ")
@@ -365,15 +365,15 @@ fn fault_line(told: &FaultEffect) -> String {
         (true, None) => "the balancer did not take it out".to_owned(),
         (false, None) => "the balancer does not tell whether it took it out".to_owned(),
     };
-    let longest = told
+    let longest = reported
         .time_ns_max
         .map_or("not known".to_owned(), |ns| format!("{} ms", number::whole(ns as f64 / 1e6)));
     format!(
         "instance {} killed (repeat {}): {failures}; {}/s before, {}/s after, longest time {longest}; {out}",
         fault.instance,
-        told.repeat + 1,
-        number::whole(told.achieved_per_s_before),
-        number::whole(told.achieved_per_s_after),
+        reported.repeat + 1,
+        number::whole(reported.achieved_per_s_before),
+        number::whole(reported.achieved_per_s_after),
     )
 }
 

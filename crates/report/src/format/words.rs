@@ -64,8 +64,8 @@ pub fn machine(machine: &Machine) -> Option<String> {
         governor,
         held,
     ];
-    let told: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let reported: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    (!reported.is_empty()).then(|| reported.join(", "))
 }
 
 /// The cores of the processes: `server on core 0, generator on core 1`.

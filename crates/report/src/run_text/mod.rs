@@ -197,7 +197,7 @@ fn outcomes(run: &Run, style: Style) -> String {
 
 /// One line for each fact.
 fn facts_of(run: &Run, style: Style) -> String {
-    let told = [
+    let reported = [
         ("address", address(run)),
         ("TLS", tls(run)),
         ("connections", connections(run)),
@@ -205,7 +205,7 @@ fn facts_of(run: &Run, style: Style) -> String {
         ("generator", generator(run)),
         ("server", server(run)),
     ];
-    facts(&told, style)
+    facts(&reported, style)
 }
 
 /// The address of the connections, if it was not the first choice, or a proxy.

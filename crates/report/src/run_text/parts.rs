@@ -17,8 +17,8 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
         requests(run, style),
         part_table("generator", run.by_generator.as_deref(), run, style),
     ];
-    let told: Vec<String> = tables.into_iter().flatten().collect();
-    told.join("\n")
+    let reported: Vec<String> = tables.into_iter().flatten().collect();
+    reported.join("\n")
 }
 
 /// Each segment with its offered and achieved rate: where the two differ, the target is overloaded.
@@ -146,13 +146,13 @@ pub(super) fn bad_bodies(run: &Run, style: Style) -> String {
 fn body_lines(bad: &BadBody, style: Style) -> String {
     let of = bad.request.as_deref().map_or(String::new(), |name| format!(" of {name}"));
     let differs = bad.differs_at.map_or(String::new(), |at| format!("; the first other byte is at {at}"));
-    let told = format!(
+    let reported = format!(
         "the first bad response{of}: status {}, {}: {}{differs}",
         bad.status,
         counted(bad.body_bytes as f64, "byte"),
         bad.fault
     );
-    let mut text = style.lines(&told, 2, Style::warn);
+    let mut text = style.lines(&reported, 2, Style::warn);
     if bad.shown.is_empty() {
         return text;
     }

@@ -56,7 +56,7 @@ fn killed(times: Option<&Times>) -> Trial {
         taken_out_after_s: None,
     };
     let balancer = BalancerReceipt::default();
-    trial.balancing = Some(Balancing { balancer, processes: Vec::new(), told: None, fault: Some(fault) });
+    trial.balancing = Some(Balancing { balancer, processes: Vec::new(), counts: None, fault: Some(fault) });
     let block = Block {
         counts: Counts { scheduled: 1000, ok: 1000, ..Counts::default() },
         service_time_ns: times.cloned(),
@@ -74,12 +74,12 @@ fn killed(times: Option<&Times>) -> Trial {
 fn the_longest_time_after_a_fault_is_told_only_where_it_is_known() {
     let times = built::trial("go-nethttp", &built::closed(), 0, SEEN).run.unwrap().total.service_time_ns;
     let times = times.map(|times| Times { max: 7_000_000, ..times });
-    let told = |times| {
+    let reported = |times| {
         let report = Report::new(&built::round(), &[killed(times)]);
         (report.balanced[0].rows[0].faults[0].time_ns_max, text(&report))
     };
-    let (longest, text) = told(times.as_ref());
+    let (longest, text) = reported(times.as_ref());
     assert!(longest == Some(7_000_000) && text.contains("longest time 7 ms"), "{longest:?} in {text}");
-    let (longest, text) = told(None);
+    let (longest, text) = reported(None);
     assert!(longest.is_none() && text.contains("longest time not known"), "{longest:?} in {text}");
 }

@@ -177,9 +177,9 @@ fn a_run_without_a_good_answer_is_a_failure_that_says_so() {
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.bad_body, run.total.counts.scheduled) = (0, 0);
     let report = text(&Report::new(&built::round(), &[trial]));
-    let told = words(&report);
+    let reported = words(&report);
     assert!(
-        told.contains("no request began in the window: every connection still waited for an answer"),
+        reported.contains("no request began in the window: every connection still waited for an answer"),
         "{report}"
     );
 }
@@ -338,9 +338,9 @@ fn a_server_started_anew_within_a_block_is_noted_and_keeps_its_row() {
         assert_eq!((row.standing, row.launches_usable, row.launches_planned), (Standing::Ranked, 2, 2));
     }
     assert_eq!(report.tables[0].rows[0].verdicts, ["busy_after_load"]);
-    let told = words(&text(&report));
-    assert!(told.contains("busy_after_load go-nethttp (1 launch) (note, server)"), "{told}");
-    assert!(told.contains(remedy), "{told}");
+    let reported = words(&text(&report));
+    assert!(reported.contains("busy_after_load go-nethttp (1 launch) (note, server)"), "{reported}");
+    assert!(reported.contains(remedy), "{reported}");
 }
 
 #[test]

@@ -54,14 +54,14 @@ fn launches_that_never_met_are_compared_by_repeat() {
 
 #[test]
 fn a_pair_of_two_launches_is_told() {
-    let told = |twin_launch: &str| {
+    let reported = |twin_launch: &str| {
         let trials = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), twin_launch, 500.0, 0.1)];
         let report = report(&trials);
         let text = report.render(Format::Text, Options { width: 160, colour: false, full: true });
         let line = "go-nethttp: in 1 repeat the two ran on different launches";
         (report.pairings[0].rows[0].pairs_of_two_launches, text.contains(line))
     };
-    assert_eq!((told("1"), told("2")), ((0, false), (1, true)));
+    assert_eq!((reported("1"), reported("2")), ((0, false), (1, true)));
 }
 
 #[test]

@@ -299,7 +299,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn balancing()(text in text(), n in number(), w in whole(), told in any::<bool>(), core in any::<u32>()) -> Balancing {
+    fn balancing()(text in text(), n in number(), w in whole(), reported in any::<bool>(), core in any::<u32>()) -> Balancing {
         let process = ProcessUse {
             role: ProcessRole::Balancer, index: core, cores: vec![core], cpu_s: n, utilization: n, cpu_ns_per_request: n,
             rss_bytes_peak: w, threads_peak: core, run_delay_s: n, connections_mean: Some(n),
@@ -310,12 +310,12 @@ prop_compose! {
         Balancing {
             balancer: BalancerReceipt { id: text.clone(), name: text.clone(), versions: text.clone(), configuration: text.clone() },
             processes: vec![process; 2],
-            told: told.then(|| BalancerCounts {
-                source: text.clone(), untold: vec![text], requests: Some(w), connections: None, retries: Some(w),
+            counts: reported.then(|| BalancerCounts {
+                source: text.clone(), not_reported: vec![text], requests: Some(w), connections: None, retries: Some(w),
                 redispatches: None, failures: Some(w), by_instance: vec![instance],
             }),
-            fault: told.then_some(InjectedFault {
-                kind: FaultKind::KillOne, instance: core, at_ns: w, balancer_tells: told, taken_out_after_s: Some(n),
+            fault: reported.then_some(InjectedFault {
+                kind: FaultKind::KillOne, instance: core, at_ns: w, balancer_tells: reported, taken_out_after_s: Some(n),
             }),
         }
     }

@@ -11,7 +11,7 @@ mod new;
 pub mod serve;
 mod setup;
 
-use crate::exit::{Complaint, Status, print, say, told};
+use crate::exit::{Complaint, Status, error_text, print, say};
 use crate::places::{PlaceArguments, complain, server_user, shepherd_command, user_notice};
 use anyhow::Context as _;
 use clap::Subcommand;
@@ -195,7 +195,7 @@ fn for_each(
             Err(error) => {
                 failed += 1;
                 let hint = error.hint();
-                warn(&format!("paceline: {}", told(&error)));
+                warn(&format!("paceline: {}", error_text(&error)));
                 if let Some(hint) = hint {
                     warn(&format!("  hint: {hint}"));
                 }

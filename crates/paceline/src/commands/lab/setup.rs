@@ -3,7 +3,7 @@
 //! If one server fails, the others are still set up. Completed steps are not repeated.
 
 use super::{Chosen, warn, working};
-use crate::exit::{Status, print, told};
+use crate::exit::{Status, error_text, print};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Made, SetupPlan, Workshop};
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     }
     let grown = workshop.packages_bytes().zip(packages_before).map(|(now, then)| now.saturating_sub(then));
     let sum = Sum { servers: servers.len(), seconds: begun.elapsed().as_secs_f64(), made_bytes, grown };
-    print(&sum.told(&failures))?;
+    print(&sum.summary(&failures))?;
     Ok(if failures.is_empty() && broken == 0 { Status::Done } else { Status::Environment })
 }
 
@@ -89,10 +89,10 @@ fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
             Ok(plan.short_of.iter().map(|(id, packages)| (id.clone(), why(packages))).collect())
         }
         Err(error) if plan.short_of.len() > 1 => {
-            warn(&format!("paceline: {}\n  trying server by server", told(&error)));
+            warn(&format!("paceline: {}\n  trying server by server", error_text(&error)));
             one_by_one(workshop, plan)
         }
-        Err(error) => Ok(plan.short_of.keys().map(|id| (id.clone(), told(&error))).collect()),
+        Err(error) => Ok(plan.short_of.keys().map(|id| (id.clone(), error_text(&error))).collect()),
     }
 }
 
@@ -103,7 +103,8 @@ fn one_by_one(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures>
             Ok(_) => print(&format!("{id}: packages installed\n"))?,
             Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
             Err(error) => {
-                failures.insert(id.clone(), format!("packages {}: {}", packages.join(" "), told(&error)));
+                failures
+                    .insert(id.clone(), format!("packages {}: {}", packages.join(" "), error_text(&error)));
             }
         }
     }
@@ -128,9 +129,9 @@ fn set_up(
             // The reason why a package could not be installed is more useful than its missing program.
             failures.entry(server.id.clone()).or_insert_with(|| {
                 let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
-                let (told, id) = (told(&error), &server.id);
+                let (reported, id) = (error_text(&error), &server.id);
                 let twice = [format!("{id} is not set up: "), format!("{id}: ")];
-                let why = twice.iter().find_map(|name| told.strip_prefix(name)).unwrap_or(&told);
+                let why = twice.iter().find_map(|name| reported.strip_prefix(name)).unwrap_or(&reported);
                 format!("{why}{hint}")
             });
             Ok("failed, see below".into())
@@ -170,7 +171,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn told(&self, failures: &Failures) -> String {
+    fn summary(&self, failures: &Failures) -> String {
         let mut text = String::new();
         for (id, why) in failures {
             text.push_str(&format!("\n{id} is not set up: {why}\n"));
@@ -208,6 +209,6 @@ mod tests {
         let sum = Sum { servers: 3, seconds: 90.0, made_bytes: 12_300_000, grown: Some(1_240_000_000) };
         let expected = "\ngo-one is not set up: no root to install golang-go\n\n\
                         2 set up, 1 failed; 1.5 min; on disk 12.3 MB made, 1.24 GB of new packages\n";
-        assert_eq!(sum.told(&failures), expected);
+        assert_eq!(sum.summary(&failures), expected);
     }
 }

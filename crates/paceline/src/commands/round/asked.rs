@@ -23,8 +23,8 @@ pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<S
         ));
     }
     let plan = Plan { steady_within: asked.steady_within.or(plan.steady_within), ..plan };
-    let (changed, told) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
-    changes.extend(told);
+    let (changed, reported) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
+    changes.extend(reported);
     // Parsed again, so that changes by flags are checked by the same rules.
     let text = changed.to_toml().map_err(complain)?;
     Ok((Plan::parse(name, &text).map_err(complain)?, changes))
@@ -34,8 +34,9 @@ pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<S
 fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Option<String>) {
     let Some(repeats) = repeats else { return (plan, None) };
     let written = plan.full_repeats.filter(|_| is_full).map_or(plan.repeats, |full| full.max(plan.repeats));
-    let told = (repeats != written).then(|| format!("{repeats} instead of {written} repeats, by --repeats"));
-    (Plan { repeats, full_repeats: None, ..plan }, told)
+    let reported =
+        (repeats != written).then(|| format!("{repeats} instead of {written} repeats, by --repeats"));
+    (Plan { repeats, full_repeats: None, ..plan }, reported)
 }
 
 fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
@@ -78,9 +79,9 @@ mod tests {
         let text = "name = \"p\"\nrepeats = 3\nfull_repeats = 9\nworkloads = [\"hello\"]\n\
                     [[load]]\nname = \"a\"\nconnections = 1\nduration = \"1s\"\n";
         let changed = |repeats, is_full| {
-            let (plan, told) = with_repeats(Plan::parse("p", text).unwrap(), repeats, is_full);
+            let (plan, reported) = with_repeats(Plan::parse("p", text).unwrap(), repeats, is_full);
             let room = Room { cores: 1, open_files: 1024 };
-            (plan.sized(is_full, room).plan.repeats, told.unwrap_or_default())
+            (plan.sized(is_full, room).plan.repeats, reported.unwrap_or_default())
         };
         assert_eq!(changed(None, false), (3, String::new()));
         assert_eq!(changed(None, true), (9, String::new()));

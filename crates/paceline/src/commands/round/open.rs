@@ -83,14 +83,14 @@ pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> 
     let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
     let length = people(estimate_of(&launches, steady_within));
     let lines = round.changes.iter().map(|change| format!("not as the plan says: {change}"));
-    let told = format!(
+    let reported = format!(
         "plan {}: {} servers, {} cells, {repeats} repeats, {} launches, {trials} trials; about {length}",
         round.plan,
         servers.len(),
         resolution.cells.len(),
         launches.len()
     );
-    Ok(resolution.notes.into_iter().chain(lines).chain([told]).collect::<Vec<_>>().join("\n"))
+    Ok(resolution.notes.into_iter().chain(lines).chain([reported]).collect::<Vec<_>>().join("\n"))
 }
 
 /// Opens the round that the flags select, and keeps it.

@@ -29,7 +29,7 @@ pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -
     let mut failed = failed.into_iter();
     let Some(first) = failed.next() else { return Ok(()) };
     for other in failed {
-        crate::exit::say(&format!("paceline: {}", crate::exit::told(other.as_ref())));
+        crate::exit::say(&format!("paceline: {}", crate::exit::error_text(other.as_ref())));
     }
     Err(first.context(Complaint::environment("the run is over, but not all of its results could be written")))
 }

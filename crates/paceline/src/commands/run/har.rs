@@ -169,10 +169,10 @@ mod tests {
         ];
         let requests = requests(archive(&entries), None).unwrap();
         assert_eq!(requests.url.host, "h");
-        let told: Vec<_> =
+        let reported: Vec<_> =
             requests.specs.iter().map(|spec| (spec.shown_name().to_owned(), spec.weight)).collect();
         let expected = [("GET /a", 2), ("GET /a (2)", 1), ("POST /a", 1)];
-        assert_eq!(told, expected.map(|(name, weight)| (name.to_owned(), weight)));
+        assert_eq!(reported, expected.map(|(name, weight)| (name.to_owned(), weight)));
         assert_eq!(requests.specs[0].headers.0, [("accept".to_owned(), "*/*".to_owned())]);
         assert!(requests.notice.unwrap().contains("left out 2 requests"));
     }

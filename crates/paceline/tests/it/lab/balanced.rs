@@ -152,18 +152,18 @@ fn haproxy_tells_what_each_instance_got() {
     let tree = tree(&format!("balancer = \"haproxy\"\n{LOAD}"));
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../../balancers");
     // Messages of HAProxy that a busy machine delays past its time limit are left out.
-    let told = within_five_tries(|| {
+    let reported = within_five_tries(|| {
         let ran = tree.run(&["round", "lb", "--balancers-dir", ours]);
         assert_done(&ran);
         let (_, trials) = tree.kept();
         let seen = last(&trials, "c4-balanced").balancing.clone().unwrap();
-        seen.told.ok_or_else(|| format!("nothing told: {ran:?}"))
+        seen.counts.ok_or_else(|| format!("no counts: {ran:?}"))
     });
-    assert!(told.requests.is_some_and(|requests| requests > 0), "{told:?}");
-    let each: Vec<u64> = told.by_instance.iter().filter_map(|instance| instance.requests).collect();
+    assert!(reported.requests.is_some_and(|requests| requests > 0), "{reported:?}");
+    let each: Vec<u64> = reported.by_instance.iter().filter_map(|instance| instance.requests).collect();
     assert_eq!(each.len(), 2);
     assert!(each[0].abs_diff(each[1]) <= 2, "round robin gave {each:?}");
-    assert_eq!(told.by_instance[0].state_at_end.as_deref().map(|state| &state[..2]), Some("UP"));
+    assert_eq!(reported.by_instance[0].state_at_end.as_deref().map(|state| &state[..2]), Some("UP"));
 }
 
 #[test]

@@ -113,10 +113,10 @@ fn sessions_that_cannot_be_meant_are_refused() {
         ),
     ] {
         let file = mix(&LOGIN.replacen(from, to, 1));
-        let told = complaint(&["--mix", file.path().to_str().unwrap()]);
-        assert!(told.contains(said), "{to}: {told}");
+        let reported = complaint(&["--mix", file.path().to_str().unwrap()]);
+        assert!(reported.contains(said), "{to}: {reported}");
     }
     let file = mix(LOGIN);
-    let told = complaint(&["--mix", file.path().to_str().unwrap(), "--http", "2"]);
-    assert!(told.contains("--follow need HTTP/1.1"), "{told}");
+    let reported = complaint(&["--mix", file.path().to_str().unwrap(), "--http", "2"]);
+    assert!(reported.contains("--follow need HTTP/1.1"), "{reported}");
 }

@@ -4,7 +4,7 @@
 //! server is still checked. The checks are in the lab's `examine`, the table row in `table.rs`.
 
 use super::super::warn;
-use crate::exit::told;
+use crate::exit::error_text;
 use paceline_catalogue::{
     Catalogue, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
 };
@@ -61,7 +61,7 @@ impl Checker<'_> {
                 return Ok(Found::NotSetUp(format!("paceline lab setup {}", server.id)));
             }
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => return Ok(Found::Failed(told(&error))),
+            Err(error) => return Ok(Found::Failed(error_text(&error))),
             Ok(_) => {}
         }
         if server.form(self.form).is_none() {
@@ -70,7 +70,7 @@ impl Checker<'_> {
         // A server without a version is not measured.
         match self.workshop.build(server, false).and_then(|_| self.workshop.versions(server)) {
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => return Ok(Found::Failed(told(&error))),
+            Err(error) => return Ok(Found::Failed(error_text(&error))),
             Ok(_) => {}
         }
         if let Some(broken) = server.workloads.iter().find_map(|name| self.catalogue.broken_workload(name)) {
@@ -130,7 +130,7 @@ impl Checker<'_> {
         let check = |outcome, detail| Check { name: format!("with {name}"), outcome, detail };
         let database = match self.catalogue.database(name) {
             Ok(database) => database,
-            Err(error) => return Ok(vec![check(CheckOutcome::Fail, told(&error))]),
+            Err(error) => return Ok(vec![check(CheckOutcome::Fail, error_text(&error))]),
         };
         match self.examined_with(server, &database) {
             Ok(checks) => {
