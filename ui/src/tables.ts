@@ -23,7 +23,7 @@ export function chooseTable(round: RoundPage, query: Query, wanted: (table: Tabl
   for (const key of KEYS) {
     const values = [...new Set(left.map((table) => part(table, key)))];
     const asked = query[key] ?? "";
-    // What most servers were measured under is shown first.
+    // The table with the most servers is shown first.
     const largest = left.reduce<TablePage | undefined>((most, table) => (table.rows.length > (most?.rows.length ?? -1) ? table : most), undefined);
     const value = values.includes(asked) ? asked : largest ? part(largest, key) : "";
     const options = values.map((v) => {

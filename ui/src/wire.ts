@@ -2,60 +2,60 @@
 
 /** The facts of a round that a reader needs. */
 export interface About {
-  /** What of the plan was not carried out as it is written. */
+  /** Deviations from the plan. */
   changes?: (string)[];
   /** When it ended; none while it is unfinished. */
   finished_at: string | null;
   /** Id of the round. */
   id: string;
-  /** How many launches each row should have. */
+  /** Planned number of launches per row. */
   launches_planned: number;
-  /** What of the machine was to be changed for it and could not be. */
+  /** Machine settings that were to be changed for it but could not be. */
   not_tuned?: (string)[];
   /** Name of the plan. */
   plan: string;
   /** Wall-clock start, RFC 3339, UTC. */
   started_at: string;
-  /** How many of them were carried out; a second try of one counts once. */
+  /** Number of trials carried out; a second attempt counts as the same trial. */
   trials_done: number;
-  /** How many trials were planned. */
+  /** Number of planned trials. */
   trials_planned: number;
-  /** How many trials were second tries. */
+  /** Number of second attempts. */
   trials_retried: number;
-  /** What of the machine was changed for it and put back after it. */
+  /** Machine settings that were changed for it and restored after it. */
   tuned?: (string)[];
 }
 
-/** How the arrivals of an open loop are spaced. */
+/** Distribution of the arrivals of an open loop. */
 export type Arrivals = "constant" | "poisson";
 
 /** The instances and the balancer of a launch. */
 export interface BalancedLoad {
   /** Name of the folder of the balancer. */
   balancer: string;
-  /** What is broken on purpose in the middle of the window. */
+  /** The fault injected in the middle of the window. */
   fault?: FaultKind;
-  /** How many instances of the server there are. */
+  /** Number of instances of the server. */
   instances: number;
-  /** How it chooses an instance. */
+  /** Its policy for choosing an instance. */
   policy: string;
   /** Whether requests go through the balancer or to one instance directly. */
   route: Route;
 }
 
-/** One figure of the source, with what stands beside it. */
+/** One figure of the source, with its counterpart. */
 export interface Beside {
-  /** The same figure now, in the same unit. */
+  /** The same figure in this round, in the same unit. */
   now: Figure | null;
   /** The figure that the source observed. */
   observed: Observation;
-  /** The figure now as a share of the source's value. */
+  /** The round's figure as a share of the source's value. */
   ratio: number | null;
-  /** What the figure now can be taken for. */
+  /** How far the round's figure is comparable. */
   standing: Standing2;
 }
 
-/** Who is to blame. */
+/** The party to blame. */
 export type Blame = "server" | "generator" | "environment" | "user";
 
 /** Bytes on the wire, and in bodies. */
@@ -68,7 +68,7 @@ export interface Bytes {
   sent: number;
 }
 
-/** What kept a server from doing more. */
+/** The limit of a server. */
 export interface CapacityLimit {
   /** The figures that show the limit, in words. */
   evidence: string;
@@ -76,19 +76,19 @@ export interface CapacityLimit {
   kind: string;
 }
 
-/** How a capacity is searched. */
+/** The settings of a capacity search. */
 export interface CapacityLoad {
   /** Length of the window that confirms the long-run rate, in seconds. */
   confirm_s: number;
-  /** What must be met: `response.p99<10ms,errors<0.1%`. */
+  /** The objective: `response.p99<10ms,errors<0.1%`. */
   objective: string;
-  /** Windows of the search at most. */
+  /** Maximum number of windows of the search. */
   windows_most: number;
 }
 
-/** Requests whose answer was never seen, at the time waited so far: the true time is at least that. */
+/** Requests without a response, at the time waited so far: the true time is at least that. */
 export interface Censored {
-  /** How many (`timed_out` and `unsent`). */
+  /** Their number (`timed_out` and `unsent`). */
   count: number;
   /** The lowest of the times waited, in nanoseconds; percentiles at or above it are lower bounds. */
   lowest_ns: number;
@@ -96,15 +96,15 @@ export interface Censored {
 
 /** One check of a server's answers. */
 export interface Check {
-  /** The exact difference, where there is one. */
+  /** The exact difference, if there is one. */
   detail?: string;
-  /** What was asked, for people: `GET /hello`. */
+  /** The request, as text: `GET /hello`. */
   name: string;
   /** Whether the check passed. */
   outcome: CheckOutcome;
 }
 
-/** How a check went. */
+/** The outcome of a check. */
 export type CheckOutcome = "pass" | "warn" | "fail";
 
 /** The rate of one launch in each second since its first request. */
@@ -113,7 +113,7 @@ export interface ColdCurve {
   launch: string;
   /** Responses per second in each second. */
   rate_per_s: (number)[];
-  /** From the first request to the steady state; none where the limit was reached first. */
+  /** From the first request to the steady state; none if the limit was reached first. */
   steady_after_s: number | null;
 }
 
@@ -167,35 +167,35 @@ export interface CompareRow {
   workload: string;
 }
 
-/** Connections asked for and had, and who closed them. */
+/** Connections requested and opened, and the side that closed them. */
 export interface Connections {
-  /** Connections that were asked for. */
+  /** Requested connections. */
   asked: number;
-  /** Connections given up because what came was not HTTP, or had not been asked for. */
+  /** Connections abandoned because the received bytes were not HTTP, or were not requested. */
   broke_rules: number;
-  /** Closed by either side after the last request that was asked of each. */
+  /** Closed by either side after the last request of the connection. */
   closed_as_asked?: number;
-  /** Closed by the server from then on, in the drain too. */
+  /** Closed by the server from then on, including the drain. */
   closed_by_server: number;
   /** Closed by the generator before the end of the run: after a timeout or a response that broke the rules. */
   closed_by_us: number;
-  /** The commonest reason of a failed attempt or broken connection, for people. */
+  /** The most frequent reason of a failed attempt or broken connection, as text. */
   commonest_failure?: string;
   /** Whether a response was compressed although no request accepts that. */
   compressed_unasked?: boolean;
   /** Attempts to connect that failed, the first connect phase included. */
   failed_attempts: number;
-  /** Those of them that failed for want of something on this machine: descriptors, ports, memory. */
+  /** Failed attempts caused by missing resources of this machine: descriptors, ports, memory. */
   failed_here: number;
-  /** Open at once when the warm-up began. */
+  /** Open at the same time when the warm-up began. */
   had: number;
-  /** Redirects that were followed, in the warm-up too. */
+  /** Redirects that were followed, including the warm-up. */
   redirects_followed?: number;
   /** Requests of the window served by each connection. */
   served?: Served;
-  /** The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections that answered at least 16 times. */
+  /** The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections with at least 16 responses. */
   service_time_ns_p50?: Served;
-  /** The lowest number of concurrent streams that the server allowed on a connection, where that is below `depth`. */
+  /** The lowest number of concurrent streams that the server allowed on a connection, if below `depth`. */
   streams_allowed?: number;
 }
 
@@ -213,17 +213,17 @@ export interface CoreTime {
   steal_s: number;
 }
 
-/** How the requests of a cohort ended. `scheduled` is the sum of all the others, always. */
+/** The outcomes of the requests of a cohort. `scheduled` is always the sum of all the others. */
 export interface Counts {
   /** Requests answered with another body than expected. */
   bad_body: number;
   /** Requests answered with another status than expected. */
   bad_status: number;
-  /** Requests for which no connection could be made. */
+  /** Requests without a connection, because connecting failed. */
   connect_failed: number;
   /** Requests whose connection broke, or whose response was not valid HTTP. */
   io_failed: number;
-  /** Requests that were answered as expected. */
+  /** Requests with the expected response. */
   ok: number;
   /** Requests that were due, all outcomes together. */
   scheduled: number;
@@ -233,12 +233,12 @@ export interface Counts {
   unsent: number;
 }
 
-/** Where the CPU time of a process tree was read. */
+/** The source of the CPU time of a process tree. */
 export type CpuSource = "cgroup" | "proc";
 
-/** What a database counted. */
+/** The counters of a database. */
 export interface DatabaseCounts {
-  /** Most connections that were open to it at once, as far as was seen. */
+  /** Highest observed number of open connections. */
   connections?: number;
   /** Rows that these statements returned. */
   rows_read: number;
@@ -252,66 +252,66 @@ export interface DatabaseCounts {
 
 /** The database of a load's launch, and the connections that the server may open to it. */
 export interface DatabaseLoad {
-  /** Name of the folder of the database. */
+  /** Name of the database's folder. */
   database: string;
   /** Connections of the whole server to the database. */
   pool: number;
 }
 
-/** What a database is, with its receipt. */
+/** The identity of a database: version and settings. */
 export interface DatabaseReceipt {
-  /** The folder's name. */
+  /** Name of its folder. */
   id: string;
-  /** Name of the database, for people. */
+  /** Display name of the database. */
   name: string;
-  /** The settings it was started with. */
+  /** Its settings at start. */
   settings: string;
-  /** What its version command printed. */
+  /** Output of its version command. */
   versions: string;
 }
 
-/** What a server did once its database, which had ended under load, was there again. */
+/** The recovery of a server after its database had ended under load and was available again. */
 export interface DatabaseRecovery {
-  /** From the database's return to the server's first valid answer, in seconds; none where there was none in time. */
+  /** From the database's return to the server's first valid response, in seconds; none if there was none in time. */
   answered_after_s?: number;
-  /** Requests before it that failed or were answered wrongly, one at a time. */
+  /** Failed or wrong requests before it, sent one at a time. */
   failed: number;
-  /** What was wrong with the last of them. */
+  /** The fault of the last of them. */
   last_failure?: string;
 }
 
-/** What the database was asked over a run, what it counted, and what it cost. */
+/** The database's work over a run, its counters, and its CPU and memory use. */
 export interface DatabaseUse {
-  /** What it counted from before the run to after it; none where it could not be asked. */
+  /** Its counters from before the run to after it; none if they could not be read. */
   counted?: DatabaseCounts;
-  /** What it is, with its receipt. */
+  /** The database, with its version and settings. */
   database: DatabaseReceipt;
-  /** What its processes cost over the window. */
+  /** CPU and memory of its processes over the window. */
   process?: ProcessUse;
-  /** What the server did after the database had ended under load and was started again. */
+  /** The server's recovery after the database had ended under load and was restarted. */
   recovery?: DatabaseRecovery;
-  /** Valid responses of the whole run, warm-up included: what the counters are compared with. */
+  /** Valid responses of the whole run, warm-up included, for comparison with the counters. */
   responses: number;
-  /** Rows that a request after the run returned as updated, and how many of them the database has so. */
+  /** Rows that a request after the run returned as updated, and how many of them the database stores with that value. */
   stored?: StoredRows;
-  /** What it has to do for one valid response. */
+  /** Its work for one valid response. */
   work: DatabaseWork;
 }
 
-/** What the database has to do for one valid response. */
+/** The work of the database for one valid response. */
 export interface DatabaseWork {
   /** Rows that are read for one response. */
   rows_read: number;
   /** Rows that are updated for one response. */
   rows_updated: number;
-  /** Statements that read rows, each on its own. */
+  /** Separate statements that read rows. */
   selects: number;
 }
 
-/** How a time varies around its mean. */
+/** Distribution of a time around its mean. */
 export type Distribution = "constant" | "exponential";
 
-/** What may have shaped a result and cannot be read off it later. What the machine does not tell is left out. */
+/** Conditions that may affect a result and cannot be derived from it later. Values that the machine does not report are left out. */
 export interface Environment {
   /** The clock source behind the monotonic clock. */
   clock_source: string | null;
@@ -321,9 +321,9 @@ export interface Environment {
   cpu_model: string;
   /** The frequency governor of processor 0. */
   governor: string | null;
-  /** Settings that were changed for this run and put back after it. */
+  /** Settings that were changed for this run and restored after it. */
   held: (string)[];
-  /** Idle states of processor 0 with the time each takes to leave. */
+  /** Idle states of processor 0 with the exit time of each. */
   idle_states: (IdleState)[];
   /** Release and version of the kernel. */
   kernel: string;
@@ -335,11 +335,11 @@ export interface Environment {
   open_files_hard: number;
   /** The soft limit of open files of the process (`ulimit -n`). */
   open_files_soft: number;
-  /** The distribution's own name for itself. */
+  /** The distribution's name. */
   os: string;
-  /** Kernel settings that matter to a server, by name. */
+  /** Kernel settings that affect a server, by name. */
   sysctl: Record<string, string>;
-  /** Whether a hypervisor is underneath. */
+  /** Whether the machine runs under a hypervisor. */
   virtual_machine: boolean;
 }
 
@@ -353,42 +353,42 @@ export interface Explanation {
 
 /** A failure of some launches of one server. */
 export interface Failure {
-  /** How many launches failed so. */
+  /** Number of launches with this failure. */
   launches: number;
-  /** What happened, as a sentence for people. */
+  /** The error message. */
   message: string;
-  /** The last line the server or its build printed in the first of them, where there is one. */
+  /** The last line that the server or its build printed in the first of them, if there is one. */
   printed_last?: string;
-  /** How far it came. */
+  /** The stage that it reached. */
   stage: Stage;
 }
 
 /** Why there is no usable run. */
 export interface Fault {
-  /** What happened, as a sentence for people. */
+  /** The error message. */
   message: string;
   /** The stage at which the trial failed. */
   stage: Stage;
-  /** Whether the environment spoiled it, so that a second try may go well. */
+  /** Whether the environment caused the error, so that a second attempt may succeed. */
   transient: boolean;
 }
 
-/** What can be broken on purpose. */
+/** Faults that can be injected. */
 export type FaultKind = "kill-one";
 
 /** One figure over the launches that have it. */
 export interface Figure {
-  /** Of a percentile: whether it is a minimum: in some launch it lies at or above the shortest wait for an answer that never came. */
+  /** For percentiles: whether it is a minimum, because in some launch it is at or above the shortest wait of a request without a response. */
   at_least?: boolean;
-  /** Of a percentile: whether every launch had requests enough for it: 3.7/(1 - p). Tables leave it out otherwise. */
+  /** For percentiles: whether every launch had enough requests for it: 3.7/(1 - p). Tables leave it out otherwise. */
   enough?: boolean;
   /** The 95 % interval of that mean between launches (moderated t over the rows of the table). */
   interval?: (number)[];
-  /** How many launches it was seen in. */
+  /** Number of launches with this figure. */
   launches: number;
   /** Figure of the highest launch. */
   max: number;
-  /** The geometric mean over the launches; none where a launch has no figure above zero. */
+  /** The geometric mean over the launches; none if a launch has no figure above zero. */
   mean?: number;
   /** Figure of the middle launch, or the mean of the middle two. */
   median: number;
@@ -420,23 +420,23 @@ export interface FigurePage {
 /** What can be said about a ratio. */
 export type Finding = "more" | "less" | "equivalent" | "unclear" | "single" | "not_comparable";
 
-/** What a search found. */
+/** The result of a search. */
 export interface FoundCapacity {
   /** The rate of the closed loop before the search. */
   closed_loop_per_s: number;
-  /** Why the search ended before its plan was carried out. */
+  /** Why the search ended early. */
   ended_early?: string;
   /** The capacity: the rate at which half of the windows meet the objective. None if no window did, or if stalls decide. */
   half_pass_per_s: number | null;
   /** The 95 % interval of the capacity. */
   interval_per_s: RateRange | null;
-  /** Whether the interval is as narrow as was asked for. */
+  /** Whether the interval is as narrow as requested. */
   is_precise: boolean;
-  /** What kept the server from doing more. */
+  /** What limited the server. */
   limit: CapacityLimit;
   /** The highest rate whose long window met the objective. */
   long_run_per_s: number | null;
-  /** From the lowest rate that missed to the highest that passed (0 where none did), where windows far below the capacity missed. */
+  /** From the lowest rate that missed to the highest that passed (0 if none did), if windows far below the capacity missed. */
   stalls_decide?: RateRange;
   /** Length of the windows, in seconds: the capacity depends on it. */
   window_s: number;
@@ -444,40 +444,40 @@ export interface FoundCapacity {
   windows: (SearchedRate)[];
 }
 
-/** How a gate came out. */
+/** The outcome of a gate. */
 export interface GateOutcome {
-  /** The figures it rests on, units in the keys. */
+  /** The figures that support the outcome, units in the keys. */
   evidence: Record<string, unknown>;
-  /** The gate as it was written, such as `response.p99<10ms`. */
+  /** The gate as written, such as `response.p99<10ms`. */
   gate: string;
-  /** Whether the run showed that it keeps to it. */
+  /** Whether the run proved that the limit was met. */
   passed: boolean;
-  /** Why the gate did not pass; empty where it passed. */
+  /** Why the gate did not pass; empty if it passed. */
   reasons?: (GateReason)[];
 }
 
 /** Why a gate did not pass. */
 export type GateReason = "beyond_limit" | "failures" | "lower_bound" | "too_few_samples" | "not_measured" | "not_delivered" | "invalid" | "stopped" | "broke_rules" | "starved";
 
-/** What the generator itself cost over the window. */
+/** CPU time and memory of the generator over the window. */
 export interface Generator {
   /** Requests due and unsent when the window opened: the warm-up's backlog. */
   backlog_at_window_start: number;
-  /** CPU time that did something: `cpu_s` less `spin_s`. */
+  /** Useful CPU time: `cpu_s` minus `spin_s`. */
   busy_s: number;
-  /** Each core of the machine over the window, the server's among them where it is on this machine. */
+  /** Each core of the machine over the window, including the server's if it is on this machine. */
   by_core?: (CoreTime)[];
   /** CPU time of each thread. */
   by_thread: (GeneratorThread)[];
   /** The cores they may run on. */
   cores: (number)[];
-  /** `busy_s` for each request sent in the window, in nanoseconds. */
+  /** `busy_s` per request sent in the window, in nanoseconds. */
   cpu_ns_per_request: number;
   /** CPU time of all of them over the window, in seconds. */
   cpu_s: number;
-  /** What was left to make connections with when the window ended. */
+  /** Resources left for further connections when the window ended. */
   left?: Left;
-  /** Longest time between two turns of a worker's loop in the window, waits that were asked for left out: how long the generator stood still at most, in nanoseconds. */
+  /** Longest time between two turns of a worker's loop in the window, excluding intended waits: the longest stall of the generator, in nanoseconds. */
   longest_gap_ns?: number;
   /** Peak resident memory of the process. */
   rss_bytes_peak: number;
@@ -489,13 +489,13 @@ export interface Generator {
   steal_s: number;
   /** Number of threads that sent load. */
   threads: number;
-  /** Share of its wall-clock time the busiest thread was busy, or all threads of all their cores where that is more, 0 to 1. */
+  /** Share of wall-clock time for which the busiest thread was busy, or the share of all threads on all their cores if that is higher, 0 to 1. */
   utilization: number;
 }
 
 /** One generator thread over the window. */
 export interface GeneratorThread {
-  /** Times the core was taken from it. */
+  /** Number of involuntary context switches. */
   involuntary_switches: number;
   /** Time runnable but not running, in seconds. */
   run_delay_s: number;
@@ -505,7 +505,7 @@ export interface GeneratorThread {
   system_s: number;
   /** User CPU time, in seconds. */
   user_s: number;
-  /** Times it gave the core up by itself. */
+  /** Number of voluntary context switches. */
   voluntary_switches: number;
 }
 
@@ -519,7 +519,7 @@ export interface Heat {
 
 /** One idle state of a processor. */
 export interface IdleState {
-  /** How long leaving it takes, in microseconds, as the driver claims. */
+  /** Exit time in microseconds, according to the driver. */
   exit_us: number;
   /** The kernel's name for it. */
   name: string;
@@ -539,53 +539,53 @@ export interface IndexPage {
   version: string;
 }
 
-/** What was left to make connections with when the window ended. */
+/** Resources left for further connections when the window ended. */
 export interface Left {
   /** File descriptors that the process could still open. */
   descriptors: number;
-  /** Local ports for further connections to the target, over all source addresses, if all of TIME_WAIT was ours. */
+  /** Local ports for further connections to the target, over all source addresses, assuming that all TIME_WAIT sockets are the generator's. */
   ports: number;
-  /** TCP sockets in use on the machine, both ends of a connection over loopback counted. */
+  /** TCP sockets in use on the machine; a connection over loopback counts twice. */
   sockets_in_use: number;
   /** TCP sockets in TIME_WAIT on the machine. */
   sockets_time_wait: number;
 }
 
-/** The load asked for. */
+/** The requested load. */
 export interface Load {
   /** Spacing of arrivals, open loop. */
   arrivals?: Arrivals;
-  /** The instances and the balancer of the launch, where it has a balancer. */
+  /** The instances and the balancer of the launch, if it has a balancer. */
   balanced?: BalancedLoad;
-  /** How the capacity is searched, where the load is a search. */
+  /** The settings of the capacity search, if the load is a search. */
   capacity?: CapacityLoad;
   /** Number of connections of the load generator. */
   connections: number;
-  /** The database of the launch, where it has one. */
+  /** The database of the launch, if it has one. */
   database?: DatabaseLoad;
-  /** Requests outstanding on a connection at most. */
+  /** Maximum outstanding requests on a connection. */
   depth: number;
-  /** Length of the window, in seconds; none where the number of requests bounds it. */
+  /** Length of the window, in seconds; none if the number of requests bounds the run. */
   duration_s?: number;
-  /** The version of HTTP that is spoken where it is not 1.1: `1.0`, with keep-alive asked for. */
+  /** The HTTP version if it is not 1.1: `1.0`, with keep-alive requested. */
   http?: string;
   /** Closed or open. */
   kind: LoopKind;
-  /** The plan's name for it. */
+  /** The plan's name for the load. */
   name: string;
   /** Whether every connection is closed after one response. */
   no_keep_alive?: boolean;
   /** Offered rate in requests per second; open loop. */
   rate_per_s?: number;
-  /** Number of requests, where that bounds the run. */
+  /** Number of requests, if that bounds the run. */
   requests?: number;
-  /** After how many responses a connection is closed and made anew. */
+  /** Number of responses after which a connection is closed and replaced. */
   requests_per_connection?: number;
-  /** What the plan asks at full size, where this is a part of it. */
+  /** The plan's load at full size, if this load was scaled down. */
   scaled?: Scaled;
-  /** What the offered rate is a share of, where it is one. */
+  /** The load that the offered rate is a share of, if it is a share. */
   share?: RateShare;
-  /** What it is beside another load of the plan; none for a load that stands for itself. */
+  /** Its relation to another load of the plan; none for an independent load. */
   variant?: Variant;
   /** Length of the warm-up, in seconds. */
   warmup_s: number;
@@ -593,42 +593,42 @@ export interface Load {
 
 /** The shape of the load. */
 export interface Loop {
-  /** How arrivals are spaced, open loop. */
+  /** The spacing of arrivals, open loop. */
   arrivals?: Arrivals;
-  /** Whether a connection sent its next requests only when all of them were answered. */
+  /** Whether a connection sent its next requests only after all of them were answered. */
   batch?: boolean;
-  /** Number of connections that was asked for. */
+  /** Number of requested connections. */
   connections: number;
-  /** Requests outstanding on a connection at most. */
+  /** Maximum outstanding requests on a connection. */
   depth: number;
   /** Which loop: `closed` or `open`. */
   kind: LoopKind;
-  /** What the schedule asks, open loop: the mean over the window where it changes. */
+  /** The rate of the schedule, open loop: the mean over the window if it changes. */
   offered_per_s?: number;
-  /** Requests asked for in all, where the run was bounded by a number instead of a time. */
+  /** Total number of requests, if the run was bounded by a number instead of a time. */
   requests?: number;
-  /** Requests after which each connection was closed and another made. */
+  /** Number of requests after which each connection was closed and replaced. */
   requests_per_connection?: number;
-  /** Sessions that the schedule asks for, where it asks for sessions; `offered_per_s` is then the requests of them that fell due. */
+  /** The session rate of the schedule, if it schedules sessions; `offered_per_s` is then the rate of their requests that fell due. */
   sessions_offered_per_s?: number;
-  /** How that rate changes, where it does. */
+  /** The change of that rate, if it changes. */
   shape?: Shape;
-  /** How each connection rested between an answer and its next request. */
+  /** The pause of each connection between a response and its next request. */
   think?: Think;
-  /** Whether each request had a connection of its own, and said so. */
+  /** Whether each request used a separate connection, and announced that it is closed. */
   without_keep_alive?: boolean;
 }
 
-/** Whether a connection's next request waits for its last answer. */
+/** Whether a connection's next request waits for its last response. */
 export type LoopKind = "closed" | "open";
 
-/** An environment that some of the trials ran in. */
+/** An environment in which some of the trials ran. */
 export interface Machine {
-  /** What is not as on the first, for people: `kernel: 6.2 instead of 6.1`. */
+  /** Differences from the first machine, as text: `kernel: 6.2 instead of 6.1`. */
   differs: (string)[];
   /** Hardware and system of the machine. */
   environment: Environment;
-  /** `A` for the round's first, then `B`, and on. */
+  /** `A` for the round's first machine, then `B`, and so on. */
   label: string;
 }
 
@@ -697,15 +697,15 @@ export interface MetricPage {
 /** What a figure is counted in. */
 export type MetricUnit = "per_s" | "ns" | "us" | "ms" | "bytes" | "share" | "count" | "cpu_seconds_per_million";
 
-/** A verdict that some rows of a table carry. */
+/** A verdict on some rows of a table. */
 export interface Note {
   /** Where the cause is: server, generator, environment or user. */
   blame: Blame;
-  /** The servers that carry it, with the number of launches that do. */
+  /** The servers with this verdict, and the number of affected launches. */
   launches_by_server: Record<string, number>;
   /** Name of the verdict. */
   name: string;
-  /** What to do about it. */
+  /** The remedy. */
   remedy: string;
   /** The worst of its severities. */
   severity: Severity;
@@ -713,39 +713,39 @@ export interface Note {
 
 /** One figure that a source observed. */
 export interface Observation {
-  /** The form of the server, where the plan has several. */
+  /** The form of the server, if the plan has several. */
   form?: string;
-  /** The name of the load in the plan, a twin's with its ending. */
+  /** The name of the load in the plan; for a twin, with its suffix. */
   load?: string;
-  /** What is to be known when the two are read side by side. */
+  /** Notes for the comparison of the two figures. */
   note?: string;
-  /** The server's id here, where one stands for what the source measured. */
+  /** The id of the corresponding server in this repository, if there is one. */
   server?: string;
   /** The source, a document of `docs/sources.md`. */
   source: string;
-  /** What the source calls what it measured. */
+  /** The source's name for the measured object. */
   subject: string;
-  /** The unit of the value, for people: what `what` is given in. */
+  /** The unit of the value, as text: the unit of `what`. */
   unit: string;
   /** The source's value, in `unit`. */
   value: number;
-  /** Which figure was observed. */
+  /** The kind of figure. */
   what: Figure2;
   /** The workload of the plan, with its case. */
   workload?: string;
 }
 
-/** The pace asked for and the one used. */
+/** The requested pace and the one used. */
 export interface Pace {
-  /** `auto`, `spin` or `sleep`, as `--pace` said. */
+  /** `auto`, `spin` or `sleep`, as set with `--pace`. */
   asked: PaceChoice;
-  /** How long before a send is due a hybrid pace begins to poll, in nanoseconds. */
+  /** Time before a send is due at which a hybrid pace begins to poll, in nanoseconds. */
   spin_before_ns: number;
-  /** The pace that was used where `auto` was asked for. */
+  /** The pace that was used if `auto` was requested. */
   used: PaceKind;
 }
 
-/** How to wait for the next send, as asked for. */
+/** How to wait for the next send: the requested setting. */
 export type PaceChoice = "auto" | "spin" | "sleep";
 
 /** How the generator waits for the next send. */
@@ -768,7 +768,7 @@ export type Phase = "connect" | "warmup" | "window" | "drain" | "end";
 export interface Phases {
   /** Connections are made, a capped number at a time. */
   connect: Span;
-  /** Nothing new falls due; what was due is still sent and awaited. */
+  /** No new requests fall due; due requests are still sent and awaited. */
   drain: Span;
   /** Load without a cohort: caches, compilers and congestion windows settle. */
   warmup: Span;
@@ -776,36 +776,36 @@ export interface Phases {
   window: Span;
 }
 
-/** Which process was allowed on which cores. */
+/** The cores that each process was allowed to use. */
 export interface Pinning {
-  /** Cores of the balancer, where there is one. */
+  /** Cores of the balancer, if there is one. */
   balancer?: (number)[];
-  /** Cores of the database, where there is one. */
+  /** Cores of the database, if there is one. */
   database?: (number)[];
   /** Whether server and generator share no core. */
   disjoint: boolean;
   /** Cores of the load generator. */
   generator: (number)[];
-  /** Cores of each instance, where a launch has several. */
+  /** Cores of each instance, if a launch has several. */
   instances?: ((number)[])[];
   /** Cores of the server. */
   server: (number)[];
 }
 
-/** What a process tree is in its launch. */
+/** The role of a process tree in its launch. */
 export type ProcessRole = "instance" | "balancer" | "database";
 
-/** What one process tree cost over the window. */
+/** CPU and memory of one process tree over the window. */
 export interface ProcessUse {
-  /** Connections it held, the mean of the samples in the window; there where the balancer does not tell what each instance got. */
+  /** Connections it held, the mean of the samples in the window; given if the balancer does not report the requests of each instance. */
   connections_mean?: number;
   /** The cores it may run on. */
   cores: (number)[];
-  /** CPU time for each response that the generator completed, in nanoseconds. */
+  /** CPU time per response that the generator completed, in nanoseconds. */
   cpu_ns_per_request: number;
   /** CPU time over the window, in seconds. */
   cpu_s: number;
-  /** Which instance, from 0; 0 for the balancer. */
+  /** Index of the instance, from 0; 0 for the balancer. */
   index: number;
   /** Role of the process: instance or balancer. */
   role: ProcessRole;
@@ -813,7 +813,7 @@ export interface ProcessUse {
   rss_bytes_peak: number;
   /** Time runnable but not running, in seconds. */
   run_delay_s: number;
-  /** The most threads that it had at once. */
+  /** Highest number of threads at one time. */
   threads_peak: number;
   /** CPU time as a share of its cores, 0 to 1. */
   utilization: number;
@@ -830,11 +830,11 @@ export interface RateRange {
   low: number;
 }
 
-/** An offered rate as a share of what the server reached under another load of the same launch. */
+/** An offered rate as a share of the server's rate under another load of the same launch. */
 export interface RateShare {
-  /** What 100 % was in this trial, per second: the achieved rate of the closed loop, or the capacity found. */
+  /** The rate of 100 % in this trial, per second: the achieved rate of the closed loop, or the capacity found. */
   full_per_s?: number;
-  /** The trial that found it. */
+  /** The trial that measured it. */
   full_trial?: string;
   /** The name of the other load: closed, or a capacity search. */
   of: string;
@@ -846,7 +846,7 @@ export interface RateShare {
 export interface Rates {
   /** Valid responses completed inside the window. */
   achieved: number;
-  /** What the schedule asked; open loop. */
+  /** The rate of the schedule; open loop. */
   offered?: number;
   /** Requests handed to sockets inside the window. */
   sent: number;
@@ -922,7 +922,7 @@ export interface RoundPage {
   warm_ups: (WarmUpTable)[];
 }
 
-/** Where the requests of a launch with a balancer go. */
+/** The destination of requests in a launch with a balancer. */
 export type Route = "direct" | "balanced";
 
 /** One server in a table. */
@@ -965,11 +965,11 @@ export interface RunPage {
   verdicts: (Verdict)[];
 }
 
-/** What a plan asks at full size of a load that was scaled down. */
+/** The full-size settings in the plan of a load that was scaled down. */
 export interface Scaled {
   /** Number of connections at full size. */
   connections: number;
-  /** The one factor on connections, rate and number of requests, below 1. */
+  /** The factor applied to connections, rate and number of requests, below 1. */
   factor: number;
   /** Offered rate at full size. */
   rate_per_s?: number;
@@ -977,7 +977,7 @@ export interface Scaled {
   requests?: number;
 }
 
-/** A rate that was tried. */
+/** A rate that was offered. */
 export interface SearchedRate {
   /** The achieved rate, per second. */
   achieved_per_s: number;
@@ -987,13 +987,13 @@ export interface SearchedRate {
   outcome: string;
 }
 
-/** What ended in one second of a run, whichever phase it was due in. Its window's rows hold every valid response of the achieved rate; cohorts are distinguished in the record's `intervals`. */
+/** The requests that ended in one second of a run, whichever phase they were due in. The rows of the window contain every valid response of the achieved rate; the record's `intervals` distinguish cohorts. */
 export interface Second {
   /** Valid responses, per second. */
   achieved_per_s: number;
-  /** When it began, RFC 3339, UTC. */
+  /** Start time, RFC 3339, UTC. */
   at: string;
-  /** Requests due and unsent at its end; beyond 4,000 of a thread computed from those; open loop. */
+  /** Requests due and unsent at its end; above 4,000 per thread, computed from those; open loop. */
   backlog?: number;
   /** Requests answered with another body than expected. */
   bad_body: number;
@@ -1003,15 +1003,15 @@ export interface Second {
   bytes_received: number;
   /** Bytes that were handed to sockets. */
   bytes_sent: number;
-  /** Requests for which no connection could be made. */
+  /** Requests without a connection, because connecting failed. */
   connect_failed: number;
   /** Requests whose connection broke. */
   io_failed: number;
-  /** How long it was: 1, but for the time of connecting, which is one row, and for the last. */
+  /** Its length in seconds: 1, except for the connect phase, which is one row, and for the last row. */
   length_s: number;
-  /** The rate that the schedule asks for; open loop. */
+  /** The rate of the schedule; open loop. */
   offered_per_s?: number;
-  /** Requests that were answered as expected. */
+  /** Requests with the expected response. */
   ok: number;
   /** The phase in which it began. */
   phase: Phase;
@@ -1037,21 +1037,21 @@ export interface Second {
   service_time_ns_p99?: number;
   /** 99.9 % of the service times were at or below it, in nanoseconds. */
   service_time_ns_p99_9?: number;
-  /** When it began, in seconds from the start of the run: as `start_ns` of an interval in the record. */
+  /** Start time, in seconds from the start of the run: as `start_ns` of an interval in the record. */
   start_s: number;
   /** Requests without a complete response within the timeout. */
   timed_out: number;
-  /** Requests given up unsent when the drain's limit was over. */
+  /** Requests still unsent when the drain's limit was over. */
   unsent: number;
 }
 
-/** How evenly connections were served: one number of each, over all of them. */
+/** The distribution over connections: one number for each connection. */
 export interface Served {
-  /** The most of any connection. */
+  /** The highest value of a connection. */
   max: number;
-  /** That of the connection in the middle. */
+  /** The median over connections. */
   median: number;
-  /** The least of any connection. */
+  /** The lowest value of a connection. */
   min: number;
 }
 
@@ -1077,10 +1077,10 @@ export interface ServerEntry {
   versions: string;
 }
 
-/** How much it spoils. */
+/** The severity of a verdict. */
 export type Severity = "note" | "caution" | "invalid";
 
-/** How the offered rate changes over the window. The warm-up is at the rate the window begins with. */
+/** How the offered rate changes over the window. The warm-up has the rate of the window's beginning. */
 export type Shape = {
   kind: "steady";
   /** The offered rate, in requests per second. */
@@ -1093,7 +1093,7 @@ export type Shape = {
   to_per_s: Rate;
 } | {
   kind: "steps";
-  /** Requests per second, step after step. */
+  /** Requests per second of each step. */
   rates_per_s: (Rate)[];
   /** How long each step lasts, in seconds. */
   step_s: number;
@@ -1111,24 +1111,24 @@ export interface Side {
 
 /** A stretch of time, in nanoseconds from the start of the run. */
 export interface Span {
-  /** When it ended, in nanoseconds. */
+  /** End, in nanoseconds. */
   end_ns: number;
-  /** When it began, in nanoseconds. */
+  /** Start, in nanoseconds. */
   start_ns: number;
 }
 
-/** How far a trial came. */
+/** The stage that a trial reached. */
 export type Stage = "setup" | "build" | "start" | "validate" | "load" | "generate";
 
-/** What a row can be taken for. */
+/** The standing of a row: whether its numbers measure the server. */
 export type Standing = "ranked" | "generator_bound" | "overloaded" | "invalid" | "failed";
 
-/** What a figure beside a source's can be taken for. */
+/** How far a figure beside a source's is comparable. */
 export type Standing2 = "measured" | "at_least" | "overloaded" | "invalid" | "failed" | "not_measured" | "no_server";
 
 /** The starts of one server. */
 export interface StartRow {
-  /** The first start since it was built or its folder changed; none where that was before the round. */
+  /** The first start since it was built or its folder changed; none if that was before the round. */
   first: Starts | null;
   /** The later starts of the round. */
   later: Starts | null;
@@ -1150,41 +1150,41 @@ export interface StartTable {
 
 /** Some starts, each launch one observation. */
 export interface Starts {
-  /** Read from disk until then: 0 where all was in memory. */
+  /** Read from disk until then: 0 if all of it was in memory. */
   disk_read_bytes: Figure | null;
   /** From the start to the first valid answer. */
   first_answer_ms: Figure | null;
-  /** From the start to a port that accepts. */
+  /** From the start to a port that accepts connections. */
   listening_ms: Figure | null;
   /** Resident memory at the first answer, in bytes. */
   rss_bytes: Figure | null;
 }
 
-/** How the server started. */
+/** The start of a server. */
 export interface Startup {
-  /** What its processes had read from disk by the first answer, in bytes: 0 where all of it was in memory already, as after a build; none where the kernel does not tell. */
+  /** Bytes that its processes had read from disk by the first response: 0 if all of it was in memory already, as after a build; none if the kernel does not report it. */
   disk_read_bytes?: number;
-  /** From fork to the first complete valid answer, in nanoseconds. */
+  /** From fork to the first complete valid response, in nanoseconds. */
   first_answer_ns: number;
-  /** Whether no start since it was built, or its folder changed, had answered before; none where nobody kept count. */
+  /** Whether this is the first answered start since the server was built or its folder changed; none if starts were not counted. */
   first_since_build?: boolean;
-  /** How far the clean-up of its processes is guaranteed: `pid_namespace` or `subreaper`. */
+  /** The guarantee for the cleanup of its processes: `pid_namespace` or `subreaper`. */
   guarantee: string;
-  /** From fork to a port that accepts, in nanoseconds. */
+  /** From fork to a port that accepts connections, in nanoseconds. */
   listening_ns: number;
-  /** Processes of the tree then. */
+  /** Processes of the tree at that time. */
   processes: number;
-  /** Resident memory of the process tree then, in bytes. */
+  /** Resident memory of the process tree at that time, in bytes. */
   rss_bytes: number;
-  /** How the launch was warmed up before its first load; none where it was not. */
+  /** The warm-up of the launch before its first load; none if there was none. */
   warm_up?: WarmUp;
 }
 
-/** How many of the rows that were returned as updated are stored so. */
+/** The number of rows returned as updated that are stored with that value. */
 export interface StoredRows {
-  /** Rows that were returned, each id once. */
+  /** Rows returned, each id once. */
   returned: number;
-  /** Those of them that the database has with the returned value. */
+  /** Rows that the database stores with the returned value. */
   stored: number;
 }
 
@@ -1238,15 +1238,15 @@ export interface TablePage {
   workload: string;
 }
 
-/** What was measured. */
+/** The measured target. */
 export interface Target {
-  /** The address connections went to; a unix socket as `unix:/path`. */
+  /** The address of the connections; a unix socket as `unix:/path`. */
   address: string;
-  /** The protocol that was spoken, such as `http/1.1`. */
+  /** The protocol used, such as `http/1.1`. */
   protocol: string;
-  /** The local addresses they came from, where they were spread over several. */
+  /** The local addresses of the connections, if they were spread over several. */
   sources?: (string)[];
-  /** TLS, where it was spoken. */
+  /** TLS, if it was used. */
   tls?: Tls;
   /** Addresses of the same name that were tried before it, in order. */
   tried?: (Tried)[];
@@ -1254,9 +1254,9 @@ export interface Target {
   url: string;
 }
 
-/** How long users think between a response and their next request. */
+/** Time between a response and the same user's next request. */
 export interface Think {
-  /** How the pause varies: fixed or random. */
+  /** Distribution of the pause. */
   distribution: Distribution;
   /** Mean length of the pause, in nanoseconds. */
   mean_ns: number;
@@ -1298,21 +1298,21 @@ export interface TimesPage {
   reliable_to: number;
 }
 
-/** What client and server agreed on in the first handshake, and how many there were in the whole run, the connect phase included. Without any handshake that was done, nothing was agreed on. */
+/** The parameters negotiated in the first TLS handshake, and the number of handshakes in the whole run, the connect phase included. Without a completed handshake the negotiated parameters are missing. */
 export interface Tls {
-  /** The application protocol the server chose; left out where it chose none. */
+  /** The application protocol that the server chose; left out if it chose none. */
   alpn?: string;
-  /** The cipher suite, by its name at IANA. */
+  /** The cipher suite, by its IANA name. */
   cipher?: string;
   /** Number of full handshakes. */
   full: number;
   /** The group of the key exchange. */
   group?: string;
-  /** The name asked for: sent to the server unless it is an address, and looked for in its certificate. */
+  /** The requested name: sent to the server unless it is an address, and checked against its certificate. */
   name: string;
   /** Number of handshakes that resumed an earlier session. */
   resumed: number;
-  /** Whether sessions were resumed where the server allowed it. */
+  /** Whether sessions were resumed if the server allowed it. */
   resumption: boolean;
   /** Whether the server's certificate was checked. */
   verified: boolean;
@@ -1320,9 +1320,9 @@ export interface Tls {
   version?: string;
 }
 
-/** The program that measured. */
+/** The load generator. */
 export interface Tool {
-  /** The commit it was built from, where known. */
+  /** The commit it was built from, if known. */
   commit: string | null;
   /** Name of the program. */
   name: string;
@@ -1330,9 +1330,9 @@ export interface Tool {
   version: string;
 }
 
-/** The moments of all sends. */
+/** The times of all sends. */
 export interface Trace {
-  /** The file they were read from. */
+  /** The file that the times were read from. */
   file?: string;
   /** Number of sends in the file. */
   sends: number;
@@ -1398,31 +1398,31 @@ export interface Tried {
   failure: string;
 }
 
-/** What the server cost over the window. */
+/** CPU time and memory of the server over the window. */
 export interface Usage {
-  /** CPU time for each response completed in the window, in nanoseconds. */
+  /** CPU time per response completed in the window, in nanoseconds. */
   cpu_ns_per_request: number;
   /** CPU time of the process tree, in seconds. */
   cpu_s: number;
-  /** Times a core was taken from a thread. */
+  /** Number of involuntary context switches. */
   involuntary_switches: number;
-  /** Length of what was sampled, in seconds. */
+  /** Length of the sampled period, in seconds. */
   over_s: number;
-  /** Proportional share of memory after the window, in bytes, where the kernel tells. */
+  /** Proportional share of memory after the window, in bytes, if the kernel reports it. */
   pss_bytes?: number;
-  /** Resident memory once the generator had ended, summed over processes, in bytes. */
+  /** Resident memory after the generator had ended, summed over processes, in bytes. */
   rss_bytes_after?: number;
   /** Highest resident memory sampled, summed over processes (shared pages count in each), in bytes. */
   rss_bytes_peak: number;
   /** Time runnable but not running, in seconds. */
   run_delay_s: number;
-  /** Where the CPU time was read. */
+  /** The source of the CPU time. */
   source: CpuSource;
-  /** Most threads seen. */
+  /** Highest observed number of threads. */
   threads_peak: number;
-  /** CPU time as a share of the cores it was given, 0 to 1. */
+  /** CPU time as a share of its cores, 0 to 1. */
   utilization: number;
-  /** Times a thread gave its core up by itself. */
+  /** Number of voluntary context switches. */
   voluntary_switches: number;
 }
 
@@ -1442,26 +1442,26 @@ export interface Validation {
   checks: (Check)[];
 }
 
-/** A load that differs from another of the same plan in one thing. */
+/** A load that differs from another of the same plan in one property. */
 export interface Variant {
-  /** The one thing in which it differs. */
+  /** The property in which it differs. */
   kind: VariantKind;
   /** The name of the other load. */
   of: string;
 }
 
-/** In what a load differs from its twin. */
+/** The property in which a load differs from its twin. */
 export type VariantKind = "first_run" | "http10" | "close" | "unpipelined" | "balanced";
 
 /** A named reason why a number may not mean what it seems to. */
 export interface Verdict {
   /** Where the cause is: server, generator, environment or user. */
   blame: Blame;
-  /** The figures it rests on, units in the keys. */
+  /** The figures that support it, units in the keys. */
   evidence: Record<string, unknown>;
   /** Its name, in snake case; docs/reading-a-verdict.md explains each. */
   name: string;
-  /** What to do about it. */
+  /** The remedy. */
   remedy: string;
   /** How much it affects the result: `note`, `caution` or `invalid`. */
   severity: Severity;
@@ -1475,9 +1475,9 @@ export interface WarmUp {
   limit_s: number;
   /** Responses per second in each second. */
   rate_per_s: (number)[];
-  /** From the first request to the steady state: until the last 4 s were no more than 5 % faster than the 4 s before them. None where the limit was reached first. */
+  /** From the first request to the steady state: until the last 4 s were no more than 5 % faster than the 4 s before. None if the limit was reached first. */
   steady_after_s?: number;
-  /** How long it took, in seconds. */
+  /** Its length in seconds. */
   warmed_s: number;
   /** The workloads that were requested, in equal shares. */
   workloads: (string)[];
@@ -1495,7 +1495,7 @@ export interface WarmUpRow {
   launches_not_steady: number;
   /** The server's id. */
   server: string;
-  /** From the first request to the steady state, of the launches that came to it. */
+  /** From the first request to the steady state, for the launches that reached it. */
   steady_after_s: Figure | null;
 }
 

@@ -1,4 +1,4 @@
-// What all charts drawn with Plot share: margins, colours of text, steps of a time axis.
+// Shared by all charts drawn with Plot: margins, colours of text, steps of a time axis.
 import * as Plot from "@observablehq/plot";
 import { bytes, logTicks, rate, roomy, time } from "../format";
 

@@ -1,4 +1,4 @@
-// What a chart is made of: how it is drawn, and the same numbers as a table.
+// The parts of a chart: its drawing, and the same numbers as a table.
 
 export interface Table {
   columns: string[];
