@@ -169,7 +169,7 @@ export interface CompareRow {
 
 /** Connections requested and opened, and the side that closed them. */
 export interface Connections {
-  /** Requested connections. */
+  /** The number of requested connections. */
   asked: number;
   /** Connections abandoned because the received bytes were not HTTP, or were not requested. */
   broke_rules: number;
@@ -705,7 +705,7 @@ export interface Note {
   launches_by_server: Record<string, number>;
   /** Name of the verdict. */
   name: string;
-  /** The remedy. */
+  /** What to do about it: the remedy as a sentence. */
   remedy: string;
   /** The worst of its severities. */
   severity: Severity;
@@ -1461,7 +1461,7 @@ export interface Verdict {
   evidence: Record<string, unknown>;
   /** Its name, in snake case; docs/reading-a-verdict.md explains each. */
   name: string;
-  /** The remedy. */
+  /** What to do about it: the remedy as a sentence. */
   remedy: string;
   /** How much it affects the result: `note`, `caution` or `invalid`. */
   severity: Severity;

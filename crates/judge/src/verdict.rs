@@ -134,7 +134,7 @@ macro_rules! verdict_table {
                 }
             }
 
-            /// The remedy.
+            /// What to do about it: the remedy as a sentence.
             pub fn remedy(&self) -> String {
                 match self { $( Self::$variant { $($key,)* $($($context,)+)? } => format!($remedy), )+ }
             }

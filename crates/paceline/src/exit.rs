@@ -44,7 +44,7 @@ impl Status {
 pub struct Complaint {
     /// What happened, as text.
     pub what: String,
-    /// The remedy.
+    /// What to do about it: the remedy as a sentence.
     pub hint: Option<String>,
     /// The exit status.
     pub status: Status,

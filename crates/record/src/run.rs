@@ -219,7 +219,7 @@ fn is_zero(count: &u64) -> bool {
 /// Connections requested and opened, and the side that closed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// Requested connections.
+    /// The number of requested connections.
     pub asked: u64,
     /// Open at the same time when the warm-up began.
     pub had: u64,

@@ -17,7 +17,7 @@ pub struct Verdict {
     pub severity: Severity,
     /// The figures that support it, units in the keys.
     pub evidence: BTreeMap<String, serde_json::Value>,
-    /// The remedy.
+    /// What to do about it: the remedy as a sentence.
     pub remedy: String,
 }
 

@@ -173,7 +173,7 @@ pub struct Note {
     pub blame: Blame,
     /// The worst of its severities.
     pub severity: Severity,
-    /// The remedy.
+    /// What to do about it: the remedy as a sentence.
     pub remedy: String,
     /// The servers with this verdict, and the number of affected launches.
     pub launches_by_server: BTreeMap<String, u32>,

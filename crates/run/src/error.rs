@@ -27,7 +27,7 @@ pub enum RunError {
 pub struct Problem {
     /// What happened, and where.
     pub what: String,
-    /// The remedy.
+    /// What to do about it: the remedy as a sentence.
     pub hint: Option<String>,
     /// The cause.
     pub source: Option<Box<dyn Error + Send + Sync>>,
