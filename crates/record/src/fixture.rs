@@ -1,9 +1,10 @@
-//! A sound run and a sound trial for the tests of this crate, and of the crates that judge and report.
+//! Sound runs and trials for the tests of this crate, and of the crates that judge and report.
 //!
 //! A test starts from one of them and changes the fields it tests. Only tests use this module.
 
 use crate::{
-    Block, Connections, Counts, Environment, Generator, Interval, Phase, Phases, Run, Span, Times, Trial,
+    BalancedLoad, BalancerReceipt, Balancing, Block, Connections, Counts, CpuSource, Environment, Generator,
+    Interval, Phase, Phases, Pinning, ProcessRole, ProcessUse, Route, Run, Span, Times, Trial, Usage,
 };
 use paceline_stats::Histogram;
 use serde_json::json;
@@ -72,4 +73,69 @@ pub fn trial() -> Trial {
         "generator_argv": [], "samples": [], "cores": [], "log_tail": "", "verdicts": []
     }))
     .expect("a trial with every key that has no default")
+}
+
+/// A CPU time of half a second over one second.
+pub fn usage(source: CpuSource, utilization: f64) -> Usage {
+    Usage {
+        over_s: 1.0,
+        cpu_s: 0.5,
+        cpu_ns_per_request: 1.0,
+        utilization,
+        source,
+        rss_bytes_peak: 0,
+        pss_bytes: None,
+        rss_bytes_after: None,
+        threads_peak: 1,
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+        run_delay_s: 0.0,
+    }
+}
+
+/// One process that was sampled on one core for one second.
+pub fn process(role: ProcessRole, index: u32, core: u32, utilization: f64) -> ProcessUse {
+    ProcessUse {
+        role,
+        index,
+        cores: vec![core],
+        cpu_s: utilization,
+        utilization,
+        cpu_ns_per_request: 1e4,
+        rss_bytes_peak: 1,
+        threads_peak: 1,
+        run_delay_s: 0.0,
+        connections_mean: None,
+    }
+}
+
+/// Two instances on cores 0 and 1, a balancer on core 2, the generator on core 3; no core is full.
+pub fn balanced_trial() -> Trial {
+    let mut trial = trial();
+    trial.load.balanced = Some(BalancedLoad {
+        balancer: "haproxy".into(),
+        policy: "roundrobin".into(),
+        instances: 2,
+        route: Route::Balanced,
+        fault: None,
+    });
+    trial.pinning = Pinning {
+        server: vec![0, 1],
+        generator: vec![3],
+        disjoint: true,
+        instances: vec![vec![0], vec![1]],
+        balancer: vec![2],
+        ..Pinning::default()
+    };
+    trial.balancing = Some(Balancing {
+        balancer: BalancerReceipt::default(),
+        processes: vec![
+            process(ProcessRole::Instance, 0, 0, 0.5),
+            process(ProcessRole::Instance, 1, 1, 0.5),
+            process(ProcessRole::Balancer, 0, 2, 0.5),
+        ],
+        counts: None,
+        fault: None,
+    });
+    trial
 }

@@ -5,30 +5,13 @@
 
 use super::*;
 use crate::Metric;
-use paceline_record::fixture::{run, trial};
+use paceline_record::fixture::{balanced_trial, process, run, trial, usage};
 use paceline_record::{
-    BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, CapacityLimit, Check, ClockOffset,
-    DatabaseCounts, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity,
-    InjectedFault, InstanceCounts, Load, MemoryUse, NetworkUse, RateRange, RoleMachine, SearchedRate,
-    Severity, StoredRows, Usage, Validation,
+    BalancedLoad, BalancerCounts, Balancing, Blame, CapacityLimit, Check, ClockOffset, DatabaseCounts,
+    DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault,
+    InstanceCounts, Load, MemoryUse, NetworkUse, RateRange, RoleMachine, SearchedRate, Severity, StoredRows,
+    Usage, Validation,
 };
-
-fn usage(source: CpuSource) -> Usage {
-    Usage {
-        over_s: 1.0,
-        cpu_s: 0.5,
-        cpu_ns_per_request: 1.0,
-        utilization: 0.5,
-        source,
-        rss_bytes_peak: 0,
-        pss_bytes: None,
-        rss_bytes_after: None,
-        threads_peak: 1,
-        voluntary_switches: 0,
-        involuntary_switches: 0,
-        run_delay_s: 0.0,
-    }
-}
 
 fn names(trial: &Trial) -> Vec<String> {
     trial_verdicts(trial).into_iter().map(|verdict| verdict.name).collect()
@@ -37,7 +20,7 @@ fn names(trial: &Trial) -> Vec<String> {
 #[test]
 fn a_sound_trial_has_none() {
     let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s: 0.1 };
-    let usage = Some(usage(CpuSource::Cgroup));
+    let usage = Some(usage(CpuSource::Cgroup, 0.5));
     assert_eq!(names(&Trial { usage, cores: vec![core], ..trial() }), [] as [&str; 0]);
 }
 
@@ -149,7 +132,7 @@ fn one_tick_of_a_short_window_is_no_evidence() {
 fn each_reason_is_named() {
     let shared = Pinning { server: vec![0], generator: vec![0], disjoint: false, ..Pinning::default() };
     assert_eq!(names(&Trial { pinning: shared, ..trial() }), ["shared_cores"]);
-    let usage = Some(usage(CpuSource::Proc));
+    let usage = Some(usage(CpuSource::Proc, 0.5));
     assert_eq!(names(&Trial { usage, ..trial() }), ["cpu_lower_bound"]);
     let fault = Fault { stage: Stage::Load, message: "signal 11".into(), transient: false };
     assert_eq!(names(&Trial { error: Some(fault), ..trial() }), ["server_died"]);
@@ -207,7 +190,7 @@ fn a_full_database_is_the_limit_unless_it_shares_the_servers_cores() {
     let counts = DatabaseCounts { selects: 100, rows_read: 100, ..DatabaseCounts::default() };
     let judged = |core, utilization| {
         let mut trial = with_database(work, counts, None);
-        trial.usage = Some(usage(CpuSource::Cgroup));
+        trial.usage = Some(usage(CpuSource::Cgroup, 0.5));
         trial.pinning = Pinning { server: vec![0], generator: vec![2], disjoint: true, ..Pinning::default() };
         if let Some(database) = &mut trial.database {
             database.process = Some(process(ProcessRole::Database, 0, core, utilization));
@@ -251,61 +234,15 @@ fn what_a_database_costs_is_in_the_metrics() {
 
 // balanced trials
 
-fn process(role: ProcessRole, index: u32, core: u32, utilization: f64) -> ProcessUse {
-    ProcessUse {
-        role,
-        index,
-        cores: vec![core],
-        cpu_s: utilization,
-        utilization,
-        cpu_ns_per_request: 1e4,
-        rss_bytes_peak: 1,
-        threads_peak: 1,
-        run_delay_s: 0.0,
-        connections_mean: None,
-    }
-}
-
-/// Two instances on cores 0 and 1, a balancer on core 2, the generator on core 3; no core is full.
-fn balanced() -> Trial {
-    let mut trial = trial();
-    trial.load.balanced = Some(BalancedLoad {
-        balancer: "haproxy".into(),
-        policy: "roundrobin".into(),
-        instances: 2,
-        route: Route::Balanced,
-        fault: None,
-    });
-    trial.pinning = Pinning {
-        server: vec![0, 1],
-        generator: vec![3],
-        disjoint: true,
-        instances: vec![vec![0], vec![1]],
-        balancer: vec![2],
-        ..Pinning::default()
-    };
-    trial.balancing = Some(Balancing {
-        balancer: BalancerReceipt::default(),
-        processes: vec![
-            process(ProcessRole::Instance, 0, 0, 0.5),
-            process(ProcessRole::Instance, 1, 1, 0.5),
-            process(ProcessRole::Balancer, 0, 2, 0.5),
-        ],
-        counts: None,
-        fault: None,
-    });
-    trial
-}
-
 fn with(change: impl FnOnce(&mut Balancing)) -> Trial {
-    let mut trial = balanced();
+    let mut trial = balanced_trial();
     change(trial.balancing.as_mut().unwrap());
     trial
 }
 
 #[test]
 fn each_reason_of_a_balanced_trial_is_named() {
-    assert_eq!(names(&balanced()), [""; 0]);
+    assert_eq!(names(&balanced_trial()), [""; 0]);
     assert_eq!(names(&with(|b| b.processes[2].utilization = 0.95)), ["balancer_bound"]);
     assert_eq!(names(&with(|b| b.processes[2].cores = vec![1])), ["balancer_shares_cores"]);
     assert_eq!(names(&with(|b| b.processes[2].cores = vec![3])), ["balancer_shares_cores"]);
@@ -364,7 +301,7 @@ fn uneven_shares_are_told_of_enough_requests() {
 
 #[test]
 fn the_core_that_ran_out_is_named_with_who_runs_on_it() {
-    let mut trial = balanced();
+    let mut trial = balanced_trial();
     let core = |core, busy_s| CoreTime { core, over_s: 10.0, busy_s, interrupt_s: 0.0, steal_s: 0.0 };
     trial.cores = vec![core(0, 5.0), core(2, 9.5), core(3, 9.9)];
     trial.balancing.as_mut().unwrap().processes[2].cpu_s = 9.0;
@@ -406,7 +343,7 @@ fn a_slow_answer_while_nothing_is_busy_is_a_wait() {
     let waiting = |change: &dyn Fn(&mut Trial)| {
         let mut run = run(0);
         run.loop_.kind = LoopKind::Closed;
-        let usage = Some(Usage { utilization: 0.02, ..usage(CpuSource::Cgroup) });
+        let usage = Some(Usage { utilization: 0.02, ..usage(CpuSource::Cgroup, 0.5) });
         let mut trial = Trial { run: Some(run), usage, ..trial() };
         change(&mut trial);
         names(&trial)

@@ -4,13 +4,13 @@
 //! that triggers it. Bounds are tested beside the judges.
 
 use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, unequal_work};
+use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
-    ArrivalCheck, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Block, CapacityLimit,
-    CarriedOver, Censored, Check, CheckOutcome, ClockOffset, CoreTime, Counts, CpuSource, DatabaseCounts,
-    DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundBy, FoundCapacity,
-    InjectedFault, InstanceCounts, Lengths, Loader, LoopKind, MemoryUse, NetworkUse, Pinning, ProcessRole,
-    ProcessUse, RateRange, RoleMachine, Route, Run, ServerUse, Span, Stage, StoredRows, Times, Trial, Usage,
-    Validation, Verdict, fixture,
+    ArrivalCheck, BalancerCounts, Balancing, Block, CapacityLimit, CarriedOver, Censored, Check,
+    CheckOutcome, ClockOffset, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseReceipt, DatabaseUse,
+    DatabaseWork, Environment, Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts,
+    Lengths, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse,
+    Span, Stage, StoredRows, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -88,74 +88,15 @@ fn loaders(run: &mut Run, change: impl FnOnce(&mut [Loader], &mut [Block])) {
     (run.loaders, run.by_generator) = (loaders, Some(blocks));
 }
 
-fn usage(source: CpuSource, utilization: f64) -> Option<Usage> {
-    Some(Usage {
-        over_s: 1.0,
-        cpu_s: 0.5,
-        cpu_ns_per_request: 1.0,
-        utilization,
-        source,
-        rss_bytes_peak: 0,
-        pss_bytes: None,
-        rss_bytes_after: None,
-        threads_peak: 1,
-        voluntary_switches: 0,
-        involuntary_switches: 0,
-        run_delay_s: 0.0,
-    })
-}
-
-fn process(role: ProcessRole, index: u32, core: u32, utilization: f64) -> ProcessUse {
-    ProcessUse {
-        role,
-        index,
-        cores: vec![core],
-        cpu_s: utilization,
-        utilization,
-        cpu_ns_per_request: 1e4,
-        rss_bytes_peak: 1,
-        threads_peak: 1,
-        run_delay_s: 0.0,
-        connections_mean: None,
-    }
-}
-
-/// Two instances on cores 0 and 1, a balancer on core 2, the generator on core 3.
 fn balanced(change: impl FnOnce(&mut Balancing)) -> Scenario {
-    trial(|trial| {
-        trial.load.balanced = Some(BalancedLoad {
-            balancer: "haproxy".into(),
-            policy: "roundrobin".into(),
-            instances: 2,
-            route: Route::Balanced,
-            fault: None,
-        });
-        trial.pinning = Pinning {
-            server: vec![0, 1],
-            generator: vec![3],
-            disjoint: true,
-            instances: vec![vec![0], vec![1]],
-            balancer: vec![2],
-            ..Pinning::default()
-        };
-        let mut balancing = Balancing {
-            balancer: BalancerReceipt::default(),
-            processes: vec![
-                process(ProcessRole::Instance, 0, 0, 0.5),
-                process(ProcessRole::Instance, 1, 1, 0.5),
-                process(ProcessRole::Balancer, 0, 2, 0.5),
-            ],
-            counts: None,
-            fault: None,
-        };
-        change(&mut balancing);
-        trial.balancing = Some(balancing);
-    })
+    let mut trial = fixture::balanced_trial();
+    change(trial.balancing.as_mut().unwrap());
+    Scenario::Trial(trial)
 }
 
 fn database(change: impl FnOnce(&mut Trial, &mut DatabaseUse)) -> Scenario {
     trial(|trial| {
-        trial.usage = usage(CpuSource::Cgroup, 0.5);
+        trial.usage = Some(usage(CpuSource::Cgroup, 0.5));
         let mut used = DatabaseUse {
             database: DatabaseReceipt::default(),
             work: DatabaseWork { selects: 1, rows_read: 1, rows_updated: 1 },
@@ -389,7 +330,7 @@ fn of_launch(name: VerdictName) -> Option<Scenario> {
                 network: Some(full_link()),
             }];
         }),
-        VerdictName::CpuLowerBound => trial(|trial| trial.usage = usage(CpuSource::Proc, 0.9)),
+        VerdictName::CpuLowerBound => trial(|trial| trial.usage = Some(usage(CpuSource::Proc, 0.9))),
         VerdictName::ServerDied => trial(|trial| {
             trial.error = Some(Fault { stage: Stage::Load, message: "signal 11".into(), transient: false });
         }),
@@ -397,7 +338,7 @@ fn of_launch(name: VerdictName) -> Option<Scenario> {
         VerdictName::Waiting => trial(|trial| {
             let mut run = fixture::run(0);
             run.loop_.kind = LoopKind::Closed;
-            (trial.run, trial.usage) = (Some(run), usage(CpuSource::Cgroup, 0.02));
+            (trial.run, trial.usage) = (Some(run), Some(usage(CpuSource::Cgroup, 0.02)));
         }),
         VerdictName::MemoryBound => trial(|trial| {
             trial.memory = Some(MemoryUse { oom_kills: 1, ..MemoryUse::default() });
