@@ -17,12 +17,13 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
         );
     };
     let (metric, size) = (decision.metric, (decision.ratio - 1.0).abs() * 100.0);
+    let (better, worse) = adjectives(metric);
     match decision.direction {
         Direction::Better => {
-            format!("{second} is {}: {size:.1} % {}", better(metric), than(metric, decision.ratio, first))
+            format!("{second} is {better}: {size:.1} % {}", than(metric, decision.ratio, first))
         }
         Direction::Worse => {
-            format!("{second} is {}: {size:.1} % {}", worse(metric), than(metric, decision.ratio, first))
+            format!("{second} is {worse}: {size:.1} % {}", than(metric, decision.ratio, first))
         }
         Direction::Equivalent => format!(
             "{second} and {first} are equivalent: {} differs by less than {:.0} %",
@@ -43,31 +44,18 @@ fn unit(comparison: &PairedComparison) -> &'static str {
     if comparison.is_interleaved { "pairs" } else { "launches" }
 }
 
-fn better(metric: ComparedMetric) -> &'static str {
+/// The adjectives for a better and for a worse second side.
+fn adjectives(metric: ComparedMetric) -> (&'static str, &'static str) {
     match metric {
-        ComparedMetric::ServerCpuNsPerRequest => "cheaper",
-        ComparedMetric::RssBytes => "smaller",
+        ComparedMetric::ServerCpuNsPerRequest => ("cheaper", "more expensive"),
+        ComparedMetric::RssBytes => ("smaller", "larger"),
         ComparedMetric::CapacityPerS
         | ComparedMetric::RatePerS
         | ComparedMetric::ResponseTimeNsP50
         | ComparedMetric::ResponseTimeNsP99
         | ComparedMetric::ServiceTimeNsP50
         | ComparedMetric::ServiceTimeNsP99
-        | ComparedMetric::StartNs => "faster",
-    }
-}
-
-fn worse(metric: ComparedMetric) -> &'static str {
-    match metric {
-        ComparedMetric::ServerCpuNsPerRequest => "more expensive",
-        ComparedMetric::RssBytes => "larger",
-        ComparedMetric::CapacityPerS
-        | ComparedMetric::RatePerS
-        | ComparedMetric::ResponseTimeNsP50
-        | ComparedMetric::ResponseTimeNsP99
-        | ComparedMetric::ServiceTimeNsP50
-        | ComparedMetric::ServiceTimeNsP99
-        | ComparedMetric::StartNs => "slower",
+        | ComparedMetric::StartNs => ("faster", "slower"),
     }
 }
 
@@ -116,8 +104,8 @@ pub(crate) fn compared_cells(comparison: &PairedComparison, metric: &MetricCompa
     let interval = metric.ratio_interval;
     let ratio = format!("{:.3} ({:.3} to {:.3})", metric.ratio, interval.low, interval.high);
     let decision = match metric.direction {
-        Direction::Better => better(metric.metric).to_owned(),
-        Direction::Worse => worse(metric.metric).to_owned(),
+        Direction::Better => adjectives(metric.metric).0.to_owned(),
+        Direction::Worse => adjectives(metric.metric).1.to_owned(),
         Direction::Equivalent => format!("equivalent within {:.0} %", comparison.margin * 100.0),
         Direction::Undecided { .. } => "undecided".to_owned(),
     };
