@@ -77,7 +77,7 @@ impl Profile {
     }
 
     /// A profile of consecutive stretches, each with its length in nanoseconds and its rates per second at both ends.
-    /// The last rate continues for ever.
+    /// The last rate continues forever.
     pub(crate) fn new(stretches: &[(f64, f64, f64)]) -> Self {
         let mut pieces = Vec::with_capacity(stretches.len() + 1);
         let (mut start, mut before, mut last) = (0.0, 0.0, 1.0);

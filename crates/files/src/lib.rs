@@ -2,7 +2,7 @@
 //!
 //! Every file that another user or program can write (a plan, a manifest, an export, a report of another tool, a CA
 //! file) is read through this crate: with a limit on its size, decompression included, and only if it is a regular
-//! file, so that neither a device nor a named pipe can exhaust memory or block for ever. Results are also written
+//! file, so that neither a device nor a named pipe can exhaust memory or block forever. Results are also written
 //! through it: into a new file that then replaces the old one, so that a full disk or a killed process never leaves a
 //! partial file.
 //!

@@ -145,7 +145,7 @@ fn call(name: &str, own: Option<&Id>) -> Option<u32> {
     Some(process)
 }
 
-/// Connects without waiting: a listener that does not accept could block this process for ever.
+/// Connects without waiting: a listener that does not accept could block this process forever.
 fn connect(name: &str) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

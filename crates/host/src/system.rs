@@ -62,7 +62,7 @@ pub fn unshare(flags: c_int) -> io::Result<()> {
 /// Forks. `None` in the child.
 ///
 /// # Safety
-/// The caller must have only one thread: a fork of several would leave locks held for ever in the child.
+/// The caller must have only one thread: a fork of several would leave locks held forever in the child.
 pub unsafe fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: the caller promises to be the only thread.
     let pid = checked(unsafe { libc::fork() })?;

@@ -58,7 +58,7 @@ pub struct FleetSettings {
     pub queue_limit: Duration,
     /// How descendants of servers are tracked.
     pub guard: Guard,
-    /// User of servers on other machines; none for the user who is logged in there.
+    /// User of servers on other machines; none for the user of the connection.
     pub user: Option<NodeUser>,
 }
 

@@ -33,8 +33,8 @@ pub struct PlaceArguments {
     /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// Set up, build and run servers as this user, with a home in the state folder [default: the user who runs the lab;
-    /// if that is root: `paceline` if that user exists, else `nobody`, but `root` where root built all servers]
+    /// User for the set-up, build and run of servers; its home is in the state folder [default: the current user. For
+    /// root: `root` if root built all servers, else `paceline` if this user exists, else `nobody`]
     #[arg(long, global = true, value_name = "NAME", env = "PACELINE_USER", value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }

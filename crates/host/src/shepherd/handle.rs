@@ -12,11 +12,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
-/// How long a shepherd may take beyond its limit: to kill what is left and to write the log.
+/// Time allowed after the limit of a command: the shepherd kills the remaining processes and writes the log.
 const LEAVING_LIMIT: Duration = Duration::from_secs(20);
 /// Interval of checks for a second Ctrl-C while a command is stopped.
 const INSIST_EVERY: Duration = Duration::from_millis(50);
-/// How long a shepherd may take to start the command.
+/// Time allowed for a shepherd to start the command.
 const STARTING_LIMIT: Duration = Duration::from_secs(20);
 
 /// How a command's own process ended.

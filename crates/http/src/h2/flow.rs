@@ -207,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// A peer that obeys the window never causes an error and is never blocked for ever.
+        /// A peer that obeys the window never causes an error and can always send again.
         #[test]
         fn both_ends_of_a_window_agree(size in 1..10_000u32, sends in proptest::collection::vec(1..20_000u32, 0..50)) {
             let mut sender = SendWindow::new(size);

@@ -144,7 +144,7 @@ pub(crate) struct NodeSettings {
     pub places: Places,
     /// How descendants are tracked.
     pub guard: Guard,
-    /// User that servers run as there; none for the user who is logged in.
+    /// User of servers on the node; none for the user of the connection.
     pub user: Option<NodeUser>,
 }
 

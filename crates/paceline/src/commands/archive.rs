@@ -14,7 +14,7 @@ use std::path::Path;
 
 const REPORT: &str = "report.md";
 const README: &str = "README.md";
-/// Upper limit of the size of an exported round: a repository carries it for ever.
+/// Upper limit of the size of an exported round. Exports are committed, and a repository keeps every version.
 const LARGEST_BYTES: usize = 2_000_000;
 /// Wide enough for every column.
 const WIDTH: usize = 180;

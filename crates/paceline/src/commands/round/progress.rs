@@ -1,4 +1,5 @@
-//! Progress on standard error: what is running, what is done with its main figure, what is left, and the expected end.
+//! Progress on standard error: the running trial, the main figure of each completed trial, the remaining trials, and
+//! the expected end.
 //! On a terminal one line is rewritten; elsewhere each event is a plain line.
 //!
 //! Called by `mod.rs` for each event of the lab. The report at the end is separate and goes to standard output.

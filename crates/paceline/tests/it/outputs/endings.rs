@@ -178,7 +178,7 @@ fn a_named_pipe_gets_the_result_and_ends_with_it() {
             .args(["-s", "KILL", "60", PACELINE, "run", &server.url(), "-c", "3", "-n", "100", flag, &path])
             .output()
             .unwrap();
-        // Kills a run that waits for ever.
+        // Kills a run that waits forever.
         assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
         let read = reader.join().unwrap();
         assert!(read.contains(said), "{read}");
