@@ -37,7 +37,7 @@ pub use plan::{
 };
 pub use request_file::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use variables::{
-    DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, DatabaseAccess, VARIABLE_NAMES, Variables, http2_port,
+    DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, DatabaseAccess, VARIABLE_NAMES, Variables,
 };
 pub use workload::{
     Computed, DATE, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, Workload, WorkloadCase,

@@ -20,7 +20,7 @@ pub const VARIABLE_NAMES: [&str; 6] = [
 ];
 
 /// The port for HTTP/2 of a server that needs a separate one: the port after that of HTTP/1.1.
-pub fn http2_port(port: u16) -> u16 {
+pub(crate) fn http2_port(port: u16) -> u16 {
     port.saturating_add(1)
 }
 

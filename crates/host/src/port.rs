@@ -30,7 +30,7 @@ pub fn free_port() -> io::Result<u16> {
 /// # Errors
 /// As [`free_port`].
 pub fn free_port_and_next() -> io::Result<u16> {
-    first_free(|port| check_free(port).and_then(|()| check_free(port.saturating_add(1))))
+    first_free(check_free_and_next)
 }
 
 fn first_free(check: impl Fn(u16) -> io::Result<()>) -> io::Result<u16> {
@@ -79,6 +79,14 @@ pub fn check_free(port: u16) -> io::Result<()> {
         }
         Err(error) => Err(io::Error::new(error.kind(), format!("cannot listen on port {port}: {error}"))),
     }
+}
+
+/// Whether a server could listen on `port` and on the next one now.
+///
+/// # Errors
+/// As [`check_free`].
+pub fn check_free_and_next(port: u16) -> io::Result<()> {
+    check_free(port).and_then(|()| check_free(port.saturating_add(1)))
 }
 
 fn ephemeral() -> (u16, u16) {
@@ -170,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn two_ports_in_a_row_are_free() {
-        let port = free_port_and_next().unwrap();
-        let neighbour = TcpListener::bind((Ipv4Addr::LOCALHOST, port + 1)).unwrap();
-        assert_ne!(free_port_and_next().unwrap() + 1, neighbour.local_addr().unwrap().port());
+    fn a_port_whose_next_one_is_taken_is_not_free() {
+        let next = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert!(check_free_and_next(next.local_addr().unwrap().port() - 1).is_err());
+        assert!(free_port_and_next().is_ok());
     }
 
     #[test]

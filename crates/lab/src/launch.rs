@@ -7,7 +7,7 @@ pub use crate::error::Spoiled;
 use crate::node::{LaunchOrder, Node, RemoteProcesses};
 use crate::probe::{Connection, Patience, Question, Trouble};
 use crate::validate;
-use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase, http2_port};
+use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
 use paceline_host::tree::{Tree, TreeSample};
@@ -133,20 +133,21 @@ impl Starter {
     /// As [`Starter::launch`], from plain data.
     pub(crate) fn carry_out(&self, of: &LaunchOrder, ready: Ready<'_>) -> Result<Launch, Spoiled> {
         let mut tries = 0;
+        let check = |port| match of.has_http2_port {
+            true => port::check_free_and_next(port),
+            false => port::check_free(port),
+        };
         loop {
             tries += 1;
-            let port = match (of.variables.port, of.has_http2_port) {
-                (Some(port), false) => port::check_free(port).map(|()| port),
-                (Some(port), true) => {
-                    port::check_free(port).and_then(|()| port::check_free(http2_port(port))).map(|()| port)
-                }
-                (None, false) => port::free_port(),
-                (None, true) => port::free_port_and_next(),
+            let port = match of.variables.port {
+                Some(port) => check(port).map(|()| port),
+                None if of.has_http2_port => port::free_port_and_next(),
+                None => port::free_port(),
             };
             let port = port.map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
             let result = self.launch_on(of, ready, port);
             // If the port is taken after our server has ended, another process took it.
-            let lost = matches!(&result, Err(Spoiled::Fault { .. })) && port::check_free(port).is_err();
+            let lost = matches!(&result, Err(Spoiled::Fault { .. })) && check(port).is_err();
             if !lost || of.variables.port.is_some() || tries >= PORT_TRIES {
                 return result;
             }
