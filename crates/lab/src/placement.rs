@@ -68,7 +68,12 @@ impl Cores {
             None if servers.len() > 1 => servers.pop().into_iter().collect(),
             None => servers.clone(),
         };
-        let (count, instances) = (servers.len().max(1), instances.max(1) as usize);
+        let instances = instances.max(1) as usize;
+        if wanted == CoresWanted::One {
+            // The other cores have no instance.
+            servers.truncate(instances);
+        }
+        let count = servers.len().max(1);
         let of = |instance: usize| {
             let own = servers.iter().enumerate().filter(|(core, _)| match wanted {
                 CoresWanted::One => *core == instance % count,
@@ -289,6 +294,8 @@ mod tests {
         assert_eq!(split(CoresWanted::One, None), (vec![vec![0], vec![1]], vec![3]));
         assert_eq!(split(CoresWanted::One, Some(&other)), (vec![vec![0], vec![1]], vec![0, 4, 1, 5]));
         assert_eq!(split(CoresWanted::Half, Some(&other)).0, [[0, 2], [1, 3]]);
+        let used = Cores::balanced_apart(&machine, CoresWanted::One, 2, Some(&other));
+        assert_eq!(used.server, [0, 1]);
         let one = Cores::balanced_apart(&machine[..1], CoresWanted::One, 2, None);
         assert_eq!((one.instances, one.balancer), (vec![vec![0], vec![0]], vec![0]));
     }
