@@ -26,7 +26,8 @@ impl NetworkCounters {
         Self { at_ns: monotonic_ns(), bytes: interfaces(&text), speeds: BTreeMap::new() }
     }
 
-    /// Adds the speed of each interface. This starts a process: do not call it within a window.
+    /// Adds the speed of each interface. This starts a process for each interface: do not call it within a
+    /// window.
     #[must_use]
     pub fn with_speeds(self) -> Self {
         let speeds = self.bytes.keys().filter_map(|name| Some((name.clone(), speed(name)?))).collect();
@@ -39,7 +40,8 @@ impl NetworkCounters {
         Self { speeds: other.speeds.clone(), ..self }
     }
 
-    /// Bytes moved until `end`, by the interface that moved the most.
+    /// Bytes moved per second until `end`, which has the speeds, by the interface that moved the most. None if no time
+    /// passed or there is no interface.
     pub fn until(&self, end: &NetworkCounters) -> Option<NetworkUse> {
         let seconds = end.at_ns.saturating_sub(self.at_ns) as f64 / 1e9;
         let moved = end.bytes.iter().filter_map(|(name, (received, sent))| {
@@ -47,7 +49,7 @@ impl NetworkCounters {
             Some((name, received.saturating_sub(*received_before), sent.saturating_sub(*sent_before)))
         });
         let (interface, received, sent) = moved.max_by_key(|(_, received, sent)| received + sent)?;
-        let speed = self.speeds.get(interface).or_else(|| end.speeds.get(interface));
+        let speed = end.speeds.get(interface);
         (seconds > 0.0).then(|| NetworkUse {
             interface: interface.clone(),
             sent_bytes_per_s: sent as f64 / seconds,

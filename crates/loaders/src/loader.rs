@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 const ABANDONED: i32 = 3;
 /// Every worker must have received the start moment before it arrives (`engine::run`: some naps of a millisecond each).
 const START_LEAD: Nanos = Nanos::from_millis(5);
-/// A loader that learns too late when to start joins the others at most this share of the window later,
-const LATE_SHARE_MOST: u64 = 2;
+/// A loader that learns too late when to start joins the others later, at most by the window divided by this,
+const LATE_WINDOW_DIVISOR: u64 = 2;
 /// and by no more than this: the coordinator waits 20 s for results.
 const LATE_MOST: Nanos = Nanos::from_secs(10);
 /// Late loaders begin whole seconds later, so that their intervals match those of the others.
@@ -155,7 +155,7 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
     };
     let counters = thread::spawn(move || counted.recv().ok().map(counters_at));
     let ran = prepared.carry_out_share(std::env::args().collect(), &STOP, &begin);
-    let end = NetworkCounters::now().with_speeds();
+    let end = NetworkCounters::now();
     drop(counting);
     if let Some(by) = late.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let what = format!("the order to start came {:.3} s too late", by.as_secs_f64());
@@ -164,7 +164,8 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
     let (run, noted) = ran.map_err(failed)?;
     let begin = counters.join().ok().flatten();
     // Where the drain is long, this is less than in the window.
-    let network = begin.filter(|_| !is_here(&run.target.address)).and_then(|begin| begin.until(&end));
+    let begin = begin.filter(|_| !is_here(&run.target.address));
+    let network = begin.and_then(|begin| begin.until(&end.with_speeds()));
     let noted_ns = noted.into_iter().map(|sends| sends.into_iter().map(|send| send.0).collect()).collect();
     Ok(Done { epoch_ns: begun.into_inner(), run, noted_ns, network })
 }
@@ -186,7 +187,7 @@ fn beginning(agreed: Nanos, window: Bound, now: Nanos) -> Result<Nanos, Nanos> {
     let joins = Nanos(late.0.div_ceil(SECOND.0) * SECOND.0);
     match window {
         _ if late == Nanos::ZERO => Ok(agreed),
-        Bound::Duration(window) if joins <= LATE_MOST && joins.0 <= window.0 / LATE_SHARE_MOST => {
+        Bound::Duration(window) if joins <= LATE_MOST && joins.0 <= window.0 / LATE_WINDOW_DIVISOR => {
             Ok(agreed + joins)
         }
         Bound::Duration(_) | Bound::Requests(_) => Err(late),

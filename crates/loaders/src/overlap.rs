@@ -43,7 +43,7 @@ impl Overlap {
         }
         let start_ns = known.iter().map(|(window, _)| window.start_ns).max()?;
         let end_ns = known.iter().map(|(window, _)| window.end_ns).min()?;
-        let longest = known.iter().map(|(window, _)| window.end_ns - window.start_ns).max()?;
+        let longest = known.iter().map(|(window, _)| window.end_ns.saturating_sub(window.start_ns)).max()?;
         let common_ns = end_ns.saturating_sub(start_ns);
         if (longest - common_ns.min(longest)) as f64 <= APART_SHARE_LEAST * longest as f64 {
             return None;
@@ -69,8 +69,12 @@ impl Overlap {
         let from_ns = self.first_ns(epoch_ns(window, run));
         let to_ns = from_ns + self.slices * self.slice_ns;
         let end_ns = run.phases.window.end_ns.saturating_sub(run.phases.warmup.start_ns);
-        let edge_ns = (EDGE * self.slice_ns as f64) as u64;
-        Kept { from_ns, to_ns, drain: end_ns <= to_ns + edge_ns }
+        Kept { from_ns, to_ns, drain: end_ns <= to_ns + self.edge_ns() }
+    }
+
+    /// How far a moment may be from the edge of an interval to count as on it.
+    fn edge_ns(&self) -> u64 {
+        (EDGE * self.slice_ns as f64) as u64
     }
 
     /// Cuts a loader's record to the common intervals, and records the number of its requests that are left out.
@@ -78,9 +82,8 @@ impl Overlap {
         let Some(window) = loader.window else { return Ok(()) };
         let kept = self.kept(window, run);
         let epoch_ns = run.phases.warmup.start_ns;
-        let edge_ns = (EDGE * self.slice_ns as f64) as u64;
         let is_kept = |start_ns: u64| {
-            let since_ns = start_ns.saturating_sub(epoch_ns) + edge_ns;
+            let since_ns = start_ns.saturating_sub(epoch_ns) + self.edge_ns();
             since_ns >= kept.from_ns && (since_ns < kept.to_ns || kept.drain)
         };
         run.intervals.retain(|interval| interval.phase != Phase::Window || is_kept(interval.start_ns));
