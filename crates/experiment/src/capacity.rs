@@ -299,10 +299,10 @@ fn offer(
     loop {
         let result = load.run(request)?;
         tries += 1;
-        let is_last_excuse = tries >= DISTURBED_MOST && result.void_because().is_none();
-        let outcome = match is_last_excuse {
-            true => WindowOutcome::of_undisturbed(&result),
-            false => WindowOutcome::of(&result),
+        let outcome = if tries >= DISTURBED_MOST {
+            WindowOutcome::of_undisturbed(&result)
+        } else {
+            WindowOutcome::of(&result)
         };
         observe(&result, outcome);
         if outcome != WindowOutcome::Void || tries >= VOID_MOST {

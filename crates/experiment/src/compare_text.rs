@@ -1,5 +1,5 @@
-//! A comparison as text and Markdown: the decision first, then every metric. The second side is described relative to
-//! the first.
+//! A comparison as text, Markdown and HTML: the decision first, then every metric. The second side is described
+//! relative to the first.
 
 use crate::capacity_text::{rate, time};
 use crate::compare::{ComparedMetric, Direction, MetricComparison, PairedComparison};

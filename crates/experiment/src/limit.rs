@@ -4,6 +4,7 @@
 //! A limit that the data do not show is `unknown`.
 
 use crate::load::{LoadResult, ServerUse};
+use paceline_record::MemoryUse;
 use serde::{Deserialize, Serialize};
 
 /// Share of a core, or of all cores, from which they count as full.
@@ -11,9 +12,6 @@ const FULL: f64 = 0.9;
 
 /// Share of the time that a thread waits for a core from which other processes are the limit.
 const DELAYED: f64 = 0.2;
-
-/// Swapping below this, in bytes, is the kernel's housekeeping.
-const SWAPPED_LEAST: u64 = 16 << 20;
 
 /// What limited a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +117,7 @@ fn memory_evidence(server: &ServerUse) -> Option<String> {
     if server.oom_kills > 0 {
         return Some(format!("the kernel killed {} process(es) for want of memory", server.oom_kills));
     }
-    if server.swapped_bytes >= SWAPPED_LEAST {
+    if server.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST {
         return Some(format!("the machine swapped {:.0} MB meanwhile", megabytes(server.swapped_bytes)));
     }
     let limit = server.memory_limit_bytes.filter(|limit| server.rss_bytes as f64 >= FULL * *limit as f64)?;

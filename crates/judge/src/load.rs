@@ -54,7 +54,7 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<Finding> {
     let counts = run.total.counts;
     let achieved_per_s = run.rate_per_s.achieved;
     let advice = if achieved_per_s > 0.0 {
-        format!("Lower the rate: try -r {}.", rounded(0.7 * achieved_per_s))
+        format!("Lower the rate: try -r {}.", rate_to_try(achieved_per_s))
     } else {
         format!("The server completed no response in the window. Check with: curl -i {}", run.target.url)
     };
@@ -102,8 +102,12 @@ pub(crate) fn server_busy(run: &Run) -> Option<Finding> {
     })
 }
 
-/// A rate to try: below what the server achieved, two digits.
-fn rounded(rate: f64) -> String {
+/// The share of the achieved rate that a remedy proposes: low enough for a queue to stay short.
+const TRY_SHARE: f64 = 0.7;
+
+/// A rate to try, below the rate that the server achieved: two digits.
+fn rate_to_try(achieved_per_s: f64) -> String {
+    let rate = TRY_SHARE * achieved_per_s;
     let step = 10f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
     format!("{:.0}", ((rate / step).floor() * step).max(1.0))
 }
@@ -130,7 +134,7 @@ pub(crate) fn saturated(run: &Run) -> Option<Finding> {
         outstanding_growth_per_s_high: growth.map(|growth| growth.interval.high),
         kept_up_at_per_s: fell_behind.and_then(|(before, _)| Some(before?.offered_per_s)),
         fell_behind_at_per_s: fell_behind.map(|(_, at)| at.offered_per_s),
-        try_rate: rounded(0.7 * kept_up(run, fell_behind)),
+        try_rate: rate_to_try(kept_up(run, fell_behind)),
     })
 }
 

@@ -88,7 +88,7 @@ verdict_table! {
         generator_utilization: f64 = "busy share of the busiest thread, 0 to 1",
         threads: u32 = "generator threads",
     } with { severity: Severity }
-    => "The server can do at least this. Give Paceline more threads on cores of their own (-t), or compare CPU per request at a fixed rate (-r).";
+    => "The server can do at least this. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
 
     /// The generator stalled for a part of the window: its process was stopped, or its thread did not get a core.
     /// Responses that arrived meanwhile were read late, and their times contain the stall. Given from 10 ms and 2 % of
@@ -417,12 +417,12 @@ verdict_table! {
     } with { advice: &'static str = "Raise the limit of its control group (memory.max), or give the server a smaller heap or fewer processes." }
     => "{advice}";
 
-    /// A search for the capacity missed its objective in windows far below rates that passed: a pause of the server
-    /// decides, not the load, and no rate has a valid interval.
+    /// A search for the capacity missed its objective in windows far below rates that passed, or at every rate with a
+    /// short median and no failures: pauses of the server decide, not the load, and no rate has a valid interval.
     StallsDecide "stalls_decide" Trial [Server] [Invalid] "Stalls decide, not load."
     {
         lowest_missed_per_s: f64 = "the lowest rate that missed",
-        highest_passed_per_s: f64 = "the highest rate that passed; 0 where none did",
+        highest_passed_per_s: f64 = "the highest rate that passed; 0 if none did",
     } with { try_per_s: f64 = "20000" }
     => "There is no capacity: find what stalls the server (paceline run -r {try_per_s:.0}), or use longer windows.";
 
@@ -555,7 +555,7 @@ verdict_table! {
     { sampled_s: f64 = "length of what was sampled", window_s: f64 = "length of the window" }
     => "Measure longer, or when the machine is less busy.";
 
-    /// The load came from another generator (wrk or oha). It checks no body, has no warm-up, and leaves out requests
+    /// The load came from another generator (such as wrk or oha). It checks no body, has no warm-up, and leaves out requests
     /// that a stalled server kept it from sending: compare its rate, not its percentiles.
     ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
     { percentiles_ns: BTreeMap<String, u64> = "the percentiles as that generator printed them" } with { generator: String = "wrk" }
@@ -563,7 +563,7 @@ verdict_table! {
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
     /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and
-    /// a network carries the larger response less often.
+    /// a full network delivers fewer of the larger responses per second.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
     "The row's responses differ in size from the others'."
     {

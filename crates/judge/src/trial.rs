@@ -9,9 +9,10 @@ use crate::generator::disturbance;
 use crate::loaders::full;
 use crate::{Finding, GENERATOR_BUSY_MOST, verdict};
 use paceline_record::{
-    CheckOutcome, CoreTime, CpuSource, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage, Tool,
-    Trial, Verdict,
+    CheckOutcome, CoreTime, CpuSource, LoopKind, MemoryUse, Pinning, ProcessRole, ProcessUse, Route, Run,
+    Stage, Tool, Trial, Verdict,
 };
+use paceline_stats::WARM_UP_SECONDS;
 use std::collections::BTreeSet;
 
 /// A core, or a process on its cores, is full from this share of its time.
@@ -139,9 +140,6 @@ fn cpu_lower_bound(trial: &Trial) -> Option<Finding> {
     Some(Finding::CpuLowerBound { cpu_s: usage.cpu_s })
 }
 
-/// Seconds that the warm-up rule compares with the same number before them.
-const WARM_UP_SECONDS: usize = 4;
-
 fn still_warming(trial: &Trial) -> Option<Finding> {
     let warm_up = trial.startup.as_ref()?.warm_up.as_ref()?;
     if warm_up.steady_after_s.is_some() {
@@ -191,16 +189,13 @@ fn claim_does_not_hold(trial: &Trial) -> Option<Finding> {
     (!checks.is_empty()).then_some(Finding::ClaimDoesNotHold { checks })
 }
 
-/// Swapping below this, in bytes, is the kernel's housekeeping.
-const SWAPPED_LEAST: u64 = 16 << 20;
-
 fn memory_bound(trial: &Trial) -> Option<Finding> {
     let memory = trial.memory?;
     let is_near = memory
         .limit_bytes
         .zip(memory.rss_bytes_peak)
         .is_some_and(|(limit, peak)| peak as f64 >= FULL_LEAST * limit as f64);
-    let has_swapped = memory.swapped_bytes >= SWAPPED_LEAST;
+    let has_swapped = memory.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST;
     let advice = match (memory.oom_kills > 0, has_swapped) {
         (true, _) => {
             "The kernel killed a process for want of memory (journalctl -k). Raise the limit, or use less: fewer processes, a smaller heap."
@@ -272,12 +267,12 @@ pub struct FullCore {
 /// The full cores of a balanced trial, busiest first.
 pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
     let Some(balancing) = &trial.balancing else { return Vec::new() };
+    let server = host(trial, ProcessRole::Instance);
     let mut cores: Vec<FullCore> = trial
         .cores
         .iter()
         .filter(|core| core.over_s > 0.0 && core.busy_s / core.over_s >= FULL_LEAST)
         .map(|core| {
-            let server = host(trial, ProcessRole::Instance);
             let own = balancing
                 .processes
                 .iter()

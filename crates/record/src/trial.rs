@@ -277,6 +277,11 @@ pub struct MemoryUse {
     pub oom_kills: u64,
 }
 
+impl MemoryUse {
+    /// Swapping below this, in bytes, is the kernel's housekeeping.
+    pub const SWAPPED_BYTES_LEAST: u64 = 16 << 20;
+}
+
 /// The source of the CPU time of a process tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -6,12 +6,10 @@
 use crate::figure::Figure;
 use crate::machine::Machines;
 use paceline_record::{Trial, WarmUp};
+use paceline_stats::WARM_UP_SECONDS;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Seconds at the end of a warm-up whose mean is its final rate: as many as the rule compares.
-const LAST_SECONDS: usize = 4;
 
 /// The warm-ups of the servers of one form on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -70,9 +68,9 @@ impl WarmUpRow {
     }
 }
 
-/// The mean of the last seconds; none without responses in them.
+/// The final rate: the mean of the seconds that the warm-up rule compares; none without responses in them.
 fn last(rates: &[f64]) -> Option<f64> {
-    let last = &rates[rates.len().saturating_sub(LAST_SECONDS)..];
+    let last = &rates[rates.len().saturating_sub(WARM_UP_SECONDS)..];
     let sum: f64 = last.iter().sum();
     (sum > 0.0).then(|| sum / last.len() as f64)
 }

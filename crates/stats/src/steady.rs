@@ -5,7 +5,7 @@
 use crate::launches::{Variance, mean};
 
 /// Seconds that the warm-up rule compares with the same number before them.
-const WARM_UP_SECONDS: usize = 4;
+pub const WARM_UP_SECONDS: usize = 4;
 /// A gain below this share does not justify more warm-up.
 const GAIN_TOLERATED: f64 = 0.05;
 /// A change within the window below this share does not justify a verdict.
