@@ -22,16 +22,19 @@ pub struct StoreArguments {
 }
 
 impl StoreArguments {
+    /// The store that was given; an empty variable counts as unset.
+    fn named(&self) -> Option<&PathBuf> {
+        self.store.as_ref().filter(|store| !store.as_os_str().is_empty())
+    }
+
     /// Whether a store was given, by flag or environment variable.
     pub fn is_named(&self) -> bool {
-        self.store.as_ref().is_some_and(|store| !store.as_os_str().is_empty())
+        self.named().is_some()
     }
 
     /// The path of the store; `state_dir` is the state folder.
     pub fn path(&self, state_dir: &Path) -> PathBuf {
-        // An empty variable counts as unset.
-        let named = self.store.clone().filter(|store| !store.as_os_str().is_empty());
-        named.unwrap_or_else(|| state_dir.join(FILE))
+        self.named().cloned().unwrap_or_else(|| state_dir.join(FILE))
     }
 }
 

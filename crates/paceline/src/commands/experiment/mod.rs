@@ -116,7 +116,7 @@ struct OpenTarget {
 impl OpenTarget {
     /// From the start of the server to its first answer, in nanoseconds; none if it was already running.
     fn start_ns(&self) -> Option<u64> {
-        self.server.as_ref().and_then(|server| server.start_ns)
+        self.server.as_ref().map(|server| server.start_ns)
     }
 
     /// Runs a closed loop on the target until it is warm or the limit is reached. Returns whether it is warm.

@@ -18,7 +18,7 @@ pub(super) struct ServerChild {
     /// Where it listens, ending in a slash.
     pub(super) url: String,
     /// From its start to its first answer, in nanoseconds.
-    pub(super) start_ns: Option<u64>,
+    pub(super) start_ns: u64,
 }
 
 impl ServerChild {
@@ -44,7 +44,7 @@ impl ServerChild {
         };
         let (mut child, line) = start().map_err(|error| failed(error.to_string()))?;
         if let Ok(Serving { url, first_answer_ns, .. }) = serde_json::from_str(&line) {
-            return Ok(Self { child, url, start_ns: Some(first_answer_ns) });
+            return Ok(Self { child, url, start_ns: first_answer_ns });
         }
         let status = child.wait().map_err(|error| failed(error.to_string()))?;
         if interrupt.asked() {

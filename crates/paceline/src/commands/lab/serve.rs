@@ -8,6 +8,7 @@ use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, POOL, Variables, WorkloadCase, fresh_seed};
+use paceline_escape::JsonText;
 use paceline_host::Interrupt;
 use paceline_host::shepherd::Guard;
 use paceline_lab::{Cores, CoresWanted, Databases, Launch, LaunchOf, Ready, Spoiled, Starter};
@@ -41,7 +42,7 @@ pub struct Arguments {
     /// The cores it may run on, by number [default: as in a round]
     #[arg(long, value_name = "CORE", num_args = 1..)]
     cores: Vec<u32>,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Start it without a PID namespace
@@ -149,7 +150,7 @@ fn announce(format: Format, server: &Manifest, launch: &Launch, cores: &[u32]) -
     let first_answer_ns = launch.startup.first_answer_ns;
     if format == Format::Json {
         let serving = Serving { url, first_answer_ns, cores: cores.to_vec() };
-        return print(&format!("{}\n", serde_json::to_string(&serving)?));
+        return print(JsonText::of_document(&serde_json::to_string(&serving)?));
     }
     let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
     let start_s = first_answer_ns as f64 * 1e-9;

@@ -52,7 +52,7 @@ pub struct Asked {
     /// Workloads, or one case of a workload: hello, tetra/140; with a plan, only these [default: the plan's, or hello]
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "Of a plan, or without one")]
     pub workloads: Vec<String>,
-    /// Databases for workloads that need one: postgresql
+    /// Databases for workloads that need one: postgresql, mariadb, mongo-java-server
     #[arg(long, value_name = "DATABASE", num_args = 1.., help_heading = "Without a plan")]
     pub database: Vec<String>,
     /// Forms of the servers: single, cores [default: single]
@@ -98,8 +98,9 @@ pub struct Carrying {
     /// Resume a round: the one named by the beginning of its id, or the newest unfinished one
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
-    /// The load generator: wrk or oha, a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or
-    /// any command that takes the flags of `paceline run` after it [default: this program, or the resumed round's]
+    /// The load generator: wrk, oha, h2load, ab or fortio, a template such as 'wrk -t1 -c{connections} -d{duration_s}s
+    /// --latency {url}', or any command that takes the flags of `paceline run` after it [default: this program, or the
+    /// resumed round's]
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
     /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION. Servers are built here

@@ -142,17 +142,15 @@ pub fn run(
     run.map_err(complaint)
 }
 
-fn own_program() -> anyhow::Result<std::path::PathBuf> {
-    std::env::current_exe().context("cannot find the program's own file")
-}
-
 /// Each place with the path of this program there. It is sent concurrently to all places without it.
 fn with_program(places: Vec<Place>) -> anyhow::Result<Vec<(Place, String)>> {
+    let program = std::env::current_exe().context("cannot find the program's own file")?;
+    // A shipment reads the whole program, which local loaders do not need.
     if places.iter().all(|place| *place == Place::Local) {
-        let own = own_program()?.display().to_string();
+        let own = program.display().to_string();
         return Ok(places.into_iter().map(|place| (place, own.clone())).collect());
     }
-    let shipment = Shipment::of(&own_program()?).context("cannot read the program's own file")?;
+    let shipment = Shipment::of(&program).context("cannot read the program's own file")?;
     let send = |place: &Place| place.send_program(&shipment);
     let paths: Vec<_> = std::thread::scope(|scope| {
         let sending: Vec<_> = places.iter().map(|place| scope.spawn(move || send(place))).collect();
