@@ -1,4 +1,4 @@
-/* Answers Paceline's workloads with libh2o on its own event loop: one loop to a thread, all on one listening socket. */
+/* Answers Paceline's workloads with libh2o on its own event loop: one loop per thread, all on one listening socket. */
 #include <arpa/inet.h>
 #include <cjson/cJSON.h>
 #include <gmp.h>
@@ -10,7 +10,7 @@
 
 enum { LARGEST_X = 10000, MILLION = 1000000, THREADS_MAX = 256, POLL_MS = 100, STOP_LIMIT_MS = 2000 };
 typedef struct {
-  h2o_handler_t handler; /* first, so that a handler of the library is a text */
+  h2o_handler_t handler; /* first, so that a pointer to the library's handler is also a pointer to this struct */
   const char *body;
 } text_handler;
 static char page[4096];
@@ -18,7 +18,7 @@ static h2o_globalconf_t config;
 static int listening;
 static volatile sig_atomic_t stopping;
 
-/* A path of the library's is a prefix: whether `request` is for the whole of it. */
+/* The library treats registered paths as prefixes: returns whether `request` is for exactly that path. */
 static int is_whole(h2o_req_t *request) {
   return request->path_normalized.len == request->pathconf->path.len;
 }
@@ -26,7 +26,7 @@ static int is_whole(h2o_req_t *request) {
 static int answer(h2o_req_t *request, h2o_iovec_t type, const char *body, size_t length) {
   request->res.status = 200;
   request->res.reason = "OK";
-  request->res.content_length = length; /* without it even an HTTP/1.0 answer has no end */
+  request->res.content_length = length; /* without it an HTTP/1.0 client cannot find the end of the body */
   h2o_add_header(&request->pool, &request->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, type.base, type.len);
   h2o_send_inline(request, body, length);
   return 0;

@@ -1,4 +1,4 @@
-/* Answers Paceline's workloads with GNU libmicrohttpd: a daemon on epoll in each thread, driven by a loop of ours. */
+/* Answers Paceline's workloads with GNU libmicrohttpd: a daemon on epoll in each thread, driven by this file's loop. */
 #include <cjson/cJSON.h>
 #include <gmp.h>
 #include <microhttpd.h>
@@ -15,9 +15,9 @@
 enum { LARGEST_X = 10000, MILLION = 1000000, CONNECTIONS_MAX = 65536, THREADS_MAX = 1024 };
 static char page[4096];
 static struct sockaddr_in address = { .sin_family = AF_INET };
-static int terminated; /* readable once SIGTERM has come, and left unread: all threads wait for it */
+static int terminated; /* readable after SIGTERM, and never read, so that all threads see it */
 
-/* Queues `response` with the headers all answers have, and lets go of it. */
+/* Queues `response` with the headers that all answers have, and releases it. */
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
                               struct MHD_Response *response) {
   if (response == NULL) return MHD_NO; /* out of memory: the connection is closed */
@@ -55,7 +55,7 @@ static enum MHD_Result power(struct MHD_Connection *connection, unsigned long x)
 
 static enum MHD_Result tetra(struct MHD_Connection *connection, const char *digits) {
   size_t length = strspn(digits, "0123456789");
-  unsigned long x = strtoul(digits, NULL, 10); /* the largest there is when it overflows */
+  unsigned long x = strtoul(digits, NULL, 10); /* ULONG_MAX on overflow */
   if (length == 0 || digits[length] || x > LARGEST_X)
     return text(connection, MHD_HTTP_BAD_REQUEST, "x must be a whole number from 0 to 10000\n");
   return power(connection, x);
@@ -63,11 +63,11 @@ static enum MHD_Result tetra(struct MHD_Connection *connection, const char *digi
 
 static enum MHD_Result on_request(void *none, struct MHD_Connection *connection, const char *path, const char *method,
                                   const char *version, const char *body, size_t *body_size, void **seen) {
-  if (*seen == NULL) { /* the first call has the headers alone, and may not answer yet */
+  if (*seen == NULL) { /* the first call has only the headers and must not answer yet */
     *seen = page;
     return MHD_YES;
   }
-  if (*body_size > 0) { /* a body nobody asked for is read past */
+  if (*body_size > 0) { /* an unexpected request body is skipped */
     *body_size = 0;
     return MHD_YES;
   }
@@ -84,11 +84,11 @@ static enum MHD_Result on_request(void *none, struct MHD_Connection *connection,
   return text(connection, MHD_HTTP_NOT_FOUND, "Not Found\n");
 }
 
-/* Leaves escapes in a path as they are: decoded, a zero byte would end it early. */
+/* Keeps escapes in a path: a decoded zero byte would truncate it. */
 static size_t keep_escapes(void *none, struct MHD_Connection *connection, char *text) { return strlen(text); }
 
-/* A daemon of its own, on a socket of its own where there are `others`. The library does what can be done at once;
-   waiting is done here, as its manual describes for an application with its own loop. */
+/* Runs one daemon, with a separate listening socket if there are `others`. The library handles what is ready; this loop
+   waits, as its manual describes for an application with its own loop. */
 static void *serve(void *others) {
   struct MHD_OptionItem share[] = { { others ? MHD_OPTION_LISTENING_ADDRESS_REUSE : MHD_OPTION_END, 1, NULL },
                                     { MHD_OPTION_END, 0, NULL } };

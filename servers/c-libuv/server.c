@@ -1,4 +1,4 @@
-/* Answers Paceline's workloads with libuv and http_parser: one loop to a process, one write to a read. */
+/* Answers Paceline's workloads with libuv and http_parser: one loop per process, one write per read. */
 #include <cjson/cJSON.h>
 #include <gmp.h>
 #include <http_parser.h>
@@ -12,10 +12,10 @@
 
 enum { LARGEST_X = 10000, MILLION = 1000000, DIGITS_MAX = 6000001, HEAD_MAX = 512, FLUSH_AT = 65536 };
 typedef struct {
-  uv_tcp_t tcp; /* first, so that a handle of the loop is a connection */
+  uv_tcp_t tcp; /* first, so that a pointer to the loop's handle is also a pointer to this struct */
   http_parser parser;
   char url[256];
-  int url_length, last; /* last: close when all is written */
+  int url_length, last; /* last: close after everything is written */
 } connection;
 typedef struct { uv_write_t request; char bytes[]; } pending;
 static char page[4096], in[4096], out[FLUSH_AT + HEAD_MAX + DIGITS_MAX]; /* out: answers to what is in `in` */
@@ -64,7 +64,7 @@ static void json(connection *c) {
   cJSON_Delete(object);
 }
 static void power(connection *c, unsigned long x) {
-  static char digits[DIGITS_MAX + 2]; /* mpz_get_str wants room for a sign and the final zero */
+  static char digits[DIGITS_MAX + 2]; /* mpz_get_str needs room for a sign and the terminating zero */
   mpz_t value;
   mpz_init(value);
   mpz_ui_pow_ui(value, x, x);
@@ -73,22 +73,22 @@ static void power(connection *c, unsigned long x) {
 }
 static void tetra(connection *c, const char *digits) {
   size_t length = strspn(digits, "0123456789");
-  unsigned long x = strtoul(digits, NULL, 10); /* the largest there is when it overflows */
+  unsigned long x = strtoul(digits, NULL, 10); /* ULONG_MAX on overflow */
   if (length == 0 || digits[length] || x > LARGEST_X) text(c, "400 Bad Request", "Bad Request\n");
   else power(c, x);
 }
 
 static int on_url(http_parser *parser, const char *piece, size_t length) {
   connection *c = parser->data;
-  if (length >= sizeof c->url - c->url_length) return 1; /* no path here is that long */
+  if (length >= sizeof c->url - c->url_length) return 1; /* longer than any path of the workloads */
   memcpy(c->url + c->url_length, piece, length);
   c->url[c->url_length += length] = 0;
   return 0;
 }
 static int on_request(http_parser *parser) {
   connection *c = parser->data;
-  if (c->last) return 0; /* sent after the one that asked to close */
-  c->last = parser->upgrade || !http_should_keep_alive(parser); /* an upgrade is ignored, and ends the parsing */
+  if (c->last) return 0; /* sent after a request that asked to close */
+  c->last = parser->upgrade || !http_should_keep_alive(parser); /* an upgrade is ignored and ends parsing */
   c->url[strcspn(c->url, "?")] = c->url_length = 0;
   if (parser->method != HTTP_GET && parser->method != HTTP_HEAD)
     text(c, "405 Method Not Allowed\r\nAllow: GET, HEAD", "Method Not Allowed\n");
@@ -110,7 +110,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *bytes) {
   http_parser_execute(&c->parser, &settings, bytes->base, count);
   if (HTTP_PARSER_ERRNO(&c->parser) != HPE_OK && !c->last) { c->last = 1; text(c, "400 Bad Request", "Bad Request\n"); }
   if (out_length > 0) flush(c);
-  if (c->last || stream->write_queue_size > 0) uv_read_stop(stream); /* a client must read before it asks on */
+  if (c->last || stream->write_queue_size > 0) uv_read_stop(stream); /* read more only after the client has read its answers */
 }
 static void on_connection(uv_stream_t *listener, int status) {
   connection *c = status < 0 ? NULL : calloc(1, sizeof *c);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fills nginx.conf.in in for this run and becomes nginx. Several may run at once, each with a port of its own.
+# Fills in nginx.conf.in for this run, then executes nginx. Several can run at once, each on its own port.
 set -eu
 mkdir -p "$PACELINE_BUILD/temporary"
 configuration=$PACELINE_BUILD/$PACELINE_PORT.conf

@@ -1,4 +1,4 @@
-// Answers Paceline's workloads with Boost.Beast: a coroutine to a connection, on Asio.
+// Answers Paceline's workloads with Boost.Beast on Asio: one coroutine per connection.
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
 #include <boost/json/src.hpp>
@@ -28,7 +28,7 @@ constexpr auto idle_limit = std::chrono::seconds(30);
 constexpr auto retry_after = std::chrono::milliseconds(10);
 std::string page;
 
-// The time as RFC 9110, section 6.6.1 has it, formatted once a second.
+// The `Date` header (RFC 9110, section 6.6.1), formatted once a second.
 const std::string& date() {
   thread_local std::string text;
   thread_local std::time_t formatted = 0;
@@ -49,7 +49,7 @@ response_type answer(const request_type& request, http::status status, beast::st
   response.keep_alive(request.keep_alive());
   response.body() = std::move(body);
   response.prepare_payload();
-  if (request.method() == http::verb::head) response.body().clear();  // its length stays
+  if (request.method() == http::verb::head) response.body().clear();  // Content-Length is kept
   return response;
 }
 
@@ -69,7 +69,7 @@ response_type power(const request_type& request, unsigned x) {
 response_type tetra(const request_type& request, beast::string_view digits) {
   unsigned x = 0;
   const char* end = digits.data() + digits.size();
-  const auto parsed = std::from_chars(digits.data(), end, x);  // takes no sign for an unsigned number
+  const auto parsed = std::from_chars(digits.data(), end, x);  // accepts no sign for an unsigned number
   if (parsed.ec != std::errc() || parsed.ptr != end || x > largest_x)
     return text(request, "x must be a whole number from 0 to 10000\n", http::status::bad_request);
   return power(request, x);
@@ -102,7 +102,7 @@ asio::awaitable<void> serve(beast::tcp_stream stream) {
       co_await http::async_write(stream, response, use_awaitable);
     }
   } catch (const boost::system::system_error&) {
-    // The client has gone or sent what is no HTTP: this connection ends, and no other.
+    // The client has disconnected or sent invalid HTTP: only this connection ends.
   }
   beast::error_code ignored;
   stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -115,7 +115,7 @@ asio::awaitable<void> listen(tcp::endpoint endpoint) {
     beast::error_code error;
     auto noted = asio::redirect_error(use_awaitable, error);
     tcp::socket socket = co_await acceptor.async_accept(asio::make_strand(executor), noted);
-    if (error) {  // out of file descriptors, or a client gone already: neither is the end
+    if (error) {  // out of file descriptors, or the client has disconnected: keep accepting
       co_await asio::steady_timer(executor, retry_after).async_wait(noted);
       continue;
     }

@@ -1,4 +1,4 @@
-%% Rows of the database workloads, from PostgreSQL by p1_pgsql or from MariaDB by p1_mysql, in a pool of poolboy.
+%% Rows of the database workloads, from PostgreSQL by p1_pgsql or from MariaDB by p1_mysql, in a poolboy pool.
 -module(database).
 -behaviour(gen_server).
 -export([start/0, start_link/1, random_worlds/1, update_worlds/1, fortunes/0]).
@@ -17,12 +17,12 @@ kind("postgresql") -> postgresql;
 kind("mariadb") -> mariadb;
 kind(Other) -> error({'set DATABASE to postgresql or mariadb, it is', Other}).
 
-%% Called by the pool for each of its workers. A worker connects when it is first used and again after its connection
-%% has ended: were it the connection itself, the pool would end with a database that is away for a moment.
+%% Called by the pool for each of its workers. A worker connects at its first use and reconnects after its connection
+%% has ended. If the connection were the worker, the pool would end when the database is unavailable for a moment.
 start_link(Kind) -> gen_server:start_link(?MODULE, Kind, []).
 
 init(Kind) ->
-    process_flag(trap_exit, true), % a connection that ends is not the worker's end
+    process_flag(trap_exit, true), % the worker survives the end of its connection
     {ok, {Kind, none}}.
 
 handle_call(connection, _, {Kind, none}) ->
@@ -64,7 +64,7 @@ random_worlds(Count) ->
 
 update_worlds(Count) ->
     Changed = [World#{randomNumber := random_number()} || World <- random_worlds(Count)],
-    %% Transactions that lock rows in one order cannot deadlock.
+    %% Transactions that lock rows in the same order cannot deadlock.
     Worlds = lists:sort(fun(#{id := A}, #{id := B}) -> A =< B end, Changed),
     with_connection(fun(Kind, Connection) -> transaction(Kind, Connection, Worlds) end),
     Worlds.

@@ -30,7 +30,7 @@ answer({fortunes, Page}, _) ->
 
 json(Rows) -> {200, <<"application/json">>, jsx:encode(Rows)}.
 
-%% The parameter `queries`: 1 where it is missing or no whole number.
+%% The parameter `queries`: 1 if it is missing or not an integer.
 queries_asked(Request) ->
     case proplists:get_value(<<"queries">>, cowboy_req:parse_qs(Request)) of
         Text when is_binary(Text) ->

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes Cowboy and what it needs out of Debian's RabbitMQ package, into the private build folder. Nothing is installed.
+# Extracts Cowboy and its dependencies from Debian's RabbitMQ package into the private build folder. Installs nothing.
 set -eu
 cd "$PACELINE_BUILD"
 rm -rf fetched plugins rabbitmq-server_*.deb

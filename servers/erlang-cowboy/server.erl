@@ -32,7 +32,7 @@ database_routes(_) ->
     database:start(),
     database_handler:routes().
 
-%% Called for each request with what its route has.
+%% Called for each request with the argument of its route.
 init(Request = #{method := Method}, Route) when Method =:= <<"GET">>; Method =:= <<"HEAD">> ->
     {Status, Type, Body} = answer(Route, Request),
     {ok, cowboy_req:reply(Status, #{<<"content-type">> => Type}, Body, Request), Route};
@@ -55,7 +55,7 @@ whole_number(Digits) when byte_size(Digits) =< 5 ->
     end;
 whole_number(_) -> none.
 
-%% math:pow has floating point alone.
+%% math:pow supports only floating point.
 power(_, 0) -> 1;
 power(X, N) when N rem 2 =:= 0 -> power(X * X, N div 2);
 power(X, N) -> X * power(X, N - 1).

@@ -55,7 +55,7 @@ func main() {
 	<-stopped
 }
 
-// shutDown lets requests in progress end, and has a limit for a client that reads no answer.
+// shutDown lets requests in progress end; the limit is for clients that do not read their answer.
 func shutDown(server *fasthttp.Server) {
 	limit, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -101,7 +101,7 @@ func greetInJSON(ctx *fasthttp.RequestCtx) {
 }
 
 func tetra(ctx *fasthttp.RequestCtx, digits string) {
-	// ParseUint takes decimal digits alone: no sign, no underscore, no fraction.
+	// ParseUint accepts only decimal digits: no sign, no underscore, no fraction.
 	x, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || x > largestX {
 		ctx.Error("x must be a whole number from 0 to 10000\n", fasthttp.StatusBadRequest)

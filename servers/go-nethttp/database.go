@@ -26,7 +26,7 @@ type fortune struct {
 	Message string
 }
 
-// database is what the four database workloads ask of a driver.
+// database has the operations that the four database workloads need.
 type database interface {
 	world(ctx context.Context, id int) (world, error)
 	fortunes(ctx context.Context) ([]fortune, error)
@@ -34,7 +34,7 @@ type database interface {
 	store(ctx context.Context, worlds []world) error
 }
 
-// openDatabase returns nil where the environment names no database.
+// openDatabase returns nil if the environment names no database.
 func openDatabase() (database, error) {
 	kind := os.Getenv("DATABASE")
 	if kind == "" {
@@ -116,7 +116,7 @@ func openMariaDB(connections int) (database, error) {
 	}
 	m := mariaDB{pool: sql.OpenDB(connector)}
 	m.pool.SetMaxOpenConns(connections)
-	m.pool.SetMaxIdleConns(connections) // two by default: the others would connect again and again
+	m.pool.SetMaxIdleConns(connections) // the default keeps two idle connections; the others would reconnect each time
 	for statement, text := range map[**sql.Stmt]string{
 		&m.selectWorld:    "SELECT id, randomNumber FROM world WHERE id = ?",
 		&m.selectFortunes: "SELECT id, message FROM fortune",

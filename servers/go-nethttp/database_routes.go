@@ -46,7 +46,7 @@ func inJSON(answer func(ctx context.Context, queries int) (any, error)) http.Han
 	})
 }
 
-// queriesAsked is 1 where the parameter is missing or no number.
+// queriesAsked is 1 if the parameter is missing or not a number.
 func queriesAsked(r *http.Request) int {
 	queries, err := strconv.Atoi(r.URL.Query().Get("queries"))
 	if err != nil {
@@ -74,7 +74,7 @@ func updateWorlds(ctx context.Context, db database, count int) ([]world, error) 
 	for i := range worlds {
 		worlds[i].RandomNumber = randomID()
 	}
-	// Transactions that lock rows in one order cannot deadlock.
+	// Transactions that lock rows in the same order cannot deadlock.
 	slices.SortFunc(worlds, func(a, b world) int { return a.ID - b.ID })
 	return worlds, db.store(ctx, worlds)
 }

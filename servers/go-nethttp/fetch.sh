@@ -1,11 +1,11 @@
 #!/bin/sh
-# Fetches the modules, and with them the toolchain that go.mod asks for. A Go before 1.21 cannot do that.
+# Downloads the modules and the toolchain that go.mod requires. Go before 1.21 cannot download a toolchain.
 set -eu
-# Outside this folder, where no go.mod has another Go answer.
+# Outside this folder, so that no go.mod selects another Go.
 found=$(cd / && go env GOVERSION)
 case $found in
 "" | go1.[0-9] | go1.[0-9].* | go1.1[0-9] | go1.1[0-9].* | go1.20 | go1.20.*)
-    echo "pgx needs Go 1.21 or later, which fetches 1.25 by itself; this is ${found:-an older one}" >&2
+    echo "pgx needs Go 1.21 or later, which downloads 1.25 automatically; found ${found:-an older version}" >&2
     exit 1
     ;;
 esac

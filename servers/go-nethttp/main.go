@@ -80,7 +80,7 @@ func routes(page []byte, db database) http.Handler {
 	mux.HandleFunc("/plaintext", named(text([]byte("Hello, World!"))))
 	mux.HandleFunc("/tetra-million", func(w http.ResponseWriter, _ *http.Request) { power(w, million) })
 	mux.HandleFunc("/tetra/", tetra)
-	mux.Handle("/tetra", http.NotFoundHandler()) // or the mux redirects it to /tetra/
+	mux.Handle("/tetra", http.NotFoundHandler()) // otherwise the mux redirects it to /tetra/
 	if db != nil {
 		routeDatabase(mux, db)
 	}
@@ -94,7 +94,7 @@ func text(body []byte) http.HandlerFunc {
 	}
 }
 
-// named adds the Server header, which net/http leaves to the application.
+// named adds the Server header, which net/http does not send.
 func named(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", "Go")
@@ -113,7 +113,7 @@ func greetInJSON(w http.ResponseWriter, _ *http.Request) {
 }
 
 func tetra(w http.ResponseWriter, r *http.Request) {
-	// ParseUint takes decimal digits alone: no sign, no underscore, no fraction.
+	// ParseUint accepts only decimal digits: no sign, no underscore, no fraction.
 	x, err := strconv.ParseUint(strings.TrimPrefix(r.URL.Path, "/tetra/"), 10, 64)
 	if err != nil || x > largestX {
 		http.Error(w, "x must be a whole number from 0 to 10000", http.StatusBadRequest)

@@ -31,18 +31,18 @@ worldRows, mostQueries :: Int
 worldRows = 10000
 mostQueries = 500
 
--- | How long a connection may idle before it is closed.
+-- | How long a connection may be idle before it is closed.
 idleSeconds :: Num a => a
 idleSeconds = 3600
 
--- | Nothing where the environment names no database.
+-- | 'Nothing' if the environment names no database.
 openDatabase :: IO (Maybe Database)
 openDatabase = lookupEnv "DATABASE" >>= traverse open
   where
     open "postgresql" = do
       connections <- read <$> getEnv "DATABASE_POOL"
       address <- databaseAddress
-      -- One stripe: divided, a request would wait for its own part of the pool.
+      -- One stripe: with more, a request would wait for a connection of its stripe while others are free.
       Database <$> createPool (connect address) close 1 idleSeconds connections
     open kind = fail ("DATABASE is " <> kind <> ": set it to postgresql")
 
@@ -55,7 +55,7 @@ databaseAddress =
     <*> getEnv "DATABASE_PASSWORD"
     <*> getEnv "DATABASE_NAME"
 
--- | The parameter @queries@: 1 where it is missing or no whole number.
+-- | The parameter @queries@: 1 if it is missing or not an integer.
 queriesAsked :: Maybe Text.Text -> Int
 queriesAsked text = case Read.decimal <$> text of
   Just (Right (queries, "")) -> fromInteger (max 1 (min (toInteger mostQueries) queries))
@@ -73,7 +73,7 @@ updateWorlds :: Database -> Int -> IO [World]
 updateWorlds database@(Database pool) count = do
   found <- randomWorlds database count
   changed <- mapM (\world -> (\number -> world {randomNumber = number}) <$> newRandomNumber) found
-  -- Transactions that lock rows in one order cannot deadlock.
+  -- Transactions that lock rows in the same order cannot deadlock.
   let worlds = sortOn worldId changed
   withResource pool $ \connection -> withTransaction connection (mapM_ (store connection) worlds)
   pure worlds

@@ -58,7 +58,7 @@ routes page = do
   where
     refuse = status badRequest400 >> text "x must be a whole number from 0 to 10000\n"
 
--- | A number this server takes, written in decimal digits alone.
+-- | A number that this server accepts: only decimal digits.
 wholeNumber :: Text.Text -> Maybe Integer
 wholeNumber digits = case Read.decimal digits of
   Right (x, rest) | Text.null rest, x <= largestX -> Just x
@@ -67,6 +67,6 @@ wholeNumber digits = case Read.decimal digits of
 power :: Integer -> ActionM ()
 power x = plain (toLazyByteString (integerDec (x ^ x)))
 
--- | Bytes that are text already, which 'text' would take apart and encode again.
+-- | Bytes that are already encoded; 'text' would decode and encode them again.
 plain :: Lazy.ByteString -> ActionM ()
 plain bytes = setHeader "Content-Type" "text/plain; charset=utf-8" >> raw bytes

@@ -62,7 +62,7 @@ route page path = case path of
   where
     badRequest = text badRequest400 "x must be a whole number from 0 to 10000\n"
 
--- | A number this server takes, written in decimal digits alone.
+-- | A number that this server accepts: only decimal digits.
 wholeNumber :: Text -> Maybe Integer
 wholeNumber digits = case Read.decimal digits of
   Right (x, rest) | Text.null rest, x <= largestX -> Just x
@@ -74,7 +74,7 @@ power x = text ok200 (toLazyByteString (integerDec (x ^ x)))
 text :: Status -> Lazy.ByteString -> Response
 text status = answer status "text/plain"
 
--- | With its length, without which warp would send it in chunks.
+-- | With @Content-Length@; without it warp would send a chunked body.
 answer :: Status -> Strict.ByteString -> Lazy.ByteString -> Response
 answer status kind body = responseLBS status [(hContentType, kind), (hContentLength, size)] body
   where

@@ -1,4 +1,4 @@
-## Exact powers of whole numbers in decimal digits. Nim 1.6 has no big integers, so these are some, in base 10^9.
+## Exact powers of integers in decimal digits. Nim 1.6 has no big integers, so this file implements them in base 10^9.
 
 import std/strutils
 
@@ -7,7 +7,7 @@ const base = 1_000_000_000'u64
 type Natural = seq[uint64] ## Its digits in base 10^9, the lowest first; the highest is not zero.
 
 func `*`(a, b: Natural): Natural =
-  ## The product, as it is done on paper.
+  ## Schoolbook multiplication.
   result.setLen(a.len + b.len)
   for i, digit in a:
     var carry = 0'u64
@@ -20,7 +20,7 @@ func `*`(a, b: Natural): Natural =
     result.setLen(result.len - 1)
 
 func power(number: Natural, exponent: int): Natural =
-  ## By squaring: as many products as `exponent` has binary digits, twice at most.
+  ## Repeated squaring: at most two products for each binary digit of `exponent`.
   if exponent == 0:
     return @[1'u64]
   let root = number.power(exponent div 2)

@@ -15,7 +15,7 @@ var
   second {.threadvar.}: int64
 
 proc date(): string =
-  ## As RFC 9110, section 6.6.1 has it, formatted once a second.
+  ## The `Date` header (RFC 9110, section 6.6.1), formatted once a second.
   let now = getTime()
   if now.toUnix != second:
     formatted = now.utc.format("ddd, dd MMM yyyy HH:mm:ss 'GMT'")
@@ -61,7 +61,7 @@ proc serve(server: AsyncHttpServer, handler: proc (request: Request): Future[voi
 proc main() =
   let handler = routes(readFile(getEnv("PACELINE_WORKLOADS") / "page.txt"))
   var workers: seq[Pid]
-  while workers.len < getEnv("PROCESSES").parseInt - 1: # this process is one as well
+  while workers.len < getEnv("PROCESSES").parseInt - 1: # this process is a worker too
     let worker = fork()
     if worker == 0:
       workers.setLen(0)
@@ -79,7 +79,7 @@ proc main() =
     try:
       poll()
     except CatchableError:
-      discard # asynchttpserver lets the trouble of one connection out here; the others have none
+      discard # asynchttpserver raises the error of one connection here; the other connections are not affected
   for worker in workers:
     discard kill(worker, SIGTERM)
 

@@ -16,7 +16,7 @@ function supervise() {
   let stopping = false;
   for (let i = 0; i < Number(process.env.WORKERS); i++) cluster.fork();
   cluster.on('exit', () => {
-    // A worker quietly started anew would hide a crash from whoever measures.
+    // A silent restart of a worker would hide a crash from the measurement.
     if (!stopping) process.exit(1);
   });
   process.on('SIGTERM', () => {
@@ -33,7 +33,7 @@ function serve() {
   process.on('SIGTERM', () => {
     server.close(() => process.exit(0));
     server.closeIdleConnections();
-    // A connection that has not sent a whole request is not idle, so the wait has a limit.
+    // A connection that has not sent a complete request does not count as idle, so the wait has a limit.
     setTimeout(() => server.closeAllConnections(), 2000).unref();
   });
 }
@@ -73,7 +73,7 @@ function tetra(response, match) {
   return text(response, 200, (x ** x).toString());
 }
 
-// The frameworks' rounds ask for a `Server` header, which Node does not send by itself; `Date` it does.
+// TechEmpower's tests require a `Server` header, which Node does not send by default; it does send `Date`.
 function named(response, type, body) {
   response.writeHead(200, { 'Content-Length': Buffer.byteLength(body), 'Content-Type': type, Server: 'node' });
   response.end(body);

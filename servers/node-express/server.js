@@ -18,7 +18,7 @@ function supervise() {
   let stopping = false;
   for (let i = 0; i < WORKERS; i++) cluster.fork();
   cluster.on('exit', () => {
-    // A worker quietly started anew would hide a crash from whoever measures.
+    // A silent restart of a worker would hide a crash from the measurement.
     if (!stopping) process.exit(1);
   });
   process.on('SIGTERM', () => {
@@ -34,7 +34,7 @@ function serve() {
   process.on('SIGTERM', () => {
     server.close(() => process.exit(0));
     server.closeIdleConnections();
-    // A connection that has not sent a whole request is not idle, so the wait has a limit.
+    // A connection that has not sent a complete request does not count as idle, so the wait has a limit.
     setTimeout(() => server.closeAllConnections(), 2000).unref();
   });
 }
@@ -42,7 +42,7 @@ function serve() {
 function makeApp() {
   const page = readFileSync(path.join(process.env.PACELINE_WORKLOADS, 'page.txt'), 'utf8');
   const app = express();
-  // Only the paths themselves: neither `/hello/` nor `/HELLO`.
+  // Only the exact paths: neither `/hello/` nor `/HELLO`.
   app.enable('strict routing');
   app.enable('case sensitive routing');
 
@@ -59,7 +59,7 @@ function makeApp() {
 }
 
 function addDatabaseRoutes(app) {
-  // The pool's size is that of the whole server.
+  // DATABASE_POOL is the size for the whole server.
   const database = openDatabase(Math.max(1, Math.floor(Number(process.env.DATABASE_POOL) / WORKERS)));
   const queries = (request) => queriesAsked(request.query.queries);
   app.set('view engine', 'ejs');
@@ -73,7 +73,7 @@ function addDatabaseRoutes(app) {
   });
 }
 
-// The frameworks' rounds ask for a `Server` header, which neither Express nor Node sends by itself; `Date` they do.
+// TechEmpower's tests require a `Server` header, which neither Express nor Node sends by default; Node does send `Date`.
 function named(request, response, next) {
   response.set('Server', 'Express');
   next();

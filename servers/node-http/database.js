@@ -4,7 +4,7 @@
 const WORLD_ROWS = 10_000;
 const MOST_QUERIES = 500;
 
-// A driver is loaded only where the environment names its database.
+// A driver is loaded only if the environment names its database.
 function openDatabase(connections) {
   const address = {
     host: process.env.DATABASE_HOST,
@@ -31,7 +31,7 @@ function openPostgreSQL(address, connections) {
   // An idle connection that breaks leaves the pool; without a listener it would end the process.
   pool.on('error', (error) => console.error(error.message));
 
-  // A statement with a name is prepared once on each connection.
+  // pg prepares a statement with a name once on each connection.
   const selectWorld = { name: 'world', text: 'SELECT id, randomNumber AS "randomNumber" FROM world WHERE id = $1' };
   const selectFortunes = { name: 'fortunes', text: 'SELECT id, message FROM fortune' };
   const update = { name: 'update', text: 'UPDATE world SET randomNumber = $1 WHERE id = $2' };
@@ -50,7 +50,7 @@ function openPostgreSQL(address, connections) {
         failure = error;
         throw error;
       } finally {
-        // A connection that failed is closed, and its transaction ends with it.
+        // A failed connection is closed, which ends its transaction.
         client.release(failure);
       }
     },
@@ -99,7 +99,7 @@ function openMongoDB({ host, port, database }, connections) {
 
 const randomNumber = () => Math.floor(Math.random() * WORLD_ROWS) + 1;
 
-// The parameter `queries`: 1 where it is missing or no whole number.
+// The parameter `queries`: 1 if it is missing or not an integer.
 function queriesAsked(text) {
   return /^[0-9]+$/.test(text) ? Math.min(Math.max(Number(text), 1), MOST_QUERIES) : 1;
 }
@@ -113,7 +113,7 @@ function randomWorlds(database, count) {
 async function updateWorlds(database, count) {
   const worlds = await randomWorlds(database, count);
   for (const world of worlds) world.randomNumber = randomNumber();
-  // Transactions that lock rows in one order cannot deadlock.
+  // Transactions that lock rows in the same order cannot deadlock.
   worlds.sort((a, b) => a.id - b.id);
   await database.store(worlds);
   return worlds;

@@ -20,7 +20,7 @@ function supervise() {
   let stopping = false;
   for (let i = 0; i < WORKERS; i++) cluster.fork();
   cluster.on('exit', () => {
-    // A worker quietly started anew would hide a crash from whoever measures.
+    // A silent restart of a worker would hide a crash from the measurement.
     if (!stopping) process.exit(1);
   });
   process.on('SIGTERM', () => {
@@ -34,7 +34,7 @@ function serve() {
   const databaseRoutes = process.env.DATABASE ? makeDatabaseRoutes() : new Map();
   const listener = (request, response) => answer(request, response, page, databaseRoutes);
   const server = http.createServer(listener);
-  // Without TLS a port of Node's speaks either HTTP/1.1 or HTTP/2.
+  // Without TLS a Node server speaks either HTTP/1.1 or HTTP/2 on a port, not both.
   const server2 = http2.createServer(listener);
   const sessions = new Set();
   server2.on('session', (session) => {
@@ -50,7 +50,7 @@ function serve() {
     server.close(() => server2.close(() => process.exit(0)));
     server.closeIdleConnections();
     for (const session of sessions) session.close();
-    // A connection that has not sent a whole request is not idle, so the wait has a limit.
+    // A connection that has not sent a complete request does not count as idle, so the wait has a limit.
     setTimeout(() => {
       server.closeAllConnections();
       for (const session of sessions) session.destroy();
@@ -88,7 +88,7 @@ function answer(request, response, page, databaseRoutes) {
 function makeDatabaseRoutes() {
   const ejs = require('ejs');
   const page = ejs.compile(readFileSync(path.join(__dirname, 'fortunes.ejs'), 'utf8'));
-  // The pool's size is that of the whole server.
+  // DATABASE_POOL is the size for the whole server.
   const database = openDatabase(Math.max(1, Math.floor(Number(process.env.DATABASE_POOL) / WORKERS)));
   const json = (rows) => ['application/json', JSON.stringify(rows)];
   return new Map([
@@ -118,7 +118,7 @@ function tetra(response, match) {
   return text(response, 200, (x ** x).toString());
 }
 
-// The frameworks' rounds ask for a `Server` header, which Node does not send by itself; `Date` it does.
+// TechEmpower's tests require a `Server` header, which Node does not send by default; it does send `Date`.
 function named(response, type, body) {
   response.writeHead(200, { 'Content-Length': Buffer.byteLength(body), 'Content-Type': type, Server: 'node' });
   response.end(body);

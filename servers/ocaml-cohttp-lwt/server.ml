@@ -7,7 +7,7 @@ let largest_x = 10_000
 let million = 1_000_000
 let backlog = 511
 
-(* The time as RFC 9110, section 6.6.1 has it, formatted once a second. *)
+(* The `Date` header (RFC 9110, section 6.6.1), formatted once a second. *)
 let date =
   let second = ref 0. and formatted = ref "" in
   let days = [| "Sun"; "Mon"; "Tue"; "Wed"; "Thu"; "Fri"; "Sat" |] in
@@ -62,7 +62,7 @@ let callback page _connection request _body =
     Header.of_list
       [ ("content-type", kind); ("content-length", length); ("server", "cohttp"); ("date", date ()) ]
   in
-  (* cohttp would send the body to HEAD as well. *)
+  (* cohttp would send the body in answer to HEAD too. *)
   let body = if Request.meth request = `HEAD then `Empty else `String body in
   Server.respond ~status ~headers ~body ()
 

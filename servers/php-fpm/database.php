@@ -1,5 +1,5 @@
 <?php
-// Answers the database workloads by PDO, from PostgreSQL or MariaDB, or by MongoDB's own extension. Loaded only where
+// Answers the database workloads by PDO, from PostgreSQL or MariaDB, or by MongoDB's extension. Loaded only if
 // DATABASE is set.
 
 declare(strict_types=1);
@@ -120,7 +120,7 @@ function randomNumber(): int
     return mt_rand(1, WORLD_ROWS);
 }
 
-// The parameter `queries`: 1 where it is missing or no whole number.
+// The parameter `queries`: 1 if it is missing or not an integer.
 function queriesAsked(): int
 {
     $queries = filter_var($_GET['queries'] ?? '', FILTER_VALIDATE_INT);
@@ -134,7 +134,7 @@ function updateWorlds(Rows $database, int $count): array
         $world['randomNumber'] = randomNumber();
     }
     unset($world);
-    // Transactions that lock rows in one order cannot deadlock.
+    // Transactions that lock rows in the same order cannot deadlock.
     usort($worlds, fn (array $a, array $b) => $a['id'] <=> $b['id']);
     $database->store($worlds);
     return $worlds;

@@ -1,5 +1,5 @@
 <?php
-// Answers Paceline's workloads. nginx hands every request to this script, which PHP runs anew each time.
+// Answers Paceline's workloads. nginx passes every request to PHP, which runs this script from the beginning each time.
 
 declare(strict_types=1);
 
@@ -20,7 +20,7 @@ function power(int $x): string
 
 function tetra(string $digits): void
 {
-    // The D keeps `$` from matching before a newline at the end.
+    // The modifier D prevents `$` from matching before a newline at the end.
     if (!preg_match('/^[0-9]{1,5}$/D', $digits) || (int) $digits > LARGEST_X) {
         text("x must be a whole number from 0 to 10000\n", 400);
         return;

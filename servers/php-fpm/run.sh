@@ -1,14 +1,14 @@
 #!/bin/sh
-# Starts PHP-FPM, then nginx in front of it, and ends both when asked to end.
+# Starts PHP-FPM, then nginx in front of it, and stops both on SIGTERM.
 set -eu
 
 run=$PACELINE_BUILD/run-$PACELINE_PORT
 mkdir -p "$run"
-ulimit -n "$(ulimit -Hn)" # a connection takes two descriptors of nginx: the client's and PHP's
+ulimit -n "$(ulimit -Hn)" # nginx needs two descriptors per connection: the client's and PHP's
 rm -f "$run/fpm.sock"
 
 children=$((WORKERS * 5))
-# With a database each child keeps one connection: their number is the pool's size.
+# With a database each child keeps one connection, so the number of children is the pool's size.
 if [ -n "${DATABASE:-}" ]; then children=$DATABASE_POOL; fi
 
 for template in php-fpm.conf nginx.conf; do
@@ -16,17 +16,17 @@ for template in php-fpm.conf nginx.conf; do
     -e "s|@HOST@|$PACELINE_HOST|" -e "s|@PORT@|$PACELINE_PORT|" \
     -e "s|@WORKERS@|$WORKERS|" -e "s|@CHILDREN@|$children|" "$template" > "$run/$template"
 done
-# PHP-FPM hides the environment from the script unless asked not to.
+# By default PHP-FPM hides the environment from the script.
 if [ -n "${DATABASE:-}" ]; then echo 'clear_env = no' >> "$run/php-fpm.conf"; fi
 
 /usr/sbin/php-fpm8.2 --nodaemonize --allow-to-run-as-root --fpm-config "$run/php-fpm.conf" &
 fpm=$!
-# Before the socket is there nginx would answer 502.
+# Without the socket nginx would answer 502.
 while [ ! -S "$run/fpm.sock" ] && kill -0 "$fpm"; do sleep 0.01; done
 /usr/sbin/nginx -c "$run/nginx.conf" &
 nginx=$!
 
-# PHP-FPM leaves the group of processes it was started in, so a signal to the group does not reach it.
+# PHP-FPM leaves the process group it was started in, so a signal to that group does not reach it.
 trap 'kill "$nginx" "$fpm" 2> /dev/null || true' TERM INT
 wait "$nginx" || true
 kill "$fpm" 2> /dev/null || true

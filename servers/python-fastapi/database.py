@@ -9,7 +9,7 @@ MOST_QUERIES = 500
 
 
 class PostgreSQL:
-    """asyncpg prepares each statement once on a connection."""
+    """asyncpg prepares each statement once per connection."""
 
     def __init__(self, pool):
         self.pool = pool
@@ -33,7 +33,7 @@ class PostgreSQL:
 
     async def store(self, rows):
         async with self.pool.acquire() as connection:
-            # All or nothing: asyncpg runs them in one transaction.
+            # asyncpg runs them in one transaction.
             await connection.executemany("UPDATE world SET randomNumber = $1 WHERE id = $2", rows)
 
     async def fortunes(self):
@@ -42,7 +42,7 @@ class PostgreSQL:
 
 
 class MariaDB:
-    """aiomysql puts the parameters into the statement itself: it prepares none."""
+    """aiomysql puts the parameters into the statement's text: it does not prepare statements."""
 
     def __init__(self, pool):
         self.pool = pool
@@ -84,7 +84,7 @@ class MariaDB:
 
 
 class MongoDB:
-    """Anything that speaks MongoDB's protocol; the client has a pool of its own."""
+    """Anything that speaks MongoDB's protocol; the client has its own pool."""
 
     def __init__(self, database):
         self.database = database
@@ -127,7 +127,7 @@ def address(name_of_database):
 
 
 async def open_database(processes):
-    """A pool for this process: those of all processes together have DATABASE_POOL connections."""
+    """A pool for this process: the pools of all processes together have DATABASE_POOL connections."""
     kinds = {"postgresql": PostgreSQL, "mariadb": MariaDB, "mongo-java-server": MongoDB}
     kind = os.environ["DATABASE"]
     if kind not in kinds:
@@ -140,7 +140,7 @@ def random_number():
 
 
 def queries_asked(text):
-    """The parameter `queries`: 1 where it is missing or no whole number."""
+    """The parameter `queries`: 1 if it is missing or not an integer."""
     queries = int(text) if text.isascii() and text.isdigit() else 1
     return min(max(queries, 1), MOST_QUERIES)
 
@@ -149,7 +149,7 @@ async def update_worlds(database, count):
     worlds = await database.random_worlds(count)
     for world in worlds:
         world["randomNumber"] = random_number()
-    # Transactions that lock rows in one order cannot deadlock.
+    # Transactions that lock rows in the same order cannot deadlock.
     worlds.sort(key=operator.itemgetter("id"))
     await database.store([(world["randomNumber"], world["id"]) for world in worlds])
     return worlds

@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse
 
 LARGEST_X = 10_000
 
-# No documentation pages: any path that is no workload is a 404.
+# No documentation pages: any path that is not a workload gets 404.
 options = {"openapi_url": None, "redirect_slashes": False}
 if "DATABASE" in os.environ:
     import database_routes
@@ -57,7 +57,7 @@ async def home():
 
 @app.get("/tetra/{digits}", response_class=PlainTextResponse)
 async def tetra(digits: Annotated[str, Path(pattern="^[0-9]{1,5}$")]):
-    # Declared as `int` it would also take "3.0" and "+3".
+    # Declared as `int` it would also accept "3.0" and "+3".
     x = int(digits)
     if x > LARGEST_X:
         raise HTTPException(400, "x must be a whole number from 0 to 10000")

@@ -53,7 +53,7 @@ def home():
 
 @app.get("/tetra/<digits>")
 def tetra(digits):
-    # The converter `int` would take the digits of every script.
+    # The converter `int` would accept the digits of every script (Unicode).
     if not WHOLE_NUMBER.fullmatch(digits) or int(digits) > LARGEST_X:
         flask.abort(400)
     x = int(digits)

@@ -8,7 +8,7 @@ import random
 WORLD_ROWS = 10_000
 MOST_QUERIES = 500
 
-# psycopg gives up waiting for a connection after thirty seconds; here a request waits as long as its client does.
+# psycopg's default timeout for a connection is thirty seconds; here a request waits without a practical limit.
 WAIT_S = 3600
 
 SELECT_WORLD = "SELECT id, randomNumber FROM world WHERE id = %s"
@@ -17,7 +17,7 @@ UPDATE = "UPDATE world SET randomNumber = %s WHERE id = %s"
 
 
 class SqlDatabase:
-    """What is the same in both: a `cursor` and a `transaction` of a pooled connection."""
+    """The common part of both: subclasses provide a `cursor` and a `transaction` of a pooled connection."""
 
     def random_worlds(self, count):
         worlds = []
@@ -39,7 +39,7 @@ class SqlDatabase:
 
 
 class PostgreSQL(SqlDatabase):
-    """psycopg prepares a statement on a connection that has used it five times."""
+    """psycopg prepares a statement after a connection has used it five times."""
 
     def __init__(self, connections):
         import psycopg_pool
@@ -60,7 +60,7 @@ class PostgreSQL(SqlDatabase):
 
 
 class MariaDB(SqlDatabase):
-    """PyMySQL puts the parameters into the statement itself: it prepares none."""
+    """PyMySQL puts the parameters into the statement's text: it does not prepare statements."""
 
     def __init__(self, connections):
         import dbutils.pooled_db
@@ -77,7 +77,7 @@ class MariaDB(SqlDatabase):
 
     @contextlib.contextmanager
     def transaction(self):
-        # Given back without a commit, a connection is rolled back.
+        # A connection that is returned without a commit is rolled back.
         with self.pool.connection() as connection, connection.cursor() as cursor:
             connection.begin()
             yield cursor
@@ -85,7 +85,7 @@ class MariaDB(SqlDatabase):
 
 
 class MongoDB:
-    """Anything that speaks MongoDB's protocol; the client has a pool of its own."""
+    """Anything that speaks MongoDB's protocol; the client has its own pool."""
 
     def __init__(self, connections):
         import pymongo
@@ -120,7 +120,7 @@ def address(name_of_database):
 
 
 def open_database(processes):
-    """A pool for this process: those of all processes together have DATABASE_POOL connections."""
+    """A pool for this process: the pools of all processes together have DATABASE_POOL connections."""
     kinds = {"postgresql": PostgreSQL, "mariadb": MariaDB, "mongo-java-server": MongoDB}
     kind = os.environ["DATABASE"]
     if kind not in kinds:
@@ -133,7 +133,7 @@ def random_number():
 
 
 def queries_asked(text):
-    """The parameter `queries`: 1 where it is missing or no whole number."""
+    """The parameter `queries`: 1 if it is missing or not an integer."""
     queries = int(text) if text.isascii() and text.isdigit() else 1
     return min(max(queries, 1), MOST_QUERIES)
 
@@ -142,7 +142,7 @@ def update_worlds(database, count):
     worlds = database.random_worlds(count)
     for world in worlds:
         world["randomNumber"] = random_number()
-    # Transactions that lock rows in one order cannot deadlock.
+    # Transactions that lock rows in the same order cannot deadlock.
     worlds.sort(key=operator.itemgetter("id"))
     database.store([(world["randomNumber"], world["id"]) for world in worlds])
     return worlds

@@ -1,4 +1,4 @@
-"""Answers Paceline's workloads with Tornado, every handler in a greenlet of its own."""
+"""Answers Paceline's workloads with Tornado, each handler in its own greenlet."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ def in_greenlet(method):
         while not task.dead:
             try:
                 result = await waited_for
-            except Exception as error:  # the handler's to deal with, where it waits
+            except Exception as error:  # raised in the handler, where it waits
                 waited_for = task.throw(error)
             else:
                 waited_for = task.switch(result)
@@ -98,13 +98,13 @@ async def serve(sockets, parent=None):
     server.add_sockets(sockets)
     await stop.wait()
     server.stop()
-    # Connections are closed one after the other, so thousands of them would hold the process for long.
+    # Connections are closed one after the other, so thousands of them would delay the exit for a long time.
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(server.close_all_connections(), STOP_LIMIT_S)
 
 
 def fork(processes):
-    """Returns in every child, with a pipe that ends when the parent is told to stop or dies.
+    """Returns in every child, with a pipe that is closed when the parent is stopped or dies.
 
     fork_processes leaves its children running when the parent gets a signal.
     """

@@ -15,7 +15,7 @@ class DatabaseHandler(tornado.web.RequestHandler):
         return queries_asked(self.get_query_argument("queries", ""))
 
     def write_json(self, rows):
-        # Tornado's own `write` takes no lists.
+        # Tornado's `write` does not accept lists.
         self.set_header("Content-Type", "application/json")
         self.write(json.dumps(rows))
 

@@ -76,13 +76,13 @@ async def serve(sockets, processes, parent=None):
     server.add_sockets(sockets)
     await stop.wait()
     server.stop()
-    # Connections are closed one after the other, so thousands of them would hold the process for long.
+    # Connections are closed one after the other, so thousands of them would delay the exit for a long time.
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(server.close_all_connections(), STOP_LIMIT_S)
 
 
 def fork(processes):
-    """Returns in every child, with a pipe that ends when the parent is told to stop or dies.
+    """Returns in every child, with a pipe that is closed when the parent is stopped or dies.
 
     fork_processes leaves its children running when the parent gets a signal.
     """

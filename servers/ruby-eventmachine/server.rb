@@ -1,4 +1,4 @@
-# Answers Paceline's workloads with EventMachine and http_parser.rb: one reactor to a process.
+# Answers Paceline's workloads with EventMachine and http_parser.rb: one reactor per process.
 
 require 'eventmachine'
 require 'http/parser'
@@ -52,7 +52,7 @@ class HttpConnection < EM::Connection
   end
 
   def on_message_complete
-    return if @last # sent after the one that asked to close
+    return if @last # sent after a request that asked to close
 
     @last = true unless @parser.keep_alive?
     path = @parser.request_url.split('?', 2).first

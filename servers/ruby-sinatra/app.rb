@@ -1,4 +1,4 @@
-# Answers Paceline's workloads with Sinatra; puma.rb says how Puma runs it.
+# Answers Paceline's workloads with Sinatra; puma.rb configures Puma.
 
 require 'json'
 require 'sinatra/base'
@@ -9,7 +9,7 @@ class App < Sinatra::Base
   PAGE = File.read(File.join(ENV.fetch('PACELINE_WORKLOADS'), 'page.txt')).freeze
 
   helpers do
-    # The frameworks' rounds ask for both headers; neither Sinatra nor Puma sends them.
+    # TechEmpower's tests require both headers; neither Sinatra nor Puma sends them.
     def server_and_date
       headers 'Server' => 'Puma', 'Date' => Time.now.httpdate
     end

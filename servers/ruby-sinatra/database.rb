@@ -1,10 +1,10 @@
-# Rows of the database workloads, from whatever the lab has started.
+# Rows of the database workloads, from the database that the lab has started.
 
 class Database
   WORLD_ROWS = 10_000
   MOST_QUERIES = 500
 
-  # The libraries give up waiting for a connection after seconds; here a request waits as long as its client does.
+  # The libraries' default timeouts for a connection are a few seconds; here a request waits without a practical limit.
   WAIT_S = 3600
 
   def self.open(connections)
@@ -17,7 +17,7 @@ class Database
     end
   end
 
-  # The parameter `queries`: 1 where it is missing or no whole number.
+  # The parameter `queries`: 1 if it is missing or not an integer.
   def self.queries_asked(text)
     text.to_s.match?(/\A[0-9]+\z/) ? text.to_i.clamp(1, MOST_QUERIES) : 1
   end
@@ -28,7 +28,7 @@ class Database
 
   def update_worlds(count)
     worlds = random_worlds(count).each { |world| world[:randomNumber] = random_number }
-    # Transactions that lock rows in one order cannot deadlock.
+    # Transactions that lock rows in the same order cannot deadlock.
     worlds.sort_by! { |world| world[:id] }
     store(worlds)
     worlds

@@ -1,4 +1,4 @@
-# Anything that speaks MongoDB's protocol, by Debian's `mongo`; the client has a pool of its own.
+# Anything that speaks MongoDB's protocol, by Debian's `mongo`; the client has its own pool.
 
 require 'mongo'
 
@@ -14,7 +14,7 @@ class DocumentDatabase < Database
     )
   end
 
-  # A connection cannot be used by two processes.
+  # Two processes cannot share a connection.
   def disconnect
     @client.close
   end

@@ -1,4 +1,4 @@
-# How Puma runs the application: one process, or on several cores a cluster, each with Puma's own number of threads.
+# How Puma runs the application: one process, or on several cores a cluster, with Puma's default number of threads per process.
 
 cores = Integer(ENV.fetch('CORES'))
 cluster = cores > 1
@@ -10,11 +10,11 @@ preload_app! if cluster
 
 most_threads = 5
 if ENV.key?('DATABASE')
-  # A thread holds one connection at most: with fewer threads some connections would never be used.
+  # A thread uses at most one connection: with fewer threads some connections would never be used.
   most_threads = [most_threads, Integer(ENV.fetch('DATABASE_POOL')) / cores].max
   before_fork { App.settings.database.disconnect } if cluster
 end
 threads 0, most_threads
 
-# A client may never finish its request, and the process must end.
+# A client may never finish its request, but the process must end.
 force_shutdown_after 2

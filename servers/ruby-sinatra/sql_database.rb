@@ -5,9 +5,9 @@ require 'sequel'
 class SqlDatabase < Database
   ADAPTERS = { 'postgresql' => 'postgres', 'mariadb' => 'mysql2' }.freeze
 
-  # Debian's pg frees the interpreter's lock while libpq still reads the name of a statement. A name that is not in the
-  # connection's encoding is copied, and the copy may be collected meanwhile: PostgreSQL then got bytes of another string
-  # (ruby-pg's issue 738). Names in UTF-8 that are kept need no copy.
+  # Debian's pg releases the interpreter's lock while libpq still reads the name of a statement. A name that is not in
+  # the connection's encoding is copied, and the copy may be garbage-collected meanwhile: PostgreSQL then received bytes
+  # of another string (ruby-pg's issue 738). Names in UTF-8 that are never collected need no copy.
   module KeptNames
     NAMES = Hash.new { |names, name| names[name] = name.encode(Encoding::UTF_8).freeze }
 
@@ -16,7 +16,8 @@ class SqlDatabase < Database
     def exec_prepared(name, ...) = super(NAMES[name], ...)
   end
 
-  # MariaDB's client library words its errors differently from MySQL's, which alone this Sequel takes for a lost connection.
+  # This version of Sequel recognises a lost connection only by the error messages of MySQL's client library; MariaDB's
+  # library has other messages.
   module LostConnections
     private
 
@@ -35,13 +36,13 @@ class SqlDatabase < Database
     )
     @sequel.extend LostConnections if @sequel.database_type == :mysql
     worlds = @sequel[:world].where(id: :$id)
-    # PostgreSQL knows the column by its name in lower case.
+    # In PostgreSQL the column's name is in lower case.
     @select = worlds.select(:id, Sequel[:randomnumber].as(:randomNumber)).prepare(:first, :select_world)
     @update = worlds.prepare(:update, :update_world, randomnumber: :$number)
     @fortunes = @sequel[:fortune].select(:id, :message).prepare(:select, :select_fortunes)
   end
 
-  # A connection cannot be used by two processes.
+  # Two processes cannot share a connection.
   def disconnect
     @sequel.disconnect
   end

@@ -10,6 +10,6 @@ libraryDependencies ++= Seq(
   "org.mariadb.jdbc" % "mariadb-java-client" % "3.5.1"
 )
 
-// Nothing but the application goes into the staged folder.
+// The staged folder contains only the application.
 Compile / doc / sources := Seq.empty
 Compile / packageDoc / publishArtifact := false

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs sbt on a copy of the application in the private folder, where everything of sbt stays too: sbt.sh [OPTION|TASK]...
+# Runs sbt on a copy of the application in the private folder, where sbt's own files are too: sbt.sh [OPTION|TASK]...
 set -eu
 rm -rf "$PACELINE_BUILD/play/app" "$PACELINE_BUILD/play/conf"
 mkdir -p "$PACELINE_BUILD/play/project"

@@ -33,7 +33,7 @@ pub enum Database {
 }
 
 impl Database {
-    /// Without a database in the environment there is none.
+    /// `None` if the environment names no database.
     pub fn open() -> Result<Option<Self>, DatabaseError> {
         let Ok(kind) = env::var("DATABASE") else { return Ok(None) };
         let connections: usize = env::var("DATABASE_POOL")?.parse()?;
@@ -80,7 +80,7 @@ impl Database {
         for world in &mut worlds {
             world.random_number = random_number();
         }
-        // Transactions that lock rows in one order cannot deadlock.
+        // Transactions that lock rows in the same order cannot deadlock.
         worlds.sort_by_key(|world| world.id);
         self.store(&worlds).await?;
         Ok(worlds)
@@ -144,10 +144,10 @@ fn open_postgresql(connections: usize) -> Result<deadpool_postgres::Pool, Databa
 }
 
 fn open_mariadb(connections: usize) -> Result<mysql_async::Pool, DatabaseError> {
-    // As many at least as at most: idle connections are kept.
+    // The minimum equals the maximum, so that idle connections are kept.
     let constraints =
         PoolConstraints::new(connections, connections).ok_or("DATABASE_POOL must be at least 1")?;
-    // A connection that is reset forgets its prepared statements.
+    // A reset discards the prepared statements of a connection.
     let pool = PoolOpts::new().with_constraints(constraints).with_reset_connection(false);
     let options = OptsBuilder::default()
         .ip_or_hostname(env::var("DATABASE_HOST")?)
@@ -163,7 +163,7 @@ fn random_number() -> i32 {
     rand::random_range(1..=WORLD_ROWS)
 }
 
-/// The parameter `queries`: 1 where it is missing or no whole number.
+/// The parameter `queries`: 1 if it is missing or not an integer.
 pub fn queries_asked(text: Option<&str>) -> usize {
     text.and_then(|text| text.parse().ok()).unwrap_or(1).clamp(1, MOST_QUERIES)
 }

@@ -30,7 +30,7 @@ struct FortunesPage {
     fortunes: Vec<Fortune>,
 }
 
-/// What went wrong with the database: logged, and answered with 500.
+/// A database error: logged, and answered with 500.
 struct Failure(DatabaseError);
 
 impl IntoResponse for Failure {

@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let port: u16 = env::var("PACELINE_PORT")?.parse()?;
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind((env::var("PACELINE_HOST")?, port)).await?.tap_io(|stream| {
-        // An answer is written in one piece, so waiting to fill a segment only delays the next one.
+        // Each answer is sent with one write, so Nagle's algorithm would only delay the next one.
         let _ = stream.set_nodelay(true);
     });
 
@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let serving = tokio::spawn(serving.into_future());
     terminate.recv().await;
     let _ = stop.send(());
-    // A client that reads no answer would hold the process for ever.
+    // Without a limit, a client that does not read its answer would keep the process running.
     match tokio::time::timeout(Duration::from_secs(2), serving).await {
         Ok(served) => Ok(served??),
         Err(_) => Ok(()),

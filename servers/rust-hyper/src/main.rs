@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => serve(stream, page.clone(), &connections),
-                // Out of file descriptors, or a client gone before it was accepted: neither is the end.
+                // Out of file descriptors, or the client disconnected before it was accepted: keep accepting.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
             _ = terminate.recv() => break,
@@ -49,26 +49,26 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     tokio::select! {
         () = connections.shutdown() => {}
-        // A client that reads no answer would hold the process for ever.
+        // Without a limit, a client that does not read its answer would keep the process running.
         () = tokio::time::sleep(Duration::from_secs(2)) => {}
     }
     Ok(())
 }
 
 fn serve(stream: TcpStream, page: Bytes, connections: &GracefulShutdown) {
-    // hyper writes an answer in one piece, so waiting to fill a segment only delays the next one.
+    // hyper sends each answer with one write, so Nagle's algorithm would only delay the next one.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let response = answer(&request, &page);
         async move { Ok::<_, Infallible>(response) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    // Without a timer a client may take for ever to send its headers.
+    // Without a timer there is no limit for receiving headers.
     builder.http1().timer(TokioTimer::new());
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     let connection = connections.watch(connection);
     tokio::spawn(async move {
-        // A connection reset or a request that is no HTTP ends this connection alone.
+        // A connection reset or invalid HTTP ends only this connection.
         let _ = connection.await;
     });
 }
@@ -116,7 +116,7 @@ fn json(value: &impl Serialize) -> Response<Full<Bytes>> {
     }
 }
 
-/// hyper adds `Date` by itself, but gives no server a name.
+/// hyper adds `Date`, but no `Server`.
 fn named(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
     response.headers_mut().insert(SERVER, HeaderValue::from_static("hyper"));
     response

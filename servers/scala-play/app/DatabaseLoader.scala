@@ -1,7 +1,7 @@
 import play.api.{ApplicationLoader, Configuration}
 import play.api.inject.guice.{GuiceApplicationBuilder, GuiceApplicationLoader}
 
-/** Configures `db.default`, its threads and its routes where the environment names a database. */
+/** Configures `db.default`, its threads and its routes if the environment names a database. */
 class DatabaseLoader extends GuiceApplicationLoader {
   override def builder(context: ApplicationLoader.Context): GuiceApplicationBuilder = {
     val database = sys.env.get("DATABASE").fold(Configuration.empty)(configuration)

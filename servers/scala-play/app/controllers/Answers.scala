@@ -5,7 +5,7 @@ import javax.inject.{Inject, Singleton}
 import play.api.libs.json.{Json, OWrites}
 import play.api.mvc.{AbstractController, Action, AnyContent, ControllerComponents}
 
-/** What `/json` answers. */
+/** The answer to `/json`. */
 final case class Message(message: String)
 
 object Message {

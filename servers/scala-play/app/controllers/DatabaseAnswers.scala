@@ -22,7 +22,7 @@ class DatabaseAnswers @Inject() (rows: Rows, components: ControllerComponents)(i
 
   def fortunes: Action[AnyContent] = Action.async(rows.fortunes().map(found => Ok(views.html.fortunes(found))))
 
-  /** The parameter `queries`: 1 where it is missing or no whole number. */
+  /** The parameter `queries`: 1 if it is missing or not an integer. */
   private def asked(queries: Option[String]): Int =
     queries.flatMap(_.toIntOption).getOrElse(1).max(1).min(MostQueries)
 }

@@ -11,7 +11,7 @@ import scala.collection.mutable.ArrayBuffer
 import scala.concurrent.Future
 import scala.util.Using
 
-/** A row of `world`, under the names that its JSON has. */
+/** A row of `world`, with the names of its JSON keys. */
 final case class World(id: Int, randomNumber: Int)
 
 object World {
@@ -34,7 +34,7 @@ class Rows @Inject() (database: Database, threads: DatabaseThreads) {
 
   def updateWorlds(count: Int): Future[Seq[World]] = Future {
     val found = database.withConnection(randomWorlds(_, count))
-    // Transactions that lock rows in one order cannot deadlock.
+    // Transactions that lock rows in the same order cannot deadlock.
     val worlds = found.map(_.copy(randomNumber = randomNumber())).sortBy(_.id)
     database.withTransaction(store(_, worlds))
     worlds

@@ -9,8 +9,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The in-memory backend with counters of what clients ask of `world` and `fortune`: MongoDB has `opcounters`, the library
- * has none.
+ * The in-memory backend with counters for the operations of clients on `world` and `fortune`: MongoDB has `opcounters`,
+ * the library does not.
  */
 final class CountingBackend extends MemoryBackend {
     private static final Set<String> COLLECTIONS = Set.of("world", "fortune");
@@ -35,7 +35,7 @@ final class CountingBackend extends MemoryBackend {
         return answer;
     }
 
-    /** Reads of clients before OP_MSG. */
+    /** Reads by clients that do not use OP_MSG. */
     @Override
     public QueryResult handleQuery(MongoQuery query) {
         clients.add(query.getChannel());
@@ -50,7 +50,7 @@ final class CountingBackend extends MemoryBackend {
         super.handleClose(client);
     }
 
-    /** A line for each counter. */
+    /** One line per counter. */
     String statistics() {
         return "selects %d\nrows_read %d\nupdates %d\nrows_updated %d\nconnections %d\n".formatted(
                 reads.sum(), documentsRead.sum(), updates.sum(), documentsUpdated.sum(), clients.size());
@@ -63,7 +63,7 @@ final class CountingBackend extends MemoryBackend {
         }
     }
 
-    /** An entry of a bulk write is a statement, as MongoDB counts it; a document that keeps its value is updated too. */
+    /** Each entry of a bulk write counts as a statement, as in MongoDB; a document whose value does not change counts as updated. */
     private void countUpdate(Document query, Document answer) {
         if (COLLECTIONS.contains(query.get("update"))) {
             updates.add(((List<?>) query.get("updates")).size());

@@ -26,7 +26,7 @@ import java.util.stream.Stream;
  */
 public final class DatabaseServer {
     private final CountingBackend backend = new CountingBackend();
-    /** Commands need a client; this one is no connection, and what it does is not counted. */
+    /** Commands need a client; this one has no connection, and its operations are not counted. */
     private final Channel itself = new EmbeddedChannel();
     private final String name = System.getenv("DATABASE_NAME");
 
@@ -39,7 +39,7 @@ public final class DatabaseServer {
         int port = Integer.parseInt(System.getenv("DATABASE_PORT"));
         new MongoServer(backend).bind(new InetSocketAddress(loopback, port));
         try (ServerSocket control = new ServerSocket(0, 16, loopback)) {
-            // Whole at once: `ready` may look at any moment.
+            // Written atomically: `ready` may read the file at any moment.
             Path unfinished = Path.of("control.new");
             Files.writeString(unfinished, Integer.toString(control.getLocalPort()));
             Files.move(unfinished, Path.of("control"), StandardCopyOption.ATOMIC_MOVE);
@@ -47,7 +47,7 @@ public final class DatabaseServer {
                 try (Socket client = control.accept()) {
                     answer(client);
                 } catch (IOException | RuntimeException error) {
-                    // No answer is what the command fails by; this is in the log.
+                    // The command fails because it gets no answer; the cause is in the log.
                     error.printStackTrace();
                 }
             }
@@ -68,7 +68,7 @@ public final class DatabaseServer {
         client.getOutputStream().write(printed.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Documents as TechEmpower has them: the number in `_id` and in `id`. */
+    /** Documents as in TechEmpower's tests: the number is in `_id` and in `id`. */
     private String load() throws IOException {
         backend.dropDatabase(name);
         insert("world", row -> new Document("_id", Integer.valueOf(row[0])).append("id", Integer.valueOf(row[0]))
@@ -95,7 +95,7 @@ public final class DatabaseServer {
                 .collect(Collectors.joining());
     }
 
-    /** A client may have stored it as another kind of number. */
+    /** A client may have stored it as another numeric type. */
     private static int number(Document row, String field) {
         return ((Number) row.get(field)).intValue();
     }

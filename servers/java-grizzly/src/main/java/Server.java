@@ -36,7 +36,7 @@ public final class Server extends HttpHandler {
                 "paceline", System.getenv("PACELINE_HOST"), Integer.parseInt(System.getenv("PACELINE_PORT")));
         listener.getTransport().setSelectorRunnersCount(threads);
         listener.getTransport().setServerConnectionBackLog(4096);
-        // Two to a core, and never fewer than it has selectors: Grizzly's own ratio.
+        // Two per core, and never fewer than selectors: Grizzly's own ratio.
         listener.getTransport().setWorkerThreadPoolConfig(
                 ThreadPoolConfig.defaultConfig().setCorePoolSize(2 * threads).setMaxPoolSize(2 * threads));
         listener.getKeepAlive().setMaxRequestsCount(-1);
@@ -46,7 +46,7 @@ public final class Server extends HttpHandler {
         server.getServerConfiguration().setHttpServerName("Grizzly");
         server.start();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> server.shutdown(2, TimeUnit.SECONDS)));
-        // Grizzly's threads are daemons: they do not keep the virtual machine alive.
+        // Grizzly's threads are daemons: they do not keep the JVM running.
         Thread.currentThread().join();
     }
 
@@ -75,7 +75,7 @@ public final class Server extends HttpHandler {
         }
     }
 
-    /** Says who answers when: Grizzly sends neither by itself. */
+    /** Adds `Server` and `Date`, which Grizzly does not send by default. */
     private static void name(Response response) {
         response.setHeader("Server", "Grizzly");
         response.addDateHeader("Date", System.currentTimeMillis());

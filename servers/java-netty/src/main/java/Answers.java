@@ -18,7 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Date;
 import java.util.regex.Pattern;
 
-/** The routes, for one connection. The body of a request goes past this handler: nothing here asks for it. */
+/** The routes, for one connection. This handler ignores request bodies: no workload has one. */
 final class Answers extends SimpleChannelInboundHandler<HttpRequest> {
     private static final int LARGEST_X = 10_000;
     private static final Pattern POWER = Pattern.compile("/tetra/([0-9]{1,5})");
@@ -34,7 +34,7 @@ final class Answers extends SimpleChannelInboundHandler<HttpRequest> {
         this.page = page;
     }
 
-    /** Once a second: formatting a date for each answer would cost more than the answer. */
+    /** Formatted once a second: formatting a date for each answer would cost more than the answer. */
     static void setDate() {
         date = DateFormatter.format(new Date());
     }
@@ -50,7 +50,7 @@ final class Answers extends SimpleChannelInboundHandler<HttpRequest> {
         context.write(response);
     }
 
-    /** Requests that came together are answered together. */
+    /** Requests that arrived in one read are answered with one write. */
     @Override
     public void channelReadComplete(ChannelHandlerContext context) {
         context.flush();

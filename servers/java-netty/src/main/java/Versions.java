@@ -41,7 +41,7 @@ final class Versions extends ByteToMessageDecoder {
                     new HttpServerExpectContinueHandler(),
                     new Answers(page));
         }
-        // What was read goes on to the handlers behind this one.
+        // The bytes read so far are passed on to the next handlers.
         pipeline.remove(this);
     }
 

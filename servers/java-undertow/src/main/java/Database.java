@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Pattern;
 
-/** Rows of the database workloads, from whatever the lab has started. */
+/** Rows of the database workloads, from the database that the lab has started. */
 abstract class Database {
     private static final int WORLD_ROWS = 10_000;
     private static final int MOST_QUERIES = 500;
@@ -20,7 +20,7 @@ abstract class Database {
         return System.getenv("DATABASE") != null;
     }
 
-    /** As many connections as the lab asks for, and as many threads can use one at a time. */
+    /** The number of connections that the lab asks for; at most as many threads use one at the same time. */
     static int connections() {
         return Integer.parseInt(System.getenv("DATABASE_POOL"));
     }
@@ -37,7 +37,7 @@ abstract class Database {
         };
     }
 
-    /** The parameter `queries`: 1 where it is missing or no whole number. */
+    /** The parameter `queries`: 1 if it is missing or not an integer. */
     static int queriesAsked(String text) {
         if (text == null || !WHOLE_NUMBER.matcher(text).matches()) {
             return 1;
@@ -49,7 +49,7 @@ abstract class Database {
         return randomWorlds(1)[0];
     }
 
-    /** Each row read alone. */
+    /** Reads each row separately. */
     abstract World[] randomWorlds(int count) throws SQLException;
 
     /** Reads rows, gives each a new number and stores it. */
@@ -65,7 +65,7 @@ abstract class Database {
         return fortunes;
     }
 
-    /** The same rows with new numbers. Transactions that lock rows in one order cannot deadlock. */
+    /** The same rows with new numbers. Transactions that lock rows in the same order cannot deadlock. */
     static World[] changed(World[] worlds) {
         return Arrays.stream(worlds)
                 .map(world -> new World(world.id(), randomNumber()))

@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.bson.Document;
 
-/** Anything that speaks MongoDB's protocol; the client has a pool of its own. */
+/** Anything that speaks MongoDB's protocol; the client has its own pool. */
 final class DocumentDatabase extends Database {
     private final MongoCollection<Document> world;
     private final MongoCollection<Document> fortune;

@@ -22,7 +22,7 @@ public final class Server {
     private static final int LARGEST_X = 10_000;
     private static final Pattern WHOLE_NUMBER = Pattern.compile("[0-9]{1,5}");
 
-    /** What Undertow itself takes: eight workers to each I/O thread. */
+    /** Undertow's default: eight workers for each I/O thread. */
     private static final int WORKERS_PER_IO_THREAD = 8;
 
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -35,7 +35,7 @@ public final class Server {
         int workers = ioThreads * WORKERS_PER_IO_THREAD;
         if (Database.isNamed()) {
             new DatabaseRoutes().addTo(routes);
-            // A worker holds one connection at most: with fewer workers some connections would never be used.
+            // A worker uses at most one connection: with fewer workers some connections would never be used.
             workers = Math.max(workers, Database.connections());
         }
         GracefulShutdownHandler handler = Handlers.gracefulShutdown(routes);
@@ -50,7 +50,7 @@ public final class Server {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> shutDown(server, handler)));
     }
 
-    /** Lets requests in progress end, but not for ever: a client may never read its answer. */
+    /** Lets requests in progress end, with a limit: a client may never read its answer. */
     private static void shutDown(Undertow server, GracefulShutdownHandler handler) {
         handler.shutdown();
         try {
@@ -81,7 +81,7 @@ public final class Server {
         exchange.getResponseSender().send(ByteBuffer.wrap(JSON.writeValueAsBytes(new Message("Hello, World!"))));
     }
 
-    /** A large power takes milliseconds, in which an I/O thread could serve nobody else. */
+    /** A large power takes milliseconds, in which the I/O thread could serve no other connection. */
     private static HttpHandler onWorker(HttpHandler handler) {
         return exchange -> exchange.dispatch(handler);
     }

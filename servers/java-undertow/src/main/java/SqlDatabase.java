@@ -22,7 +22,7 @@ final class SqlDatabase extends Database {
         config.setUsername(System.getenv("DATABASE_USER"));
         config.setPassword(System.getenv("DATABASE_PASSWORD"));
         config.setMaximumPoolSize(connections());
-        // A request waits for a connection as long as its client does, not for thirty seconds.
+        // A request waits for a connection without limit; the default is thirty seconds.
         config.setConnectionTimeout(0);
         return new SqlDatabase(new HikariDataSource(config));
     }

@@ -15,7 +15,7 @@ final class DatabaseRoutes {
     private final Database database = Database.open();
     private final Mustache fortunesPage = new DefaultMustacheFactory().compile("fortunes.mustache");
 
-    /** A handler that may throw what JDBC throws. */
+    /** A handler that may throw exceptions of JDBC. */
     private interface Answer {
         void to(RoutingContext context) throws SQLException;
     }

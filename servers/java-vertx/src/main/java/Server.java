@@ -17,12 +17,12 @@ import java.time.format.DateTimeFormatter;
 import java.util.Locale;
 import java.util.regex.Pattern;
 
-/** Answers Paceline's workloads with Vert.x and its router; one instance of this verticle to an event loop. */
+/** Answers Paceline's workloads with Vert.x and its router; one instance of this verticle per event loop. */
 public final class Server extends VerticleBase {
     private static final int LARGEST_X = 10_000;
     private static final Pattern WHOLE_NUMBER = Pattern.compile("[0-9]{1,5}");
 
-    /** RFC 9110, section 5.6.7: the day has two digits, which Java's own RFC_1123_DATE_TIME does not promise. */
+    /** RFC 9110, section 5.6.7: the day has two digits, which Java's RFC_1123_DATE_TIME does not guarantee. */
     private static final DateTimeFormatter HTTP_DATE =
             DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ENGLISH).withZone(ZoneOffset.UTC);
 
@@ -40,7 +40,7 @@ public final class Server extends VerticleBase {
         DatabaseRoutes databaseRoutes = null;
         if (Database.isNamed()) {
             databaseRoutes = new DatabaseRoutes();
-            // A worker holds one connection at most: with fewer workers some connections would never be used.
+            // A worker uses at most one connection: with fewer workers some connections would never be used.
             options.setWorkerPoolSize(Math.max(options.getWorkerPoolSize(), Database.connections()));
         }
         start(Vertx.vertx(options), loops, databaseRoutes);
@@ -83,7 +83,7 @@ public final class Server extends VerticleBase {
         get(router, "/tetra/:x").blockingHandler(Server::tetra, false);
         get(router, "/tetra/").handler(context -> context.fail(404));
         if (databaseRoutes != null) {
-            // The date is the event loop's, hence set before a worker takes over.
+            // The date belongs to the event loop, so it is set before the request moves to a worker.
             databaseRoutes.addTo(path -> get(router, path).handler(context -> named(context).next()));
         }
         return router;
@@ -98,7 +98,7 @@ public final class Server extends VerticleBase {
         date = HTTP_DATE.format(Instant.now());
     }
 
-    /** With the headers that say who answered when. */
+    /** Adds `Server` and `Date`. */
     private RoutingContext named(RoutingContext context) {
         context.response().putHeader("Server", "Vert.x").putHeader("Date", date);
         return context;

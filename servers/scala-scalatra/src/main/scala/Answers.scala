@@ -3,7 +3,7 @@ import org.json4s.{DefaultFormats, Formats}
 import org.scalatra.{BadRequest, NotFound, ScalatraServlet}
 import org.scalatra.json.JacksonJsonSupport
 
-/** What `/json` answers. */
+/** The answer to `/json`. */
 case class Message(message: String)
 
 /** The routes. */

@@ -4,7 +4,7 @@ import java.util.concurrent.ThreadLocalRandom
 import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 
-/** A row of `world`, under the names that its JSON has. */
+/** A row of `world`, with the names of its JSON keys. */
 case class World(id: Int, randomNumber: Int)
 
 case class Fortune(id: Int, message: String)
@@ -30,7 +30,7 @@ class Database(pool: HikariDataSource) {
   }
 
   def updateWorlds(count: Int): Seq[World] = Using.resource(pool.getConnection) { connection =>
-    // Transactions that lock rows in one order cannot deadlock.
+    // Transactions that lock rows in the same order cannot deadlock.
     val worlds = randomWorlds(connection, count).map(_.copy(randomNumber = randomNumber())).sortBy(_.id)
     store(connection, worlds)
     worlds
@@ -68,7 +68,7 @@ object Database {
 
   def isNamed: Boolean = sys.env.contains("DATABASE")
 
-  /** As many connections as the lab asks for, and as many threads can use one at a time. */
+  /** The number of connections that the lab asks for; at most as many threads use one at the same time. */
   def connections: Int = sys.env("DATABASE_POOL").toInt
 
   def open(): Database = {
@@ -77,7 +77,7 @@ object Database {
     config.setUsername(sys.env("DATABASE_USER"))
     config.setPassword(sys.env("DATABASE_PASSWORD"))
     config.setMaximumPoolSize(connections)
-    // A request waits for a connection as long as its client does, not for thirty seconds.
+    // A request waits for a connection without limit; the default is thirty seconds.
     config.setConnectionTimeout(0)
     new Database(new HikariDataSource(config))
   }
@@ -92,7 +92,7 @@ object Database {
     }
   }
 
-  /** The parameter `queries`: 1 where it is missing or no whole number. */
+  /** The parameter `queries`: 1 if it is missing or not an integer. */
   def queriesAsked(text: Option[String]): Int = text.flatMap(_.toIntOption).getOrElse(1).max(1).min(MostQueries)
 
   private def randomNumber(): Int = ThreadLocalRandom.current().nextInt(1, WorldRows + 1)

@@ -29,7 +29,7 @@ trait DatabaseRoutes extends ScalatraServlet with JacksonJsonSupport {
     rows
   }
 
-  /** Scala escapes what it puts into a literal of XML. */
+  /** Scala escapes the values in an XML literal. */
   private def page(fortunes: Seq[Fortune]) =
     <html><head><title>Fortunes</title></head><body><table><tr><th>id</th><th>message</th></tr>{
       fortunes.map(fortune => <tr><td>{fortune.id}</td><td>{fortune.message}</td></tr>)

@@ -6,12 +6,12 @@ import org.eclipse.jetty.util.thread.QueuedThreadPool
 /** Starts the application in an embedded Jetty, as Scalatra's guide deploys it standalone. */
 object Server {
 
-  /** Jetty wants at least four threads beside those that answer: acceptor, selector, and room for both to be replaced. */
+  /** Jetty needs at least four threads besides those that answer: acceptor, selector, and spare threads for both. */
   private val ThreadsLeast = 8
 
   def main(arguments: Array[String]): Unit = {
     val cores = sys.env("CORES").toInt
-    // A thread holds one connection at most: with fewer threads some connections would never be used.
+    // A thread uses at most one connection: with fewer threads some connections would never be used.
     val threads = ThreadsLeast * cores + (if (Database.isNamed) Database.connections else 0)
     val jetty = new Jetty(new QueuedThreadPool(threads))
     val connector = new ServerConnector(jetty, 1, cores)
