@@ -1,4 +1,4 @@
-# What a person does with a clone of Paceline. Everything sets itself up first: `make help` tells.
+# Common tasks in a clone of Paceline; `make help` lists them. bench, test and speed install missing tools first.
 
 .DEFAULT_GOAL := help
 .PHONY: help install release bench test speed cluster-demo fmt clean
@@ -6,24 +6,24 @@
 PLAN ?= plans/quick.toml
 PREFIX ?= $(HOME)/.local
 
-help: ## Show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: ## Build and install to PREFIX (~/.local): binary, servers, manual pages, completions
 	@scripts/package install '$(PREFIX)'
 
-release: ## Make dist/paceline-VERSION-TARGET.tar.gz, which runs where it is unpacked, and try it
+release: ## Build and test dist/paceline-VERSION-TARGET.tar.gz, which runs where it is unpacked
 	@scripts/package archive
 
-bench: ## Set up, build, run PLAN (plans/quick.toml) over real servers, print the ranked result, keep it
+bench: ## Set up, build, run PLAN (plans/quick.toml) over real servers, print and store the ranked result
 	@scripts/setup bench
 	@scripts/bench '$(PLAN)'
 
-test: ## Set up and run every check and test; the last line is the sum
+test: ## Set up and run every check and test; the last line is the total
 	@scripts/setup test
 	@scripts/test
 
-speed: ## Compare the generator with its peers and with the floor, side by side
+speed: ## Compare the generator with other load generators and with the physical limit
 	@scripts/setup
 	@speed/run
 
@@ -33,6 +33,6 @@ cluster-demo: ## Try runs over several machines in a cluster of network namespac
 fmt: ## Format all code
 	cargo fmt --all
 
-clean: ## Remove what was compiled, of Paceline and of the servers; results are kept
+clean: ## Remove build output of Paceline and of the servers; results are kept
 	cargo clean
 	rm -rf fuzz/target .paceline/build .paceline/scratch

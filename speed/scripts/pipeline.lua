@@ -1,4 +1,4 @@
--- Sends 16 requests at once on each connection: wrk's own way to pipeline. One response time is recorded for all 16.
+-- Sends 16 requests at once on each connection, wrk's method for pipelining. It records one response time for all 16.
 init = function()
     local requests = {}
     for i = 1, 16 do

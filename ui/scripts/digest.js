@@ -1,11 +1,11 @@
-// Stores beside the built files which sources they are made from: crates/web/tests/it/built.rs computes the same.
-// Also the licences of the packages whose code is in the bundle.
+// Writes a digest of the sources beside the built files; crates/web/tests/it/built.rs computes the same digest.
+// Also writes the licences of the packages whose code is in the bundle.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const SOURCES = ["src", "index.html", "package.json", "package-lock.json", "vite.config.ts", "svelte.config.js"];
-// Types alone: nothing of them is in what is built.
+// Only types, which are not part of the built files.
 const LEFT_OUT = ["src/wire.ts"];
 
 const files = (path) =>
@@ -19,7 +19,7 @@ for (const path of SOURCES.flatMap(files).filter((path) => !LEFT_OUT.includes(pa
 }
 writeFileSync("dist/source.sha256", `${digest.digest("hex")}\n`);
 
-// Everything that Plot and Svelte bring along at run time.
+// Svelte, Plot and Plot's dependencies at run time.
 const wanted = ["svelte", "@observablehq/plot"];
 const seen = new Set();
 const texts = [];
@@ -29,7 +29,7 @@ while (wanted.length > 0) {
   if (seen.has(name) || !existsSync(folder)) continue;
   seen.add(name);
   const about = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  // Svelte's own dependencies are its compiler's.
+  // Svelte's own dependencies are needed only by its compiler.
   if (name !== "svelte") wanted.push(...Object.keys(about.dependencies ?? {}));
   const licence = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file));
   const text = licence ? readFileSync(join(folder, licence), "utf8").trim() : "";

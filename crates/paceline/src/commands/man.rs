@@ -1,6 +1,6 @@
 //! `paceline man`: the manual pages, generated from the flag declarations.
 //!
-//! Also called by `scripts/release` and `scripts/install`, with a folder.
+//! Also called by `scripts/package`, with a folder.
 
 use crate::exit::{Complaint, Status, print};
 use anyhow::Context as _;
