@@ -1,7 +1,7 @@
-//! Any bytes as an exported round: no panic, and its trials are of the round, each once.
+//! Any bytes as an exported round: no panic, every trial belongs to the round, and none occurs twice.
 //!
 //! `scripts/fuzz` runs it. An input is a byte, `round.json` on a line, and then the trials: compressed here if the byte is
-//! even, else `trials.ndjson.gz` as it is.
+//! even, otherwise used as `trials.ndjson.gz` without change.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

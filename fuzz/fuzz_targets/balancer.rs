@@ -1,4 +1,4 @@
-//! Any text as a balancer's manifest and template: no panic, and what is understood has a policy.
+//! Any text as a balancer's manifest and template: no panic, and an accepted manifest has a policy.
 //!
 //! `scripts/fuzz` runs it. An input is `balancer.toml`, a line `---`, and the template `any.conf`.
 #![no_main]

@@ -1,7 +1,7 @@
 //! Any bytes as a chunked body: no panic, the same body and the same verdict however the bytes are cut, and never more body
 //! than bytes.
 //!
-//! `scripts/fuzz` runs it. Heads are left to `response`: here there is one, and it is sound.
+//! `scripts/fuzz` runs it. Heads are tested by `response`; here there is one valid head.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use paceline_http::{Decoder, HeadCache, Method, Step};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// The body and whether it ended, as far as the bytes go; none where they break the rules.
+/// The body so far and whether it is complete; `None` if the bytes are invalid.
 fn read(bytes: &[u8], piece_bytes: usize) -> Option<(Vec<u8>, bool)> {
     let (mut decoder, mut cache) = (Decoder::new(Method::Other), HeadCache::new());
     let mut body = Vec::new();

@@ -1,6 +1,6 @@
-//! Any text as what wrk and oha print: no panic, and the outcomes of what is understood add up.
+//! Any text as output of wrk and oha: no panic, and the outcomes of an accepted output add up.
 //!
-//! `scripts/fuzz` runs it. A round may be driven by any program that calls itself one of these.
+//! `scripts/fuzz` runs it. A round may use any program with one of these names, so the output is untrusted input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

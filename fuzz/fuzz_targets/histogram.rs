@@ -1,6 +1,6 @@
-//! Any text as an encoded histogram: no panic, and what is understood comes back from its own encoding.
+//! Any text as an encoded histogram: no panic, and an accepted histogram is the same after encoding and decoding.
 //!
-//! `scripts/fuzz` runs it. That other programs read what we write is held by a test of `paceline-stats`.
+//! `scripts/fuzz` runs it. A test of `paceline-stats` checks that other programs can read our encoding.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use paceline_stats::Histogram;
 
 fuzz_target!(|text: &str| {
     let Ok(foreign) = Histogram::from_base64(text) else { return };
-    // Another's cells may be finer than ours: once in ours, nothing moves any more.
+    // The cells of another encoder may be finer than ours; after one conversion, values no longer change.
     let ours = Histogram::from_base64(&foreign.to_base64()).expect("our own encoding");
     let again = Histogram::from_base64(&ours.to_base64()).expect("our own encoding");
     assert_eq!(foreign.count(), ours.count());

@@ -1,7 +1,7 @@
-//! Any bytes as field blocks of a connection: no panic, and a decoder that compares known blocks says what one that decodes
-//! every block says.
+//! Any bytes as field blocks of a connection: no panic, and a decoder that compares known blocks gives the same result as
+//! one that decodes every block.
 //!
-//! `scripts/fuzz` runs it. Blocks are separated by their lengths: a byte before each. Every block comes three times.
+//! `scripts/fuzz` runs it. Each block is preceded by its length, one byte. Every block is decoded three times.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! Any bytes as HTTP/2 frames: no panic, no loop, and the same events one byte at a time as at once.
 //!
-//! `scripts/fuzz` runs it. The first byte says whether valid SETTINGS precede the rest, so that it is reached. Field blocks
-//! are decoded by `http2_fields`.
+//! `scripts/fuzz` runs it. The first byte decides whether valid SETTINGS precede the rest, so that the decoder reaches the
+//! rest. Field blocks are tested by `http2_fields`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -61,7 +61,7 @@ fuzz_target!(|input: (bool, &[u8])| {
         write_settings(&mut all, &[(3, 100), (4, 1 << 20)]);
     }
     all.extend_from_slice(bytes);
-    // Different streams' DATA may alternate only between frames, so that joining does not depend on the cuts.
+    // DATA of different streams can alternate only between frames, so joining does not depend on the cuts.
     assert_eq!(read(&all, 1), read(&all, all.len().max(1)));
     assert_eq!(read(&all, 7), read(&all, all.len().max(1)));
 });

@@ -1,7 +1,7 @@
 //! Any text as a report of another load generator or a result board (`store import`): no panic, errors name the file, and
-//! what is understood is a round with trials of its own that can be written, read and judged.
+//! an accepted text becomes a round with its own trials that can be written, read and judged.
 //!
-//! `scripts/fuzz` runs it. Which of the formats a text is, the reader decides, as it does for a file.
+//! `scripts/fuzz` runs it. The reader detects the format of a text, as for a file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

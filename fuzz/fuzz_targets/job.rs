@@ -1,4 +1,4 @@
-//! Any text as a job, as `--job FILE` and records have it: no panic, and what is valid reads back as a valid job.
+//! Any text as a job, as in `--job FILE` and in records: no panic, and a valid job is still valid after writing and reading.
 //!
 //! `scripts/fuzz` runs it. Files that a job names are not opened.
 #![no_main]

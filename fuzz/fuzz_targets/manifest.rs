@@ -1,6 +1,6 @@
-//! Any text as a server's manifest: no panic, and every complaint names the file.
+//! Any text as a server's manifest: no panic, and every error names the file.
 //!
-//! `scripts/fuzz` runs it. Nothing is set up, built or started by what is understood.
+//! `scripts/fuzz` runs it. Commands of an accepted manifest are not run.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

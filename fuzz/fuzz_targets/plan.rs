@@ -1,6 +1,6 @@
-//! Any text as a plan: no panic, every complaint names its origin, and what is understood reads back as itself.
+//! Any text as a plan: no panic, every error names its origin, and an accepted plan is the same after writing and reading.
 //!
-//! `scripts/fuzz` runs it. Whether servers and workloads of these names exist is asked elsewhere.
+//! `scripts/fuzz` runs it. It does not check whether servers and workloads with these names exist.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! Any text as files of `/proc` and of control groups: no panic, no negative time.
 //!
 //! `scripts/fuzz` runs it. A line `---` separates two files that are read together. A process chooses its own name, so
-//! that a part of these texts comes from strangers.
+//! part of these texts is untrusted input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

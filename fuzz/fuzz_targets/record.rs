@@ -1,6 +1,6 @@
-//! Any text as a stored run, trial or round: no panic, whatever is asked of it afterwards: verdicts, sums, histograms.
+//! Any text as a stored run, trial or round: no panic, also when verdicts, sums and histograms are computed from it.
 //!
-//! `scripts/fuzz` runs it. A record may come from anybody, so that no number in it can be relied on.
+//! `scripts/fuzz` runs it. Records are untrusted input: any number in them may be wrong.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

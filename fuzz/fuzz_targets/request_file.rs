@@ -1,6 +1,6 @@
-//! Any text as a request file: no panic, every error names the file, and what is accepted obeys the limits.
+//! Any text as a request file: no panic, every error names the file, and accepted files obey the limits.
 //!
-//! `scripts/fuzz` runs it. What a single request's template may hold is left to `template`.
+//! `scripts/fuzz` runs it. Templates of single requests are tested by `template`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

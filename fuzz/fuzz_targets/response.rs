@@ -1,6 +1,7 @@
-//! Any bytes as responses: no panic, no loop, the same events one byte at a time as at once, and `whole` agrees with `decode`.
+//! Any bytes as responses: no panic, no endless loop, the same events one byte at a time as at once, and `whole` agrees with
+//! `decode`.
 //!
-//! `scripts/fuzz` runs it. Chunked bodies, which random bytes seldom reach, have `chunked`.
+//! `scripts/fuzz` runs it. Chunked bodies, which random bytes rarely reach, are tested by `chunked`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

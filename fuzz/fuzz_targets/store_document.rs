@@ -1,6 +1,6 @@
-//! Any text as a stored trial: no panic, and its histograms taken out and put back leave it as it was.
+//! Any text as a stored trial: no panic, and the trial is unchanged after its histograms are extracted and inserted again.
 //!
-//! `scripts/fuzz` runs it. What SQLite makes of a damaged file is SQLite's to test.
+//! `scripts/fuzz` runs it. Damaged SQLite files are not tested here.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

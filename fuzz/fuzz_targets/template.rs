@@ -1,12 +1,12 @@
-//! Any text as a request with placeholders: no panic, and what is understood expands to requests that read back, each no
-//! longer than was said and with its own length. An input is a path, a header's value, a file of lines and a body,
+//! Any text as a request with placeholders: no panic, and an accepted template expands to valid requests, each with a
+//! correct length and none longer than announced. An input is a path, a header's value, a file of lines and a body,
 //! with `---` on a line between them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use paceline_http::{Expander, LineFiles, RandomBits, Request, Url};
 
-/// Every pattern of bits is as good as another: what matters is that all lengths of numbers come.
+/// The values do not matter, but numbers of all lengths must occur.
 struct Shifting(u64);
 
 impl RandomBits for Shifting {

@@ -1,8 +1,8 @@
-//! A TLS server whose records are damaged on the way, or any bytes in its place: no panic, no loop, and no byte that the
-//! server did not send.
+//! A TLS server whose records are damaged on the way, or any bytes instead of a server: no panic, no endless loop, and no
+//! byte that the server did not send.
 //!
-//! `scripts/fuzz` runs it. An input says where which byte is changed, and how the records are cut; with the first bit set
-//! the rest of the input replaces the server.
+//! `scripts/fuzz` runs it. An input selects the byte that is changed, its new value, and how the records are cut; if the
+//! first bit is set, the rest of the input replaces the server.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -17,15 +17,15 @@ use std::sync::{Arc, OnceLock};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// The wire to a server.
+/// The connection to a server.
 struct Wire {
-    /// None where the input is the server.
+    /// None if the input replaces the server.
     server: Option<ServerConnection>,
-    /// What the client has not read.
+    /// Bytes that the client has not read.
     incoming: Vec<u8>,
     /// Bytes that came from the server before those.
     passed: usize,
-    /// Where which byte is changed.
+    /// Positions of changed bytes, with their XOR masks.
     edits: Vec<(usize, u8)>,
     piece: usize,
 }

@@ -1,4 +1,4 @@
-//! Any text as a URL: no panic, what is understood is understood again, and a request to it is one request.
+//! Any text as a URL: no panic, an accepted URL is accepted again after printing, and a request to it is one request.
 //!
 //! `scripts/fuzz` runs it. No name is resolved.
 #![no_main]

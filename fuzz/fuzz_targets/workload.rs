@@ -1,6 +1,6 @@
 //! Any text as a workload: no panic, and every error names the file.
 //!
-//! `scripts/fuzz` runs it. Bodies beside the file are two: `body.txt` and `empty.txt`.
+//! `scripts/fuzz` runs it. There are two body files beside the workload: `body.txt` and `empty.txt`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
