@@ -373,6 +373,7 @@ impl Commands {
             log: self.logs.join(format!("{name}.log")),
             printed: Some(printed.clone()),
             limit: COMMAND_LIMIT,
+            removed_at_end: None,
         };
         match run_command(&step, &self.starter.shepherd, self.starter.interrupt) {
             Ok(_) => {}
@@ -431,6 +432,7 @@ impl Commands {
             log: self.logs.join("copy.log"),
             printed: None,
             limit: COMMAND_LIMIT,
+            removed_at_end: None,
         };
         match run_command(&step, &self.starter.shepherd, self.starter.interrupt) {
             Ok(_) => Ok(()),

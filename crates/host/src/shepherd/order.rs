@@ -35,8 +35,8 @@ pub struct Order {
     /// Files that the shepherd writes when all processes of the command have ended, for any reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restore: Vec<Restore>,
-    /// A file that lists what is to be written back. It is removed when everything is restored, so that it is not used
-    /// later.
+    /// A file that is removed when all processes of the command have ended and everything is restored: the list of what
+    /// is to be written back, or a file that is only needed while the command runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore_note: Option<PathBuf>,
 }

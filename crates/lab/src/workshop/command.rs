@@ -45,6 +45,8 @@ pub(crate) struct Step<'a> {
     pub limit: Duration,
     /// The user that it runs as; `None` for the lab's own user.
     pub user: Option<User>,
+    /// A file to remove when its last process has ended, even if the lab is killed.
+    pub removed_at_end: Option<PathBuf>,
 }
 
 /// A command, for a shell or without one.
@@ -132,7 +134,7 @@ fn order(step: &Step<'_>) -> Order {
         user: step.user.clone(),
         inherit: None,
         restore: Vec::new(),
-        restore_note: None,
+        restore_note: step.removed_at_end.clone(),
     }
 }
 

@@ -260,6 +260,7 @@ impl Workshop {
     /// The folder for the workshop's stamps, logs and lock of a server.
     fn keep_dir(&self, server: &Manifest) -> PathBuf {
         self.build_dir(server).join(KEPT)
+            removed_at_end: None,
     }
 
     fn stamp(&self, server: &Manifest, name: &str) -> Option<String> {

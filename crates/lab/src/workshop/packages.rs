@@ -5,10 +5,12 @@
 
 use super::Workshop;
 use super::command::{self, Step, Words};
+use super::lock;
 use super::services::{BootServices, StartsDenied};
 use super::tools::Toolbox;
 use crate::LabError;
 use paceline_catalogue::Manifest;
+use paceline_host::FileLock;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -98,14 +100,21 @@ fn sum_of_kibibytes(lines: &str) -> u64 {
 impl Workshop {
     /// Installs `packages`; returns the command in an error if this process is not root.
     pub(super) fn install(&self, packages: &[String]) -> Result<Duration, LabError> {
-        // SAFETY: takes nothing and cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
+        if !rustix::process::geteuid().is_root() {
             return Err(LabError::PackagesMissing { command: shown(packages) });
         }
+        let _lock = self.lock_packages()?;
+        self.finish_killed()?;
         let updated = self.packages_step("update", &["apt-get", "update"])?;
         let mut command = vec!["apt-get", "install", "-y", "--no-install-recommends", "--"];
         command.extend(packages.iter().map(String::as_str));
+        // A killed installation would leave its services enabled: `finish_killed` disables them.
         let services = BootServices::of(Path::new("/"));
+        services.note(&self.services_note()).map_err(|source| LabError::File {
+            action: "write",
+            path: self.services_note(),
+            source,
+        })?;
         let denied = StartsDenied::begin(Path::new("/"));
         (self.notice)(match &denied {
             Ok(Some(_)) => "services of packages are not started while they are installed",
@@ -116,17 +125,75 @@ impl Workshop {
                 "services of packages may start while they are installed: no /usr/sbin/policy-rc.d can be written"
             }
         });
-        let installed = self.packages_step("install", &command);
+        let installed = self.step_without_services("install", &command, &services, denied.ok().flatten());
+        Ok(updated + installed?)
+    }
+
+    /// Completes an installation that was killed: configures its packages, and disables their services. Does nothing
+    /// if there is none, or if this process is not root.
+    ///
+    /// # Errors
+    /// [`LabError::Command`] when the packages cannot be configured.
+    pub fn finish_packages(&self) -> Result<(), LabError> {
+        if !rustix::process::geteuid().is_root() || !self.services_note().exists() {
+            return Ok(());
+        }
+        let _lock = self.lock_packages()?;
+        self.finish_killed()
+    }
+
+    /// The caller holds the lock, so that the note of services is not that of a running installation.
+    fn finish_killed(&self) -> Result<(), LabError> {
+        let Some(before) = BootServices::noted(&self.services_note()) else { return Ok(()) };
+        (self.notice)("an installation of packages was killed: it is completed now (dpkg --configure -a)");
+        let denied = StartsDenied::begin(Path::new("/")).ok().flatten();
+        self.step_without_services("configure", &["dpkg", "--configure", "-a"], &before, denied).map(|_| ())
+    }
+
+    /// Runs a step that may install services, while their starts are denied. Disables those that are new since `before`,
+    /// also if the step failed.
+    fn step_without_services(
+        &self,
+        name: &'static str,
+        command: &[&str],
+        before: &BootServices,
+        denied: Option<StartsDenied>,
+    ) -> Result<Duration, LabError> {
+        let policy = denied.as_ref().map(|denied| denied.policy().to_owned());
+        let done = self.run_packages(name, command, policy);
         drop(denied);
-        // Also if one of several packages could not be installed.
-        for reported in BootServices::disable_new(&services, Path::new("/")) {
+        for reported in BootServices::disable_new(before, Path::new("/")) {
             (self.notice)(&reported);
         }
-        Ok(updated + installed?)
+        // What was interrupted, the next set-up completes.
+        if !matches!(done, Err(LabError::Interrupted)) {
+            // If the note cannot be removed, the next set-up finds nothing to complete.
+            let _ = std::fs::remove_file(self.services_note());
+        }
+        done
+    }
+
+    /// The services that started at boot before an installation, while it runs.
+    fn services_note(&self) -> PathBuf {
+        self.state_dir.join("packages/services.json")
+    }
+
+    fn lock_packages(&self) -> Result<FileLock, LabError> {
+        let waiting = || (self.notice)("waiting for another paceline that is installing packages");
+        lock::take(&self.state_dir.join("packages"), waiting, || self.interrupt.asked())
     }
 
     /// Runs one command of the package manager, without a shell.
     pub(super) fn packages_step(&self, name: &'static str, command: &[&str]) -> Result<Duration, LabError> {
+        self.run_packages(name, command, None)
+    }
+
+    fn run_packages(
+        &self,
+        name: &'static str,
+        command: &[&str],
+        removed_at_end: Option<PathBuf>,
+    ) -> Result<Duration, LabError> {
         let path = &self.state_dir;
         std::fs::create_dir_all(path).map_err(|source| LabError::File {
             action: "create",
@@ -144,6 +211,7 @@ impl Workshop {
             log: path.join("packages.log"),
             printed: None,
             limit: INSTALL_LIMIT,
+            removed_at_end,
         };
         command::run(&step, &self.shepherd, self.interrupt)
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -16,6 +16,9 @@ const POLICY: &str = "usr/sbin/policy-rc.d";
 const DENIAL: &str =
     "#!/bin/sh\n# Made by `paceline lab setup` for the time of an installation; remove it.\nexit 101\n";
 
+/// Most bytes of the list of services; a machine has some dozens.
+const NOTE_BYTES_MOST: u64 = 1 << 20;
+
 /// Prevents packages from starting services until it is dropped.
 #[derive(Debug)]
 pub(super) struct StartsDenied {
@@ -23,6 +26,11 @@ pub(super) struct StartsDenied {
 }
 
 impl StartsDenied {
+    /// The script. It may be removed as soon as no package is being installed.
+    pub fn policy(&self) -> &Path {
+        &self.policy
+    }
+
     /// Forbids starts on the machine whose root is `root`. `None` if it has another policy, which is kept.
     ///
     /// # Errors
@@ -52,7 +60,7 @@ impl Drop for StartsDenied {
 }
 
 /// The services that start at boot, by systemd's links and by those of System V run levels.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct BootServices(BTreeSet<String>);
 
 impl BootServices {
@@ -74,6 +82,24 @@ impl BootServices {
             services.extend(links.filter_map(|link| link.strip_prefix('S')?.get(2..).map(str::to_owned)));
         }
         Self(services)
+    }
+
+    /// Writes them to a file, for a set-up after this one was killed.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn note(&self, path: &Path) -> io::Result<()> {
+        paceline_files::replace(path, &serde_json::to_vec(self).map_err(io::Error::other)?)
+    }
+
+    /// Those in such a file, if there is one that only this user can write: others are disabled.
+    pub fn noted(path: &Path) -> Option<Self> {
+        let about = fs::symlink_metadata(path).ok()?;
+        let is_own = about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
+        if !about.is_file() || !is_own || about.nlink() != 1 {
+            return None;
+        }
+        serde_json::from_slice(&paceline_files::read(path, NOTE_BYTES_MOST).ok()?).ok()
     }
 
     /// Disables and stops the services that are new since `before`. Returns a message for each.
@@ -107,10 +133,10 @@ fn run(command: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn starts_are_denied_for_a_while_and_a_policy_of_the_machine_stays() {
-        use std::os::unix::fs::PermissionsExt as _;
         let root = tempfile::tempdir().unwrap();
         let policy = root.path().join(POLICY);
         fs::create_dir_all(policy.parent().unwrap()).unwrap();
@@ -140,5 +166,11 @@ mod tests {
         let expected = ["haproxy", "nginx"].map(str::to_owned);
         assert_eq!(BootServices::of(root.path()), BootServices(expected.into()));
         assert!(BootServices::disable_new(&BootServices::of(root.path()), root.path()).is_empty());
+        let note = root.path().join("services.json");
+        assert_eq!(BootServices::noted(&note), None);
+        BootServices::of(root.path()).note(&note).unwrap();
+        assert_eq!(BootServices::noted(&note), Some(BootServices::of(root.path())));
+        fs::set_permissions(&note, PermissionsExt::from_mode(0o666)).unwrap();
+        assert_eq!(BootServices::noted(&note), None, "another user can write it");
     }
 }

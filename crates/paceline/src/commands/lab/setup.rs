@@ -40,6 +40,9 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let broken = arguments.chosen.tell_broken(catalogue);
     let workshop = working(catalogue)?;
     let (begun, packages_before) = (Instant::now(), workshop.packages_bytes());
+    if !arguments.dry_run {
+        workshop.finish_packages().map_err(complain)?;
+    }
     let plan = plan(&workshop, &servers, arguments)?;
     print(&described(&plan))?;
     if arguments.dry_run {
