@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tools::Toolbox;
 
+use std::sync::Arc;
 /// How long a set-up or a build may take: twenty minutes, four times the slowest of `servers/` on two cores.
 const MAKE_LIMIT: Duration = Duration::from_secs(20 * 60);
 
@@ -195,6 +196,13 @@ impl Workshop {
     pub fn note_launch(&self, server: &Manifest) -> Option<bool> {
         let wanted = self.fingerprints(server).ok()?.build;
         if self.stamp(server, LAUNCHED).as_deref() == Some(wanted.as_str()) {
+    /// Asks for the versions of all tools that `servers` need side by side, for at most `limit` in all. The state of a
+    /// server whose tools do not answer in this time is an error.
+    pub fn ask_tools(&self, servers: &[Arc<Manifest>], limit: Duration) {
+        let needs = servers.iter().flat_map(|server| &server.needs).map(String::as_str).collect();
+        self.toolbox.ask_all(&needs, limit);
+    }
+
             return Some(false);
         }
         // A server without set-up and build has no folder yet.

@@ -5,26 +5,35 @@
 
 use crate::LabError;
 use paceline_host::{User, system};
-use std::collections::HashMap;
+use rustix::fs::OFlags;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read};
+use std::num::NonZero;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The arguments for a program's version, in the order in which they are tried.
 const VERSION_FLAGS: [&str; 3] = ["--version", "version", "-version"];
 
-/// How long a program may take to print its version; Maven takes one second.
+/// How long a program may take to print its version with any of the flags; Maven takes one second.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
+
+/// How much of a program's output is its version; the rest is ignored.
+const VERSION_BYTES: u64 = 64 * 1024;
+
+/// The version of a tool, or why it is unknown.
+type Asked = Result<String, NoAnswer>;
 
 /// Caches versions, since many servers need the same few tools.
 #[derive(Default)]
 pub(super) struct Toolbox {
-    versions: Mutex<HashMap<String, String>>,
+    versions: Mutex<HashMap<String, Asked>>,
     /// The user of the tools, if that is not the lab's own user.
     user: Option<User>,
 }
@@ -77,18 +86,60 @@ impl Toolbox {
     /// [`LabError::ToolVersion`] when it could not run to its end. That does not count as a changed version: what was
     /// made with the tool stays valid.
     pub(super) fn version(&self, need: &str) -> Result<String, LabError> {
-        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        // Locked while it asks: servers that are built side by side need the same tools.
+        let mut versions = self.cached();
         if let Some(known) = versions.get(need) {
-            return Ok(known.clone());
+            return known.clone().map_err(Into::into);
         }
-        let version = self.find(need).map_or(Ok(String::new()), |file| version_of(need, &file))?;
-        versions.insert(need.to_owned(), version.clone());
+        let version = self.ask(need, Instant::now() + VERSION_LIMIT)?;
+        versions.insert(need.to_owned(), Ok(version.clone()));
         Ok(version)
+    }
+
+    /// Asks for the versions of `needs` side by side, for at most `limit` in all. A tool that does not answer in this
+    /// time counts as one without a version until the cache is cleared.
+    pub(super) fn ask_all(&self, needs: &BTreeSet<&str>, limit: Duration) {
+        let until = Instant::now() + limit;
+        let left = Mutex::new(needs.iter());
+        let ask_next = || {
+            while let Some(need) = left.lock().unwrap_or_else(PoisonError::into_inner).next() {
+                let version = self.ask(need, until);
+                self.cached().insert((*need).to_owned(), version);
+            }
+        };
+        let askers = std::thread::available_parallelism().map_or(1, NonZero::get) * 2;
+        std::thread::scope(|scope| {
+            for _ in 0..askers {
+                // Without threads, the versions are asked for when they are needed.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, ask_next);
+            }
+        });
+    }
+
+    fn ask(&self, need: &str, until: Instant) -> Asked {
+        self.find(need).map_or(Ok(String::new()), |file| version_of(need, &file, until))
     }
 
     /// Clears the cache, after an installation.
     pub(super) fn forget(&self) {
-        self.versions.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.cached().clear();
+    }
+
+    fn cached(&self) -> MutexGuard<'_, HashMap<String, Asked>> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A tool that did not run to its end.
+#[derive(Clone, Debug)]
+struct NoAnswer {
+    command: String,
+    problem: String,
+}
+
+impl From<NoAnswer> for LabError {
+    fn from(NoAnswer { command, problem }: NoAnswer) -> Self {
+        Self::ToolVersion { command, problem }
     }
 }
 
@@ -125,11 +176,11 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
-fn version_of(need: &str, file: &Path) -> Result<String, LabError> {
+fn version_of(need: &str, file: &Path, until: Instant) -> Asked {
     let flags = if need.contains('/') { [].as_slice() } else { &VERSION_FLAGS };
     let mut first_error = None;
     for flag in flags {
-        match ask(&[file.as_os_str(), OsStr::new(flag)]) {
+        match ask(&[file.as_os_str(), OsStr::new(flag)], until) {
             Ok(Some(reported)) => return Ok(reported),
             Ok(None) => {}
             Err(error) => first_error = first_error.or(Some(error)),
@@ -150,20 +201,22 @@ fn identity(file: &Path) -> String {
 /// The command's output, if it succeeds and is not empty.
 ///
 /// # Errors
-/// [`LabError::ToolVersion`] when it did not exit normally: that is not an answer, and no conclusion may be drawn from
-/// it.
-fn ask(words: &[&OsStr]) -> Result<Option<String>, LabError> {
-    let output = output_of(words, VERSION_LIMIT).map_err(|error| {
+/// When it did not exit normally: that is not an answer, and no conclusion may be drawn from it.
+fn ask(words: &[&OsStr], until: Instant) -> Result<Option<String>, NoAnswer> {
+    let output = output_of(words, until).map_err(|error| {
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        LabError::ToolVersion { command: words.join(" "), problem: error.to_string() }
+        NoAnswer { command: words.join(" "), problem: error.to_string() }
     })?;
     let text = [output.stdout, output.stderr].concat();
     Ok((output.status.success() && !text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// The output of a command that exited normally.
-fn output_of(words: &[&OsStr], limit: Duration) -> io::Result<Output> {
+fn output_of(words: &[&OsStr], until: Instant) -> io::Result<Output> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    if Instant::now() >= until {
+        return Err(io::Error::new(io::ErrorKind::TimedOut, "no time was left for it"));
+    }
     let child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -173,26 +226,60 @@ fn output_of(words: &[&OsStr], limit: Duration) -> io::Result<Output> {
         // Ctrl-C in a terminal is sent to its foreground group: only the lab handles it, not this program.
         .process_group(0)
         .spawn()?;
-    let output = wait(child, limit)?;
+    let output = wait(child, until)?;
     match output.status.signal() {
         Some(signal) => Err(io::Error::other(format!("it was ended by signal {signal}"))),
         None => Ok(output),
     }
 }
 
-/// The output of a program that prints a few lines, which fit into its pipes.
-fn wait(mut child: Child, limit: Duration) -> io::Result<Output> {
+/// What a program has printed when it ends. A process that it leaves behind may keep the pipes open; the rest of its
+/// group is ended.
+fn wait(mut child: Child, until: Instant) -> io::Result<Output> {
+    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+    for pipe in [stdout.as_ref().map(|pipe| pipe.as_fd()), stderr.as_ref().map(|pipe| pipe.as_fd())] {
+        pipe.map_or(Ok(()), |pipe| rustix::fs::fcntl_setfl(pipe, OFlags::NONBLOCK))?;
+    }
+    let (mut printed, mut complained) = (Vec::new(), Vec::new());
     let begun = Instant::now();
-    while child.try_wait()?.is_none() {
-        if begun.elapsed() > limit {
+    loop {
+        let ended = child.try_wait()?;
+        // Also when it has ended: what it printed is in the pipe.
+        drain(&mut stdout, &mut printed)?;
+        drain(&mut stderr, &mut complained)?;
+        if let Some(status) = ended {
+            // It may have left no process to end.
+            let _ = system::kill_group(child.id().cast_signed(), libc::SIGKILL);
+            return Ok(Output { status, stdout: printed, stderr: complained });
+        }
+        if Instant::now() >= until {
             system::kill_group(child.id().cast_signed(), libc::SIGKILL)?;
             child.wait()?;
-            let late = format!("it did not end within {} s", limit.as_secs());
+            let late = format!("it did not end within {:.0} s", begun.elapsed().as_secs_f64());
             return Err(io::Error::new(io::ErrorKind::TimedOut, late));
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    child.wait_with_output()
+}
+
+/// Reads what is in a pipe now, without waiting for more; keeps the beginning.
+fn drain(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>) -> io::Result<()> {
+    let Some(pipe) = pipe else { return Ok(()) };
+    let mut piece = [0; 4096];
+    // At most what a full pipe holds, so that a program that never stops printing is ended in time.
+    for _ in 0..VERSION_BYTES / piece.len() as u64 {
+        match pipe.read(&mut piece) {
+            Ok(0) => break,
+            Ok(length) => {
+                let room = (VERSION_BYTES as usize).saturating_sub(kept.len());
+                kept.extend_from_slice(&piece[..length.min(room)]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -228,12 +315,16 @@ mod tests {
             std::fs::write(&tool, format!("[ \"$1\" = version ] && echo {says}\n")).unwrap();
         };
         // Started by `sh`: a file just written may still be open for writing in a child of another test.
-        let reported = |flag: &str| ask(&["sh".as_ref(), tool.as_os_str(), flag.as_ref()]).unwrap();
+        let reported = |flag: &str| ask(&["sh".as_ref(), tool.as_os_str(), flag.as_ref()], soon()).unwrap();
         write("one");
         assert_eq!(reported("--version"), None);
         assert_eq!(reported("version").as_deref(), Some("one\n"));
         write("two");
         assert_eq!(reported("version").as_deref(), Some("two\n"));
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + VERSION_LIMIT
     }
 
     fn sh(script: &str) -> [&OsStr; 3] {
@@ -243,20 +334,43 @@ mod tests {
     #[test]
     fn a_tool_that_does_not_come_to_an_answer_has_no_other_version() {
         // Not SIGINT, which the parent of the tests may have set to be ignored.
-        let reported = ask(&sh("kill -KILL $$")).unwrap_err();
+        let reported = LabError::from(ask(&sh("kill -KILL $$"), soon()).unwrap_err());
         assert_eq!(
             reported.to_string(),
             "cannot learn the version by `sh -c kill -KILL $$`: it was ended by signal 9"
         );
-        assert!(matches!(ask(&["/nowhere/tool".as_ref()]), Err(LabError::ToolVersion { .. })));
-        let late = output_of(&sh("sleep 100"), Duration::ZERO).unwrap_err();
+        assert!(ask(&["/nowhere/tool".as_ref()], soon()).is_err());
+        let late = output_of(&sh("sleep 100"), Instant::now() + Duration::from_millis(20)).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(ask(&sh("exit 2")).unwrap(), None, "it does not know the flag");
+        assert_eq!(ask(&sh("exit 2"), soon()).unwrap(), None, "it does not know the flag");
+    }
+
+    #[test]
+    fn a_process_that_a_tool_leaves_behind_delays_no_answer() {
+        let reported = ask(&sh("echo 1.0; setsid sleep 100 & echo $!"), soon()).unwrap().unwrap();
+        let (version, left) = reported.trim().split_once('\n').unwrap();
+        assert_eq!(version, "1.0");
+        system::kill_group(left.parse().unwrap(), libc::SIGKILL).unwrap();
+        let many = ask(&sh("yes | head -c 1000000"), soon()).unwrap().unwrap();
+        assert_eq!(many.len() as u64, VERSION_BYTES);
+    }
+
+    #[test]
+    fn tools_that_never_answer_share_one_limit() {
+        let toolbox = Toolbox::default();
+        let needs = BTreeSet::from(["sh", "cat"]);
+        toolbox.ask_all(&needs, Duration::ZERO);
+        for need in needs {
+            let error = toolbox.version(need).unwrap_err().to_string();
+            assert!(error.ends_with("no time was left for it"), "it is not asked again: {error}");
+        }
+        toolbox.forget();
+        assert!(toolbox.version("cat").unwrap().starts_with("cat "));
     }
 
     #[test]
     fn ctrl_c_in_a_terminal_does_not_reach_a_tool() {
-        let reported = ask(&sh("echo $$; cut -d ' ' -f 5 /proc/$$/stat")).unwrap().unwrap();
+        let reported = ask(&sh("echo $$; cut -d ' ' -f 5 /proc/$$/stat"), soon()).unwrap().unwrap();
         let (process, group) = reported.trim().split_once('\n').unwrap();
         assert_eq!(process, group, "it leads a process group of its own");
     }

@@ -9,6 +9,7 @@ use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
 use paceline_lab::{LabError, Workshop};
+use std::time::Duration;
 
 /// Flags of `paceline lab list`.
 #[derive(clap::Args)]
@@ -25,6 +26,9 @@ enum Format {
     Json,
 }
 
+/// How long tools may take to print their versions, all together. Those of all servers need 3 s on an idle machine.
+const TOOLS_LIMIT: Duration = Duration::from_secs(15);
+
 /// The columns of the table. The state comes first, since it is what users look for.
 const COLUMNS: [&str; 5] = ["state", "server", "framework", "workloads", "limits"];
 /// Maximum table width, which fits every terminal.
@@ -33,6 +37,7 @@ const WIDTH_MOST: usize = 80;
 /// Prints the list. Broken manifests are listed and are not a failure, so that users can find them here.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let workshop = workshop(catalogue)?;
+    workshop.ask_tools(&catalogue.servers, TOOLS_LIMIT);
     print(match arguments.format {
         Format::Text => as_text(catalogue, &workshop)?,
         Format::Json => as_json(catalogue, &workshop)?,
