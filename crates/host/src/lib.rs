@@ -46,4 +46,4 @@ pub use network::NetworkCounters;
 pub use place::{Control, Machines, PROGRAM_DIGEST, Place, PlaceError, SSH_CONTROL, Shipment};
 pub use slurm::{Allocation, AllocationRequest, SlurmError};
 pub use tune::{Tuning, mend_tuning};
-pub use user::{User, UserError};
+pub use user::{User, UserError, owner_remedy, user_name};

@@ -204,6 +204,25 @@ impl User {
     }
 }
 
+/// The name of the user with this id, or the id if it has none.
+pub fn user_name(uid: u32) -> String {
+    let passwd = paceline_files::read_text(Path::new("/etc/passwd"), PASSWD_BYTES).unwrap_or_default();
+    let has_it = |line: &&str| line.split(':').nth(2).is_some_and(|field| field.parse() == Ok(uid));
+    let name = passwd.lines().find(has_it).and_then(|line| line.split(':').next());
+    name.map_or_else(|| uid.to_string(), str::to_owned)
+}
+
+/// The remedy where this process lacks the rights to use `path`: it, or the folder that it would be in, is another
+/// user's. `None` if it is not.
+pub fn owner_remedy(path: &Path) -> Option<String> {
+    let (owned, about) = path.ancestors().find_map(|path| Some((path, fs::symlink_metadata(path).ok()?)))?;
+    let is_foreign = about.uid() != rustix::process::geteuid().as_raw();
+    is_foreign.then(|| {
+        let (owned, owner) = (owned.display(), user_name(about.uid()));
+        format!("{owned} belongs to the user `{owner}`: run paceline as this user, or choose another folder with --state-dir")
+    })
+}
+
 /// The ids of a user in the text of `/etc/passwd` (passwd(5)).
 fn find(passwd: &str, name: &str) -> Option<(u32, u32)> {
     let line = passwd.lines().find(|line| line.split(':').next() == Some(name))?;
@@ -220,6 +239,7 @@ mod tests {
         let passwd =
             "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65533:nobody:/nonexistent:/bin/false\nbad:x:a\n";
         assert_eq!(find(passwd, "nobody"), Some((65_534, 65_533)));
+        assert_eq!((user_name(0).as_str(), user_name(54_321).as_str()), ("root", "54321"));
         assert_eq!((find(passwd, "nobod"), find(passwd, "bad"), find(passwd, "")), (None, None, None));
     }
 

@@ -58,6 +58,24 @@ pub enum LabError {
     /// The commands of servers cannot run as the requested user.
     #[error(transparent)]
     User(#[from] UserError),
+    /// The build in use could not be copied.
+    #[error("the build in use cannot be copied, and nothing was changed\n{failure}")]
+    Copy {
+        /// The failure of the copy.
+        failure: Box<CommandFailure>,
+        /// What to do, with the command.
+        remedy: String,
+    },
+    /// A build folder, or something in it, is another user's.
+    #[error("{} {problem}", path.display())]
+    Owner {
+        /// The file or folder.
+        path: PathBuf,
+        /// The owner, and what follows from it.
+        problem: String,
+        /// What to do, with the command.
+        remedy: String,
+    },
     /// Packages are missing and only root may install them.
     #[error("packages are missing and this is not root; run: {command}")]
     PackagesMissing {
@@ -142,6 +160,8 @@ impl LabError {
             LabError::File { .. }
             | LabError::Keep { .. }
             | LabError::NotSetUp { .. }
+            | LabError::Owner { .. }
+            | LabError::Copy { .. }
             | LabError::PackagesMissing { .. }
             | LabError::ToolVersion { .. }
             | LabError::Spawn { .. } => Blame::Environment,
@@ -155,6 +175,10 @@ impl LabError {
                 "packages of its manifest are not installed: sudo apt-get install {}",
                 failure.absent_packages.join(" ")
             )),
+            LabError::File { path, source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                paceline_host::owner_remedy(path)
+            }
+            LabError::Owner { remedy, .. } | LabError::Copy { remedy, .. } => Some(remedy.clone()),
             LabError::NotSetUp { server, .. } => Some(format!("paceline lab setup {server}")),
             LabError::Catalogue(error) => error.hint(),
             _ => None,

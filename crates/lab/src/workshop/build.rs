@@ -3,9 +3,12 @@
 //! For `paceline lab build`, `serve` and `check`, and for a round before it pins or measures anything. `setup` does a
 //! first set-up, `command` runs the command, and `fingerprint` defines the inputs.
 
-use super::{LAUNCHED, MAKE_LIMIT, Made, Workshop, lock, stamp};
+use super::{LAUNCHED, MAKE_LIMIT, Made, Step, Words, Workshop, command, lock, owner, stamp};
 use crate::LabError;
 use paceline_catalogue::Manifest;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 impl Workshop {
@@ -15,8 +18,8 @@ impl Workshop {
     /// find the finished build.
     ///
     /// # Errors
-    /// [`LabError::NotSetUp`], [`LabError::Command`] with the end of the log, [`LabError::Interrupted`]; each leaves no
-    /// stamp.
+    /// [`LabError::NotSetUp`], [`LabError::Command`] with the end of the log, [`LabError::Interrupted`]; each leaves
+    /// the build of before in use, if there is one.
     pub fn build(&self, server: &Manifest, again: bool) -> Result<Made, LabError> {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
@@ -53,7 +56,8 @@ impl Workshop {
     }
 
     /// Runs one set-up or build command, and writes its stamp on success. The caller holds the lock. A set-up also
-    /// removes the stamp of the build, which may refer to replaced files.
+    /// removes the stamp of the build, which may refer to replaced files. If an earlier one was finished, the command
+    /// works on a copy; a failure, an interruption or a kill leaves the earlier one in use.
     pub(super) fn make(
         &self,
         server: &Manifest,
@@ -65,6 +69,33 @@ impl Workshop {
         if self.interrupt.asked() {
             return Err(LabError::Interrupted);
         }
+        owner::check_replaceable(&self.build_dir(server))?;
+        if self.stamp(server, name).is_none() {
+            return self.make_in_place(server, name, command, fingerprint);
+        }
+        let former = self.former(server);
+        former.set_aside(self.user.as_ref(), |entries, to| self.copy(server, entries, to))?;
+        match self.make_in_place(server, name, command, fingerprint) {
+            Ok(elapsed) => former.replace().map(|()| elapsed),
+            Err(error) => {
+                match former.recover() {
+                    Ok(_) => (self.notice)(&format!("{}: the {name} of before stays in use", server.id)),
+                    Err(error) => {
+                        (self.notice)(&format!("{}: {error}; the next {name} tries again", server.id))
+                    }
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn make_in_place(
+        &self,
+        server: &Manifest,
+        name: &'static str,
+        command: &str,
+        fingerprint: &str,
+    ) -> Result<Duration, LabError> {
         let keep = self.keep_dir(server);
         if name == "setup" {
             stamp::remove(&keep, "build")?;
@@ -76,10 +107,62 @@ impl Workshop {
         Ok(elapsed)
     }
 
+    /// Copies entries of the build folder to a folder, as the user of servers: root would follow links that a process
+    /// of this user may place there meanwhile. The copies belong to this user.
+    fn copy(&self, server: &Manifest, entries: &[OsString], to: &Path) -> Result<(), LabError> {
+        let names: Vec<String> = entries.iter().map(|name| format!("./{}", name.to_string_lossy())).collect();
+        let to = to.to_string_lossy();
+        let mut words = vec!["cp", "-a", "--reflink=auto", "--"];
+        words.extend(names.iter().map(String::as_str));
+        words.push(&to);
+        if names.is_empty() {
+            return Ok(());
+        }
+        let step = Step {
+            user: self.user.clone(),
+            server: &server.id,
+            name: "copy",
+            command: Words::Program(&words),
+            folder: &self.build_dir(server),
+            environment: BTreeMap::new(),
+            log: self.keep_dir(server).join("copy.log"),
+            printed: None,
+            limit: MAKE_LIMIT,
+            removed_at_end: None,
+        };
+        match command::run(&step, &self.shepherd, self.interrupt) {
+            Ok(_) => Ok(()),
+            Err(LabError::Command(failure)) => {
+                Err(LabError::Copy { failure, remedy: self.copy_remedy(server) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn copy_remedy(&self, server: &Manifest) -> String {
+        let room = "the disk needs room for a copy";
+        let Some(user) = &self.user else { return room.into() };
+        let folder = self.build_dir(server);
+        format!(
+            "{room}, and all files must be readable for the user of servers: chown -R {}: {}",
+            user.name,
+            folder.display()
+        )
+    }
+
     pub(super) fn lock(&self, server: &Manifest) -> Result<paceline_host::FileLock, LabError> {
+        self.check_owner(server)?;
+        owner::check_replaceable(&self.keep_dir(server))?;
         let waiting =
             || (self.notice)(&format!("{}: waiting for another paceline that is building it", server.id));
-        lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())
+        let lock = lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())?;
+        if self.former(server).recover()? {
+            (self.notice)(&format!(
+                "{}: a set-up or build was killed; the one of before is in use again",
+                server.id
+            ));
+        }
+        Ok(lock)
     }
 }
 

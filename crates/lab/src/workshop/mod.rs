@@ -9,7 +9,9 @@ mod clean;
 mod command;
 mod disk;
 mod fingerprint;
+mod former;
 mod lock;
+mod owner;
 mod packages;
 mod services;
 mod setup;
@@ -24,14 +26,15 @@ pub(crate) use tools::{find, program};
 
 use crate::LabError;
 use command::Step;
+use former::Former;
 use paceline_catalogue::{Manifest, Places, Variables};
 use paceline_host::{Interrupt, User};
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tools::Toolbox;
 
-use std::sync::Arc;
 /// How long a set-up or a build may take: twenty minutes, four times the slowest of `servers/` on two cores.
 const MAKE_LIMIT: Duration = Duration::from_secs(20 * 60);
 
@@ -48,6 +51,9 @@ fn own<const N: usize>(pairs: [(&str, &str); N]) -> impl Iterator<Item = (String
 
 /// The folder within a build for the workshop's files.
 const KEPT: &str = ".paceline";
+
+/// What the names of databases' build folders begin with. Their commands never run as root.
+const DATABASE_PREFIX: &str = "database-";
 
 /// The stamp of the first launch that answered; a new set-up or build removes it.
 const LAUNCHED: &str = "launched";
@@ -190,12 +196,6 @@ impl Workshop {
         })
     }
 
-    /// Records that a launch of `server` has answered, and returns whether it was the first since its last set-up or
-    /// build: a first start writes caches, and its files may not be in the page cache. `None` if that cannot be
-    /// recorded.
-    pub fn note_launch(&self, server: &Manifest) -> Option<bool> {
-        let wanted = self.fingerprints(server).ok()?.build;
-        if self.stamp(server, LAUNCHED).as_deref() == Some(wanted.as_str()) {
     /// Asks for the versions of all tools that `servers` need side by side, for at most `limit` in all. The state of a
     /// server whose tools do not answer in this time is an error.
     pub fn ask_tools(&self, servers: &[Arc<Manifest>], limit: Duration) {
@@ -203,6 +203,12 @@ impl Workshop {
         self.toolbox.ask_all(&needs, limit);
     }
 
+    /// Records that a launch of `server` has answered, and returns whether it was the first since its last set-up or
+    /// build: a first start writes caches, and its files may not be in the page cache. `None` if that cannot be
+    /// recorded.
+    pub fn note_launch(&self, server: &Manifest) -> Option<bool> {
+        let wanted = self.fingerprints(server).ok()?.build;
+        if self.stamp(server, LAUNCHED).as_deref() == Some(wanted.as_str()) {
             return Some(false);
         }
         // A server without set-up and build has no folder yet.
@@ -234,6 +240,7 @@ impl Workshop {
         limit: Duration,
     ) -> Result<Step<'a>, LabError> {
         let keep = self.keep_dir(server);
+        self.check_owner(server)?;
         std::fs::create_dir_all(&keep).map_err(|source| LabError::File {
             action: "create",
             path: keep.clone(),
@@ -253,7 +260,16 @@ impl Workshop {
             log: keep.join(format!("{name}.log")),
             printed: None,
             limit,
+            removed_at_end: None,
         })
+    }
+
+    /// Checks that root runs nothing as root that the user of servers can change.
+    fn check_owner(&self, server: &Manifest) -> Result<(), LabError> {
+        if self.user.is_some() || server.build_id().starts_with(DATABASE_PREFIX) {
+            return Ok(());
+        }
+        owner::check_trusted(&self.build_dir(server))
     }
 
     /// Runs a step of `server`; a failure names the packages of its manifest that are not installed.
@@ -268,10 +284,14 @@ impl Workshop {
     /// The folder for the workshop's stamps, logs and lock of a server.
     fn keep_dir(&self, server: &Manifest) -> PathBuf {
         self.build_dir(server).join(KEPT)
-            removed_at_end: None,
     }
 
     fn stamp(&self, server: &Manifest, name: &str) -> Option<String> {
-        stamp::read(&self.keep_dir(server), name)
+        // While a step runs, or after it was killed, the version of before is the one in use.
+        stamp::read(&self.keep_dir(server), name).or_else(|| self.former(server).stamp(name))
+    }
+
+    fn former(&self, server: &Manifest) -> Former {
+        Former::of(&self.build_dir(server))
     }
 }

@@ -7,6 +7,9 @@ use crate::LabError;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+/// The extension of a stamp's file.
+pub(super) const EXTENSION: &str = "stamp";
+
 /// The fingerprint of the last success of the step `name`, if there is one.
 pub(super) fn read(keep_dir: &Path, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file(keep_dir, name)).ok()?;
@@ -35,5 +38,5 @@ pub(super) fn remove(keep_dir: &Path, name: &str) -> Result<(), LabError> {
 }
 
 fn file(keep_dir: &Path, name: &str) -> PathBuf {
-    keep_dir.join(format!("{name}.stamp"))
+    keep_dir.join(format!("{name}.{EXTENSION}"))
 }

@@ -164,15 +164,49 @@ fn a_failed_build_shows_its_log_and_leaves_no_stamp() {
 }
 
 #[test]
-fn a_failure_takes_the_last_success_back() {
+fn a_failed_step_leaves_the_version_before_in_use() {
+    let setup = "[setup]\ncommand = 'echo setup >> $PACELINE_BUILD/made'\ndownload_mb = 1.5\n";
+    let good = format!("version = 'true'\n{setup}{BUILD}");
+    let tree = Tree::new("");
+    tree.manifest(&good);
+    tree.workshop().set_up(&tree.server(), false).unwrap();
+    tree.build().unwrap();
+    let ruin = "rm -rf $PACELINE_BUILD/made; echo half > $PACELINE_BUILD/other; exit 1";
+    for (from, to) in
+        [("echo setup >> $PACELINE_BUILD/made", ruin), ("cat source.txt", &format!("{ruin}; cat"))]
+    {
+        tree.manifest(&good.replace(from, to));
+        let failed = tree.build().unwrap_err();
+        assert!(
+            matches!(&failed, LabError::Command(failure) if failure.how.contains("exit status 1")),
+            "{failed}"
+        );
+        assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::Stale);
+        tree.manifest(&good);
+        assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::Ready);
+        assert_eq!(tree.build().unwrap(), Made::Already);
+        assert_eq!(tree.read(".paceline/build/sh-one/made"), "setup\none\n");
+        assert!(!tree.path(".paceline/build/sh-one/other").exists());
+    }
+}
+
+#[test]
+fn a_step_that_was_killed_leaves_the_version_before_in_use() {
     let tree = Tree::new(BUILD);
     tree.build().unwrap();
-    tree.write("servers/sh-one/source.txt", "two");
-    tree.manifest("version = 'true'\n[build]\ncommand = 'exit 1'");
-    tree.build().unwrap_err();
-    tree.write("servers/sh-one/source.txt", "one");
-    tree.manifest(&format!("version = 'true'\n{BUILD}"));
-    assert!(matches!(tree.build().unwrap(), Made::Now(_)), "what lies there is half of another build");
+    // What a kill in the middle of a build leaves: the unit tests of `former` hold each moment of it.
+    let build = tree.path(".paceline/build/sh-one");
+    std::fs::create_dir_all(build.join(".paceline/former/.paceline")).unwrap();
+    std::fs::rename(build.join("made"), build.join(".paceline/former/made")).unwrap();
+    std::fs::rename(
+        build.join(".paceline/build.stamp"),
+        build.join(".paceline/former/.paceline/build.stamp"),
+    )
+    .unwrap();
+    std::fs::write(build.join("made"), "half").unwrap();
+    assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::Ready);
+    assert_eq!(tree.build().unwrap(), Made::Already);
+    assert_eq!(tree.read(".paceline/build/sh-one/made"), "one\n");
 }
 
 #[test]

@@ -203,6 +203,30 @@ fn ctrl_c_ends_a_build_with_all_its_processes() {
     assert!(!tree.path(".paceline/build/sh-one/.paceline/build.stamp").exists());
 }
 
+#[test]
+fn a_killed_set_up_leaves_the_one_before_in_use() {
+    // The first set-up ends at once; a second one begins to replace it and never ends.
+    let setup = "[setup]\ncommand = 'if [ -e $PACELINE_BUILD/made ]; then rm $PACELINE_BUILD/made; echo half > $PACELINE_BUILD/half; \
+                 sleep 600; fi; echo whole > $PACELINE_BUILD/made'\n";
+    let tree = Tree::new(setup);
+    assert_eq!(tree.run(&["setup", "--all"]).2, 0);
+    let mut again = tree.paceline(&["setup", "--all", "--again"]);
+    let mut again = again.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    wait_for(&tree.path(".paceline/build/sh-one/half"));
+    again.kill().unwrap();
+    again.wait().unwrap();
+    let (stdout, _, _) = tree.run(&["list"]);
+    assert!(stdout.contains("\nready "), "{stdout}");
+    let (stdout, stderr, code) = tree.run(&["build", "--all"]);
+    assert_eq!((stdout.as_str(), code), ("sh-one: up to date (one 1.0)\n", 0), "{stderr}");
+    assert!(
+        stderr.contains("sh-one: a set-up or build was killed; the one of before is in use again"),
+        "{stderr}"
+    );
+    let made = |name: &str| std::fs::read_to_string(tree.path(".paceline/build/sh-one").join(name)).ok();
+    assert_eq!((made("made").as_deref(), made("half")), (Some("whole\n"), None));
+}
+
 /// Waits until the file exists; returns its content.
 fn wait_for(path: &Path) -> String {
     let begun = Instant::now();

@@ -6,6 +6,7 @@
 use super::tree::{GOOD, Ran, Tree};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 
 /// A server that exits if it runs as root, and whose commands write the id of their user to files.
 fn tree() -> Tree {
@@ -89,10 +90,15 @@ fn where_root_runs_the_lab_servers_run_as_another_user_unless_told_otherwise() {
     let round = ["round", "--servers", "python-plain", "-c", "2", "-d", "200ms", "--warmup", "50ms"];
     let ran = run(None, &round);
     assert!(ran.stderr.contains(notice) && tree.kept().1.iter().all(|trial| trial.run.is_some()), "{ran:?}");
+    // Root runs nothing that another user can change.
     let ran = run(Some("root"), &["lab", "check", "python-plain"]);
     assert!(ran.code == Some(1) && !ran.stderr.contains(notice), "{ran:?}");
+    assert!(ran.stdout.contains("can be changed by the user `"), "{ran:?}");
+    fs::remove_dir_all(tree.path("state/build/python-plain")).unwrap();
+    assert_eq!(run(Some("root"), &["lab", "setup", "python-plain"]).code, Some(0));
+    let ran = run(Some("root"), &["lab", "check", "python-plain"]);
     assert!(
-        ran.stdout.contains("it ended with exit status 1"),
+        ran.code == Some(1) && ran.stdout.contains("it ended with exit status 1"),
         "the server ends where it is root's: {ran:?}"
     );
 }
@@ -112,6 +118,78 @@ fn what_root_built_for_itself_keeps_running_as_root() {
     let mut named = tree.paceline(&["lab", "setup", "python-plain"]);
     let ran = Ran::of(named.env("PACELINE_USER", "nobody").output().unwrap());
     assert!(ran.code == Some(0) && !ran.stderr.contains("as root"), "{ran:?}");
+}
+
+#[test]
+fn a_failed_set_up_as_another_user_leaves_what_root_built() {
+    let tree = tree();
+    if !is_root(&tree) {
+        return;
+    }
+    let run = |user: &str, arguments: &[&str]| {
+        Ran::of(tree.paceline(arguments).env("PACELINE_USER", user).output().unwrap())
+    };
+    for command in ["setup", "build"] {
+        assert_eq!(run("root", &["lab", command, "python-plain"]).code, Some(0));
+    }
+    let build = tree.path("state/build/python-plain");
+    let facts = |name: &str| {
+        let about = fs::symlink_metadata(build.join(name)).unwrap();
+        (about.uid(), about.gid(), about.mode(), about.ino())
+    };
+    let before = ["", "setup", "build", "home"].map(facts);
+    let manifest = tree.path("servers/python-plain/server.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let ruin = "rm $PACELINE_BUILD/build; echo half > $PACELINE_BUILD/home; exit 1 #";
+    fs::write(
+        &manifest,
+        text.replace("command = \"id -u > $PACELINE_BUILD/setup", &format!("command = \"{ruin}")),
+    )
+    .unwrap();
+    let ran = run("nobody", &["lab", "setup", "python-plain"]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("the setup of before stays in use"), "{ran:?}");
+    fs::write(&manifest, text).unwrap();
+    assert_eq!(["", "setup", "build", "home"].map(facts), before);
+    let ran = run("root", &["lab", "build", "python-plain"]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("up to date"), "{ran:?}");
+    // A file that only root can read cannot be copied: nothing is changed, and the remedy is named.
+    fs::set_permissions(build.join("home"), fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = run("nobody", &["lab", "setup", "python-plain", "--again"]);
+    assert!(
+        ran.code == Some(3) && ran.stdout.contains("must be readable for the user of servers"),
+        "{ran:?}"
+    );
+    assert_eq!(facts("home").0, 0);
+    let owned = format!("chown -R nobody: {}", build.display());
+    assert!(ran.stdout.contains(&owned), "{ran:?}");
+}
+
+#[test]
+fn a_folder_of_another_user_is_refused_with_the_remedy() {
+    let tree = tree();
+    if !is_root(&tree) {
+        return;
+    }
+    let build = tree.path("state/build/python-plain");
+    let run = |user: &str, arguments: &[&str]| {
+        Ran::of(tree.paceline(arguments).env("PACELINE_USER", user).output().unwrap())
+    };
+    for command in ["setup", "build"] {
+        assert_eq!(run("nobody", &["lab", command, "python-plain"]).code, Some(0));
+    }
+    // What another user built is not run as root.
+    let ran = run("root", &["lab", "build", "python-plain"]);
+    let said = format!("{} can be changed by the user `nobody`, and root would run it", build.display());
+    assert!(ran.code == Some(3) && ran.stderr.contains(&said), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("rm -r {}", build.display())), "{ran:?}");
+    let ran = run("root", &["lab", "check", "python-plain"]);
+    assert!(ran.code == Some(1) && ran.stdout.contains(&said), "{ran:?}");
+    // A user who is not root cannot replace what root made.
+    let mut own = tree.paceline(&["lab", "build", "python-plain"]);
+    own.env_remove("PACELINE_USER").uid(65_534).gid(65_534);
+    let ran = Ran::of(own.output().unwrap());
+    assert!(ran.code == Some(3) && ran.stderr.contains("belongs to the user `root`"), "{ran:?}");
+    assert!(ran.stderr.contains("sudo chown -R nobody:"), "{ran:?}");
 }
 
 #[test]
