@@ -1,11 +1,58 @@
-//! Samples the actual sends of random arrivals, so that a run can be tested for whether they were random.
+//! The processes of random arrivals: draws their gaps, and samples the actual sends, so that a run can be tested for
+//! whether they were random.
 //!
-//! Sends are noted in some stretches of the window, each from its beginning until enough have been noted: memory is
-//! bounded, and the first gap counts from the stretch's beginning, since a Poisson process has no memory. Each worker
-//! notes its own sends; the first sends of all workers together are the first ones of the process.
+//! The gaps of a process are independent and have one distribution ([`GapDistribution`], a renewal process). Sends are
+//! noted in some stretches of the window, each from its beginning until enough have been noted: memory is bounded. Each
+//! worker notes its own sends; the first sends of all workers together are the first ones of the process.
 
 use crate::profile::Profile;
-use crate::{Arrivals, LoadModel, Nanos, Settings, Timeline, WindowLength};
+use crate::{Arrivals, LoadModel, Nanos, Random, Settings, Timeline, WindowLength};
+
+/// The distribution of random gaps with mean one. Each process has one entry in [`GapDistribution::of`].
+#[derive(Clone, Copy, Debug)]
+struct GapDistribution {
+    /// The gap for a number that is uniform in (0, 1].
+    gap: fn(f64) -> f64,
+    /// The cumulative hazard of a gap: exponentially distributed with mean one, if the gap is of this distribution.
+    hazard: fn(f64) -> f64,
+    /// The standard deviation of a gap.
+    deviation: f64,
+}
+
+impl GapDistribution {
+    /// The distribution of a process; none if its gaps are not random.
+    fn of(arrivals: Arrivals) -> Option<Self> {
+        match arrivals {
+            Arrivals::Constant => None,
+            Arrivals::Poisson => Some(Self { gap: |unit| -unit.ln(), hazard: |gap| gap, deviation: 1.0 }),
+        }
+    }
+}
+
+/// Draws the gaps of random arrivals: the same for every worker of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct RandomGaps {
+    distribution: GapDistribution,
+    random: Random,
+}
+
+impl RandomGaps {
+    /// The gaps of a process from a seed; none if they are not random.
+    pub(crate) fn of(arrivals: Arrivals, seed: u64) -> Option<Self> {
+        GapDistribution::of(arrivals).map(|distribution| Self { distribution, random: Random::new(seed) })
+    }
+
+    /// The next gap, where `mean` is the mean.
+    #[inline]
+    pub(crate) fn draw(&mut self, mean: f64) -> f64 {
+        (self.distribution.gap)(self.random.unit()) * mean
+    }
+
+    /// The standard deviation of a gap, in mean gaps.
+    pub(crate) fn deviation(&self) -> f64 {
+        self.distribution.deviation
+    }
+}
 
 /// The number of stretches of a long window.
 const STRETCHES: u64 = 16;
@@ -16,6 +63,7 @@ const NOTED: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Stretches {
     profile: Profile,
+    distribution: GapDistribution,
     epoch: Nanos,
     /// When they begin.
     pub starts: Vec<Nanos>,
@@ -26,10 +74,8 @@ pub(crate) struct Stretches {
 impl Stretches {
     /// The stretches of a run; none if arrivals are not random.
     pub(crate) fn of(settings: &Settings, timeline: &Timeline) -> Option<Self> {
-        let shape = match &settings.job.load {
-            LoadModel::Closed | LoadModel::Open { arrivals: Arrivals::Constant, .. } => return None,
-            LoadModel::Open { shape, arrivals: Arrivals::Poisson } => shape,
-        };
+        let LoadModel::Open { shape, arrivals } = &settings.job.load else { return None };
+        let distribution = GapDistribution::of(*arrivals)?;
         let window = timeline.window_end.since(timeline.window_start);
         let profile = Profile::of(shape, settings.job.warmup, window)?;
         let before = profile.arrivals(settings.job.warmup.0 as f64);
@@ -45,22 +91,20 @@ impl Stretches {
             (timeline.epoch + Nanos(at as u64)).max(timeline.window_start)
         };
         let starts = (0..count).map(start).collect();
-        Some(Self { profile, epoch: timeline.epoch, starts, each })
+        Some(Self { profile, distribution, epoch: timeline.epoch, starts, each })
     }
 
-    /// The gaps between the sends of all workers, as multiples of the mean gap requested at that time.
+    /// The gaps between the noted sends of all workers, as multiples of the mean gap requested at that time, and as
+    /// their cumulative hazard: exponentially distributed with mean one, whatever the process.
     pub(crate) fn gaps(&self, workers: &[Vec<Vec<Nanos>>]) -> Vec<f64> {
         let mut gaps = Vec::new();
-        for (index, start) in self.starts.iter().enumerate() {
+        for index in 0..self.starts.len() {
             let of_stretch = workers.iter().filter_map(|worker| worker.get(index)).flatten();
             let mut sends: Vec<Nanos> = of_stretch.copied().collect();
             sends.sort_unstable();
-            let mut before = self.expected_until(*start);
-            for send in sends.into_iter().take(self.each) {
-                let until = self.expected_until(send);
-                gaps.push(until - before);
-                before = until;
-            }
+            sends.truncate(self.each);
+            let gap = |pair: &[Nanos]| self.expected_until(pair[1]) - self.expected_until(pair[0]);
+            gaps.extend(sends.windows(2).map(gap).map(self.distribution.hazard));
         }
         gaps
     }

@@ -236,7 +236,9 @@ pub struct ThreadOutcome {
 /// The result of a run.
 #[derive(Debug)]
 pub struct RunOutcome {
-    /// A sample of the gaps between the actual sends of random arrivals, as multiples of the requested mean gap.
+    /// A sample of the gaps between the actual sends of random arrivals, as their cumulative hazard: exponentially
+    /// distributed with mean one if sends follow the requested process. With Poisson arrivals these are the gaps as
+    /// multiples of the requested mean.
     pub arrival_gaps: Vec<f64>,
     /// For one of several loaders: its sends noted for that sample, since the beginning of the warm-up, by stretch.
     pub noted_sends: Vec<Vec<Nanos>>,

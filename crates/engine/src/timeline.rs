@@ -3,7 +3,8 @@
 //! Each worker computes it from the shared epoch, as the binary's view of seconds does. Moving from phase to phase is
 //! in `hot/worker.rs`; the actual times of the phases are kept as [`Spans`].
 
-use crate::{Arrivals, Bound, LoadModel, Nanos, Random, Settings};
+use crate::arrivals::RandomGaps;
+use crate::{Bound, LoadModel, Nanos, Settings};
 
 /// The phases of a run, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,19 +82,16 @@ impl WindowLength {
         };
         // A number of requests is allowed only with a steady rate (`Settings::check`).
         let gap_ns = 1e9 / shape.offered_per_s(Nanos::ZERO, Nanos::NEVER);
-        match arrivals {
-            Arrivals::Constant => exact(Nanos((n as f64 * gap_ns).ceil() as u64)),
-            Arrivals::Poisson if n <= ARRIVALS_WALKED_MAX => {
-                let mut random = Random::new(settings.seed);
-                let last: f64 = (0..n).map(|_| random.exponential(gap_ns)).sum();
-                // The gap after the last arrival belongs to the window, as it does for even arrivals.
-                exact(Nanos((last + random.exponential(gap_ns)) as u64 + 1))
-            }
-            Arrivals::Poisson => {
-                let gaps = n as f64 + DEVIATIONS * (n as f64).sqrt();
-                Self { length: Nanos((gaps * gap_ns) as u64), is_exact: false }
-            }
+        let Some(mut gaps) = RandomGaps::of(*arrivals, settings.seed) else {
+            return exact(Nanos((n as f64 * gap_ns).ceil() as u64));
+        };
+        if n > ARRIVALS_WALKED_MAX {
+            let gaps = n as f64 + DEVIATIONS * gaps.deviation() * (n as f64).sqrt();
+            return Self { length: Nanos((gaps * gap_ns) as u64), is_exact: false };
         }
+        let last: f64 = (0..n).map(|_| gaps.draw(gap_ns)).sum();
+        // The gap after the last arrival belongs to the window, as it does for even arrivals.
+        exact(Nanos((last + gaps.draw(gap_ns)) as u64 + 1))
     }
 
     /// The length.

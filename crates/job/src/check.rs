@@ -179,10 +179,7 @@ impl Job {
                 [] => Some(JobProblem::EmptySchedule),
                 moments if !moments.is_sorted() => Some(JobProblem::ScheduleDecreases),
                 [.., last] if *last < self.warmup => Some(JobProblem::ScheduleInWarmup),
-                _ => match arrivals {
-                    Arrivals::Constant => None,
-                    Arrivals::Poisson => Some(JobProblem::ScheduleWithArrivals),
-                },
+                _ => arrivals.is_random().then_some(JobProblem::ScheduleWithArrivals),
             },
         }
     }

@@ -42,6 +42,32 @@ pub enum Arrivals {
     Poisson,
 }
 
+impl Arrivals {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Constant, Self::Poisson];
+
+    /// The name in flags and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Poisson => "poisson",
+        }
+    }
+
+    /// The words in reports.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Constant => "evenly spaced",
+            Self::Poisson => "Poisson arrivals",
+        }
+    }
+
+    /// Whether the gaps are random.
+    pub fn is_random(self) -> bool {
+        self != Self::Constant
+    }
+}
+
 /// The part of a load for one of several loaders: the ticks of the open loop with this index modulo the number of
 /// loaders. Threads divide the share of their loader in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,4 +115,16 @@ pub enum Distribution {
     Constant,
     /// Exponentially distributed.
     Exponential,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrival_process_is_written_by_its_name() {
+        for arrivals in Arrivals::ALL {
+            assert_eq!(serde_json::to_value(arrivals).unwrap(), arrivals.name());
+        }
+    }
 }

@@ -149,10 +149,10 @@ verdict_table! {
     }
     => "Measure at a fixed rate below the limit (-r).";
 
-    /// With `--arrivals poisson`: the gaps between a sample of the actual sends do not follow the requested exponential
+    /// With random arrivals (`--arrivals`): the gaps between a sample of the actual sends do not follow the requested
     /// distribution (Anderson-Darling test, p below 0.001). Late sends left together. The schedule was still random,
     /// and response times count from it.
-    ArrivalsOff "arrivals_off" Run [Generator] [Note] "Sends were not spaced as Poisson arrivals."
+    ArrivalsOff "arrivals_off" Run [Generator] [Note] "Sends were not spaced as the requested arrivals."
     {
         anderson_darling: f64 = "the test's statistic",
         p_value: f64 = "probability of such a sample if the sends were as asked",

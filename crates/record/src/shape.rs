@@ -37,7 +37,7 @@ impl Segment {
 }
 
 /// The check that the actual sends of random arrivals were random: the Anderson-Darling test of a sample of their gaps
-/// against the exponential distribution with the requested mean.
+/// against the requested distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArrivalCheck {
     /// Number of tested gaps between sends.

@@ -3,8 +3,9 @@
 //! Worker k of N takes the ticks k, k + N, k + 2N, ... of all. Only the schedule uses this module; it decides when
 //! ticks begin and end to count.
 
+use crate::arrivals::RandomGaps;
 use crate::profile::Profile;
-use crate::{Arrivals, LoadModel, Nanos, Random, Settings, Shape, Timeline};
+use crate::{LoadModel, Nanos, Settings, Shape, Timeline};
 use std::sync::Arc;
 
 /// The lateness from which on a random tick is checked for others due with it: a timer wakes a thread about this late.
@@ -27,12 +28,12 @@ pub(super) enum TickSource {
     WhenFree,
     /// Tick i is due i gaps after the start.
     Constant { index: u64, stride: u64, gap_ns: f64 },
-    /// Gaps are exponential. Every worker walks the one sequence of all and takes its own ticks, so that the arrivals
-    /// of a seed do not depend on the number of threads.
-    Poisson { at_ns: f64, stride: u64, gap_ns: f64, random: Random },
+    /// Gaps are random. Every worker walks the one sequence of all and takes its own ticks, so that the arrivals of a
+    /// seed do not depend on the number of threads.
+    Random { at_ns: f64, stride: u64, gap_ns: f64, gaps: RandomGaps },
     /// The rate changes: a tick is due where the integral of the rate reaches `count`, which grows by one from tick to
-    /// tick of all workers, or by an exponential gap of mean one.
-    Shaped { count: f64, stride: u64, profile: Profile, random: Option<Random> },
+    /// tick of all workers, or by a random gap of mean one.
+    Shaped { count: f64, stride: u64, profile: Profile, gaps: Option<RandomGaps> },
     /// Each tick is given by a file of send times.
     Trace { index: usize, stride: usize, times: Arc<[Nanos]> },
 }
@@ -53,11 +54,8 @@ impl Ticks {
         };
         let (place, places) = settings.place_of(worker);
         let (k, stride) = (u64::from(place), u64::from(places));
-        let random = match arrivals {
-            Arrivals::Constant => None,
-            Arrivals::Poisson => Some(Random::new(settings.seed)),
-        };
-        let source = match (shape, random) {
+        let gaps = RandomGaps::of(*arrivals, settings.seed);
+        let source = match (shape, gaps) {
             (Shape::Trace(trace), _) => {
                 let (index, stride) = (place as usize, places as usize);
                 TickSource::Trace { index, stride, times: Arc::clone(&trace.moments) }
@@ -65,13 +63,13 @@ impl Ticks {
             (Shape::Steady { rate }, None) => {
                 TickSource::Constant { index: k, stride, gap_ns: rate.gap_ns() }
             }
-            (Shape::Steady { rate }, Some(random)) => {
-                TickSource::Poisson { at_ns: 0.0, stride, gap_ns: rate.gap_ns(), random }
+            (Shape::Steady { rate }, Some(gaps)) => {
+                TickSource::Random { at_ns: 0.0, stride, gap_ns: rate.gap_ns(), gaps }
             }
-            (Shape::Ramp { .. } | Shape::Steps { .. }, random) => {
+            (Shape::Ramp { .. } | Shape::Steps { .. }, gaps) => {
                 let window = timeline.window_end.since(timeline.window_start);
                 match Profile::of(shape, settings.job.warmup, window) {
-                    Some(profile) => TickSource::Shaped { count: 0.0, stride, profile, random },
+                    Some(profile) => TickSource::Shaped { count: 0.0, stride, profile, gaps },
                     None => TickSource::WhenFree,
                 }
             }
@@ -84,13 +82,11 @@ impl Ticks {
         let next = match &mut source {
             TickSource::WhenFree => start,
             TickSource::Constant { index, gap_ns, .. } => constant(start, *index, *gap_ns),
-            TickSource::Poisson { at_ns, gap_ns, random, .. } => {
-                poisson(start, at_ns, k + 1, *gap_ns, random)
-            }
-            TickSource::Shaped { count, profile, random, .. } => {
+            TickSource::Random { at_ns, gap_ns, gaps, .. } => random(start, at_ns, k + 1, *gap_ns, gaps),
+            TickSource::Shaped { count, profile, gaps, .. } => {
                 // The first of even arrivals is due at once, the first of random ones after a gap.
-                let ticks = if random.is_some() { k + 1 } else { k };
-                shaped(start, count, ticks, profile, random)
+                let ticks = if gaps.is_some() { k + 1 } else { k };
+                shaped(start, count, ticks, profile, gaps)
             }
             TickSource::Trace { index, times, .. } => traced(start, times, *index),
         };
@@ -117,7 +113,7 @@ impl Ticks {
                 constant(self.start, index + stride, *gap_ns) <= at
             }
             TickSource::Trace { index, stride, times } => traced(self.start, times, index + stride) <= at,
-            TickSource::Poisson { .. } | TickSource::Shaped { .. } => at.since(self.next) >= LATE_LEAST,
+            TickSource::Random { .. } | TickSource::Shaped { .. } => at.since(self.next) >= LATE_LEAST,
         };
         if is_second_due { self.clone().take_before(at + Nanos(1), most).count } else { 1 }
     }
@@ -139,11 +135,11 @@ impl Ticks {
                 *index += *stride;
                 constant(start, *index, *gap_ns)
             }
-            TickSource::Poisson { at_ns, stride, gap_ns, random } => {
-                poisson(start, at_ns, *stride, *gap_ns, random)
+            TickSource::Random { at_ns, stride, gap_ns, gaps } => {
+                random(start, at_ns, *stride, *gap_ns, gaps)
             }
-            TickSource::Shaped { count, stride, profile, random } => {
-                shaped(start, count, *stride, profile, random)
+            TickSource::Shaped { count, stride, profile, gaps } => {
+                shaped(start, count, *stride, profile, gaps)
             }
             TickSource::Trace { index, stride, times } => {
                 *index += *stride;
@@ -197,14 +193,14 @@ impl Ticks {
         let mut ahead = self.clone();
         let start = self.start;
         let next = match &mut ahead.source {
-            TickSource::WhenFree | TickSource::Poisson { .. } => return None,
-            TickSource::Shaped { random: Some(_), .. } => return None,
+            TickSource::WhenFree | TickSource::Random { .. } => return None,
+            TickSource::Shaped { gaps: Some(_), .. } => return None,
             TickSource::Constant { index, stride, gap_ns } => {
                 *index += *stride * ticks;
                 constant(start, *index, *gap_ns)
             }
-            TickSource::Shaped { count, stride, profile, random } => {
-                shaped(start, count, *stride * ticks, profile, random)
+            TickSource::Shaped { count, stride, profile, gaps } => {
+                shaped(start, count, *stride * ticks, profile, gaps)
             }
             TickSource::Trace { index, stride, times } => {
                 *index = index.saturating_add(stride.saturating_mul(ticks as usize));
@@ -219,11 +215,11 @@ impl Ticks {
     pub(super) fn continue_evenly(&mut self) {
         match &mut self.source {
             TickSource::WhenFree | TickSource::Constant { .. } | TickSource::Trace { .. } => {}
-            &mut TickSource::Poisson { stride, gap_ns, .. } => {
+            &mut TickSource::Random { stride, gap_ns, .. } => {
                 let index = (self.next.since(self.start).0 as f64 / gap_ns).ceil() as u64;
                 self.source = TickSource::Constant { index, stride, gap_ns };
             }
-            TickSource::Shaped { random, .. } => *random = None,
+            TickSource::Shaped { gaps, .. } => *gaps = None,
         }
     }
 }
@@ -234,27 +230,27 @@ fn constant(start: Nanos, index: u64, gap_ns: f64) -> Nanos {
     start + Nanos((index as f64 * gap_ns) as u64)
 }
 
-/// Moves on by `ticks` exponential gaps; rounded down.
+/// Moves on by `ticks` random gaps; rounded down.
 #[inline]
-fn poisson(start: Nanos, at_ns: &mut f64, ticks: u64, gap_ns: f64, random: &mut Random) -> Nanos {
+fn random(start: Nanos, at_ns: &mut f64, ticks: u64, gap_ns: f64, gaps: &mut RandomGaps) -> Nanos {
     for _ in 0..ticks {
-        *at_ns += random.exponential(gap_ns);
+        *at_ns += gaps.draw(gap_ns);
     }
     start + Nanos(*at_ns as u64)
 }
 
-/// Moves on by `ticks` arrivals, each one expected arrival or an exponential gap of mean one further; rounded down.
+/// Moves on by `ticks` arrivals, each one expected arrival or a random gap of mean one further; rounded down.
 #[inline]
 fn shaped(
     start: Nanos,
     count: &mut f64,
     ticks: u64,
     profile: &mut Profile,
-    random: &mut Option<Random>,
+    gaps: &mut Option<RandomGaps>,
 ) -> Nanos {
-    match random {
+    match gaps {
         None => *count += ticks as f64,
-        Some(random) => (0..ticks).for_each(|_| *count += random.exponential(1.0)),
+        Some(gaps) => (0..ticks).for_each(|_| *count += gaps.draw(1.0)),
     }
     start + Nanos(profile.moment(*count) as u64)
 }

@@ -6,7 +6,7 @@
 //! reports.
 
 use super::assignment::{Assignment, Finished, Generator, Measured};
-use paceline_record::{Arrivals, CapacityLoad, FoundCapacity, read_run};
+use paceline_record::{CapacityLoad, FoundCapacity, read_run};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Paceline {
         }
         if let Some(rate_per_s) = assignment.load.rate_per_s {
             flags.say("-r", rate_per_s.to_string());
-            flags.say("--arrivals", arrivals(assignment).to_owned());
+            flags.say("--arrivals", assignment.load.arrivals.unwrap_or_default().name().to_owned());
         }
         if assignment.load.requests.is_none() {
             flags.say("--warmup", milliseconds(assignment.load.warmup_s));
@@ -84,8 +84,8 @@ impl Paceline {
         flags.0.extend(["--no-curve", "--"].map(str::to_owned));
         say_method(&mut flags, assignment);
         say_connections(&mut flags, assignment);
-        if assignment.load.arrivals == Some(Arrivals::Poisson) {
-            flags.say("--arrivals", arrivals(assignment).to_owned());
+        if let Some(arrivals) = assignment.load.arrivals.filter(|arrivals| arrivals.is_random()) {
+            flags.say("--arrivals", arrivals.name().to_owned());
         }
         say_answer(&mut flags, assignment);
         self.say_rest(&mut flags, assignment);
@@ -116,13 +116,6 @@ fn say_connections(flags: &mut Flags, assignment: &Assignment) {
     }
     if let Some(requests) = load.requests_per_connection {
         flags.say("--requests-per-connection", requests.to_string());
-    }
-}
-
-fn arrivals(assignment: &Assignment) -> &'static str {
-    match assignment.load.arrivals {
-        Some(Arrivals::Poisson) => "poisson",
-        Some(Arrivals::Constant) | None => "constant",
     }
 }
 
@@ -229,7 +222,7 @@ mod tests {
         let open = Load {
             kind: LoopKind::Open,
             rate_per_s: Some(2500.0),
-            arrivals: Some(Arrivals::Poisson),
+            arrivals: Some(paceline_record::Arrivals::Poisson),
             ..closed()
         };
         assert!(line(open).contains(" -d 3000ms -r 2500 --arrivals poisson --warmup"));

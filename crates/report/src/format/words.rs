@@ -10,7 +10,7 @@ use crate::row::{Row, Standing};
 use crate::{About, Machine, Note, Table};
 use paceline_judge::Metric;
 use paceline_record::{
-    Arrivals, Blame, FaultKind, Load, LoopKind, Pinning, RateShare, Route, Severity, Stage, VariantKind,
+    Blame, FaultKind, Load, LoopKind, Pinning, RateShare, Route, Severity, Stage, VariantKind,
 };
 use std::collections::BTreeMap;
 
@@ -151,11 +151,7 @@ pub fn load(table: &Table) -> String {
     parts.extend(
         load.share.as_ref().map(|share| format!("100 % is what load {} found in the same launch", share.of)),
     );
-    match load.arrivals {
-        Some(Arrivals::Constant) => parts.push("evenly spaced".to_owned()),
-        Some(Arrivals::Poisson) => parts.push("Poisson arrivals".to_owned()),
-        None => {}
-    }
+    parts.extend(load.arrivals.map(|arrivals| arrivals.words().to_owned()));
     let warmup =
         if load.warmup_s > 0.0 { format!(" after {} s of warm-up", load.warmup_s) } else { String::new() };
     parts.extend(load.duration_s.map(|s| format!("windows of {s} s{warmup}")));

@@ -67,8 +67,8 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
 fn load(run: &Run) -> String {
     let kind = match (run.loop_.kind, run.loop_.arrivals) {
         (LoopKind::Closed, _) => "closed loop".to_owned(),
-        (LoopKind::Open, Some(paceline_record::Arrivals::Poisson)) => {
-            "open loop, Poisson arrivals".to_owned()
+        (LoopKind::Open, Some(arrivals)) if arrivals.is_random() => {
+            format!("open loop, {}", arrivals.words())
         }
         (LoopKind::Open, _) => "open loop".to_owned(),
     };

@@ -6,7 +6,7 @@
 use super::*;
 use crate::arrivals::{Notes, Stretches};
 use crate::hot::schedule::Schedule;
-use crate::{BodyCheck, Bound, Check, Job, Rate, Requests};
+use crate::{Arrivals, BodyCheck, Bound, Check, Job, Random, Rate, Requests};
 use paceline_http::Method;
 use paceline_job::LoaderShare;
 
@@ -84,8 +84,8 @@ fn threads_deal_the_same_ticks() {
     for (shape, seconds) in
         [(ramp as fn() -> Shape, 3), (steps, 2), (trace, 1), (|| Shape::Steady { rate: rate(1_234.5) }, 2)]
     {
-        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-            if matches!(shape(), Shape::Trace(_)) && arrivals == Arrivals::Poisson {
+        for arrivals in Arrivals::ALL {
+            if matches!(shape(), Shape::Trace(_)) && arrivals.is_random() {
                 continue;
             }
             let ticks = |threads| moments(&settings(shape(), arrivals, threads, Nanos::from_secs(seconds)));
@@ -106,7 +106,7 @@ fn loaders(all: &Settings, of: u32) -> Vec<Settings> {
 fn loaders_deal_the_same_ticks() {
     let ramp = || Shape::Ramp { from: rate(3_000.0), to: rate(10.0) };
     for shape in [ramp(), Shape::Steady { rate: rate(1_234.5) }] {
-        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+        for arrivals in Arrivals::ALL {
             let all = settings(shape.clone(), arrivals, 2, Nanos::from_secs(2));
             let alone = moments(&all);
             for of in [1, 2, 7] {
@@ -144,7 +144,7 @@ fn the_sends_of_all_loaders_pass_the_test() {
         })
         .collect();
     let mut gaps = crate::gaps_of_all(&all, &noted);
-    assert_eq!(gaps.len(), 2_048);
+    assert_eq!(gaps.len(), 16 * 127);
     assert!(paceline_stats::exponential_test(&mut gaps).unwrap().p_value > 0.01);
     // Two of three loaders leave holes in the schedule, which the test detects.
     let mut gaps = crate::gaps_of_all(&all, &noted[..2]);
@@ -187,15 +187,18 @@ fn noted_gaps(settings: &Settings, sends: &[Nanos]) -> Vec<f64> {
 #[test]
 fn the_sends_of_random_arrivals_pass_the_test_and_even_ones_do_not() {
     let ramp = || Shape::Ramp { from: rate(500.0), to: rate(4_000.0) };
-    for (shape, seconds) in [(ramp as fn() -> Shape, 10), (|| Shape::Steady { rate: rate(100.0) }, 10)] {
-        let random = settings(shape(), Arrivals::Poisson, 2, Nanos::from_secs(seconds));
-        let mut gaps = noted_gaps(&random, &moments(&random));
-        assert!(gaps.len() == 2_048 || (900..1_100).contains(&gaps.len()), "{}", gaps.len());
-        let test = paceline_stats::exponential_test(&mut gaps).unwrap();
-        assert!(test.p_value > 0.01, "{:?}: {test:?}", shape());
-        let even = settings(shape(), Arrivals::Constant, 2, Nanos::from_secs(seconds));
-        let mut gaps = noted_gaps(&random, &moments(&even));
-        assert!(paceline_stats::exponential_test(&mut gaps).unwrap().p_value < 1e-6);
+    for shape in [ramp as fn() -> Shape, || Shape::Steady { rate: rate(100.0) }] {
+        let even = settings(shape(), Arrivals::Constant, 2, Nanos::from_secs(10));
+        for arrivals in Arrivals::ALL.into_iter().filter(|arrivals| arrivals.is_random()) {
+            let random = settings(shape(), arrivals, 2, Nanos::from_secs(10));
+            let mut gaps = noted_gaps(&random, &moments(&random));
+            // Sixteen stretches of 128 sends, or one.
+            assert!(gaps.len() == 2_032 || (900..1_100).contains(&gaps.len()), "{}", gaps.len());
+            let test = paceline_stats::exponential_test(&mut gaps).unwrap();
+            assert!(test.p_value > 0.01, "{:?}, {arrivals:?}: {test:?}", shape());
+            let mut gaps = noted_gaps(&random, &moments(&even));
+            assert!(paceline_stats::exponential_test(&mut gaps).unwrap().p_value < 1e-6);
+        }
     }
     assert!(
         Stretches::of(&settings(ramp(), Arrivals::Constant, 1, Nanos::from_secs(1)), &Timeline::NEVER)
