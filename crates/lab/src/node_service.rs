@@ -14,6 +14,7 @@ use crate::node::{
 use crate::workshop::find;
 use crate::{Scratch, Workshop};
 use paceline_catalogue::{Balancer, Database, WorkloadCase};
+use paceline_host::shepherd::Gone;
 use paceline_host::{CoreTicks, Id, Interrupt, NetworkCounters, User, physical_cores};
 use paceline_record::{Environment, Stage};
 use serde::Serialize;
@@ -219,45 +220,39 @@ impl NodeService {
         Ok(LaunchedDatabase { launched, receipt })
     }
 
-    fn answer_of_database(
-        &self,
-        number: u32,
-        question: NodeQuestion,
-        output: &mut impl Write,
-    ) -> io::Result<()> {
-        let database = self.databases.get(&number).ok_or_else(|| unknown(number))?;
+    fn answer_of(&mut self, number: u32, question: NodeQuestion, output: &mut impl Write) -> io::Result<()> {
         match question {
-            NodeQuestion::Reset => answer(output, &database.reset()),
-            NodeQuestion::Counts => answer(output, &database.counts()),
-            _ => answer(output, &database.world()),
+            NodeQuestion::Sample => answer(output, &self.launch_of(number)?.sample()),
+            NodeQuestion::Search => answer(output, &self.launch_of(number)?.search()),
+            NodeQuestion::Source => answer(output, &self.launch_of(number)?.source()),
+            NodeQuestion::Sockets => answer(output, &self.launch_of(number)?.sockets()),
+            NodeQuestion::IsRunnable => answer(output, &self.launch_of(number)?.is_runnable()),
+            NodeQuestion::Memory => answer(output, &self.launch_of(number)?.memory()),
+            NodeQuestion::PssBytes => answer(output, &self.launch_of(number)?.pss_bytes()),
+            NodeQuestion::Ended => answer(output, &self.launch_of(number)?.ended()),
+            NodeQuestion::LogTail => answer(output, &self.launch_of(number)?.log_tail()),
+            NodeQuestion::Kill => answer(output, &self.launch_of(number)?.kill()),
+            NodeQuestion::Stop => answer(output, &self.stop(number)?),
+            NodeQuestion::Reset => answer(output, &self.database_of(number)?.reset()),
+            NodeQuestion::Counts => answer(output, &self.database_of(number)?.counts()),
+            NodeQuestion::World => answer(output, &self.database_of(number)?.world()),
         }
     }
 
-    fn answer_of(&mut self, number: u32, question: NodeQuestion, output: &mut impl Write) -> io::Result<()> {
-        if let NodeQuestion::Stop = question {
-            let launch = self.launches.remove(&number).ok_or_else(|| unknown(number))?;
-            let stopped = launch.stop().map_err(|error| error.to_string());
-            // Its folder is removed when it is no longer in use.
-            drop((self.databases.remove(&number), self.folders.remove(&number)));
-            return answer(output, &stopped);
-        }
-        if let NodeQuestion::Reset | NodeQuestion::Counts | NodeQuestion::World = question {
-            return self.answer_of_database(number, question, output);
-        }
-        let launch = self.launches.get_mut(&number).ok_or_else(|| unknown(number))?;
-        match question {
-            NodeQuestion::Sample => answer(output, &launch.sample()),
-            NodeQuestion::Search => answer(output, &launch.search()),
-            NodeQuestion::Source => answer(output, &launch.source()),
-            NodeQuestion::Sockets => answer(output, &launch.sockets()),
-            NodeQuestion::IsRunnable => answer(output, &launch.is_runnable()),
-            NodeQuestion::Memory => answer(output, &launch.memory()),
-            NodeQuestion::PssBytes => answer(output, &launch.pss_bytes()),
-            NodeQuestion::Ended => answer(output, &launch.ended()),
-            NodeQuestion::LogTail => answer(output, &launch.log_tail()),
-            NodeQuestion::Kill => answer(output, &launch.kill()),
-            NodeQuestion::Stop | NodeQuestion::Reset | NodeQuestion::Counts | NodeQuestion::World => Ok(()),
-        }
+    fn launch_of(&mut self, number: u32) -> io::Result<&mut Launch> {
+        self.launches.get_mut(&number).ok_or_else(|| unknown(number))
+    }
+
+    fn database_of(&self, number: u32) -> io::Result<&RunningDatabase> {
+        self.databases.get(&number).ok_or_else(|| unknown(number))
+    }
+
+    fn stop(&mut self, number: u32) -> io::Result<Result<Gone, String>> {
+        let launch = self.launches.remove(&number).ok_or_else(|| unknown(number))?;
+        let stopped = launch.stop().map_err(|error| error.to_string());
+        // Its folder is removed when it is no longer in use.
+        drop((self.databases.remove(&number), self.folders.remove(&number)));
+        Ok(stopped)
     }
 }
 
