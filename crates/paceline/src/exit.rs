@@ -113,9 +113,15 @@ fn status_of(error: &anyhow::Error) -> Status {
 }
 
 fn render(error: &anyhow::Error) {
-    say(&format!("paceline: {}", error_text(error.as_ref())));
     let complaint = error.downcast_ref::<Complaint>();
-    if let Some(hint) = complaint.and_then(|complaint| complaint.hint.as_deref()) {
+    let hint = complaint.and_then(|complaint| complaint.hint.as_deref());
+    print_error(&error_text(error.as_ref()), hint);
+}
+
+/// Prints an error to standard error: what happened, then a hint at the remedy.
+pub fn print_error(what: &str, hint: Option<&str>) {
+    say(&format!("paceline: {what}"));
+    if let Some(hint) = hint {
         say(&format!("  hint: {hint}"));
     }
 }

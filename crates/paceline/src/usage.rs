@@ -17,7 +17,7 @@ pub fn read() -> super::Arguments {
         let what = negative_value(&error, &given, &super::Arguments::command());
         match what.or_else(|| foreign_flag(&error, &given)) {
             Some(what) => {
-                crate::exit::say(&format!("paceline: {what}"));
+                crate::exit::print_error(&what, None);
                 std::process::exit(2)
             }
             None => exit_of(&error),
@@ -62,8 +62,8 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     Some(format!("{flag} is a flag of {tools}: {instead}"))
 }
 
-/// A message of clap in the form of all other errors: the error, then hints.
-fn in_own_style(said: &str) -> String {
+/// The error in a message of clap, and its hints.
+fn error_and_hints(said: &str) -> (String, String) {
     let is_part = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
     let lines = said.lines().map(str::trim).filter(is_part).take_while(|line| !line.starts_with("Usage:"));
     // Without the tip to pass an unknown flag as a value: that is rarely meant.
@@ -71,15 +71,14 @@ fn in_own_style(said: &str) -> String {
     let tips = tips.iter().map(|tip| &tip["tip: ".len()..]).filter(|tip| !tip.starts_with("to pass"));
     let what = what.join(" ");
     let hints: Vec<&str> = tips.chain(["--help lists all flags"]).collect();
-    format!("paceline: {}\n  hint: {}\n", what.strip_prefix("error: ").unwrap_or(&what), hints.join("; "))
+    (what.strip_prefix("error: ").unwrap_or(&what).to_owned(), hints.join("; "))
 }
 
 /// Prints a message of clap, also help and version, and exits.
 fn exit_of(error: &clap::Error) -> ! {
     if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // The message quotes arguments.
-        let text = TerminalText::lines(&in_own_style(&error.render().to_string()));
-        let _ = std::io::stderr().write_all(text.as_str().as_bytes());
+        let (what, hints) = error_and_hints(&error.render().to_string());
+        crate::exit::print_error(&what, Some(&hints));
         std::process::exit(2)
     }
     if error.use_stderr() {
@@ -135,21 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_reported_in_one_style() {
+    fn mistakes_are_reported_in_one_line_and_one_hint() {
         let said = |line: &str| {
             let error = crate::Arguments::try_parse_from(line.split(' ')).err().unwrap();
-            in_own_style(&error.render().to_string())
+            error_and_hints(&error.render().to_string())
         };
-        let misspelt = said("paceline run http://localhost/ --conections 5");
-        assert!(
-            misspelt.starts_with("paceline: unexpected argument '--conections' found\n  hint: "),
-            "{misspelt}"
-        );
-        assert!(misspelt.contains("'--connections'") && misspelt.lines().count() == 2, "{misspelt}");
-        let missing = said("paceline run");
-        assert!(missing.contains("were not provided: <URL>") && !missing.contains("Usage"), "{missing}");
-        let value = said("paceline run http://localhost/ --slo p99<1ms");
-        assert!(value.contains("response.p99<1ms") && value.lines().count() == 2, "{value}");
+        let (what, hints) = said("paceline run http://localhost/ --conections 5");
+        assert_eq!(what, "unexpected argument '--conections' found");
+        assert!(hints.contains("'--connections'") && !hints.contains('\n'), "{hints}");
+        let (what, _) = said("paceline run");
+        assert!(what.contains("were not provided: <URL>") && !what.contains("Usage"), "{what}");
+        let (what, hints) = said("paceline run http://localhost/ --slo p99<1ms");
+        assert!(what.contains("response.p99<1ms") && !(what + &hints).contains('\n'));
     }
 
     #[test]
