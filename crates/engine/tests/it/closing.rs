@@ -28,7 +28,7 @@ impl Script for Closing {
 }
 
 #[test]
-fn nothing_is_sent_on_a_connection_whose_end_is_known() {
+fn a_connection_known_to_be_closed_is_not_used() {
     // Far more is due than the server can carry, so that a free connection is used at once.
     let server = Closing { accepts_after: Nanos::ZERO, answer: response("ok"), then: Some(Act::Close) };
     let settings = open_loop(10_000.0, 4, 1).with(|job| job.window = Bound::Duration(Nanos::from_secs(1)));
@@ -39,7 +39,7 @@ fn nothing_is_sent_on_a_connection_whose_end_is_known() {
 }
 
 #[test]
-fn what_was_sent_ahead_of_a_close_that_was_announced_has_a_reason() {
+fn requests_behind_an_announced_close_have_a_reason() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
     let server = Closing { accepts_after: Nanos::ZERO, answer: Rc::from(*answer), then: None };
     let settings = closed_loop(1, 1).with(|job| {

@@ -45,7 +45,7 @@ impl Script for Hasty {
 }
 
 #[test]
-fn what_is_left_of_an_answered_request_is_its_own() {
+fn the_rest_of_an_answered_request_belongs_to_it() {
     let url = Url::parse("http://a/{seq}").unwrap();
     let made = Request::get(&url).compile(&LineFiles::default()).unwrap();
     let check = || Check { status: None, body: paceline_engine::BodyCheck::Any };

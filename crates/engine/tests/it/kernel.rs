@@ -58,7 +58,7 @@ fn an_open_loop_offers_what_it_says() {
 }
 
 #[test]
-fn pipelined_answers_are_told_apart() {
+fn pipelined_answers_are_distinguished() {
     // The third response of every connection is different: exactly one request of each is bad.
     let address = serve(|stream, number| {
         let bytes = if number == 2 { &b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"[..] } else { OK };
@@ -166,7 +166,7 @@ fn stopped_while_connecting(settings: Settings) -> (EngineError, usize) {
 }
 
 #[test]
-fn nothing_is_sent_after_a_stop_while_connecting() {
+fn a_stop_while_connecting_sends_no_request() {
     for threads in [1, 4] {
         let many = closed_loop(40, 1).with(|job| job.window = Bound::Requests(1_000_000));
         for settings in [closed_loop(40, 3_600), open_loop(500.0, 40, 3_600), many] {
@@ -198,7 +198,7 @@ fn sources_are_used_in_turn_by_any_number_of_threads() {
 }
 
 #[test]
-fn phases_are_told_in_order() {
+fn phases_are_reported_in_order() {
     #[derive(Default)]
     struct Told(Mutex<Vec<Phase>>);
     impl Observer for Told {

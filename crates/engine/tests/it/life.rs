@@ -101,7 +101,7 @@ fn without_keep_alive_connecting_and_service_add_up() {
 }
 
 #[test]
-fn who_thinks_asks_less() {
+fn think_time_lowers_the_request_rate() {
     let think = |think| closed_loop(4, 10).with(|job| job.think = Some(think));
     let (outcome, _) = run(&think(Think::constant(Nanos::from_millis(7))), false);
     // Four connections, a request every 10 ms on each.
@@ -114,7 +114,7 @@ fn who_thinks_asks_less() {
 }
 
 #[test]
-fn thinking_goes_on_between_connections() {
+fn think_time_continues_between_connections() {
     let settings = closed_loop(1, 1).with(|job| {
         job.think = Some(Think::constant(Nanos::from_millis(5)));
         job.requests_per_connection = Some(1);
@@ -145,7 +145,7 @@ impl Script for Parting {
 }
 
 #[test]
-fn thinking_goes_on_when_the_server_ends_the_connection() {
+fn think_time_continues_when_the_server_closes_the_connection() {
     let think = Think::constant(Nanos::from_millis(7));
     let settings = closed_loop(2, 1).with(|job| job.think = Some(think));
     let later = Nanos::from_millis(3);
@@ -202,7 +202,7 @@ impl Script for Prompt {
 }
 
 #[test]
-fn a_stop_that_is_heard_of_late_stops() {
+fn a_late_stop_signal_still_stops_the_run() {
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for (settings, pace) in

@@ -56,7 +56,7 @@ fn seconds_hold_every_request_once_in_a_run_of_any_length() {
 }
 
 #[test]
-fn the_backlog_is_told_while_the_server_is_frozen() {
+fn the_backlog_is_reported_while_the_server_is_frozen() {
     // Four connections and a server frozen for the whole first second: all but four of the requests that fell due in it
     // wait. The first report covers the time in which connections were made.
     for (arrivals, within) in [(Arrivals::Constant, 1), (Arrivals::Poisson, 1_000)] {
@@ -77,7 +77,7 @@ fn the_backlog_of_the_warm_up_is_recorded() {
 }
 
 #[test]
-fn what_is_due_as_a_second_begins_is_counted_in_it() {
+fn a_request_due_at_the_start_of_a_second_is_counted_in_it() {
     let (_, seconds) =
         freezing(&open_loop(5.0, 20, 1).with(|job| job.window = Bound::Duration(Nanos::from_secs(4))));
     let sent = |second: &Second| -> u64 {

@@ -186,7 +186,7 @@ fn sessions_wait_for_a_user_and_that_is_seen() {
 }
 
 #[test]
-fn a_closed_loop_of_users_has_as_many_sessions_as_were_asked_for() {
+fn a_closed_loop_of_users_has_the_requested_number_of_sessions() {
     let settings = with_sessions(closed_loop(4, 1)).with(|job| job.window = Bound::Requests(50));
     let (outcome, started, completed) = run(&settings, 0, 1);
     assert_eq!((started, completed, outcome.total.counts.scheduled), (50, 50, 150));

@@ -158,7 +158,7 @@ fn requests_of_a_megabyte_leave_piece_by_piece() {
 }
 
 #[test]
-fn a_server_that_asks_for_a_certificate_and_goes_has_said_why() {
+fn a_server_that_requests_a_certificate_and_closes_is_explained() {
     let authority = Authority::new();
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         let config = Arc::new(server_config(authority.issue("localhost", |_| {}), Some(&authority)));
@@ -241,7 +241,7 @@ fn a_certificate_that_is_named_is_trusted_under_its_own_name() {
 }
 
 #[test]
-fn a_client_certificate_is_given_when_asked_for() {
+fn a_client_certificate_is_sent_on_request() {
     let authority = Authority::new();
     let stranger = Authority::new();
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
@@ -260,7 +260,7 @@ fn a_client_certificate_is_given_when_asked_for() {
 }
 
 #[test]
-fn what_is_no_tls_is_called_that() {
+fn a_server_without_tls_is_reported_as_such() {
     for garbage in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-OpenSSH_9.2\r\n", &[0; 64]] {
         let address = accept(move |mut tcp| {
             let mut buffer = [0; 4096];
@@ -324,7 +324,7 @@ fn resumed_handshakes_are_counted_apart() {
 }
 
 #[test]
-fn the_end_of_a_body_without_a_length_must_be_told() {
+fn a_body_without_a_length_needs_close_notify() {
     let authority = Authority::new();
     for (after, ending) in
         [(After::Close, Ending::Ok), (After::Tell, Ending::Ok), (After::Cut, Ending::IoFailed)]
@@ -340,7 +340,7 @@ fn the_end_of_a_body_without_a_length_must_be_told() {
 }
 
 #[test]
-fn a_connection_closed_without_a_word_between_requests_is_made_anew() {
+fn a_tls_connection_closed_between_requests_is_reopened() {
     let authority = Authority::new();
     for after in [After::Cut, After::Close] {
         let config = server_config(authority.issue("localhost", |_| {}), None);

@@ -164,7 +164,7 @@ fn random_numbers_fill_their_range() {
 }
 
 #[test]
-fn what_could_not_be_sent_is_refused_with_its_place() {
+fn values_that_cannot_be_sent_are_refused_with_their_position() {
     let files = files(&[("empty", ""), ("odd", "/a\n/b c\n"), ("bare", "/a\nb\n"), ("raw", "a\u{1}\n")]);
     for (request, expected) in [
         (

@@ -1,4 +1,4 @@
-//! Which URLs are understood, and what is said of the others.
+//! Which URLs are accepted, and the errors for the others.
 //!
 //! Refusals are held word for word, most with what to write instead. No name is resolved: which address a URL leads to
 //! is held by the binary's `target.rs`.

@@ -29,7 +29,7 @@ fn the_pages_are_those_of_the_tables() {
 }
 
 #[test]
-fn every_metric_has_a_key_of_its_own() {
+fn every_metric_has_a_unique_key() {
     for (index, metric) in Metric::ALL.iter().enumerate() {
         assert_eq!(Metric::parse(metric.key).map(|found| found.index), Some(index), "{}", metric.key);
     }

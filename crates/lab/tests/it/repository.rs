@@ -94,7 +94,7 @@ fn a_plan_with_a_budget_keeps_it_on_two_cores() {
 }
 
 #[test]
-fn what_a_source_observed_stands_beside_a_cell() {
+fn figures_of_a_source_are_shown_with_their_cell() {
     let catalogue = catalogue();
     for name in catalogue.plan_names().unwrap() {
         let plan = catalogue.plan(&name).unwrap();

@@ -40,7 +40,7 @@ fn kill(shepherd: &Shepherd) {
 }
 
 #[test]
-fn a_shepherd_that_is_killed_is_noticed_by_who_waits() {
+fn a_killed_shepherd_is_detected_by_waiting() {
     let mut shepherd = start(Vec::new());
     assert_eq!(shepherd.ended(), None);
     kill(&shepherd);
@@ -52,7 +52,7 @@ fn a_shepherd_that_is_killed_is_noticed_by_who_waits() {
 }
 
 #[test]
-fn a_shepherd_that_is_killed_is_noticed_by_who_only_looks() {
+fn a_killed_shepherd_is_detected_by_polling() {
     let mut shepherd = start(Vec::new());
     kill(&shepherd);
     let begun = std::time::Instant::now();
@@ -82,7 +82,7 @@ fn a_group_that_cannot_be_joined_stops_no_start() {
 }
 
 #[test]
-fn what_cannot_be_started_at_all_is_told() {
+fn a_command_that_cannot_start_is_reported() {
     let order = Order { command: vec!["no-such-program".into()], ..endless(vec!["/no-such-group".into()]) };
     let Err(error) = Shepherd::start(&shepherd_door::command(), &order) else { panic!("it is not there") };
     assert!(error.to_string().contains("cannot start no-such-program in /"), "{error}");

@@ -99,7 +99,7 @@ fn it_builds_once_and_again_when_a_file_changed() {
 }
 
 #[test]
-fn the_first_launch_after_a_build_is_told() {
+fn the_first_launch_after_a_build_is_recorded() {
     let tree = Tree::new(BUILD);
     let note = || tree.workshop().note_launch(&tree.server());
     tree.build().unwrap();
@@ -229,7 +229,7 @@ fn a_build_does_not_begin_a_setup_but_renews_an_old_one() {
 }
 
 #[test]
-fn a_missing_program_is_told_before_anything_runs() {
+fn a_missing_program_is_reported_before_any_command_runs() {
     let tree = Tree::new(BUILD);
     let text = tree.read("servers/sh-one/server.toml");
     let needs = "needs = ['sh', 'no-such-program']\npackages = ['no-such-package']";
@@ -256,7 +256,7 @@ fn no_version_no_measurement() {
 }
 
 #[test]
-fn who_comes_second_waits_and_finds_it_built() {
+fn the_second_of_two_builds_waits_and_uses_the_first() {
     let tree = Tree::new(BUILD);
     std::thread::scope(|scope| {
         let builds: Vec<_> = (0..4).map(|_| scope.spawn(|| tree.build().unwrap())).collect();
@@ -267,7 +267,7 @@ fn who_comes_second_waits_and_finds_it_built() {
 }
 
 #[test]
-fn what_a_build_leaves_running_is_ended() {
+fn processes_left_by_a_build_are_ended() {
     let tree = Tree::new("[build]\ncommand = 'setsid sleep 300 & echo $! > $PACELINE_BUILD/made'");
     tree.build().unwrap();
     let pid = tree.read(".paceline/build/sh-one/made");

@@ -1,6 +1,6 @@
 //! The engine's own worker, once as one generator and once as N loaders of one schedule, against a server that freezes.
 //!
-//! Each loader has a server of its own whose answers depend on the time alone, so that what the loaders measure together is
+//! Each loader has a separate server whose answers depend only on the time, so that what the loaders measure together is
 //! exactly what one generator measures. Results go through JSON, as they do between machines. Time and memory of the
 //! coordinator are printed, not asserted (`-- --nocapture`).
 
@@ -159,7 +159,7 @@ fn a_thousand_loaders_measure_what_one_generator_measures() {
     assert_equal(&[1_000]);
 }
 
-/// Two loaders of which one begins so much later, as the coordinator adds them up. Each has a server of its own, whose
+/// Two loaders, one of which begins later by `late`, as the coordinator adds them up. Each has a separate server, whose
 /// freezes count from the loader's own beginning.
 fn one_late(all: &Settings, late: Nanos) -> Run {
     let part = |index: u32, late: Nanos| {

@@ -102,7 +102,7 @@ fn several_loaders_carry_out_one_schedule() {
 }
 
 #[test]
-fn a_loader_that_is_killed_leaves_a_smaller_run_that_says_so() {
+fn a_killed_loader_leaves_a_smaller_run_with_a_verdict() {
     let (address, seen) = server();
     let child = start(address, &["-c", "4", "-r", "200", "-d", "2s", "--loaders", "2"]);
     // Every connection has carried a request: both loaders are running.

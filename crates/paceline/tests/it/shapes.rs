@@ -38,7 +38,7 @@ fn every_step_has_a_block_and_they_add_up() {
 }
 
 #[test]
-fn a_ramp_is_told_in_tenths() {
+fn a_ramp_is_reported_in_tenths() {
     let server = Server::start("immediate");
     let run = record(&server, &["-r", "100:900", "-d", "1s", "-c", "4", "-t", "2", "--warmup", "100ms"]);
     let segments = run["by_segment"].as_array().unwrap();
@@ -47,7 +47,7 @@ fn a_ramp_is_told_in_tenths() {
 }
 
 #[test]
-fn a_schedule_is_sent_as_told() {
+fn a_schedule_is_sent_at_its_times() {
     let server = Server::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times");
@@ -114,7 +114,7 @@ fn http_1_0_asks_for_keep_alive() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_with_a_way_out() {
+fn conflicting_flags_are_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times");
     std::fs::write(&file, "0\n2\n1\n").unwrap();

@@ -129,7 +129,7 @@ fn tls_is_in_the_record() {
 }
 
 #[test]
-fn the_systems_certificates_are_those_it_says() {
+fn system_certificates_are_read_from_ssl_cert_file() {
     let (port, certificate) = secure();
     let (_, other) = secure();
     let folder = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn the_systems_certificates_are_those_it_says() {
 }
 
 #[test]
-fn what_goes_wrong_with_tls_is_told_with_a_remedy() {
+fn tls_errors_have_a_remedy() {
     let (port, _) = secure();
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.pem");
@@ -233,7 +233,7 @@ fn a_proxy_is_sent_whole_urls_and_makes_tunnels() {
 }
 
 #[test]
-fn what_a_proxy_refuses_names_it() {
+fn an_error_of_a_proxy_names_the_proxy() {
     let (at, free) = (proxy(&Seen::default()), nobody().port());
     let (port, _) = secure();
     let https = format!("https://localhost:{port}/");
@@ -295,7 +295,7 @@ fn the_server_is_found_by_its_port_and_its_cost_shown() {
 }
 
 #[test]
-fn a_unix_socket_stands_in_for_the_network() {
+fn a_unix_socket_replaces_the_network() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.sock");
     let listener = UnixListener::bind(&path).unwrap();

@@ -109,7 +109,7 @@ fn a_setup_that_fails_is_listed_at_the_end_and_stops_no_other() {
 }
 
 #[test]
-fn a_package_that_is_not_to_be_had_fails_its_own_server_alone() {
+fn an_unavailable_package_fails_only_its_server() {
     let tree = Tree::new("");
     let needs = |package: &str| {
         format!("needs = ['sh', '{}/{package}']\npackages = ['{package}']", tree.0.path().display())
@@ -166,7 +166,7 @@ fn a_broken_manifest_is_listed_with_its_error_and_hides_no_other() {
 }
 
 #[test]
-fn a_wrong_name_is_told_with_the_nearest() {
+fn an_unknown_name_is_reported_with_the_most_similar_one() {
     let (_, stderr, code) = Tree::new(BUILD).run(&["build", "sh-oen"]);
     assert!(
         stderr.starts_with("paceline: there is no server `sh-oen`; the nearest is `sh-one`\n"),
@@ -248,7 +248,7 @@ fn unread(tree: &Tree, arguments: &[&str]) -> (String, i32) {
 }
 
 #[test]
-fn a_reader_who_leaves_ends_no_setup_and_no_build() {
+fn a_closed_pipe_does_not_stop_setup_and_build() {
     let tree = Tree::new("[setup]\ncommand = 'false'");
     beside(&tree, "sh-two", "needs = ['sh']\nsetup.command = 'touch $PACELINE_BUILD/fetched'");
     let (stderr, code) = unread(&tree, &["setup", "--all"]);
@@ -266,7 +266,7 @@ fn a_reader_who_leaves_ends_no_setup_and_no_build() {
 }
 
 #[test]
-fn a_setup_again_takes_the_build_back() {
+fn a_repeated_setup_invalidates_the_build() {
     let setup = "[setup]\ncommand = 'rm -f $PACELINE_BUILD/made'\n";
     let tree = Tree::new(&format!("{setup}{BUILD}"));
     assert_eq!(tree.run(&["setup", "--all"]).2, 0);

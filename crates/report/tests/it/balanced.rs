@@ -71,7 +71,7 @@ fn killed(times: Option<&Times>) -> Trial {
 }
 
 #[test]
-fn the_longest_time_after_a_fault_is_told_only_where_it_is_known() {
+fn the_longest_time_after_a_fault_is_shown_only_if_known() {
     let times = built::trial("go-nethttp", &built::closed(), 0, SEEN).run.unwrap().total.service_time_ns;
     let times = times.map(|times| Times { max: 7_000_000, ..times });
     let reported = |times| {

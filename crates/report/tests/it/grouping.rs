@@ -51,7 +51,7 @@ fn a_limit_of_the_process_makes_no_other_machine() {
 }
 
 #[test]
-fn forms_workloads_and_loads_have_tables_of_their_own() {
+fn forms_workloads_and_loads_have_separate_tables() {
     let single = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     let mut cores = single.clone();
     cores.form = "cores".to_owned();
@@ -71,7 +71,7 @@ fn forms_workloads_and_loads_have_tables_of_their_own() {
 }
 
 #[test]
-fn a_second_try_takes_the_place_of_the_first() {
+fn a_second_try_replaces_the_first() {
     let failed = built::failed("go-nethttp", &built::closed(), 0, Stage::Start, "port taken");
     let mut again = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     again.started_at = "2026-11-21T02:00:00.000Z".to_owned();
@@ -96,7 +96,7 @@ fn launches_are_observations_and_are_never_pooled() {
 }
 
 #[test]
-fn an_invalid_launch_takes_the_rank_away() {
+fn an_invalid_launch_removes_the_rank() {
     let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     trial.verdicts.push(built::verdict("noisy", Blame::Environment, Severity::Invalid, "Repeat it."));
     let report = Report::new(&built::round(), &[trial]);
@@ -139,7 +139,7 @@ fn a_queue_that_grows_is_overload_though_nearly_all_was_answered() {
 }
 
 #[test]
-fn a_generator_that_could_not_deliver_says_nothing_of_the_server() {
+fn an_open_loop_with_a_busy_generator_has_no_rank() {
     let seen = Seen { per_s: 1500.0, generator: 0.99, ..SEEN };
     assert_eq!(standing(&built::trial("go-nethttp", &built::open(), 0, seen)), Standing::GeneratorBound);
     let report = Report::new(&built::round(), &[built::trial("go-nethttp", &built::open(), 0, seen)]);
@@ -147,7 +147,7 @@ fn a_generator_that_could_not_deliver_says_nothing_of_the_server() {
 }
 
 #[test]
-fn what_every_row_would_note_is_said_once() {
+fn a_note_of_every_row_is_shown_once() {
     let trials = ["go-nethttp", "node-http"].map(|server| {
         let mut trial = built::trial(server, &built::closed(), 0, SEEN);
         trial.verdicts.push(built::verdict(
@@ -168,7 +168,7 @@ fn standing(trial: &paceline_record::Trial) -> Standing {
 }
 
 #[test]
-fn a_run_without_a_good_answer_is_a_failure_that_says_so() {
+fn a_run_without_a_valid_response_is_a_failure_with_a_reason() {
     let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.ok, run.total.counts.bad_body) = (0, 3000);
@@ -198,7 +198,7 @@ fn too_few_answers_for_a_percentile_leave_it_out() {
 }
 
 #[test]
-fn a_round_without_trials_says_so() {
+fn a_round_without_trials_is_reported() {
     let report = Report::new(&built::round(), &[]);
     assert!(text(&report).contains("No trial of this round matches"));
     for format in [Format::Markdown, Format::Csv, Format::Json] {
@@ -230,7 +230,7 @@ fn on_two_cores() -> Vec<paceline_record::Trial> {
 }
 
 #[test]
-fn several_cores_are_told_apart_from_one() {
+fn results_on_several_cores_and_on_one_are_separate() {
     let (one, two) = ([built::trial("go-nethttp", &built::closed(), 0, SEEN)], on_two_cores());
     let per_core = |trials: &[paceline_record::Trial]| {
         let report = Report::new(&built::round(), trials);
@@ -247,7 +247,7 @@ fn several_cores_are_told_apart_from_one() {
 }
 
 #[test]
-fn launches_of_two_builds_of_the_generator_are_told() {
+fn launches_with_different_generator_builds_are_noted() {
     let by = |commits: [&str; 2]| {
         let trials: Vec<_> = (0..2)
             .zip(commits)
@@ -269,7 +269,7 @@ fn launches_of_two_builds_of_the_generator_are_told() {
 }
 
 #[test]
-fn a_report_says_from_which_difference_on_it_tells_rows_apart() {
+fn a_report_states_the_smallest_difference_it_can_show() {
     let report = |repeats: u32| {
         let of = |server, per_s: f64| {
             let noise = move |repeat: u32| 20.0 * f64::from((repeat * 7 + server_number(server)) % 5);
@@ -321,7 +321,7 @@ fn hostile_names_steer_no_output() {
 }
 
 #[test]
-fn a_server_started_anew_within_a_block_is_noted_and_keeps_its_row() {
+fn a_server_restarted_within_a_block_is_noted_and_keeps_its_row() {
     let launch = |repeat: u32, load: &Load, launch: &str| {
         let mut trial = built::trial("go-nethttp", load, repeat, Seen { per_s: 2000.0, ..SEEN });
         trial.launch = launch.to_owned();
@@ -344,7 +344,7 @@ fn a_server_started_anew_within_a_block_is_noted_and_keeps_its_row() {
 }
 
 #[test]
-fn a_first_start_stands_apart_from_later_ones_and_limits_are_shown() {
+fn first_starts_are_separate_and_limits_are_shown() {
     let mut trials = on_two_cores();
     // A second trial of the first launch is not a second start.
     let mut again = trials[0].clone();
@@ -452,7 +452,7 @@ fn a_copy_checks_what_the_table_claims() {
 }
 
 #[test]
-fn a_set_of_copies_says_how_many_claims_were_false() {
+fn copies_count_false_claims() {
     let (same, different) = (with_copy(1.001), with_copy(1.2));
     let kept = CopyTally::of(&[vec![same; 9], vec![different.clone()]].concat());
     assert_eq!((kept.rounds, kept.deciding.claimed, kept.deciding.compared), (10, 1, 10));

@@ -53,7 +53,7 @@ fn launches_that_never_met_are_compared_by_repeat() {
 }
 
 #[test]
-fn a_pair_of_two_launches_is_told() {
+fn a_pair_on_two_launches_is_reported() {
     let reported = |twin_launch: &str| {
         let trials = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), twin_launch, 500.0, 0.1)];
         let report = report(&trials);

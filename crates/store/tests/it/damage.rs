@@ -73,7 +73,7 @@ fn a_round_that_cannot_be_read_hides_no_other() {
 }
 
 #[test]
-fn what_a_check_finds_is_said() {
+fn a_check_reports_its_findings() {
     // Its numbers are random: outcomes do not add up, and no histogram is valid.
     let senseless = some_trial("r", "t1");
     let folder = tempfile::tempdir().unwrap();

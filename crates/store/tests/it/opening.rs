@@ -84,7 +84,7 @@ fn a_folder_that_may_not_be_written_is_named() {
 }
 
 #[test]
-fn what_is_no_database_is_left_untouched() {
+fn a_file_that_is_not_a_database_is_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
     let text = "these are my notes, and they are longer than a header of SQLite, which is a hundred bytes long, so there";

@@ -54,7 +54,7 @@ fn processes_write_at_once_and_all_succeed() {
 }
 
 #[test]
-fn what_was_kept_survives_a_kill_and_the_rest_is_whole_or_absent() {
+fn stored_records_survive_a_kill_and_others_are_whole_or_absent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.sqlite");
     let mut writer = start(&path, "killed");

@@ -67,7 +67,7 @@ fn a_strange_host_is_refused() {
 }
 
 #[test]
-fn nothing_is_written_and_no_path_leads_out() {
+fn requests_cannot_write_and_cannot_leave_the_folder() {
     let address = start();
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
         let request = format!(

@@ -39,7 +39,7 @@ fn assert_done(ran: &Ran) {
 }
 
 #[test]
-fn direct_and_balanced_share_a_launch_and_are_told_apart() {
+fn direct_and_balanced_share_a_launch_and_have_separate_results() {
     let tree = tree(&format!("balancer = \"fake\"\n{LOAD}"));
     let ran = tree.run(&["round", "lb"]);
     assert_done(&ran);
@@ -131,7 +131,7 @@ fn a_balancer_that_does_not_start_is_a_record_with_its_log() {
 }
 
 #[test]
-fn what_a_plan_asks_of_a_balancer_must_be_there() {
+fn a_plan_needs_an_existing_balancer_and_policy() {
     for (keys, part) in [
         ("balancer = \"faek\"", "there is no balancer `faek`; the nearest is `fake`"),
         ("balancer = \"fake\"\npolicy = \"roundrobbin\"", "the nearest is `roundrobin`"),
@@ -183,7 +183,7 @@ fn a_balancer_is_set_up_with_the_plan_that_needs_it() {
 }
 
 #[test]
-fn a_load_whose_fault_was_never_made_is_no_trial() {
+fn a_load_whose_fault_was_not_injected_is_not_a_trial() {
     let tree = tree(&format!("balancer = \"fake\"\nfault = \"kill-one\"\n{LOAD}"));
     // Our own generator without phase events: it is unknown when half of its window is over.
     let silent = format!(

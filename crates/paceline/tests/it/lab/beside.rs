@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 #[test]
-fn the_first_of_two_rounds_is_told_of_the_second() {
+fn the_first_of_two_concurrent_rounds_notes_the_second() {
     let waiting = format!(
         "import os\nif os.path.exists(os.environ['GATE']):\n    \
          os.write(os.open(os.environ['WITNESS'], os.O_WRONLY), b'x')\n    \

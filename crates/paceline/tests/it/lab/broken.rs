@@ -39,7 +39,7 @@ fn names(trial: &Trial) -> Vec<&str> {
 }
 
 #[test]
-fn a_broken_server_is_a_record_that_says_what_happened() {
+fn a_broken_server_leaves_a_record_with_the_error() {
     let tree = broken_tree();
     let round = ["round", "--servers", "python-*", "--connections", "1000", "--duration", "2s"];
     let ran = tree.run(&[&round[..], &["--warmup", "0s", "--repeats", "1"]].concat());

@@ -58,7 +58,7 @@ fn put(tree: &Tree, round: &Round) {
 }
 
 #[test]
-fn what_is_gone_is_named_and_what_came_since_is_not_measured() {
+fn removed_cells_are_named_and_new_ones_are_not_measured() {
     let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-gone", GOOD, 60);
     let round = begun(&tree, &[&SHORT[..], &["--repeats", "1"]].concat(), &own(&tree));
     assert_eq!(round.planned, 2);

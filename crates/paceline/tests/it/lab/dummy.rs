@@ -23,7 +23,7 @@ fn from_elsewhere(tree: &Tree, arguments: &[&str], places: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_folder_is_all_it_takes() {
+fn a_server_needs_only_a_folder() {
     let tree = Tree::new();
     fs::create_dir_all(tree.path("plans")).unwrap();
     fs::write(tree.path("plans/everything.toml"), PLAN).unwrap();

@@ -22,7 +22,7 @@ fn forged(forge: impl FnOnce(&Tree, &mut Round)) -> (Tree, Round) {
 }
 
 #[test]
-fn a_sitting_whose_id_is_a_path_deletes_nothing() {
+fn a_sitting_id_that_is_a_path_deletes_no_files() {
     let (tree, _) = forged(|tree, round| {
         fs::create_dir_all(tree.path("precious")).unwrap();
         fs::write(tree.path("precious/file"), "precious").unwrap();
@@ -36,7 +36,7 @@ fn a_sitting_whose_id_is_a_path_deletes_nothing() {
 }
 
 #[test]
-fn a_round_whose_id_is_a_path_makes_no_lock_there() {
+fn a_round_id_that_is_a_path_creates_no_lock() {
     let (tree, _) = forged(|_, round| round.id = "zzz/../../../escaped".to_owned());
     let ran = tree.run(&["round", "--resume"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");

@@ -89,7 +89,7 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
 }
 
 #[test]
-fn what_only_some_requests_break_is_found() {
+fn faults_of_single_requests_are_found() {
     // Each breaks one thing that a round would not check.
     let table = [
         (
@@ -197,7 +197,7 @@ fn a_server_that_never_listens_is_given_up() {
 }
 
 #[test]
-fn what_is_not_http_is_told() {
+fn a_response_that_is_not_http_is_reported() {
     let other = "import os, socket\n\
                  s = socket.create_server((os.environ['PACELINE_HOST'], int(os.environ['PACELINE_PORT'])))\n\
                  while True:\n    c, _ = s.accept()\n    c.recv(1000)\n    c.sendall(b'SSH-2.0-x\\r\\n\\r\\n')\n    c.close()\n";
@@ -220,7 +220,7 @@ fn a_taken_port_names_its_holder() {
 }
 
 #[test]
-fn what_was_named_and_cannot_be_checked_is_no_success() {
+fn a_named_server_that_cannot_be_checked_is_a_failure() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let manifest = tree.path("servers/python-good/server.toml");
     let sound = fs::read_to_string(&manifest).unwrap();
@@ -247,7 +247,7 @@ fn what_was_named_and_cannot_be_checked_is_no_success() {
 }
 
 #[test]
-fn a_broken_workload_is_told_with_file_line_and_key_by_every_command() {
+fn every_command_reports_file_line_and_key_of_a_broken_workload() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let workload = tree.path("workloads/hello.toml");
     let text = fs::read_to_string(&workload).unwrap();
@@ -283,7 +283,7 @@ fn unread() -> std::io::PipeWriter {
 }
 
 #[test]
-fn a_reader_who_leaves_takes_no_failure_back() {
+fn a_closed_pipe_does_not_hide_a_failure() {
     let tree = Tree::new().with_server("python-dying", "import sys\nsys.exit(3)\n", 60);
     let mut check = tree.paceline(&["lab", "check", "--all"]);
     assert_eq!(check.stdout(unread()).output().unwrap().status.code(), Some(1));
@@ -294,7 +294,7 @@ fn a_reader_who_leaves_takes_no_failure_back() {
 }
 
 #[test]
-fn a_server_whose_shepherd_is_killed_serves_no_more() {
+fn a_server_ends_when_its_shepherd_is_killed() {
     use std::io::{BufRead as _, BufReader};
     use std::process::Stdio;
     let tree = Tree::new().with_server("python-good", GOOD, 60);
@@ -323,7 +323,7 @@ fn child_of(parent: u32) -> i32 {
 }
 
 #[test]
-fn a_server_that_is_not_asked_the_rest_does_not_pass() {
+fn a_server_with_skipped_checks_has_a_warning() {
     let tree = Tree::new();
     let page =
         "about = 'A page.'\n[[case]]\npath = '/hello'\n[case.expect]\nstatus = 200\nbody_file = 'page'\n";

@@ -74,7 +74,7 @@ fn shares_come_after_what_they_are_a_share_of_and_say_what_that_was() {
         None => assert!(tenth.error.as_ref().unwrap().message.contains("`closed`"), "{tenth:?}"),
     }
     let half = of(&trials, "half");
-    // On a busy machine a search may find no rate: then the load at a share of it fails and says so.
+    // On a busy machine a search may find no rate: then the load at a share of it fails with that reason.
     match found.half_pass_per_s {
         Some(full) => {
             assert_eq!(half.load.share.as_ref().unwrap().full_per_s, Some(full));

@@ -54,7 +54,7 @@ fn a_stored_round_is_listed_and_rendered_to_files() {
 }
 
 #[test]
-fn a_workload_or_load_that_is_not_there_is_told() {
+fn an_unknown_workload_or_load_is_reported() {
     let tree = Tree::new().with_server("python-good", "import sys\nsys.exit(7)\n", 60);
     assert_eq!(tree.run(&[&SHORT[..], &["--repeats", "1"]].concat()).code, Some(1));
     for (arguments, part) in [

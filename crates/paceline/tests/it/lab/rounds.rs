@@ -82,7 +82,7 @@ fn several_generators_share_the_loads_of_a_round() {
 }
 
 #[test]
-fn a_failure_is_a_record_and_the_round_goes_on() {
+fn a_failure_is_recorded_and_the_round_continues() {
     let dying = "import sys\nprint('cannot find x')\nsys.exit(7)\n";
     let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-dying", dying, 60);
     let ran = tree.run(&[&SHORT[..], &["--repeats", "1"]].concat());
@@ -100,7 +100,7 @@ fn a_failure_is_a_record_and_the_round_goes_on() {
 }
 
 #[test]
-fn a_server_that_dies_under_load_is_told_from_one_that_is_slow() {
+fn a_server_that_dies_under_load_is_distinguished_from_a_slow_one() {
     // It passes validation, then exits when it has many connections.
     let mortal = GOOD.replace(
         "    def do_GET(self):\n",
@@ -136,7 +136,7 @@ fn a_round_of_overloaded_rows_alone_fails_unless_it_is_allowed() {
 }
 
 #[test]
-fn a_generator_that_fails_says_why() {
+fn a_failing_generator_reports_the_reason() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let broken = tree.script("broken", "#!/bin/sh\necho 'no such flag: --events' >&2\nexit 2\n");
     let ran = tree.run(&[&SHORT[..], &["--repeats", "1", "--generator", broken.to_str().unwrap()]].concat());
@@ -148,7 +148,7 @@ fn a_generator_that_fails_says_why() {
 }
 
 #[test]
-fn a_generator_that_is_not_understood_is_told_before_anything_runs() {
+fn an_invalid_generator_is_reported_before_any_command_runs() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&[&SHORT[..], &["--generator", "sh -c 'hey {url}'"]].concat());
     assert_eq!(ran.code, Some(2), "{ran:?}");
@@ -255,7 +255,7 @@ fn there_may_be_nothing_to_resume() {
 }
 
 #[test]
-fn a_generator_that_cannot_be_is_told_before_a_round_is_kept() {
+fn an_unusable_generator_is_reported_before_a_round_is_stored() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     for (generator, reported) in [
         ("", "an empty command is no generator"),

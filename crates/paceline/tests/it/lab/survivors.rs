@@ -85,7 +85,7 @@ fn shepherd_of(lab: &Child) -> i32 {
 }
 
 #[test]
-fn what_a_killed_shepherd_leaves_is_ended_by_the_lab() {
+fn the_lab_ends_processes_of_a_killed_shepherd() {
     let (tree, mut witness) = nasty();
     let (mut lab, _stdout) = serve(&tree, &["--no-namespace"]);
     witness.wait_signatures(PROCESSES);

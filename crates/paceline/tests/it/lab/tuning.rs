@@ -51,7 +51,7 @@ fn flags(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn what_is_set_is_recorded_and_put_back() {
+fn changed_settings_are_recorded_and_restored() {
     let tree = tree();
     let flags = flags(&tree);
     let ran = tree.run(&flags.iter().map(String::as_str).collect::<Vec<_>>());
@@ -106,7 +106,7 @@ fn whatever_ends_the_round_it_is_put_back() {
 }
 
 #[test]
-fn what_even_a_killed_shepherd_left_is_put_back_by_the_next_round() {
+fn the_next_round_restores_settings_left_by_a_killed_shepherd() {
     let tree = tree();
     let file = tree.path("machine/proc/sys/net/core/somaxconn");
     fs::write(&file, "65535\n").unwrap();

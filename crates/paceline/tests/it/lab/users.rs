@@ -67,7 +67,7 @@ fn commands_of_a_server_give_up_root() {
 }
 
 #[test]
-fn where_root_runs_the_lab_servers_run_as_another_user_unless_told_otherwise() {
+fn servers_of_root_run_as_another_user_by_default() {
     let tree = tree();
     if !is_root(&tree) {
         return;
@@ -104,7 +104,7 @@ fn where_root_runs_the_lab_servers_run_as_another_user_unless_told_otherwise() {
 }
 
 #[test]
-fn what_root_built_for_itself_keeps_running_as_root() {
+fn servers_built_by_root_keep_running_as_root() {
     let tree = tree();
     if !is_root(&tree) {
         return;

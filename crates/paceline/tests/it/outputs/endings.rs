@@ -107,7 +107,7 @@ fn ctrl_c_and_sigterm_keep_what_was_measured() {
 }
 
 #[test]
-fn a_second_ctrl_c_leaves_at_once() {
+fn a_second_ctrl_c_exits_at_once() {
     // A server that does not answer: the first Ctrl-C waits half a second for it.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", mute.local_addr().unwrap());
@@ -187,7 +187,7 @@ fn a_named_pipe_gets_the_result_and_ends_with_it() {
 }
 
 #[test]
-fn a_reader_of_the_output_who_has_had_enough_changes_nothing() {
+fn a_closed_output_pipe_does_not_change_the_run() {
     let server = Server::start("immediate");
     // The reader of descriptor 3 exits before the run begins.
     let script = r#"exec 3> >(true); wait $!; "$0" run "$1" -c 3 -n 100 -o /dev/fd/3 "${@:2}""#;
@@ -200,7 +200,7 @@ fn a_reader_of_the_output_who_has_had_enough_changes_nothing() {
 }
 
 #[test]
-fn a_reader_who_has_had_enough_changes_nothing() {
+fn a_closed_pipe_does_not_change_the_run() {
     let server = Server::start("immediate");
     let script = r#"exec 3> >(true); wait $!; "$0" run "$1" -c 3 -n 100 "${@:2}" >&3"#;
     for (flags, code) in

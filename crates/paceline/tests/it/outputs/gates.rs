@@ -15,7 +15,7 @@ fn a_run_that_keeps_to_its_gates_exits_0_and_one_that_does_not_1() {
     let flags = ["--slo", "response.p99<9s", "--slo", "achieved>=1%", "--max-errors", "0"];
     let output = server.output(&[&RUN[..], &flags].concat());
     let report = text(&output.stdout);
-    // If the machine is too busy to keep the rate, every gate that needs it fails and says so.
+    // If the machine is too busy to keep the rate, every gate that needs it fails with that reason.
     let expected = if report.contains("OVERLOADED") || report.contains("invalid ") { 1 } else { 0 };
     assert_eq!(output.status.code(), Some(expected), "{report}");
     assert!(report.contains("response.p99<9s: "), "{report}");
@@ -41,7 +41,7 @@ fn each_outcome_is_in_the_record_with_its_evidence() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused_before_the_run() {
+fn gates_that_cannot_be_judged_are_refused_before_the_run() {
     let server = Server::start("immediate");
     for (flags, said) in [
         (["--slo", "response.p99<10ms"], "coordinated omission"),

@@ -15,7 +15,7 @@ fn in_folder(folder: &Path, server: &Server, flags: &[&str]) -> Output {
 }
 
 #[test]
-fn no_output_takes_the_place_of_an_input() {
+fn an_output_never_replaces_an_input() {
     let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name);
     let held = "[[request]]\nbody_file = 'body'\npath = '/{line:lines}'\n";
@@ -50,7 +50,7 @@ fn no_output_takes_the_place_of_an_input() {
 }
 
 #[test]
-fn one_file_by_two_names_is_one() {
+fn two_names_of_one_file_are_recognised() {
     let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
     fs::create_dir(folder.path().join("out")).unwrap();
     symlink("same", folder.path().join("out/link")).unwrap();
@@ -64,7 +64,7 @@ fn one_file_by_two_names_is_one() {
 }
 
 #[test]
-fn a_result_that_nobody_can_get_is_no_success() {
+fn a_result_that_cannot_be_written_is_a_failure() {
     let server = Server::start("immediate");
     for (end, said) in [(">&-", "it was closed before"), ("1</dev/null", "it is open for reading only")] {
         for flags in ["", "-o -", "-o /dev/stdout"] {
@@ -87,7 +87,7 @@ fn a_dash_is_standard_output() {
 }
 
 #[test]
-fn a_terminal_that_takes_text_alone_gets_no_colours() {
+fn a_dumb_terminal_gets_no_colours() {
     let server = Server::start("immediate");
     for (change, is_coloured) in
         [(["-u", "TERM"], false), (["--", "TERM=dumb"], false), (["--", "TERM=xterm"], true)]

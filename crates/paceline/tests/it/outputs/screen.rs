@@ -31,7 +31,7 @@ fn assert_gone(terminal: &Terminal) {
 }
 
 #[test]
-fn it_is_there_in_any_width_and_gone_after_ctrl_c() {
+fn the_live_view_fits_any_width_and_is_removed_after_ctrl_c() {
     let server = Server::start("immediate");
     for columns in [80, 40] {
         let mut terminal = Terminal::run(server.run(&LONG), 60, columns);
@@ -56,7 +56,7 @@ fn it_survives_being_resized() {
     let mut terminal = Terminal::run(server.run(&LONG), 12, 80);
     terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
     terminal.resize(12, 40);
-    // There is no room for the bar.
+    // There is no space for the bar.
     terminal.wait_until(|shown| is_drawn(shown) && !shown.contains(BAR));
     let lines = |terminal: &Terminal| terminal.shown().lines().count();
     assert_eq!(lines(&terminal), 6, "{}", terminal.shown());
@@ -85,7 +85,7 @@ fn it_uses_the_height_it_has_and_stays_on_request() {
 }
 
 #[test]
-fn it_is_gone_after_a_second_ctrl_c() {
+fn the_live_view_is_removed_after_a_second_ctrl_c() {
     // A server that does not answer: the first Ctrl-C waits half a second for it.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", mute.local_addr().unwrap());
@@ -104,7 +104,7 @@ fn it_is_gone_after_a_second_ctrl_c() {
 }
 
 #[test]
-fn it_is_gone_after_an_error() {
+fn the_live_view_is_removed_after_an_error() {
     // No process accepts: connecting continues until its limit, then there is an error.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // SAFETY: listen(2) on a listening socket only changes its backlog.

@@ -107,7 +107,7 @@ fn an_archive_of_a_browser_is_a_mix() {
 }
 
 #[test]
-fn a_connection_can_go_elsewhere_than_the_url_says() {
+fn a_connection_can_go_to_another_address_than_the_url() {
     let server = Server::start(ok);
     let to = format!("shop.test:80:127.0.0.1:{}", server.address.port());
     let output = paceline(&["http://shop.test/x", "--connect-to", &to, "-n", "1", "-c", "1", "--json"]);

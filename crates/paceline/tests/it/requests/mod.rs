@@ -272,7 +272,7 @@ fn the_documented_mix_is_one() {
 }
 
 #[test]
-fn what_is_asked_wrongly_is_told_before_anything_is_sent() {
+fn an_invalid_request_is_reported_before_any_request() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -312,7 +312,7 @@ fn what_is_asked_wrongly_is_told_before_anything_is_sent() {
 }
 
 #[test]
-fn an_argument_that_is_not_utf_8_is_told() {
+fn an_argument_that_is_not_utf_8_is_reported() {
     let field = std::ffi::OsStr::from_bytes(b"X: \xe9");
     let output =
         Command::new(PACELINE).args(["run", "http://127.0.0.1:9/", "-H"]).arg(field).output().unwrap();

@@ -36,7 +36,7 @@ fn a_chain_is_followed_as_one_request() {
 }
 
 #[test]
-fn what_is_not_followed_ends_with_its_status_and_says_why() {
+fn a_redirect_not_followed_ends_with_its_status_and_the_reason() {
     let server = Server::start(site);
     for (path, why) in [
         ("/loop", "2 had been followed already (a loop?"),
@@ -69,7 +69,7 @@ fn redirects_cannot_be_followed_over_http_2_or_pipelined() {
 }
 
 #[test]
-fn heads_that_end_in_lf_alone_are_accepted_if_asked() {
+fn heads_with_lf_alone_are_accepted_with_lenient() {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());

@@ -22,7 +22,7 @@ fn files_that_never_end_are_given_up() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_told_with_what_can() {
+fn an_error_names_the_valid_alternatives() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);

@@ -136,7 +136,7 @@ fn functions_are_measured_wherever_they_are() {
 }
 
 #[test]
-fn a_long_file_says_why() {
+fn a_long_file_gives_a_reason() {
     let file = |lines: usize, header: &str| File {
         path: "crates/x/src/y.rs".into(),
         text: format!("{header}{}", "x\n".repeat(lines - 1)),

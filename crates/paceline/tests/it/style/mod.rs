@@ -68,7 +68,7 @@ fn links_of_documents_lead_somewhere() {
 }
 
 #[test]
-fn nothing_is_left_to_be_done() {
+fn there_are_no_marks_of_unfinished_work() {
     none("what is to be done is an issue, not a comment", over_all(words::left_to_do));
 }
 
