@@ -33,7 +33,7 @@ static void send_requests(int fd) {
     if (sent != (ssize_t)requests_bytes) die("send");
 }
 
-/* Takes what is there; how many bytes. */
+/* Receives the available bytes and returns their number. */
 static uint64_t receive(int fd) {
     uint64_t total = 0;
     for (;;) {
@@ -46,7 +46,7 @@ static uint64_t receive(int fd) {
     }
 }
 
-/* Until the timer: how many requests were answered in full. */
+/* Runs until the timer; returns the number of requests that were answered completely. */
 static uint64_t drive(int epoll, uint64_t *missing, uint64_t round_bytes, uint64_t depth) {
     struct epoll_event events[EVENTS];
     uint64_t answered = 0;
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
     struct cost start = cost_now();
     struct sigaction action = {.sa_handler = on_alarm}; /* without SA_RESTART: epoll_wait must return */
     sigaction(SIGALRM, &action, NULL);
-    /* Repeated, so that a signal that falls between the check and the wait is not the last. */
+    /* Repeated, in case a signal arrives between the check and the wait. */
     struct itimerval timer = {.it_value = {(time_t)seconds, (suseconds_t)((seconds - (time_t)seconds) * 1e6)},
                               .it_interval = {0, 10000}};
     setitimer(ITIMER_REAL, &timer, NULL);

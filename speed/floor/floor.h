@@ -1,7 +1,7 @@
-/* What the three floor programs share: options, connecting, and what they cost.
+/* Shared by the floor programs: options, connecting, and their cost.
  *
- * The floor programs are the physical limit in every table of docs/performance.md: the least work that moves the same
- * bytes through the same kernel. Nothing here is on the path of a request. */
+ * The floor programs are the physical limit in every table of docs/performance.md: the minimum work that moves the same
+ * bytes through the same kernel. This code is not on the path of a request. */
 #ifndef FLOOR_H
 #define FLOOR_H
 
@@ -59,13 +59,13 @@ static inline uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The soft limit of open files, raised as far as the hard one: what arrays indexed by descriptor must hold. */
+/* Raises the soft limit of open files to the hard limit and returns it: the size of arrays indexed by descriptor. */
 static size_t raise_descriptor_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit)) die("getrlimit");
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit)) die("setrlimit");
-    /* Where the hard limit is unlimited, an array of it would be too. */
+    /* If the hard limit is unlimited, the array would be unlimited too. */
     return limit.rlim_cur < (1u << 20) ? limit.rlim_cur : 1u << 20;
 }
 
@@ -100,7 +100,7 @@ static inline struct cost cost_now(void) {
                          u.ru_stime.tv_sec + u.ru_stime.tv_usec / 1e6, now_ns()};
 }
 
-/* One object of JSON: what was done since `start`, connecting not counted. */
+/* Prints one JSON object: the work since `start`, without connecting. */
 static inline void print_result(uint64_t requests, double achieved_per_s, struct cost start) {
     struct cost end = cost_now();
     printf("{\"requests\":%llu,\"achieved_per_s\":%.3f,\"wall_s\":%.6f,\"user_s\":%.6f,\"system_s\":%.6f}\n",

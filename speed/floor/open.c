@@ -1,8 +1,8 @@
 /* The open-loop floor: sends fixed bytes at a constant rate over free connections, and counts what comes back.
  *
- * It deliberately does not parse, check or record anything, no time either: it reads the clock once for each turn of
- * its loop, because a schedule cannot be kept without. It sleeps in the kernel until the next send is due
- * (epoll_pwait2, timer slack 1 ns), and is never early. A request that finds no free connection waits for one.
+ * It deliberately does not parse, check or record anything, not even times. It reads the clock once per iteration of its
+ * loop, because a schedule needs a clock. It sleeps in the kernel until the next send is due (epoll_pwait2, timer slack
+ * 1 ns), and never sends early. A request without a free connection waits for one.
  *
  *   open --port N --response-bytes N --rate N [--connections N] [--seconds S]
  *
@@ -34,7 +34,7 @@ static int take_free(void) {
 /* Bytes still to come on each connection, by descriptor. */
 static uint64_t *missing;
 
-/* Takes what is there. 1 when that was the end of a response. */
+/* Receives the available bytes. Returns 1 at the end of a response. */
 static int receive(int fd) {
     for (;;) {
         ssize_t length = recv(fd, received, sizeof received, 0);
@@ -56,7 +56,7 @@ static uint64_t due_ns(const struct schedule *s) {
     return s->start_ns + (uint64_t)((double)s->sent * s->gap_ns);
 }
 
-/* Sends everything due by now, as far as there are free connections. */
+/* Sends all requests that are due, while there are free connections. */
 static void send_due(struct schedule *s, uint64_t now, uint64_t response_bytes) {
     while (s->sent < s->total && ring_count && due_ns(s) <= now) {
         int fd = take_free();
@@ -66,7 +66,7 @@ static void send_due(struct schedule *s, uint64_t now, uint64_t response_bytes) 
     }
 }
 
-/* Waits until something can be received or the next send is due; what can be received. */
+/* Waits until bytes can be received or the next send is due; returns the ready connections. */
 static int wait_events(int epoll, struct epoll_event *events, const struct schedule *s, uint64_t end_ns) {
     uint64_t until = s->sent < s->total && ring_count ? due_ns(s) : end_ns;
     uint64_t now = now_ns(), gap = until > now ? until - now : 0;

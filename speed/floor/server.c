@@ -1,7 +1,7 @@
-/* The floor server: the least a keep-alive server can do. One recv and one send for whatever a recv brought.
+/* The floor server: the minimum work of a keep-alive server. One send for the requests of each recv.
  *
- * It deliberately does not parse: a request is whatever ends in an empty line (or has --request-bytes), and every one
- * gets the same bytes back. No bodies in requests, no dates, no timeouts, no logs.
+ * It deliberately does not parse: a request ends at an empty line (or after --request-bytes), and every request gets the
+ * same bytes back. No bodies in requests, no dates, no timeouts, no logs.
  *
  *   server --body FILE [--port N] [--processes N] [--request-bytes N] [--say-keep-alive 1]
  *          [--freeze-every S --freeze S]
@@ -44,8 +44,8 @@ static void prepare_response(const char *body_file, int say_keep_alive) {
     for (size_t i = 1; i < batch; i++) memcpy(responses + i * response_bytes, responses, response_bytes);
 }
 
-/* How many endings (an empty line) lie in `bytes`, of which the first three may have been seen before. An ending that
- * ends at i..i+3 has CR or LF at i: so three bytes in four need not be looked at. */
+/* Counts the endings (empty lines) in `bytes`, of which the first three may have been seen before. An ending that ends
+ * at i..i+3 has CR or LF at i: so only one byte in four is checked. */
 static uint64_t count_endings(const char *bytes, size_t length, size_t *after_last) {
     uint64_t count = 0;
     size_t i = 3;
@@ -64,7 +64,7 @@ static uint64_t count_endings(const char *bytes, size_t length, size_t *after_la
     return count;
 }
 
-/* How many requests ended in these bytes. `seen` has room for three more in front of it. */
+/* Counts the requests that ended in these bytes. `seen` has space for three more bytes before it. */
 static uint64_t count_requests(struct connection *c, char *seen, size_t length) {
     if (request_bytes) {
         uint64_t total = c->partial + length;
@@ -81,7 +81,7 @@ static uint64_t count_requests(struct connection *c, char *seen, size_t length) 
     return count;
 }
 
-/* Sends what is owed, as much as the socket takes; the rest when the kernel says it takes more. */
+/* Sends the outstanding bytes until the socket is full; the rest follows when it is writable again. */
 static int send_owed(int fd, struct connection *c) {
     while (c->owed) {
         size_t length = response_bytes * batch - c->offset;
@@ -134,7 +134,7 @@ static int listen_on(int *port) {
     return fd;
 }
 
-/* Sleeps through a freeze that is due; says how long until the next, in milliseconds, or -1 for never. */
+/* Sleeps if a freeze is due; returns the time until the next one in milliseconds, or -1 if there is none. */
 static int freeze_if_due(uint64_t *next_ns, uint64_t every_ns, uint64_t freeze_ns) {
     if (!every_ns) return -1;
     uint64_t now = now_ns();
@@ -180,7 +180,7 @@ int main(int argc, char **argv) {
     uint64_t next_ns = now_ns() + (every_ns - freeze_ns) / 2;
     int own = listen_on(&port);
     for (int i = 1; i < processes; i++) {
-        /* Bound before the fork, so that every process listens before anybody is told of the port. */
+        /* Bound before the fork, so that every process listens before the port is printed. */
         int listener = listen_on(&port);
         pid_t parent = getpid(), child = fork();
         if (child < 0) die("fork");

@@ -1,7 +1,7 @@
-/* The closed-loop floor on io_uring: what a second transport could gain at most.
+/* The closed-loop floor on io_uring: the maximum gain of a second transport.
  *
- * Multishot receives into a ring of provided buffers, one ring for one thread, completions worked off when asked for
- * (DEFER_TASKRUN): the setup that its authors call cheapest. Like the other floor it parses, checks and records nothing.
+ * Multishot receives into a ring of provided buffers, one ring per thread, completions processed on request
+ * (DEFER_TASKRUN): the setup that its authors call cheapest. Like the other floor it does not parse, check or record.
  * The decision it supports is in docs/performance.md; the generator itself uses epoll.
  *
  *   uring --port N --response-bytes N [--connections N] [--seconds S] [--depth N]
@@ -14,7 +14,7 @@
 #define BUFFERS 4096
 #define BUFFER_BYTES 4096
 #define ENTRIES 4096
-/* What marks the completion of a send, beside the connection's descriptor. */
+/* Marks the completion of a send, in addition to the connection's descriptor. */
 #define SEND (1ull << 32)
 
 static struct io_uring ring;
@@ -42,7 +42,7 @@ static struct io_uring_sqe *entry(void) {
 static void send_requests(int fd) {
     struct io_uring_sqe *sqe = entry();
     io_uring_prep_send(sqe, fd, requests, requests_bytes, MSG_NOSIGNAL);
-    /* A send that went well needs no completion. */
+    /* A successful send needs no completion. */
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
     sqe->user_data = SEND | (uint64_t)fd;
 }
@@ -71,7 +71,8 @@ static void set_up(void) {
     for (unsigned id = 0; id < BUFFERS; id++) give_back(id);
 }
 
-/* Until the time is over: how many requests were answered in full. The clock is read once for many completions. */
+/* Runs until the time is over; returns the number of requests that were answered completely. The clock is read once for
+ * many completions. */
 static uint64_t drive(uint64_t *missing, uint64_t round_bytes, uint64_t depth, uint64_t end_ns) {
     uint64_t answered = 0;
     while (now_ns() < end_ns) {
