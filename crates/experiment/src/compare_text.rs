@@ -154,7 +154,7 @@ fn footnote(comparison: &PairedComparison) -> String {
         format!("{} adjacent pairs; intervals and decisions hold for all looks together", comparison.pairs)
     } else {
         format!(
-            "{} launches each, not measured side by side: drift of the machine is part of the difference",
+            "{} observations each, not measured side by side: drift of the machine is part of the difference",
             comparison.pairs
         )
     };

@@ -34,10 +34,24 @@ pub fn judge_gate(comparison: &PairedComparison, policy: GatePolicy) -> GateResu
     GateResult { passed, reason: sentence(comparison) }
 }
 
+/// The share of gates that an unchanged server fails, at most: the level of the comparison's tests, all looks together.
+const FALSE_ALARMS_MOST: f64 = 0.05;
+
+/// How often an unchanged server fails.
+fn false_alarms(comparison: &PairedComparison) -> String {
+    let most =
+        format!("An unchanged server fails this gate in at most {:.0} % of runs", 100.0 * FALSE_ALARMS_MOST);
+    match comparison.is_interleaved {
+        true => format!("{most}."),
+        false => format!("{most}, if the machine is as fast as when the baseline was measured."),
+    }
+}
+
 /// The gate as a Markdown section.
 pub fn gate_markdown(comparison: &PairedComparison, result: &GateResult) -> MarkdownText {
     let outcome = if result.passed { "passed" } else { "failed" };
-    markdown!("### Performance gate {}\n\n{}", outcome, compare_markdown(comparison))
+    let alarms = false_alarms(comparison);
+    markdown!("### Performance gate {}\n\n{}\n{}\n", outcome, compare_markdown(comparison), alarms)
 }
 
 /// The gate as JUnit XML: one test case per metric, of which only the deciding one can fail.
@@ -63,10 +77,11 @@ pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlTex
         case(metric.metric.name(), figures)
     });
     html!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"{}\" failures=\"{}\">\n\
-         {}</testsuite>\n",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"{}\" failures=\"{}\">\n  <properties>\
+         <property name=\"false_alarm_rate_most\" value=\"{}\"/></properties>\n{}</testsuite>\n",
         comparison.metrics.len().max(1),
         usize::from(!result.passed),
+        FALSE_ALARMS_MOST,
         undecided.into_iter().chain(decided).collect::<HtmlText>()
     )
 }
@@ -101,6 +116,11 @@ mod tests {
             xml.contains("failures=\"1\"") && xml.contains("a&lt;b&gt;&amp;&quot;c&quot;\\u{1} "),
             "{xml}"
         );
-        assert!(gate_markdown(&comparison, &result).as_str().starts_with("### Performance gate failed"));
+        let page = gate_markdown(&comparison, &result);
+        assert!(page.as_str().starts_with("### Performance gate failed"));
+        assert!(
+            page.as_str().contains("An unchanged server fails this gate in at most 5 % of runs"),
+            "{page}"
+        );
     }
 }
