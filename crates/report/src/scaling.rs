@@ -6,7 +6,7 @@
 
 use crate::launch::Launches;
 use crate::machine::Machines;
-use paceline_record::{LoopKind, Route, Trial};
+use paceline_record::{LoopKind, Route, Trial, VariantKind};
 use paceline_stats::Scalability;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -74,7 +74,11 @@ type Curve<'a> = (usize, &'a str, ScaledBy, &'a str, String);
 /// The fits of some trials, which must be in the order they ran; for servers measured at four sizes or more.
 pub fn scaling(machines: &Machines, trials: &[&Trial]) -> Vec<ScalingTable> {
     let mut curves: BTreeMap<Curve<'_>, BTreeMap<u32, Vec<&Trial>>> = BTreeMap::new();
-    let plain = trials.iter().filter(|trial| trial.load.kind == LoopKind::Closed);
+    // A load's twin has no curve of its own: pairings compare it.
+    let is_twin = |trial: &Trial| {
+        trial.load.variant.as_ref().is_some_and(|variant| variant.kind != VariantKind::Balanced)
+    };
+    let plain = trials.iter().filter(|trial| trial.load.kind == LoopKind::Closed && !is_twin(trial));
     for trial in plain {
         for (by, size, rest) in sizes(trial) {
             let curve = (machines.place(trial), trial.workload.as_str(), by, trial.server.id.as_str(), rest);
