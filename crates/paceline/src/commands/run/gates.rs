@@ -123,6 +123,10 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
                             'service.{name}{operator}{value}'"
         ));
     }
+    // An objective of `paceline capacity` may name errors.
+    if name == "errors" {
+        return Err(format!("errors have a flag of their own; write --max-errors {value}"));
+    }
     let Some(of) = TIMES.into_iter().find(|time| time.name() == name) else {
         let all = names().chain(["achieved"]);
         let meant =
