@@ -68,14 +68,6 @@ export interface Bytes {
   sent: number;
 }
 
-/** The limit of a server. */
-export interface CapacityLimit {
-  /** The figures that show the limit, in words. */
-  evidence: string;
-  /** `server_cpu`, `generator`, `waiting` and others. */
-  kind: string;
-}
-
 /** The settings of a capacity search. */
 export interface CapacityLoad {
   /** Length of the window that confirms the long-run rate, in seconds. */
@@ -433,7 +425,7 @@ export interface FoundCapacity {
   /** Whether the interval is as narrow as requested. */
   is_precise: boolean;
   /** What limited the server. */
-  limit: CapacityLimit;
+  limit: Limit;
   /** The highest rate whose long window met the objective. */
   long_run_per_s: number | null;
   /** From the lowest rate that missed to the highest that passed (0 if none did), if windows far below the capacity missed. */
@@ -549,6 +541,27 @@ export interface Left {
   sockets_in_use: number;
   /** TCP sockets in TIME_WAIT on the machine. */
   sockets_time_wait: number;
+}
+
+/** What limited a load, with the evidence. */
+export interface Limit {
+  /** The figures that show the limit, in words. */
+  evidence: string;
+  /** The kind of the limit. */
+  kind: LimitKind;
+}
+
+/** The kind of a limit. */
+export type LimitKind = "server_cpu" | "server_thread" | "generator" | "balancer" | "database" | "network" | "waiting" | "errors" | "memory" | "connections" | "neighbours" | "offered_rate" | "unknown";
+
+/** What limited a row. */
+export interface LimitPage {
+  /** The figures that show it. */
+  evidence: string;
+  /** What the name means. */
+  meaning: string;
+  /** Its name, as after "limited by". */
+  name: string;
 }
 
 /** The requested load. */
@@ -933,6 +946,8 @@ export interface RowPage {
   launches_planned: number;
   /** Launches with a usable run. */
   launches_usable: number;
+  /** What limited it; none without a usable launch, and in imported rounds. */
+  limit: LimitPage | null;
   /** The framework's limits: `no pipelining`. */
   limits: (string)[];
   /** The server's id. */

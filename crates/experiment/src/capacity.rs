@@ -5,10 +5,10 @@
 //! until the interval is narrow enough. It finds the rate at which half of such windows pass. The rate that meets the
 //! objective over a long time is lower: one long window at the interval's lower end confirms it.
 
-use crate::limit::Limit;
+use crate::limit::limit_of;
 use crate::load::{Load, LoadError, LoadRequest, LoadResult, Range, TimeSummary};
 use crate::objective::Objective;
-use paceline_record::{Blame, GateReason, Severity};
+use paceline_record::{Blame, GateReason, Limit, Severity};
 use paceline_stats::{CapacitySearch, SearchEnd, SearchWindow};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -454,7 +454,7 @@ impl Search {
             confirmations: Vec::new(),
             curve: Vec::new(),
             knee_per_s: None,
-            limit: Limit::of(closed),
+            limit: limit_of(closed),
             ended_early: self.ended_early,
             windows: self.windows,
         }

@@ -41,6 +41,9 @@ pub fn capacity_text(capacity: &Capacity) -> String {
                 line(&mut text, "note", "the interval is wider than asked for: raise --windows");
             }
         }
+        _ if is_spoiled(capacity) => {
+            line(&mut text, "capacity", "not measured: the generator or the machine spoiled every window");
+        }
         _ => line(&mut text, "capacity", &format!("none: no offered rate met {objective}")),
     }
     confirmations(&mut text, capacity);
@@ -53,7 +56,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
         "closed loop",
         &format!("{} with {} connections", rate(capacity.closed_loop_per_s), capacity.connections),
     );
-    line(&mut text, "limit", &format!("{}: {}", capacity.limit.name(), capacity.limit.evidence));
+    line(&mut text, "limit", &format!("{}: {}", capacity.limit.kind.words(), capacity.limit.evidence));
     if let Some(knee) = capacity.knee_per_s {
         line(&mut text, "knee", &format!("{} (p99 is twice that of the lowest load)", rate(knee)));
     }
@@ -62,6 +65,12 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     }
     curve(&mut text, capacity);
     text
+}
+
+/// Whether the search had windows, of which none counts.
+fn is_spoiled(capacity: &Capacity) -> bool {
+    let mut windows = capacity.windows.iter();
+    !capacity.windows.is_empty() && windows.all(|window| window.outcome == WindowOutcome::Void)
 }
 
 fn confirmations(text: &mut String, capacity: &Capacity) {

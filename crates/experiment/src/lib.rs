@@ -25,7 +25,6 @@ pub use compare::{
 };
 pub use compare_text::{compare_html, compare_markdown, compare_text};
 pub use gate::{GatePolicy, GateResult, gate_junit, gate_markdown, judge_gate};
-pub use limit::{Limit, LimitKind};
 pub use load::{Load, LoadError, LoadRequest, LoadResult, ServerUse, TimeSummary};
 pub use objective::{Objective, ObjectiveError};
 pub use rounds::{Cell, CellComparison, compare_rounds, rounds_markdown};

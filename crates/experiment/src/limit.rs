@@ -4,8 +4,7 @@
 //! A limit that the data do not show is `unknown`.
 
 use crate::load::{LoadResult, ServerUse};
-use paceline_record::MemoryUse;
-use serde::{Deserialize, Serialize};
+use paceline_record::{Limit, LimitKind, MemoryUse};
 
 /// Share of a core, or of all cores, from which they count as full.
 const FULL: f64 = 0.9;
@@ -13,101 +12,50 @@ const FULL: f64 = 0.9;
 /// Share of the time that a thread waits for a core from which other processes are the limit.
 const DELAYED: f64 = 0.2;
 
-/// What limited a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitKind {
-    /// All cores of the server are busy.
-    ServerCpu,
-    /// One thread of the server is always busy while other cores are free.
-    ServerThread,
-    /// The generator was busy: the server may do more.
-    Generator,
-    /// Too few connections for the rate and the service time.
-    Connections,
-    /// Requests failed.
-    Errors,
-    /// The server's memory reached its limit, or the machine swapped or killed processes because it was short of
-    /// memory.
-    Memory,
-    /// Other processes kept the server off its cores.
-    Neighbours,
-    /// Neither the server's cores nor the generator were busy: requests waited for something else.
-    Waiting,
-    /// The server's processes could not be observed.
-    Unknown,
-}
-
-/// A limit with its evidence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Limit {
-    /// Its kind.
-    pub kind: LimitKind,
-    /// The figures, in words.
-    pub evidence: String,
-}
-
-impl Limit {
-    /// Finds the limit of a closed-loop run.
-    pub fn of(closed: &LoadResult) -> Self {
-        let failed_share = 1.0 - closed.ok as f64 / closed.scheduled.max(1) as f64;
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        if failed_share > 0.01 {
-            let evidence = format!("{} of the requests of the closed-loop run failed", percent(failed_share));
-            return Self { kind: LimitKind::Errors, evidence };
-        }
-        if let Some(evidence) = closed.server.and_then(|server| memory_evidence(&server)) {
-            return Self { kind: LimitKind::Memory, evidence };
-        }
-        let generator = percent(closed.generator_busy_share);
-        if closed.has_verdict("generator_bound") || closed.generator_busy_share > FULL {
-            let evidence =
-                format!("the generator was {generator} busy: give it more threads (-t) or other cores");
-            return Self { kind: LimitKind::Generator, evidence };
-        }
-        let Some(server) = closed.server.filter(|server| server.over_s > 0.0) else {
-            let evidence =
-                format!("the server's processes were not found on this machine; generator {generator} busy");
-            return Self { kind: LimitKind::Unknown, evidence };
-        };
-        let cores = f64::from(server.cores.max(1));
-        let (busy, thread) = (server.cpu_s / server.over_s, server.busiest_thread_s / server.over_s);
-        let used = format!(
-            "the server used {busy:.2} of {} cores, its busiest thread {}",
-            server.cores,
-            percent(thread)
-        );
-        if busy >= FULL * cores {
-            Self { kind: LimitKind::ServerCpu, evidence: used }
-        } else if server.run_delay_s > DELAYED * server.over_s {
-            let delay = percent(server.run_delay_s / server.over_s);
-            let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
-            Self { kind: LimitKind::Neighbours, evidence }
-        } else if thread >= FULL {
-            Self { kind: LimitKind::ServerThread, evidence: used }
-        } else if closed.has_verdict("too_few_connections") {
-            Self {
-                kind: LimitKind::Connections,
-                evidence: format!("{} connections; {used}", closed.connections),
-            }
-        } else {
-            Self { kind: LimitKind::Waiting, evidence: format!("{used}; generator {generator} busy") }
-        }
+/// Finds the limit of a closed-loop run.
+pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
+    let failed_share = 1.0 - closed.ok as f64 / closed.scheduled.max(1) as f64;
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    if failed_share > 0.01 {
+        let evidence = format!("{} of the requests of the closed-loop run failed", percent(failed_share));
+        return Limit { kind: LimitKind::Errors, evidence };
     }
-
-    /// The limit in words.
-    pub fn name(&self) -> &'static str {
-        match self.kind {
-            LimitKind::ServerCpu => "the server's CPU",
-            LimitKind::ServerThread => "one thread of the server",
-            LimitKind::Generator => "the load generator",
-            LimitKind::Connections => "the number of connections",
-            LimitKind::Errors => "errors",
-            LimitKind::Memory => "memory",
-            LimitKind::Neighbours => "other processes on the server's cores",
-            LimitKind::Waiting => "waiting (nothing was busy)",
-            LimitKind::Unknown => "unknown",
+    if let Some(evidence) = closed.server.and_then(|server| memory_evidence(&server)) {
+        return Limit { kind: LimitKind::Memory, evidence };
+    }
+    let generator = percent(closed.generator_busy_share);
+    if closed.has_verdict("generator_bound") || closed.generator_busy_share > FULL {
+        let evidence =
+            format!("the generator was {generator} busy: give it more threads (-t) or other cores");
+        return Limit { kind: LimitKind::Generator, evidence };
+    }
+    let Some(server) = closed.server.filter(|server| server.over_s > 0.0) else {
+        let evidence =
+            format!("the server's processes were not found on this machine; generator {generator} busy");
+        return Limit { kind: LimitKind::Unknown, evidence };
+    };
+    let cores = f64::from(server.cores.max(1));
+    let (busy, thread) = (server.cpu_s / server.over_s, server.busiest_thread_s / server.over_s);
+    let used = format!(
+        "the server used {busy:.2} of {}, its busiest thread {}",
+        if server.cores == 1 { "1 core".to_owned() } else { format!("{} cores", server.cores) },
+        percent(thread)
+    );
+    if busy >= FULL * cores {
+        Limit { kind: LimitKind::ServerCpu, evidence: used }
+    } else if server.run_delay_s > DELAYED * server.over_s {
+        let delay = percent(server.run_delay_s / server.over_s);
+        let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
+        Limit { kind: LimitKind::Neighbours, evidence }
+    } else if thread >= FULL {
+        Limit { kind: LimitKind::ServerThread, evidence: used }
+    } else if closed.has_verdict("too_few_connections") {
+        Limit {
+            kind: LimitKind::Connections,
+            evidence: format!("{} connections; {used}", closed.connections),
         }
+    } else {
+        Limit { kind: LimitKind::Waiting, evidence: format!("{used}; generator {generator} busy") }
     }
 }
 
@@ -136,7 +84,7 @@ mod tests {
             ServerUse { cpu_s: 1.0, busiest_thread_s: 0.5, over_s: 5.0, cores: 2, ..ServerUse::default() };
         change(&mut closed, &mut server);
         closed.server = Some(server);
-        Limit::of(&closed).kind
+        limit_of(&closed).kind
     }
 
     #[test]
@@ -153,6 +101,6 @@ mod tests {
         };
         assert_eq!(limit(near), LimitKind::Memory);
         assert_eq!(limit(|closed, _| closed.ok = closed.scheduled / 2), LimitKind::Errors);
-        assert_eq!(Limit::of(&result(None, 1_000.0)).kind, LimitKind::Unknown);
+        assert_eq!(limit_of(&result(None, 1_000.0)).kind, LimitKind::Unknown);
     }
 }

@@ -22,7 +22,7 @@ pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
 pub use load::{fell_short, server_limit};
 pub use metric::{Better, Column, Metric, NO_SPREAD, Unit, Value, judged_times, metric_reference};
 pub use table::{Finding, VerdictName};
-pub use trial::{FullCore, full_cores, process_name, row_verdicts, trial_verdicts, unequal_work};
+pub use trial::{FullCore, full_cores, limit, process_name, row_verdicts, trial_verdicts, unequal_work};
 pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
 use paceline_record::{Run, Verdict};

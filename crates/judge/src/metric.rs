@@ -5,7 +5,7 @@
 //! report combines launches.
 
 use crate::SAMPLES_FOR_INTERVAL;
-use paceline_record::{Block, LoopKind, Run, Times, Trial};
+use paceline_record::{Block, LimitKind, LoopKind, Run, Times, Trial};
 use std::fmt::Write as _;
 
 /// The unit of a metric, which its key ends in or names.
@@ -145,12 +145,12 @@ fn plain(value: f64) -> Option<Value> {
 metric_table! {
     /// Valid responses completed inside the window, per second of window.
     ACHIEVED_PER_S "achieved_per_s" "requests/s" ["requests", "per s"], PerSecond Higher
-    closed Some((10, 0, 0)), open Some((40, 0, 10)),
+    closed Some((10, 0, 0)), open Some((40, 0, 11)),
     = |_, run| plain(run.rate_per_s.achieved);
 
     /// The capacity that a search found: the offered rate at which half of all windows meet the objective.
     CAPACITY "capacity_per_s" "capacity" ["capacity", "per s"], PerSecond Higher
-    closed None, open Some((4, 0, 10)),
+    closed None, open Some((4, 0, 11)),
     = |trial, _| plain(trial.capacity.as_ref()?.half_pass_per_s?);
 
     /// The lower end of the search's own 95 % interval in one launch.
@@ -170,14 +170,14 @@ metric_table! {
 
     /// CPU time of the server's processes for each response.
     SERVER_CPU "server_cpu_us_per_request" "the server's CPU time per request" ["CPU µs", "per req"], Microseconds Lower
-    closed Some((40, 11, 10)), open Some((10, 0, 0)),
+    closed Some((40, 12, 11)), open Some((10, 0, 0)),
     = |trial, _| plain(trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
 
     /// The same at the fixed rate at which rows that reached the generator's limit are compared. From another table of
     /// the round.
     SERVER_CPU_AT_REFERENCE "server_cpu_us_per_request_at_reference" "CPU time per request at a fixed rate"
     ["CPU µs", ""], Microseconds Lower
-    closed Some((30, 0, 10)), open None,
+    closed Some((30, 0, 11)), open None,
     = |_, _| None;
 
     /// CPU time of the database's processes for each response; of trials with a database.
@@ -202,7 +202,7 @@ metric_table! {
 
     /// Connections to the database when the load was over; the load says how many the server may open (`pool`).
     DATABASE_CONNECTIONS "database_connections" "connections to the database" ["db", "conns"], Count Neither
-    closed Some((115, 10, NO_SPREAD)), open Some((115, 10, NO_SPREAD)),
+    closed Some((115, 8, NO_SPREAD)), open Some((115, 8, NO_SPREAD)),
     = |trial, _| plain(trial.database.as_ref()?.counted?.connections? as f64);
 
     /// Highest resident memory of the server during the window, summed over its processes.
@@ -227,7 +227,7 @@ metric_table! {
 
     /// Median of the service time (closed loop) or the response time (open loop).
     TIME_P50 "time_ns_p50" "p50" ["p50", ""], Nanoseconds Lower
-    closed Some((50, 12, 4)), open Some((50, 12, 4)),
+    closed Some((50, 13, 4)), open Some((50, 13, 4)),
     percentile true = |trial, run| percentile((trial, run), 0.5, "p50", |times| times.p50);
 
     /// 90 % of those times were at or below it.
@@ -334,6 +334,19 @@ impl Metric {
     }
 }
 
+/// The text above the kinds of limits.
+const LIMITS: &str = "
+## What limited a row
+
+Each trial has one limit: the first of these kinds that its figures show, in the order errors, memory, offered rate,
+generator, network, balancer, database, server CPU, one thread, other work, connections, waiting. A row has the limit of
+most of its launches. The evidence is in the record (`limit`), in JSON (`limit.evidence`), CSV (`limit_evidence`), on the
+results site, and in text with `--full`.
+
+| key | column | meaning |
+|---|---|---|
+";
+
 /// The reference page of all metrics: `docs/metrics.md`.
 pub fn metric_reference() -> String {
     let mut page = "# Metrics
@@ -356,6 +369,17 @@ and CSV; CSV adds `_median`, `_min`, `_max`, `_mean`, `_low` and `_high`.
         let better = format!("{:?}", metric.better).to_lowercase();
         let meaning: String = metric.lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
         let _ = writeln!(page, "| `{}` | {column} | {unit} | {better} | {meaning} |", metric.key);
+    }
+    page.push_str(LIMITS);
+    for kind in LimitKind::ALL {
+        let key = serde_json::to_value(kind).unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} |",
+            key.as_str().unwrap_or_default(),
+            kind.words(),
+            kind.meaning()
+        );
     }
     page
 }

@@ -4,6 +4,9 @@
 //! of the lab (another round on the machine, a server that stayed busy) are added by the lab, from the same table.
 
 mod database;
+mod limit;
+
+pub use limit::limit;
 
 use crate::generator::disturbance;
 use crate::loaders::full;

@@ -13,7 +13,7 @@ use crate::recovery::after_database_end;
 use paceline_catalogue::hex;
 use paceline_catalogue::{Cell, ExpectedBody, WorkloadCase};
 use paceline_host::system;
-use paceline_judge::{Finding, trial_verdicts};
+use paceline_judge::{Finding, limit, trial_verdicts};
 use paceline_record::{
     Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, MemoryUse, Pinning, ProcessRole,
     ProcessUse, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
@@ -71,6 +71,7 @@ pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at:
         error: None,
         verdicts: Vec::new(),
         imported: None,
+        limit: None,
         machines: Vec::new(),
     }
 }
@@ -358,6 +359,7 @@ pub fn with_environment(mut trial: Trial, environment: &Environment) -> Trial {
 fn judged(mut trial: Trial) -> Trial {
     let verdicts = trial_verdicts(&trial);
     trial.verdicts.extend(verdicts);
+    trial.limit = limit(&trial);
     trial
 }
 

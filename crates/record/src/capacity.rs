@@ -2,6 +2,7 @@
 //!
 //! The keys of [`FoundCapacity`] are those of `paceline capacity --format json`, from which the lab reads it.
 
+use crate::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub struct FoundCapacity {
     /// The highest rate whose long window met the objective.
     pub long_run_per_s: Option<f64>,
     /// What limited the server.
-    pub limit: CapacityLimit,
+    pub limit: Limit,
     /// Why the search ended early.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended_early: Option<String>,
@@ -52,18 +53,6 @@ pub struct RateRange {
     pub low: f64,
     /// Upper end of the range, per second.
     pub high: f64,
-}
-
-/// The kind of limit that applies to the load generator: the server can do more.
-pub const LIMIT_GENERATOR: &str = "generator";
-
-/// The limit of a server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CapacityLimit {
-    /// `server_cpu`, `generator`, `waiting` and others.
-    pub kind: String,
-    /// The figures that show the limit, in words.
-    pub evidence: String,
 }
 
 /// A rate that was offered.

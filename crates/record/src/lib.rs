@@ -13,6 +13,7 @@ mod error;
 #[doc(hidden)]
 pub mod fixture;
 mod imported;
+mod limit;
 mod load;
 mod loader;
 mod round;
@@ -32,12 +33,13 @@ pub use balancing::{
     ProcessUse,
 };
 pub use block::{Block, BlockSum, Bytes, Censored, Counts, Lengths, Times};
-pub use capacity::{CapacityLimit, CapacityLoad, FoundCapacity, LIMIT_GENERATOR, RateRange, SearchedRate};
+pub use capacity::{CapacityLoad, FoundCapacity, RateRange, SearchedRate};
 pub use database::{
     DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, StoredRows,
 };
 pub use error::RecordError;
 pub use imported::Imported;
+pub use limit::{Limit, LimitKind};
 pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKind};
 pub use loader::{ClockOffset, Loader, NetworkUse};
 pub use paceline_job::{

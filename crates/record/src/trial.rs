@@ -5,8 +5,8 @@
 //! `verdict.rs`.
 
 use crate::{
-    Balancing, Blame, ClockOffset, DatabaseUse, Environment, FoundCapacity, Imported, Load, NetworkUse,
-    Phase, ProcessRole, Route, Run, Severity, Verdict,
+    Balancing, Blame, ClockOffset, DatabaseUse, Environment, FoundCapacity, Imported, Limit, Load,
+    NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,9 @@ pub struct Trial {
     /// Why there is no usable run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<Fault>,
+    /// What limited it; none if there is no usable run, and in records of older versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit: Option<Limit>,
     /// Why a number may not mean what it seems to; the run has its own verdicts.
     pub verdicts: Vec<Verdict>,
     /// The origin of the figures, if Paceline did not measure them.

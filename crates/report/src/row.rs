@@ -8,7 +8,7 @@ use crate::figure::Figures;
 use crate::launch::{Launch, Launches};
 use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, VerdictName};
 use paceline_record::{
-    Blame, FoundCapacity, LIMIT_GENERATOR, Load, LoopKind, Server, Severity, Stage, Verdict,
+    Blame, FoundCapacity, Limit, LimitKind, Load, LoopKind, Server, Severity, Stage, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -69,6 +69,10 @@ pub struct Row {
     pub launches_planned: u32,
     /// The figures of the row.
     pub figures: Figures,
+    /// What limited it, with the evidence of one launch: the limit of most launches. None without a usable launch, and
+    /// in imported rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// The names of its verdicts, the most severe first.
     pub verdicts: Vec<String>,
     /// The launches that failed, by reason.
@@ -87,6 +91,7 @@ impl Row {
             launches_usable: usable.len() as u32,
             launches_planned: planned.max((usable.len() + launches.failed.len()) as u32),
             figures: Figures::of(&usable),
+            limit: limit(&usable),
             verdicts: names(launches),
             failures: failures(launches),
         }
@@ -108,6 +113,20 @@ impl Row {
     pub fn is_measured(&self) -> bool {
         self.standing != Standing::Failed
     }
+}
+
+/// The limit of most launches. What the others had is added to the evidence.
+fn limit(launches: &[&Launch<'_>]) -> Option<Limit> {
+    let judged = |launch: &&Launch<'_>| launch.trial.limit.clone().or_else(|| judge::limit(launch.trial));
+    let limits: Vec<Limit> = launches.iter().filter_map(judged).collect();
+    let mut counts: BTreeMap<LimitKind, usize> = BTreeMap::new();
+    limits.iter().for_each(|limit| *counts.entry(limit.kind).or_default() += 1);
+    let (kind, _) = counts.iter().rev().max_by_key(|(_, count)| **count)?;
+    let mut limit = limits.iter().find(|limit| limit.kind == *kind)?.clone();
+    for (other, count) in counts.iter().filter(|(other, _)| *other != kind) {
+        limit.evidence.push_str(&format!("; {} in {count} of {} launches", other.words(), limits.len()));
+    }
+    Some(limit)
 }
 
 fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
@@ -137,7 +156,7 @@ fn standing_of_search(launches: &[&Launch<'_>]) -> Standing {
     let all: Vec<&FoundCapacity> = found.filter(|found| found.half_pass_per_s.is_some()).collect();
     if all.len() < launches.len() {
         Standing::Invalid
-    } else if all.iter().any(|found| found.limit.kind == LIMIT_GENERATOR) {
+    } else if all.iter().any(|found| found.limit.kind == LimitKind::Generator) {
         Standing::GeneratorBound
     } else {
         Standing::Ranked

@@ -1,7 +1,7 @@
 //! Two rounds, cell by cell: which cells are matched, and the content of their table.
 
 use super::*;
-use paceline_record::{CapacityLimit, FoundCapacity, LoopKind, Startup, fixture};
+use paceline_record::{FoundCapacity, Limit, LimitKind, LoopKind, Startup, fixture};
 
 /// Launches of a cell of a closed loop around a rate.
 fn launches(server: &str, load: &str, rate: f64) -> Vec<Trial> {
@@ -55,7 +55,7 @@ fn capacities_memory_and_start_up_are_compared_where_rounds_have_them() {
                 is_precise: true,
                 stalls_decide: None,
                 long_run_per_s: None,
-                limit: CapacityLimit { kind: "server_cpu".to_owned(), evidence: String::new() },
+                limit: Limit { kind: LimitKind::ServerCpu, evidence: String::new() },
                 ended_early: None,
                 windows: Vec::new(),
             });

@@ -7,10 +7,10 @@ use super::*;
 use crate::Metric;
 use paceline_record::fixture::{balanced_trial, process, run, trial, usage};
 use paceline_record::{
-    BalancedLoad, BalancerCounts, Balancing, Blame, CapacityLimit, Check, ClockOffset, DatabaseCounts,
-    DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault,
-    InstanceCounts, Load, MemoryUse, NetworkUse, RateRange, RoleMachine, SearchedRate, Severity, StoredRows,
-    Usage, Validation,
+    BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, DatabaseCounts, DatabaseReceipt,
+    DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts,
+    Limit, LimitKind, Load, MemoryUse, NetworkUse, RateRange, RoleMachine, SearchedRate, Severity,
+    StoredRows, Usage, Validation,
 };
 
 fn names(trial: &Trial) -> Vec<String> {
@@ -36,7 +36,7 @@ fn a_search_without_a_capacity_says_why() {
         is_precise: false,
         stalls_decide: None,
         long_run_per_s: None,
-        limit: CapacityLimit { kind: "waiting".into(), evidence: String::new() },
+        limit: Limit { kind: LimitKind::Waiting, evidence: String::new() },
         ended_early: None,
         windows: vec![window(70.0), window(40.0)],
     };

@@ -6,11 +6,11 @@
 use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, unequal_work};
 use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
-    ArrivalCheck, BalancerCounts, Balancing, Block, CapacityLimit, CarriedOver, Censored, Check,
-    CheckOutcome, ClockOffset, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseReceipt, DatabaseUse,
-    DatabaseWork, Environment, Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts,
-    Lengths, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse,
-    Span, Stage, StoredRows, Times, Trial, Validation, Verdict,
+    ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
+    CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment,
+    Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit, LimitKind,
+    Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse, Span,
+    Stage, StoredRows, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -125,7 +125,7 @@ fn searched(change: impl FnOnce(&mut FoundCapacity)) -> Scenario {
         is_precise: true,
         stalls_decide: None,
         long_run_per_s: None,
-        limit: CapacityLimit { kind: "waiting".into(), evidence: String::new() },
+        limit: Limit { kind: LimitKind::Waiting, evidence: String::new() },
         ended_early: None,
         windows: Vec::new(),
     };

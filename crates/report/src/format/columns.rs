@@ -19,6 +19,8 @@ pub enum Role {
     Figure,
     /// The interval of the figure before it.
     Spread,
+    /// What limited a row.
+    Limit,
     /// Names of verdicts.
     Notes,
     /// The letters that replace the names if those do not fit.
@@ -39,6 +41,8 @@ pub struct Column {
     pub name: String,
 }
 
+/// The removal step of the limits: before the figures that they summarise (p99.9, memory, busy shares).
+const LIMITS_LEAVE: u8 = 10;
 /// The removal step of the names of notes.
 const NAMES_LEAVE: u8 = 1;
 
@@ -52,6 +56,7 @@ pub fn columns(table: &Table) -> Vec<Column> {
     shown.sort_by_key(|(_, column)| column.place);
     let mut all = vec![rank(table), server(table)];
     all.extend(shown.iter().flat_map(|(metric, column)| metric_columns(table, metric, *column)));
+    all.extend(limits(table));
     all.extend(launches(table));
     all.extend(notes(table));
     all.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
@@ -161,6 +166,16 @@ fn cell(row: &Row, metric: &Metric, scale: f64) -> [String; 2] {
     let mark = if bound || figure.at_least == Some(true) { "≥ " } else { "" };
     let [text, spread] = number::with_interval(figure, scale);
     [format!("{mark}{text}"), spread]
+}
+
+/// What limited each row. If it is the same for all, the sentence above the table says so.
+fn limits(table: &Table) -> Option<Column> {
+    if words::common_limit(table).is_some() {
+        return None;
+    }
+    let cell = |row: &Row| row.limit.as_ref().map(|limit| limit.kind.words().to_owned()).unwrap_or_default();
+    let limits = column(Role::Limit, ["limited", "by"], table, cell);
+    Some(Column { leaves: Some(LIMITS_LEAVE), name: "limit".to_owned(), ..limits })
 }
 
 /// Present only if some row has fewer launches than planned: otherwise the heading gives the number for all.

@@ -90,6 +90,8 @@ const REST: &[Cell] = &[
     ("last_failure_s", |line| joined(line.faults().filter_map(|reported| reported.last_failure_s))),
     ("observed", observed),
     ("limits", |line| line.row.server.limits.join("; ")),
+    ("limited_by", |line| optional(line.row.limit.as_ref().map(|limit| word(&limit.kind)))),
+    ("limit_evidence", |line| optional(line.row.limit.as_ref().map(|limit| &limit.evidence))),
 ];
 
 impl Formatter for Csv {

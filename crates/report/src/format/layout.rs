@@ -150,7 +150,7 @@ pub fn align(text: &str, width: usize, role: Role) -> String {
     let room = " ".repeat(width.saturating_sub(text.width()));
     match role {
         Role::Rank | Role::Figure => format!("{room}{text}"),
-        Role::Server | Role::Spread | Role::Notes | Role::Letters => format!("{text}{room}"),
+        Role::Server | Role::Spread | Role::Limit | Role::Notes | Role::Letters => format!("{text}{room}"),
     }
 }
 

@@ -8,13 +8,18 @@ use crate::Figure;
 /// From this half-width on, as a share of the mean, the lowest and highest launch are shown instead of a mean.
 const HALF_WIDTH_MOST: f64 = 0.5;
 
+/// Whether the interval of a figure is too wide for a meaningful mean.
+pub fn is_wide(figure: &Figure) -> bool {
+    figure.relative_half_width().is_some_and(|share| share > HALF_WIDTH_MOST)
+}
+
 /// A figure as text, and its interval: `±3%`. If the interval is too wide for a meaningful mean, the lowest and the
 /// highest launch instead.
 ///
 /// `scale` is the number of the figure's units in one unit shown.
 pub fn with_interval(figure: &Figure, scale: f64) -> [String; 2] {
     match figure.relative_half_width() {
-        Some(share) if share > HALF_WIDTH_MOST => {
+        Some(_) if is_wide(figure) => {
             let ends = [figure.min, figure.max].map(|end| value(end / scale));
             let [low, high] = &ends;
             [if low == high { low.clone() } else { format!("{low}–{high}") }, String::new()]

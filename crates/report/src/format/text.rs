@@ -150,6 +150,11 @@ impl Page {
         self.grid(table, &fitted.columns);
         let new: Vec<_> = fitted.left_out.into_iter().filter(|what| !self.left_out.contains(what)).collect();
         self.left_out.extend(new);
+        if self.options.full {
+            for (server, limit) in words::limited_by(table) {
+                self.prose(&format!("  {server}  "), &format!("limited by {limit}"), DIM);
+            }
+        }
         self.notes(table, fitted.columns.iter().any(|column| column.role == Role::Letters));
     }
 

@@ -7,10 +7,10 @@ use super::number;
 use crate::copies::CopyCheck;
 use crate::rank::RankedBy;
 use crate::row::{Row, Standing};
-use crate::{About, Machine, Note, Table};
+use crate::{About, Figure, Machine, Note, Table};
 use paceline_judge::Metric;
 use paceline_record::{
-    Blame, FaultKind, Load, LoopKind, Pinning, RateShare, Route, Severity, Stage, VariantKind,
+    Blame, FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, Severity, Stage, VariantKind,
 };
 use std::collections::BTreeMap;
 
@@ -207,9 +207,9 @@ pub fn ranking(table: &Table) -> String {
     };
     let smallest = table.smallest_difference.map(|share| {
         if share > LARGEST_SHOWN {
-            " No difference is claimed: it takes more launches (--repeats).".to_owned()
+            " Any difference may be noise: measure more launches (--repeats).".to_owned()
         } else {
-            format!(" Differences below {} are not claimed.", number::percent(share))
+            format!(" Differences below {} may be noise and are not claimed.", number::percent(share))
         }
     });
     let unranked = match (ranked, table.rows.iter().any(Row::is_sound)) {
@@ -218,7 +218,36 @@ pub fn ranking(table: &Table) -> String {
         (false, false) => " Not ranked: every row is invalid, overloaded or failed.",
     };
     let copies = copy_sentence(table).map(|sentence| format!(" {sentence}"));
-    format!("{by}{}{}{unranked}", smallest.unwrap_or_default(), copies.unwrap_or_default())
+    let limit = common_limit_sentence(table).map(|sentence| format!(" {sentence}"));
+    let [smallest, copies, limit] = [smallest, copies, limit].map(Option::unwrap_or_default);
+    format!("{by}{smallest}{copies}{unranked}{limit}")
+}
+
+/// The limit that all measured rows have in common; none if they differ, or if there is only one row.
+pub fn common_limit(table: &Table) -> Option<LimitKind> {
+    let kinds = || table.rows.iter().filter(|row| row.is_measured()).map(|row| row.limit.as_ref());
+    let first = kinds().next()??.kind;
+    (kinds().count() > 1 && kinds().all(|limit| limit.is_some_and(|limit| limit.kind == first)))
+        .then_some(first)
+}
+
+/// What limited all rows, if it is the same.
+fn common_limit_sentence(table: &Table) -> Option<String> {
+    let kind = common_limit(table)?;
+    Some(match kind {
+        LimitKind::OfferedRate => "No row was limited: all of the offered load was answered.".to_owned(),
+        LimitKind::Unknown => "What limited the rows is not known.".to_owned(),
+        kind => format!("Every row was limited by: {}.", kind.words()),
+    })
+}
+
+/// What limited each row, with the evidence.
+pub fn limited_by(table: &Table) -> Vec<(String, String)> {
+    let one = |row: &Row| {
+        let limit = row.limit.as_ref()?;
+        Some((row.server.id.clone(), format!("{}: {}", limit.kind.words(), limit.evidence)))
+    };
+    table.rows.iter().filter_map(one).collect()
 }
 
 /// The smallest difference that each metric can distinguish, the least noisy first.
@@ -344,17 +373,19 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
             .iter()
             .any(|metric| row.figures.get(metric).is_some_and(|figure| figure.interval.is_some()))
     });
+    let ranges = rows().any(|row| {
+        let shown = |metric: &&Metric| metric.closed.or(metric.open).is_some();
+        let is_wide = |figure: &Figure| figure.interval.is_some() && number::is_wide(figure);
+        Metric::ALL.iter().filter(shown).any(|metric| row.figures.get(metric).is_some_and(is_wide))
+    });
     vec![
         (
             rows().any(|row| row.rank < row.rank_worst),
             "2–4",
-            "with 95 % confidence for the whole table, at least one and at most three rows are ahead of this one",
+            "its rank is 2, 3 or 4, and the launches do not show which (95 % confidence for the whole table)",
         ),
-        (
-            intervals,
-            "±",
-            "95 % interval of the mean between launches; where it is wider than ±50 %, the lowest and the highest launch",
-        ),
+        (intervals, "±", "95 % interval of the mean over launches"),
+        (ranges, "12–93", "lowest and highest launch, where that interval is wider than ±50 %"),
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),
             "–",

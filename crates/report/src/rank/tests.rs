@@ -33,6 +33,7 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
         launches_usable: 3,
         launches_planned: 3,
         figures,
+        limit: None,
         verdicts: Vec::new(),
         failures: Vec::new(),
     }

@@ -170,6 +170,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         error: None,
         verdicts: Vec::new(),
         imported: None,
+        limit: None,
         machines: Vec::new(),
         capacity: None,
     }

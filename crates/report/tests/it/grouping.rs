@@ -5,7 +5,7 @@
 
 use crate::built::{self, Seen};
 use paceline_judge::Metric;
-use paceline_record::{Blame, Load, Severity, Stage, Tool, Trial, WarmUp};
+use paceline_record::{Blame, LimitKind, Load, Severity, Stage, Tool, Trial, WarmUp};
 use paceline_report::{CopyTally, Format, Options, Report, Standing, copies_text};
 
 /// The default result of a server in a trial.
@@ -93,6 +93,18 @@ fn launches_are_observations_and_are_never_pooled() {
     let report = Report::new(&built::round(), &trials);
     let achieved = report.tables[0].rows[0].figures.get(&Metric::ACHIEVED_PER_S).unwrap();
     assert_eq!((achieved.min, achieved.median, achieved.max, achieved.launches), (1000.0, 2000.0, 4000.0, 3));
+}
+
+#[test]
+fn a_row_has_the_limit_of_most_of_its_launches() {
+    let launch = |(repeat, server_cpu_us): (u32, f64)| {
+        built::trial("go-nethttp", &built::closed(), repeat, Seen { per_s: 1000.0, server_cpu_us, ..SEEN })
+    };
+    let trials: Vec<_> = [(0, 950.0), (1, 300.0), (2, 960.0)].into_iter().map(launch).collect();
+    let report = Report::new(&built::round(), &trials);
+    let limit = report.tables[0].rows[0].limit.clone().unwrap();
+    assert_eq!(limit.kind, LimitKind::ServerCpu);
+    assert!(limit.evidence.ends_with("waiting in 1 of 3 launches"), "{}", limit.evidence);
 }
 
 #[test]

@@ -6,12 +6,12 @@
 use paceline_job::{Nanos, Rate};
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
-    Bytes, CapacityLimit, CapacityLoad, Censored, Check, CheckOutcome, Connections, CoreTime, Counts,
-    CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork,
-    Distribution, Environment, Expectations, ExpectedValue, Fault, FaultKind, FoundBy, FoundCapacity,
-    GateOutcome, GateReason, Generator, GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts,
-    Interval, JsonForm, Left, Lengths, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure, Pace,
-    PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates,
+    Bytes, CapacityLoad, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource,
+    DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, Distribution,
+    Environment, Expectations, ExpectedValue, Fault, FaultKind, FoundBy, FoundCapacity, GateOutcome,
+    GateReason, Generator, GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval,
+    JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure,
+    Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates,
     RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse,
     Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace,
     Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
@@ -250,7 +250,7 @@ fn found(n: u32) -> Option<FoundCapacity> {
         is_precise: true,
         stalls_decide: Some(range),
         long_run_per_s: None,
-        limit: CapacityLimit { kind: "waiting".to_owned(), evidence: String::new() },
+        limit: Limit { kind: LimitKind::Waiting, evidence: String::new() },
         ended_early: None,
         windows: vec![SearchedRate {
             offered_per_s: per_s,
@@ -378,6 +378,7 @@ prop_compose! {
             samples: samples.into_iter().map(sample).collect(), balancing, database,
             validation: validation.map(|checks| Validation { checks: checks.into_iter().map(check).collect() }),
             machines: Vec::new(),
+            limit: error.is_none().then(|| Limit { kind: LimitKind::ServerCpu, evidence: text.clone() }),
             log_tail: text, error, verdicts, imported,
         }
     }

@@ -7,7 +7,7 @@ use super::explanation::{self, Explanation};
 use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, metrics};
 use super::ties;
-use paceline_record::{Load, Pinning, Round, Server, Trial};
+use paceline_record::{Limit, Load, Pinning, Round, Server, Trial};
 use paceline_report::Standing;
 use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table, WarmUpTable};
 use schemars::JsonSchema;
@@ -168,6 +168,8 @@ pub struct RowPage {
     pub launches_planned: u32,
     /// Its figures by metric.
     pub values: BTreeMap<&'static str, FigurePage>,
+    /// What limited it; none without a usable launch, and in imported rounds.
+    pub limit: Option<LimitPage>,
     /// The names of its verdicts, the most severe first.
     pub verdicts: Vec<String>,
     /// What failed.
@@ -176,6 +178,23 @@ pub struct RowPage {
     pub limits: Vec<String>,
     /// Its trials in the order they ran.
     pub trials: Vec<TrialEntry>,
+}
+
+/// What limited a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LimitPage {
+    /// Its name, as after "limited by".
+    pub name: &'static str,
+    /// What the name means.
+    pub meaning: &'static str,
+    /// The figures that show it.
+    pub evidence: String,
+}
+
+impl LimitPage {
+    fn of(limit: &Limit) -> Self {
+        Self { name: limit.kind.words(), meaning: limit.kind.meaning(), evidence: limit.evidence.clone() }
+    }
 }
 
 /// A trial of a row.
@@ -299,6 +318,7 @@ impl RowPage {
             launches_usable: row.launches_usable,
             launches_planned: row.launches_planned,
             values: BTreeMap::new(),
+            limit: row.limit.as_ref().map(LimitPage::of),
             verdicts: row.verdicts.clone(),
             failures: row.failures.clone(),
             limits: row.server.limits.clone(),

@@ -1,0 +1,308 @@
+//! What limited a trial: one kind, with the figures that show it.
+//!
+//! The first that applies, from the most to the least certain. A search has the limit that its closed-loop run found.
+
+use super::{FULL_LEAST, OWN_LEAST, balancer_of, database, host, memory_bound, server_network_bound};
+use crate::facts::is_open;
+use crate::{ACHIEVED_LEAST, Finding, GENERATOR_BUSY_MOST, load, loaders};
+use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
+
+/// From this share of failed requests, errors are the limit.
+const FAILED_LEAST: f64 = 0.01;
+/// A server that used about one of several cores was limited by one thread.
+const ONE_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
+/// Time that a server was ready but not running, per second, from which other processes were the limit.
+const DELAYED_LEAST: f64 = 0.2;
+
+/// What limited the trial; none if it is not usable, or imported.
+pub fn limit(trial: &Trial) -> Option<Limit> {
+    let run = trial.usable_run().filter(|_| trial.imported.is_none())?;
+    if let Some(found) = &trial.capacity {
+        return Some(found.limit.clone());
+    }
+    let judges = [
+        errors,
+        memory,
+        offered_rate,
+        generator,
+        network,
+        balancer,
+        database_full,
+        server_cores,
+        one_thread,
+        other_work,
+        connections,
+        think_time,
+    ];
+    let found = judges.iter().find_map(|judge| judge(trial, run));
+    let (kind, evidence) = found.unwrap_or_else(|| nothing_full(trial, run));
+    Some(Limit { kind, evidence })
+}
+
+type Found = Option<(LimitKind, String)>;
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn errors(_: &Trial, run: &Run) -> Found {
+    let counts = run.total.counts;
+    // Requests without an answer wait in a queue: that is not a limit by errors.
+    let failed = counts.failed() as f64 / counts.scheduled.max(1) as f64;
+    (failed > FAILED_LEAST)
+        .then(|| (LimitKind::Errors, format!("{} of the requests failed", percent(failed))))
+}
+
+fn memory(trial: &Trial, _: &Run) -> Found {
+    let Finding::MemoryBound { limit_bytes, rss_bytes_peak, swapped_bytes, oom_kills, .. } =
+        memory_bound(trial)?
+    else {
+        return None;
+    };
+    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
+    let evidence = match (oom_kills, limit_bytes.zip(rss_bytes_peak)) {
+        (1.., _) => format!("the machine killed {oom_kills} process(es) for want of memory"),
+        (0, Some((limit, peak))) if peak as f64 >= FULL_LEAST * limit as f64 => {
+            format!("the server used {} of the {} that it may use", megabytes(peak), megabytes(limit))
+        }
+        (0, _) => format!("the machine swapped {}", megabytes(swapped_bytes)),
+    };
+    Some((LimitKind::Memory, evidence))
+}
+
+/// An open loop whose load was delivered.
+fn offered_rate(_: &Trial, run: &Run) -> Found {
+    let offered = run.rate_per_s.offered?;
+    let delivered = is_open(run) && !load::fell_short(run, ACHIEVED_LEAST) && load::saturated(run).is_none();
+    let achieved = run.rate_per_s.achieved;
+    delivered.then(|| (LimitKind::OfferedRate, format!("{achieved:.0}/s achieved of {offered:.0}/s offered")))
+}
+
+fn generator(_: &Trial, run: &Run) -> Found {
+    let busy = run.generator.utilization;
+    (busy > GENERATOR_BUSY_MOST)
+        .then(|| (LimitKind::Generator, format!("the generator's busiest thread was {} busy", percent(busy))))
+}
+
+fn network(trial: &Trial, run: &Run) -> Found {
+    let of_loader = loaders::network_bound(run);
+    let (Finding::NetworkBound { host, interface, bytes_per_s, speed_bytes_per_s, .. }
+    | Finding::ServerNetworkBound { host, interface, bytes_per_s, speed_bytes_per_s, .. }) =
+        server_network_bound(trial).or(of_loader)?
+    else {
+        return None;
+    };
+    let [carried, speed] = [bytes_per_s, speed_bytes_per_s].map(|bytes| format!("{:.1} MB/s", bytes / 1e6));
+    Some((LimitKind::Network, format!("{interface} of {host} carried {carried} of {speed}")))
+}
+
+fn balancer(trial: &Trial, _: &Run) -> Found {
+    let balancer = balancer_of(trial).filter(|balancer| balancer.utilization >= FULL_LEAST)?;
+    Some((LimitKind::Balancer, format!("the balancer's cores were {} busy", percent(balancer.utilization))))
+}
+
+fn database_full(trial: &Trial, _: &Run) -> Found {
+    let Finding::DatabaseBound { database_utilization, server_utilization, .. } =
+        database::database_bound(trial)?
+    else {
+        return None;
+    };
+    let evidence = format!(
+        "the database's cores were {} busy, the server's {}",
+        percent(database_utilization),
+        percent(server_utilization)
+    );
+    Some((LimitKind::Database, evidence))
+}
+
+/// The server's cores were full. If other roles run on them too, the one that used most of their time is the limit.
+fn server_cores(trial: &Trial, _: &Run) -> Found {
+    let usage = trial.usage.as_ref()?;
+    let cores = trial.server_cores().len().max(1) as f64;
+    let used = usage.utilization * cores;
+    let evidence = format!("the server used {used:.2} of {}", of_cores(cores));
+    if usage.utilization >= FULL_LEAST {
+        return Some((LimitKind::ServerCpu, evidence));
+    }
+    let busy = mean(&busy_shares(trial)).filter(|busy| *busy >= FULL_LEAST)?;
+    let evidence = format!("{evidence}, which were {} busy", percent(busy));
+    let sharer = sharers(trial).max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
+    match sharer.filter(|process| process.cpu_s > usage.cpu_s) {
+        Some(process) => {
+            let (kind, name) = match process.role {
+                ProcessRole::Database => (LimitKind::Database, "database"),
+                ProcessRole::Balancer | ProcessRole::Instance => (LimitKind::Balancer, "balancer"),
+            };
+            let of_process = process.cpu_s / usage.over_s.max(f64::MIN_POSITIVE);
+            Some((kind, format!("{evidence}; the {name} on them used {of_process:.2}")))
+        }
+        None => {
+            let known: f64 = usage.cpu_s + sharers(trial).map(|process| process.cpu_s).sum::<f64>();
+            let is_own = known >= OWN_LEAST * busy * cores * usage.over_s;
+            Some((if is_own { LimitKind::ServerCpu } else { LimitKind::Neighbours }, evidence))
+        }
+    }
+}
+
+/// One of several cores was full, or the server used about one.
+fn one_thread(trial: &Trial, run: &Run) -> Found {
+    if let Some(server) = run.server.as_ref().filter(|server| server.busiest_thread_utilization >= FULL_LEAST)
+    {
+        let busy = percent(server.busiest_thread_utilization);
+        return Some((LimitKind::ServerThread, format!("the server's busiest thread was {busy} busy")));
+    }
+    let usage = trial.usage.as_ref().filter(|_| trial.server_cores().len() > 1)?;
+    let cores = trial.server_cores().len() as f64;
+    let used = usage.utilization * cores;
+    let most = busy_shares(trial).into_iter().fold(0.0, f64::max);
+    (ONE_CORE.contains(&used) || most >= FULL_LEAST).then(|| {
+        let evidence = format!("the server used {used:.2} of {}", of_cores(cores));
+        let busiest = if most > 0.0 { format!(", the busiest {}", percent(most)) } else { String::new() };
+        (LimitKind::ServerThread, evidence + &busiest)
+    })
+}
+
+fn other_work(trial: &Trial, _: &Run) -> Found {
+    let usage = trial.usage.as_ref().filter(|usage| usage.threads_peak == 1 && usage.over_s > 0.0)?;
+    let delayed = usage.run_delay_s / usage.over_s;
+    (delayed > DELAYED_LEAST).then(|| {
+        let evidence = format!("the server waited for a core {} of the time", percent(delayed));
+        (LimitKind::Neighbours, evidence)
+    })
+}
+
+fn connections(_: &Trial, run: &Run) -> Found {
+    let Finding::TooFewConnections { connections, connections_needed, .. } = load::too_few_connections(run)?
+    else {
+        return None;
+    };
+    let evidence = format!("{connections} connections, the offered rate needs {connections_needed:.0}");
+    Some((LimitKind::Connections, evidence))
+}
+
+/// A closed loop of users that think: they offer a rate.
+fn think_time(_: &Trial, run: &Run) -> Found {
+    run.loop_.think.as_ref()?;
+    Some((LimitKind::OfferedRate, "connections rest between requests (think time)".to_owned()))
+}
+
+fn nothing_full(trial: &Trial, run: &Run) -> (LimitKind, String) {
+    let generator = percent(run.generator.utilization);
+    match &trial.usage {
+        Some(usage) => {
+            let server = percent(usage.utilization);
+            (
+                LimitKind::Waiting,
+                format!("the server's cores were {server} busy, the generator's {generator}"),
+            )
+        }
+        None => (
+            LimitKind::Unknown,
+            format!("the server's CPU time was not measured; the generator was {generator} busy"),
+        ),
+    }
+}
+
+fn of_cores(cores: f64) -> String {
+    if cores == 1.0 { "1 core".to_owned() } else { format!("{cores} cores") }
+}
+
+/// The busy share of each core of the server, of the time that the hypervisor left it; none if the server ran on
+/// another machine.
+fn busy_shares(trial: &Trial) -> Vec<f64> {
+    let is_here = host(trial, ProcessRole::Instance).is_none();
+    let own = trial.cores.iter().filter(|core| is_here && trial.server_cores().contains(&core.core));
+    own.filter(|core| core.over_s > core.steal_s)
+        .map(|core| (core.busy_s / (core.over_s - core.steal_s)).min(1.0))
+        .collect()
+}
+
+fn mean(shares: &[f64]) -> Option<f64> {
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// The database and the balancer, if they run on a core of the server.
+fn sharers(trial: &Trial) -> impl Iterator<Item = &ProcessUse> {
+    let database = trial.database.as_ref().and_then(|used| used.process.as_ref());
+    let server = host(trial, ProcessRole::Instance);
+    database.into_iter().chain(balancer_of(trial)).filter(move |process| {
+        host(trial, process.role) == server
+            && process.cores.iter().any(|core| trial.server_cores().contains(core))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::fixture::{self, process, usage};
+    use paceline_record::{CoreTime, CpuSource, LoopKind, MemoryUse};
+
+    fn closed(busy: f64) -> Trial {
+        let mut trial = fixture::trial();
+        let mut run = fixture::run(0);
+        run.loop_.kind = LoopKind::Closed;
+        (run.loop_.offered_per_s, run.rate_per_s.offered) = (None, None);
+        (trial.run, trial.usage) = (Some(run), Some(usage(CpuSource::Cgroup, busy)));
+        trial
+    }
+
+    fn kind(trial: &Trial) -> Option<LimitKind> {
+        limit(trial).map(|limit| limit.kind)
+    }
+
+    #[test]
+    fn a_closed_loop_has_the_limit_that_its_figures_show() {
+        let cases: [(LimitKind, f64, fn(&mut Trial, &mut Run)); 8] = [
+            (LimitKind::ServerCpu, 0.99, |_, _| {}),
+            (LimitKind::Waiting, 0.3, |_, _| {}),
+            (LimitKind::Generator, 0.99, |_, run| run.generator.utilization = 0.95),
+            (LimitKind::Errors, 0.99, |_, run| {
+                (run.total.counts.ok, run.total.counts.bad_status) = (9_000, 1_000)
+            }),
+            (LimitKind::Memory, 0.99, |trial, _| {
+                trial.memory = Some(MemoryUse { oom_kills: 1, ..MemoryUse::default() });
+            }),
+            (LimitKind::Unknown, 0.99, |trial, _| trial.usage = None),
+            (LimitKind::ServerThread, 0.25, |trial, _| trial.pinning.server = vec![0, 1, 2, 3]),
+            (LimitKind::OfferedRate, 0.3, |_, run| run.loop_ = fixture::run(0).loop_),
+        ];
+        for (expected, busy, change) in cases {
+            let mut trial = closed(busy);
+            let mut run = trial.run.take().unwrap_or_else(|| fixture::run(0));
+            change(&mut trial, &mut run);
+            if run.loop_.kind == LoopKind::Open {
+                run.rate_per_s.offered = run.loop_.offered_per_s;
+            }
+            trial.run = Some(run);
+            assert_eq!(kind(&trial), Some(expected), "{:?}", limit(&trial));
+        }
+        assert_eq!(kind(&Trial { run: None, ..closed(0.5) }), None);
+    }
+
+    #[test]
+    fn on_shared_cores_the_limit_is_what_used_most_of_them() {
+        let mut trial = closed(0.4);
+        trial.pinning.server = vec![0];
+        trial.cores = vec![CoreTime { core: 0, over_s: 10.0, busy_s: 9.9, interrupt_s: 0.0, steal_s: 0.0 }];
+        trial.usage.iter_mut().for_each(|usage| usage.cpu_s = 0.4);
+        let mut database = process(ProcessRole::Database, 0, 0, 0.55);
+        assert_eq!(
+            kind(&trial),
+            Some(LimitKind::Neighbours),
+            "the server used less than half of a full core"
+        );
+        trial.database = Some(paceline_record::DatabaseUse {
+            database: paceline_record::DatabaseReceipt::default(),
+            work: paceline_record::DatabaseWork { selects: 1, rows_read: 1, rows_updated: 0 },
+            responses: 100,
+            counted: None,
+            stored: None,
+            process: Some(database.clone()),
+            recovery: None,
+        });
+        assert_eq!(kind(&trial), Some(LimitKind::Database));
+        database.cpu_s = 0.35;
+        trial.database.as_mut().into_iter().for_each(|used| used.process = Some(database.clone()));
+        assert_eq!(kind(&trial), Some(LimitKind::ServerCpu));
+    }
+}
