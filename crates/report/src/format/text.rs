@@ -150,6 +150,11 @@ impl Page {
         self.grid(table, &fitted.columns);
         let new: Vec<_> = fitted.left_out.into_iter().filter(|what| !self.left_out.contains(what)).collect();
         self.left_out.extend(new);
+        if !fitted.columns.iter().any(|column| column.role == Role::Limit)
+            && let Some(limits) = words::limits_in_a_line(table)
+        {
+            self.prose("  limited by  ", &limits, DIM);
+        }
         if self.options.full {
             for (server, limit) in words::limited_by(table) {
                 self.prose(&format!("  {server}  "), &format!("limited by {limit}"), DIM);

@@ -241,6 +241,23 @@ fn common_limit_sentence(table: &Table) -> Option<String> {
     })
 }
 
+/// What limited the rows, where a terminal has no room for the column: `database: rust-actix; server CPU: the others`.
+pub fn limits_in_a_line(table: &Table) -> Option<String> {
+    let mut servers: BTreeMap<LimitKind, Vec<&str>> = BTreeMap::new();
+    for row in &table.rows {
+        let Some(limit) = &row.limit else { continue };
+        servers.entry(limit.kind).or_default().push(&row.server.id);
+    }
+    let mut groups: Vec<_> = servers.into_iter().collect();
+    groups.sort_by_key(|(_, servers)| servers.len());
+    let last = groups.len().checked_sub(1).filter(|last| *last > 0)?;
+    let one = |(place, (kind, servers)): (usize, &(LimitKind, Vec<&str>))| {
+        let names = if place == last { "the others".to_owned() } else { servers.join(", ") };
+        format!("{}: {names}", kind.words())
+    };
+    Some(groups.iter().enumerate().map(one).collect::<Vec<_>>().join("; "))
+}
+
 /// What limited each row, with the evidence.
 pub fn limited_by(table: &Table) -> Vec<(String, String)> {
     let one = |row: &Row| {
