@@ -65,7 +65,7 @@ pub const FAULTS: &[Fault] = &[
         says: "The server allows 1 at a time on each connection; 4 streams were asked for.",
     },
     Fault {
-        name: "compresses without being asked",
+        name: "compresses without a request for it",
         serve: || {
             serve(&[], |out, asked| {
                 // `content-encoding: gzip` as a literal whose name is in the static table.

@@ -114,7 +114,7 @@ fn amiss(fault: &Fault, left: &Left) -> Option<String> {
         return Some("no record".to_owned());
     }
     if !printed.contains(fault.says) {
-        return Some(format!("does not say {:?}", fault.says));
+        return Some(format!("does not contain {:?}", fault.says));
     }
     (!fault.exits.contains(exit)).then(|| format!("exit {exit}"))
 }
@@ -160,5 +160,5 @@ fn the_page_is_the_table() {
         std::fs::write(path, &page).unwrap();
     }
     let kept = std::fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(kept, page, "docs/faults.md is not what the tests hold: UPDATE=1 writes it anew");
+    assert_eq!(kept, page, "docs/faults.md differs from the tests: regenerate it with UPDATE=1");
 }

@@ -33,7 +33,7 @@ pub const FAULTS: &[Fault] = &[
         says: "the server does not speak TLS on this port",
     },
     Fault {
-        name: "says nothing in the handshake",
+        name: "sends no data in the handshake",
         serve: || each(|mut stream| while let Ok(1..) = stream.read(&mut [0; 4096]) {}),
         flags: &["--expect-body", "ok", "--connect-timeout", "500ms"],
         outcomes: &[UNMEASURED],
@@ -86,7 +86,7 @@ pub const FAULTS: &[Fault] = &[
         says: "give the issuer's certificate with --cacert",
     },
     Fault {
-        name: "has such a one, and nobody looks (`--insecure`)",
+        name: "has a certificate of an unknown issuer, which is not checked (`--insecure`)",
         serve: || AUTHORITIES[1].serve(|_| {}, "127.0.0.1", false, After::Keep),
         flags: &["--expect-body", "ok", "--connect-timeout", "20s", "--insecure"],
         outcomes: &["ok"],
@@ -94,7 +94,7 @@ pub const FAULTS: &[Fault] = &[
         says: "\"verified\":false",
     },
     Fault {
-        name: "wants a client certificate",
+        name: "requires a client certificate",
         serve: || served(|_| {}, "127.0.0.1", true),
         flags: FLAGS,
         outcomes: &[UNMEASURED],
@@ -102,7 +102,7 @@ pub const FAULTS: &[Fault] = &[
         says: "give one with --cert and --key",
     },
     Fault {
-        name: "agrees to HTTP/1.1 alone where HTTP/2 is asked for (ALPN)",
+        name: "supports only HTTP/1.1 if HTTP/2 is requested (ALPN)",
         serve: || AUTHORITIES[0].serve(|_| {}, "127.0.0.1", false, After::Keep),
         flags: &["--expect-body", "ok", "--connect-timeout", "20s", "--http", "2"],
         outcomes: &[UNMEASURED],

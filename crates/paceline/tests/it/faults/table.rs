@@ -22,7 +22,7 @@ pub const FAULTS: &[Fault] = &[
         says: "is the server running, and listening on that address and port?",
     },
     Fault {
-        name: "accepts and says nothing",
+        name: "accepts connections and never answers",
         serve: || {
             each(|stream| {
                 std::thread::sleep(Duration::from_secs(600));
@@ -35,7 +35,7 @@ pub const FAULTS: &[Fault] = &[
         says: "No answer came within the timeout",
     },
     Fault {
-        name: "sends a byte now and then",
+        name: "sends one byte every 50 ms",
         serve: || byte_by_byte(OK, Duration::from_millis(50)),
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
@@ -43,7 +43,7 @@ pub const FAULTS: &[Fault] = &[
         says: "No answer came within the timeout",
     },
     Fault {
-        name: "resets each connection soon after it is made",
+        name: "resets each connection soon after it was opened",
         serve: || {
             each(|stream| {
                 // Usually long enough to establish all connections; otherwise nothing is measured.
@@ -124,7 +124,7 @@ pub const FAULTS: &[Fault] = &[
         says: "The server closed after every response, so this measures connecting too",
     },
     Fault {
-        name: "closes after each answer without saying so",
+        name: "closes after each answer without announcing it",
         serve: || once(OK),
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
@@ -152,7 +152,7 @@ pub const FAULTS: &[Fault] = &[
         says: "the server sent bytes that no request had asked for",
     },
     Fault {
-        name: "answers before it is asked",
+        name: "answers before it receives a request",
         serve: || {
             each(|mut stream| {
                 let _ = stream.write_all(OK);
@@ -167,7 +167,7 @@ pub const FAULTS: &[Fault] = &[
         says: "",
     },
     Fault {
-        name: "greets, as a mail server does",
+        name: "sends a greeting first, as a mail server does",
         serve: || {
             each(|mut stream| {
                 let _ = stream.write_all(b"220 mail.example.org ESMTP\r\n");
@@ -222,7 +222,7 @@ pub const FAULTS: &[Fault] = &[
         says: "the response's head does not end within 65536 bytes",
     },
     Fault {
-        name: "gives a body two lengths: Content-Length and chunks",
+        name: "sends a body with both Content-Length and chunks",
         serve: || {
             always(
                 b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
@@ -250,7 +250,7 @@ pub const FAULTS: &[Fault] = &[
         says: "chunk data is not followed by CR LF",
     },
     Fault {
-        name: "ends the lines of its head in LF alone",
+        name: "ends the lines of its head with LF only",
         serve: || always(b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
@@ -266,7 +266,7 @@ pub const FAULTS: &[Fault] = &[
         says: "two different Content-Lengths, 2 and 3",
     },
     Fault {
-        name: "sends no body where it announced one",
+        name: "announces a body and does not send it",
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
@@ -282,7 +282,7 @@ pub const FAULTS: &[Fault] = &[
         says: "the server sent bytes that no request had asked for",
     },
     Fault {
-        name: "compresses without being asked",
+        name: "compresses without a request for it",
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok"),
         flags: &[],
         outcomes: &["ok"],
@@ -290,7 +290,7 @@ pub const FAULTS: &[Fault] = &[
         says: "Responses have a Content-Encoding that no request accepts.",
     },
     Fault {
-        name: "compresses what a session asks for, without being asked",
+        name: "compresses the response to a session without a request for it",
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\nok"),
         flags: &["--cookies"],
         outcomes: &["ok"],
@@ -298,7 +298,7 @@ pub const FAULTS: &[Fault] = &[
         says: "Responses have a Content-Encoding that no request accepts.",
     },
     Fault {
-        name: "compresses as it was asked to",
+        name: "compresses as requested",
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok"),
         flags: &["--accept-encoding", "gzip"],
         outcomes: &["ok"],
@@ -306,7 +306,7 @@ pub const FAULTS: &[Fault] = &[
         says: "",
     },
     Fault {
-        name: "says 100 Continue before its answer",
+        name: "sends 100 Continue before its answer",
         serve: || always(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["ok"],
@@ -314,7 +314,7 @@ pub const FAULTS: &[Fault] = &[
         says: "",
     },
     Fault {
-        name: "says 103 Early Hints before its answer",
+        name: "sends 103 Early Hints before its answer",
         serve: || {
             always(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         },
@@ -324,7 +324,7 @@ pub const FAULTS: &[Fault] = &[
         says: "",
     },
     Fault {
-        name: "switches protocols unasked",
+        name: "switches protocols without a request for it",
         serve: || always(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
@@ -369,26 +369,26 @@ pub const FAULTS: &[Fault] = &[
 const ELSEWHERE: &[[&str; 3]] = &[
     [
         "out of file descriptors",
-        "threads with a descriptor table of their own, which is said: every connection is had",
-        "faults::world::few_descriptors_are_sidestepped_and_said",
+        "each thread gets a separate descriptor table, which the report states; all connections are opened",
+        "faults::world::a_low_descriptor_limit_is_handled_and_reported",
     ],
     [
         "out of ports",
-        "`connections_short`: had 10 of 30, `Cannot assign requested address`, measured with those",
-        "faults::world::no_ports_left_is_said",
+        "`connections_short`: 10 of 30 connections, `Cannot assign requested address`; the run continues with the 10",
+        "faults::world::exhausted_ports_are_reported",
     ],
 ];
 
 const TOP: &str = "\
 # Faults
 
-What `paceline run` makes of servers that misbehave. Each row is a test with a scripted server: twelve requests over three
-connections, the body `ok` expected, and a timeout of 300 ms where requests time out or nothing may be measured, of 20 s
-elsewhere. In each the outcomes add up to twelve (to fewer where the run gives up and says so), the run ends, its memory
-stays below 64 MB, and what is said stands in the report or the error. This page is written by the test
-(`crates/paceline/tests/it/faults`), which fails when it is no longer true.
+Results of `paceline run` against servers that misbehave. Each row is a test with a scripted server: twelve requests
+over three connections, with the expected body `ok`. The timeout is 300 ms if requests time out or the run may end
+without a measurement, otherwise 20 s. Each test checks that the outcomes add up to twelve (or fewer, if the run gives up
+with a message), that the run ends, that its memory stays below 64 MB, and that the report or the error contains the message.
+The test generates this page (`crates/paceline/tests/it/faults`) and fails if the page is outdated.
 
-| the server | requests end as | exit | what is said, among the rest |
+| the server | outcome of the requests | exit status | a part of the message |
 |---|---|---|---|
 ";
 
@@ -396,12 +396,12 @@ stays below 64 MB, and what is said stands in the report or the error. This page
 pub fn page() -> String {
     let mut page = TOP.to_owned();
     page += &rows(FAULTS);
-    page += "\n## Over TLS\n\n| the server | requests end as | exit | what is said, among the rest |\n|---|---|---|---|\n";
+    page += "\n## Over TLS\n\n| the server | outcome of the requests | exit status | a part of the message |\n|---|---|---|---|\n";
     page += &rows(super::secure::FAULTS);
-    page += "\n## Over HTTP/2\n\nFour streams on each connection.\n\n| the server | requests end as | exit | what is said, among the rest |\n|---|---|---|---|\n";
+    page += "\n## Over HTTP/2\n\nFour streams on each connection.\n\n| the server | outcome of the requests | exit status | a part of the message |\n|---|---|---|---|\n";
     page += &rows(super::http2::FAULTS);
     if !ELSEWHERE.is_empty() {
-        page += "\n## Around the server\n\n| what | what comes of it | held by |\n|---|---|---|\n";
+        page += "\n## Around the server\n\n| fault | result | tested by |\n|---|---|---|\n";
     }
     for [what, comes, test] in ELSEWHERE {
         page += &format!("| {what} | {comes} | `{test}` |\n");

@@ -34,7 +34,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-fn few_descriptors_are_sidestepped_and_said() {
+fn a_low_descriptor_limit_is_handled_and_reported() {
     let script = r#"ulimit -n 40; "$PACELINE" run "http://127.0.0.1:$PORT/" -c 100 -n 1000 -t 1"#;
     let output = beside_server(&[], script);
     let printed = text(&output);
@@ -84,7 +84,7 @@ fn what_is_left_is_counted_while_connections_are_open() {
 }
 
 #[test]
-fn no_ports_left_is_said() {
+fn exhausted_ports_are_reported() {
     // A separate network namespace with ten local ports. This needs root.
     let alone = Command::new("unshare").args(["-n", "true"]).status();
     if !alone.is_ok_and(|status| status.success()) {
