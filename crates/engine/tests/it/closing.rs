@@ -83,7 +83,7 @@ impl Script for Flood {
 }
 
 #[test]
-fn a_body_without_end_leaves_the_others_their_turn() {
+fn an_endless_body_does_not_block_other_connections() {
     let settings = closed_loop(2, 1).with(|job| job.window = Bound::Duration(Nanos::from_millis(40)));
     let clock = VirtualClock::new(Nanos(1_000));
     let outcome = simulate(&settings, Flood(Rc::from(vec![b'x'; 64 << 10])), &clock).unwrap();

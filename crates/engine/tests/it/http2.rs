@@ -255,7 +255,7 @@ fn a_refused_stream_is_due_again_with_its_intended_send() {
 }
 
 #[test]
-fn a_request_that_is_handed_back_keeps_its_number() {
+fn a_request_returned_by_the_server_keeps_its_number() {
     let answer: Answer = |out, stream, number| match number {
         _ if number % 40 == 0 => write_goaway(out, stream - 2, ErrorCode::NO_ERROR, b""),
         _ if number % 5 == 0 => write_reset(out, stream, ErrorCode::REFUSED_STREAM),

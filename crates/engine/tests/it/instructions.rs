@@ -90,7 +90,7 @@ fn per_request(depth: u16, protocol: &str) -> u64 {
 }
 
 #[test]
-fn a_request_costs_no_more_instructions_than_it_did() {
+fn a_request_costs_no_more_instructions_than_before() {
     let count = per_request(1, "h1");
     println!("{count} user instructions a request, ceiling {INSTRUCTIONS_MOST}");
     assert!(count <= INSTRUCTIONS_MOST, "{count} user instructions a request, {INSTRUCTIONS_MOST} at most");

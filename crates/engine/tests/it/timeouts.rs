@@ -97,7 +97,7 @@ fn younger_ones_break_with_their_connection() {
 }
 
 #[test]
-fn a_server_that_answers_and_stops_reading_is_left() {
+fn a_connection_to_a_server_that_stops_reading_is_given_up() {
     // Two are sent at once, except for a byte of the second, and both are answered.
     let twice = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".repeat(2);
     let settings = closed_loop(1, 10).with(|job| {

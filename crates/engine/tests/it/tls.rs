@@ -432,7 +432,7 @@ fn by_hand(
 }
 
 #[test]
-fn an_end_behind_bytes_that_say_nothing_is_not_missed() {
+fn a_close_behind_bytes_without_data_is_detected() {
     type Last = fn(&mut rustls::ServerConnection) -> Vec<u8>;
     let half_a_record: Last = |tls| {
         tls.writer().write_all(b"ok").unwrap();

@@ -149,7 +149,7 @@ fn rows_are_those_of_the_seed_again_after_a_reset_and_nothing_is_left() {
 }
 
 #[test]
-fn a_database_that_does_not_come_up_is_a_fault_with_its_command() {
+fn a_database_that_does_not_start_is_reported_with_its_command() {
     let Some(lab) = Lab::new() else { return };
     let spoiled = |database: Database, id: &str| match lab.databases().start(&Arc::new(database), id, &[], 7)
     {

@@ -70,7 +70,7 @@ const BUILD: &str =
     "[build]\ncommand = 'cat source.txt >> $PACELINE_BUILD/made; echo >> $PACELINE_BUILD/made'";
 
 #[test]
-fn a_file_that_servers_share_by_a_link_is_a_source_of_each() {
+fn a_linked_file_is_a_source_of_each_server() {
     let tree = Tree::new(BUILD);
     tree.write("servers/sh-two/shared.txt", "one");
     std::os::unix::fs::symlink("../sh-two/shared.txt", tree.path("servers/sh-one/shared.txt")).unwrap();

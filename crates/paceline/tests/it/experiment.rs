@@ -95,7 +95,7 @@ fn pairs_are_measured_until_a_look() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_the_environments_fault() {
+fn a_missing_target_is_an_error_of_the_environment() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start("immediate");
     let url = server.url();

@@ -95,7 +95,7 @@ fn connections_that_are_never_answered_are_seen_in_both_loops() {
 }
 
 #[test]
-fn a_pause_of_the_server_is_an_outage_and_no_overload() {
+fn a_pause_of_the_server_is_an_outage_not_an_overload() {
     let began = Arc::new(Mutex::new(None::<Instant>));
     let pausing = server(move |_| {
         let began = *began.lock().unwrap().get_or_insert_with(Instant::now);

@@ -93,7 +93,7 @@ fn beside(tree: &Tree, id: &str, more: &str) {
 }
 
 #[test]
-fn a_setup_that_fails_is_listed_at_the_end_and_stops_no_other() {
+fn a_failed_setup_is_listed_at_the_end_and_others_continue() {
     let tree = Tree::new("[setup]\ncommand = 'false'");
     beside(&tree, "sh-two", "needs = ['sh']");
     beside(&tree, "sh-zero", "needs = ['sh', 'no-such-program']");
@@ -148,7 +148,7 @@ fn no_setup_reaches_the_python_of_the_system() {
 }
 
 #[test]
-fn a_broken_manifest_is_listed_with_its_error_and_hides_no_other() {
+fn a_broken_manifest_is_listed_with_its_error_beside_the_others() {
     let tree = Tree::new(BUILD);
     tree.write("servers/sh-two/server.toml", "name = 'Two'\nlangauge = 'Shell'\n");
     let (stdout, _, code) = tree.run(&["list"]);
@@ -292,7 +292,7 @@ fn a_set_up_that_is_repeated_is_announced() {
 }
 
 #[test]
-fn a_tool_that_tells_no_version_hides_no_other_server() {
+fn a_tool_that_cannot_start_does_not_hide_other_servers() {
     let tree = Tree::new(BUILD);
     // A file can be found although it cannot be started; the failed start is reported.
     tree.write("bin/fickle-tool", "#!/no/such/interpreter\n");

@@ -29,7 +29,7 @@ fn text(report: &Report) -> String {
 }
 
 #[test]
-fn a_load_past_the_balancer_has_the_cores_of_the_instance_it_led_to() {
+fn a_direct_load_has_the_cores_of_its_instance() {
     let by = |route| {
         let report = Report::new(&built::round(), &[trial(route)]);
         let figures = &report.tables[0].rows[0].figures;

@@ -30,7 +30,7 @@ fn words(text: &str) -> String {
 }
 
 #[test]
-fn another_machine_is_another_table_and_says_what_differs() {
+fn another_machine_has_another_table_with_the_differences() {
     let first = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     let mut second = built::trial("go-nethttp", &built::closed(), 1, SEEN);
     second.run.as_mut().unwrap().environment.kernel = "Linux 6.9.0".to_owned();
@@ -125,7 +125,7 @@ fn an_invalid_launch_is_not_ranked_because_the_generator_was_busy_too() {
 }
 
 #[test]
-fn a_try_that_the_machine_spoiled_does_not_take_the_place_of_a_sound_one() {
+fn a_disturbed_retry_does_not_replace_a_sound_trial() {
     let sound = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     let mut later = built::trial("go-nethttp", &built::closed(), 0, Seen { per_s: 500.0, ..SEEN });
     later.started_at = "2026-11-21T02:00:00.000Z".to_owned();
@@ -143,7 +143,7 @@ fn a_try_that_the_machine_spoiled_does_not_take_the_place_of_a_sound_one() {
 }
 
 #[test]
-fn a_queue_that_grows_is_overload_though_nearly_all_was_answered() {
+fn a_growing_queue_is_overload_even_if_most_requests_are_answered() {
     let mut trial = built::trial("go-nethttp", &built::open(), 0, Seen { per_s: 2000.0, ..SEEN });
     assert_eq!(standing(&trial), Standing::Ranked);
     trial.verdicts.push(built::verdict("saturated", Blame::Server, Severity::Caution, "Offer less."));

@@ -48,7 +48,7 @@ fn tries_of_one_launch_are_compared() {
 }
 
 #[test]
-fn launches_that_never_met_are_compared_by_repeat() {
+fn pairs_on_different_launches_are_compared_by_repeat() {
     assert_eq!(ratio(&[trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), "2", 500.0, 0.1)]), 0.5);
 }
 

@@ -15,7 +15,7 @@ pub fn with_sqlite(path: &Path, statements: &str) {
 }
 
 #[test]
-fn folders_are_made_and_a_strange_name_is_no_matter() {
+fn folders_are_created_and_unusual_names_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a b/c?d#e%20/é results.sqlite");
     let store = Store::open(&path).unwrap();

@@ -76,7 +76,7 @@ fn removed_cells_are_named_and_new_ones_are_not_measured() {
 }
 
 #[test]
-fn a_round_that_does_not_know_its_cells_counts_them() {
+fn a_round_without_stored_cells_counts_them() {
     let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-gone", GOOD, 60);
     let mut round = begun(&tree, &[&SHORT[..], &["--repeats", "1"]].concat(), &own(&tree));
     let is_other = |line: &&str| !line.starts_with("cells = ");
@@ -142,7 +142,7 @@ fn write_plan(tree: &Tree, name: &str, text: &str) {
 }
 
 #[test]
-fn an_id_of_another_plan_and_a_plan_for_an_id_are_mistakes() {
+fn a_round_id_of_another_plan_is_a_usage_error() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     write_plan(&tree, "one", &plan("one", "", "connections = 1\n"));
     write_plan(&tree, "two", &plan("two", "", "connections = 1\n"));
@@ -162,7 +162,7 @@ fn an_id_of_another_plan_and_a_plan_for_an_id_are_mistakes() {
 }
 
 #[test]
-fn a_plan_can_be_carried_out_for_some_of_its_servers() {
+fn a_plan_can_run_with_a_part_of_its_servers() {
     let tree = Tree::new().with_server("python-good", GOOD, 60).with_server("python-other", GOOD, 60);
     write_plan(&tree, "one", &plan("one", "", "connections = 1\n"));
     let ran = tree.run(&["round", "one", "--servers", "*-other", "--workloads", "hello", "--estimate"]);

@@ -52,7 +52,7 @@ fn of<'a>(trials: &'a [Trial], load: &str) -> &'a Trial {
 }
 
 #[test]
-fn shares_come_after_what_they_are_a_share_of_and_say_what_that_was() {
+fn shares_follow_their_100_percent_load_and_record_it() {
     let (tree, ran) = carried_out(PLAN);
     let (_, trials) = tree.kept();
     let (search, closed) = (of(&trials, "most"), of(&trials, "closed"));

@@ -162,7 +162,7 @@ fn an_invalid_generator_is_reported_before_any_command_runs() {
 }
 
 #[test]
-fn an_interrupted_round_leaves_no_process_and_is_carried_on() {
+fn an_interrupted_round_leaves_no_process_and_can_be_resumed() {
     for signal in [libc::SIGKILL, libc::SIGINT] {
         let held = GOOD.replace(
             "Server((",
@@ -206,7 +206,7 @@ fn an_interrupted_round_leaves_no_process_and_is_carried_on() {
 }
 
 #[test]
-fn a_server_that_leaves_its_control_group_is_sampled_all_the_same() {
+fn a_server_that_leaves_its_control_group_is_still_sampled() {
     let leaves = format!(
         "import os\nfor line in open('/proc/self/cgroup'):\n    \
          path = line.strip().split(':', 2)[2]\n    \
@@ -304,7 +304,7 @@ fn end(lab: Child, generators: &mut Witness) {
 }
 
 #[test]
-fn a_plan_that_is_not_there_and_a_report_to_nowhere_are_mistakes() {
+fn a_missing_plan_and_an_unwritable_report_are_usage_errors() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     fs::create_dir_all(tree.path("plans")).unwrap();
     fs::write(tree.path("plans/quick.toml"), "").unwrap();

@@ -158,7 +158,7 @@ fn a_closed_loop_logs_service_times_alone() {
 }
 
 #[test]
-fn files_that_make_no_sense_are_refused_before_the_run() {
+fn invalid_files_are_refused_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.csv");
     let path = path.to_str().unwrap();

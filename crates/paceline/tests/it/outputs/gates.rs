@@ -10,7 +10,7 @@ use serde_json::Value;
 const RUN: [&str; 6] = ["-r", "2000", "-d", "1s", "--warmup", "100ms"];
 
 #[test]
-fn a_run_that_keeps_to_its_gates_exits_0_and_one_that_does_not_1() {
+fn a_run_exits_0_if_it_meets_its_gates_and_1_otherwise() {
     let server = Server::start("immediate");
     let flags = ["--slo", "response.p99<9s", "--slo", "achieved>=1%", "--max-errors", "0"];
     let output = server.output(&[&RUN[..], &flags].concat());

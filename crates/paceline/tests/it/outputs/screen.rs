@@ -71,7 +71,7 @@ fn it_survives_being_resized() {
 }
 
 #[test]
-fn it_uses_the_height_it_has_and_stays_on_request() {
+fn the_live_view_uses_the_height_and_stays_on_request() {
     let server = Server::start("immediate");
     let flags = ["-r", "500", "-d", "4s", "--warmup", "0s", "--keep-live"];
     within_five_tries(|| {

@@ -32,7 +32,7 @@ fn store(folder: &Path) -> String {
 }
 
 #[test]
-fn the_exit_status_tells_of_a_standard_output_that_cannot_be_written() {
+fn an_unwritable_standard_output_changes_the_exit_status() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
     for command in [

@@ -20,7 +20,7 @@ fn view(folder: &Path) -> Command {
 }
 
 #[test]
-fn without_results_the_rounds_kept_with_the_project_are_shown() {
+fn without_results_the_rounds_of_the_project_are_shown() {
     let folder = tempfile::tempdir().unwrap();
     let history = folder.path().join("history");
     std::fs::create_dir(&history).unwrap();
@@ -41,7 +41,7 @@ fn without_results_the_rounds_kept_with_the_project_are_shown() {
 }
 
 #[test]
-fn without_results_and_rounds_of_a_project_the_error_says_what_can_be_viewed() {
+fn an_empty_project_gets_an_error_about_what_can_be_viewed() {
     let folder = tempfile::tempdir().unwrap();
     let output = view(folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

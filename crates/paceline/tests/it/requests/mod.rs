@@ -77,7 +77,7 @@ expect_json = { "/order/id" = 7, "/order/state" = "placed" }
 "#;
 
 #[test]
-fn a_mix_tells_the_wrong_request_from_the_right_one() {
+fn a_mix_distinguishes_wrong_and_right_requests() {
     let server = Server::start(shop);
     let folder = tempfile::tempdir().unwrap();
     let mix = folder.path().join("shop.toml");

@@ -63,7 +63,7 @@ fn a_socket_is_hinted_at_its_flag() {
 }
 
 #[test]
-fn too_little_time_to_connect_is_not_the_servers_doing() {
+fn a_short_connect_timeout_is_not_blamed_on_the_server() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let output = paceline(&[&url, "-c", "1", "--connect-timeout", "1ns"]);
