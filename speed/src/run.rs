@@ -49,7 +49,7 @@ pub struct Sample {
     pub numbers: BTreeMap<String, f64>,
     /// CPU time of neither the server nor the generator, as a share of one core; none of a computed row.
     pub others_share: Option<f64>,
-    /// What the tool said of its own run, such as verdicts.
+    /// The tool's remarks on its own run, such as verdicts.
     pub remarks: Vec<String>,
     /// Whether it ended with another exit status than 0, as an invalid run does: its numbers meet no goal.
     pub is_invalid: bool,
@@ -72,7 +72,7 @@ pub fn run(experiment: &mut Experiment, rounds: u32, workplace: &Workplace) -> O
     Outcome { samples, rounds, left_out }
 }
 
-/// Takes rows out whose program is not here, and says so.
+/// Removes rows whose program is missing, with a note.
 fn leave_out(experiment: &mut Experiment, workplace: &Workplace) -> Vec<String> {
     let mut reasons = Vec::new();
     experiment.rows.retain(|row| {

@@ -21,7 +21,7 @@ pub struct ToolReport {
     pub rss_bytes_peak: Option<u64>,
     /// Numbers that only this tool reports, by their keys in `number`.
     pub own: BTreeMap<&'static str, f64>,
-    /// What it says of its own run, such as verdicts.
+    /// Its remarks on its own run, such as verdicts.
     pub remarks: Vec<String>,
 }
 

@@ -88,7 +88,7 @@ impl Workplace {
         self.folder.join(format!("body-{bytes}"))
     }
 
-    /// Finds a program: one of ours, one built from source, or by `PATH`.
+    /// Finds a program: a floor program, one built from source, or one in `PATH`.
     pub fn find(&self, program: &str) -> Option<PathBuf> {
         match program {
             "paceline" => return Some(self.paceline.clone()),
@@ -135,15 +135,15 @@ impl Workplace {
         Filled { env, program: words.next().unwrap_or_default(), arguments: words.collect() }
     }
 
-    /// A text as the page prints it: the target folder is wherever the reader has it.
+    /// A text as the page prints it, without the path of this machine's target folder.
     pub fn shown(&self, text: &str) -> String {
         let target = self.folder.parent().unwrap_or(Path::new("target"));
         text.replace(&target.display().to_string(), "target")
     }
 }
 
-/// Send times of 20,000 requests a second as h2load's `--rps` has them: its timer rings every 10 ms, and what has fallen
-/// due by then leaves at once.
+/// Send times of 20,000 requests a second as with h2load's `--rps`: its timer expires every 10 ms, and all requests that
+/// are due by then are sent at once.
 fn bursts(seconds: u32) -> String {
     (0..seconds * 100).map(|burst| format!("{}ms\n", burst * 10).repeat(200)).collect()
 }
@@ -171,7 +171,7 @@ fn compile_floor(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds one program; the compiler's errors where it could not.
+/// Builds one program; returns the compiler's errors if it fails.
 fn compile(folder: &Path, (name, text): (&str, &str), libraries: &[&str]) -> anyhow::Result<Option<String>> {
     let file = folder.join(format!("floor/{name}.c"));
     fs::write(&file, text)?;
