@@ -88,7 +88,7 @@ impl Workplace {
         self.folder.join(format!("body-{bytes}"))
     }
 
-    /// Finds a program: a floor program, one built from source, or one in `PATH`.
+    /// Finds a program: Paceline, a floor program, one built from source, or one in `PATH`.
     pub fn find(&self, program: &str) -> Option<PathBuf> {
         match program {
             "paceline" => return Some(self.paceline.clone()),
