@@ -15,8 +15,17 @@ use std::process::Command;
 pub struct NetworkCounters {
     at_ns: u64,
     bytes: BTreeMap<String, (u64, u64)>,
-    /// Capacity of each interface in bytes per second, where the machine reports it.
-    speeds: BTreeMap<String, f64>,
+    /// Limits of each interface, where the machine reports any.
+    speeds: BTreeMap<String, LinkSpeed>,
+}
+
+/// Limits of an interface in bytes per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct LinkSpeed {
+    /// Of the device, in each direction.
+    device: Option<f64>,
+    /// Of a token bucket, which limits sending only.
+    bucket: Option<f64>,
 }
 
 impl NetworkCounters {
@@ -30,7 +39,7 @@ impl NetworkCounters {
     /// window.
     #[must_use]
     pub fn with_speeds(self) -> Self {
-        let speeds = self.bytes.keys().filter_map(|name| Some((name.clone(), speed(name)?))).collect();
+        let speeds = self.bytes.keys().map(|name| (name.clone(), speed(name))).collect();
         Self { speeds, ..self }
     }
 
@@ -49,12 +58,13 @@ impl NetworkCounters {
             Some((name, received.saturating_sub(*received_before), sent.saturating_sub(*sent_before)))
         });
         let (interface, received, sent) = moved.max_by_key(|(_, received, sent)| received + sent)?;
-        let speed = end.speeds.get(interface);
+        let speed = end.speeds.get(interface).copied().unwrap_or_default();
         (seconds > 0.0).then(|| NetworkUse {
             interface: interface.clone(),
             sent_bytes_per_s: sent as f64 / seconds,
             received_bytes_per_s: received as f64 / seconds,
-            speed_bytes_per_s: speed.copied(),
+            speed_bytes_per_s: speed.device,
+            sent_limit_bytes_per_s: speed.bucket,
         })
     }
 }
@@ -69,12 +79,13 @@ fn interfaces(text: &str) -> BTreeMap<String, (u64, u64)> {
     text.lines().filter_map(line).filter(|(name, _)| name != "lo").collect()
 }
 
-/// The speed of an interface in bytes per second: the rate of its token bucket if it has one, else the speed that its
-/// driver reports.
-fn speed(interface: &str) -> Option<f64> {
+/// The limits of an interface: the rate of its token bucket, and the speed that its driver reports.
+fn speed(interface: &str) -> LinkSpeed {
     let discipline = Command::new("tc").args(["qdisc", "show", "dev", interface]).output().ok();
-    let limit = discipline.and_then(|output| bucket(&String::from_utf8_lossy(&output.stdout)));
-    limit.or_else(|| driver_speed(&Path::new("/sys/class/net").join(interface)))
+    LinkSpeed {
+        device: driver_speed(&Path::new("/sys/class/net").join(interface)),
+        bucket: discipline.and_then(|output| bucket(&String::from_utf8_lossy(&output.stdout))),
+    }
 }
 
 /// The speed that the driver reports. An interface without a device reports a number that is not a limit: 10 Gbit/s for
@@ -141,13 +152,14 @@ Inter-|   Receive                                                |  Transmit
         let at = |at_ns, bytes: [(&str, (u64, u64)); 2]| NetworkCounters {
             at_ns,
             bytes: bytes.map(|(name, counts)| (name.to_owned(), counts)).into(),
-            speeds: [("eth1".to_owned(), 1e6)].into(),
+            speeds: [("eth1".to_owned(), LinkSpeed { device: Some(1e6), bucket: Some(1e3) })].into(),
         };
         let from = at(0, [("eth0", (0, 0)), ("eth1", (10, 20))]);
         let to = at(2_000_000_000, [("eth0", (5, 5)), ("eth1", (110, 1_020))]);
         let moved = from.until(&to).unwrap();
         let seen = (moved.interface.as_str(), moved.received_bytes_per_s, moved.sent_bytes_per_s);
-        assert_eq!((seen, moved.speed_bytes_per_s), (("eth1", 50.0, 500.0), Some(1e6)));
+        assert_eq!(seen, ("eth1", 50.0, 500.0));
+        assert_eq!((moved.speed_bytes_per_s, moved.sent_limit_bytes_per_s), (Some(1e6), Some(1e3)));
         assert_eq!(from.until(&from), None);
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::Finding;
 use crate::facts::is_open;
-use paceline_record::{Block, Loader, NetworkUse, Run, Severity};
+use paceline_record::{Block, LinkDirection, Loader, NetworkUse, Run, Severity};
 
 /// Windows that begin or end further apart than this share of their length did not load the target together.
 const APART_SHARE_LEAST: f64 = 0.01;
@@ -100,8 +100,9 @@ pub(crate) fn network_bound(run: &Run) -> Option<Finding> {
     Some(Finding::NetworkBound {
         host: loader.host.clone(),
         interface: link.interface.to_owned(),
-        bytes_per_s: link.bytes_per_s,
-        speed_bytes_per_s: link.speed_bytes_per_s,
+        direction: link.direction.name,
+        bytes_per_s: link.direction.bytes_per_s,
+        speed_bytes_per_s: link.direction.limit_bytes_per_s,
         percent: 100.0 * link.share,
     })
 }
@@ -109,20 +110,19 @@ pub(crate) fn network_bound(run: &Run) -> Option<Finding> {
 /// A link that is full in one direction.
 pub(crate) struct FullLink<'a> {
     pub interface: &'a str,
-    /// In the busier direction.
-    pub bytes_per_s: f64,
-    pub speed_bytes_per_s: f64,
-    /// The used share of the speed, 0 to 1.
+    /// The direction that uses the larger share of its limit.
+    pub direction: LinkDirection,
+    /// That share, 0 to 1.
     pub share: f64,
 }
 
-/// The link of a machine if it is full; none if its speed is unknown.
+/// The link of a machine if it is full; none if no limit of it is known.
 pub(crate) fn full(network: &NetworkUse) -> Option<FullLink<'_>> {
-    let speed_bytes_per_s = network.speed_bytes_per_s.filter(|speed| *speed > 0.0)?;
-    let bytes_per_s = network.sent_bytes_per_s.max(network.received_bytes_per_s);
-    let share = bytes_per_s / speed_bytes_per_s;
+    let share = |direction: LinkDirection| direction.bytes_per_s / direction.limit_bytes_per_s;
+    let shares = network.limited_directions().map(|direction| (direction, share(direction)));
+    let (direction, share) = shares.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     let interface = network.interface.as_str();
-    (share >= LINK_FULL).then_some(FullLink { interface, bytes_per_s, speed_bytes_per_s, share })
+    (share >= LINK_FULL).then_some(FullLink { interface, direction, share })
 }
 
 #[cfg(test)]
@@ -209,10 +209,32 @@ mod tests {
             sent_bytes_per_s: 1e5,
             received_bytes_per_s,
             speed_bytes_per_s: Some(12.5e6),
+            sent_limit_bytes_per_s: None,
         };
         run.loaders[0].network = Some(network(10e6));
         assert!(network_bound(&run).is_none());
         run.loaders[1].network = Some(network(12e6));
-        assert!(matches!(network_bound(&run), Some(Finding::NetworkBound { host, .. }) if host == "n4"));
+        assert!(matches!(
+            network_bound(&run),
+            Some(Finding::NetworkBound { host, direction: "received", .. }) if host == "n4"
+        ));
+    }
+
+    #[test]
+    fn each_direction_is_compared_with_its_own_limit() {
+        let at = |sent_bytes_per_s, received_bytes_per_s, speed_bytes_per_s| NetworkUse {
+            interface: "eth0".to_owned(),
+            sent_bytes_per_s,
+            received_bytes_per_s,
+            speed_bytes_per_s,
+            sent_limit_bytes_per_s: Some(1e6),
+        };
+        let direction = |network: &NetworkUse| full(network).map(|link| link.direction.name);
+        // The bucket limits what is sent: what is received has no limit here.
+        assert_eq!(direction(&at(1e5, 9e6, None)), None);
+        assert_eq!(direction(&at(0.95e6, 9e6, None)), Some("sent"));
+        assert_eq!(direction(&at(1e5, 9.5e6, Some(1e7))), Some("received"));
+        // A device slower than its bucket limits sending, too.
+        assert_eq!(direction(&at(0.95e5, 0.0, Some(1e5))), Some("sent"));
     }
 }

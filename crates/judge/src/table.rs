@@ -338,28 +338,32 @@ verdict_table! {
     } with { host: String = "n4" }
     => "Compare the loaders one by one (`by_generator` in the record), beginning with {host}: its CPU, its network path.";
 
-    /// A loader's network interface carried at least 90 % of its speed, in one direction, in the window. The network
-    /// was the limit, or close to it.
+    /// A loader's network interface carried at least 90 % of its limit, in one direction, in the window. The network
+    /// was the limit, or close to it. The limit of sending is the lower one of a token bucket on the interface and its
+    /// device, the limit of receiving is the device's; interfaces without a device (veth) have none.
     NetworkBound "network_bound" Run [Environment] [Caution] "The network was the limit."
     {
         host: String = "the loader",
         interface: String = "its interface",
-        bytes_per_s: f64 = "bytes per second in the busier direction",
-        speed_bytes_per_s: f64 = "speed of the interface, in bytes per second",
+        direction: &'static str = "`sent` or `received`",
+        bytes_per_s: f64 = "bytes per second in this direction",
+        speed_bytes_per_s: f64 = "limit of this direction, in bytes per second",
     } with { percent: f64 = "97" }
-    => "Interface {interface} of {host} was {percent:.0} % full. Use a faster link, more loaders, or smaller responses.";
+    => "Interface {interface} of {host} was {percent:.0} % full (bytes {direction}). Use a faster link, more loaders, or smaller requests and responses.";
 
     /// The network interface of a server's machine, or of its balancer's or database's, carried at least 90 % of its
-    /// speed, in one direction, in the window. The network was the limit, or close to it. The speed is that of a token
-    /// bucket on the interface, else of the device; interfaces without a device (veth) have none.
+    /// limit, in one direction, in the window. The network was the limit, or close to it. The limit of sending is the
+    /// lower one of a token bucket on the interface and its device, the limit of receiving is the device's; interfaces
+    /// without a device (veth) have none.
     ServerNetworkBound "server_network_bound" Trial [Environment] [Caution] "The network of a server was the limit."
     {
         host: String = "the machine",
         interface: String = "its interface",
-        bytes_per_s: f64 = "bytes per second in the busier direction",
-        speed_bytes_per_s: f64 = "speed of the interface, in bytes per second",
+        direction: &'static str = "`sent` or `received`",
+        bytes_per_s: f64 = "bytes per second in this direction",
+        speed_bytes_per_s: f64 = "limit of this direction, in bytes per second",
     } with { percent: f64 = "97" }
-    => "Interface {interface} of {host} was {percent:.0} % full. Use a faster link, or smaller responses.";
+    => "Interface {interface} of {host} was {percent:.0} % full (bytes {direction}). Use a faster link, or smaller responses.";
 
     /// Server and generator could not get separate cores and took CPU time from each other.
     SharedCores "shared_cores" Trial [Environment] [Caution] "Server and generator share cores."

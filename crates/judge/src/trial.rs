@@ -125,8 +125,9 @@ fn server_network_bound(trial: &Trial) -> Option<Finding> {
     Some(Finding::ServerNetworkBound {
         host: machine.host.clone(),
         interface: link.interface.to_owned(),
-        bytes_per_s: link.bytes_per_s,
-        speed_bytes_per_s: link.speed_bytes_per_s,
+        direction: link.direction.name,
+        bytes_per_s: link.direction.bytes_per_s,
+        speed_bytes_per_s: link.direction.limit_bytes_per_s,
         percent: 100.0 * link.share,
     })
 }

@@ -41,7 +41,7 @@ pub use error::RecordError;
 pub use imported::Imported;
 pub use limit::{Limit, LimitKind};
 pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKind};
-pub use loader::{ClockOffset, Loader, NetworkUse};
+pub use loader::{ClockOffset, LinkDirection, Loader, NetworkUse};
 pub use paceline_job::{
     Arrivals, Distribution, ExpectedValue, JsonForm, PaceChoice, PaceKind, Shape, Think, Trace,
 };

@@ -71,7 +71,37 @@ pub struct NetworkUse {
     pub sent_bytes_per_s: f64,
     /// Bytes received through it, per second.
     pub received_bytes_per_s: f64,
-    /// Its speed in bytes per second, if the system or a queueing discipline gives one.
+    /// Speed of its device in bytes per second, in each direction. In records without `sent_limit_bytes_per_s`, a
+    /// token bucket's rate may be here.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub speed_bytes_per_s: Option<f64>,
+    /// Limit of what it sends, in bytes per second: the rate of a token bucket (`tc tbf`). It does not limit what is
+    /// received.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sent_limit_bytes_per_s: Option<f64>,
+}
+
+/// One direction of a network interface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkDirection {
+    /// `sent` or `received`.
+    pub name: &'static str,
+    /// Bytes per second over the window.
+    pub bytes_per_s: f64,
+    /// The limit of this direction, in bytes per second.
+    pub limit_bytes_per_s: f64,
+}
+
+impl NetworkUse {
+    /// The directions with a known limit: sending has the lower one of device and token bucket, receiving the device's.
+    pub fn limited_directions(&self) -> impl Iterator<Item = LinkDirection> {
+        let known = |limit: Option<f64>| limit.filter(|limit| *limit > 0.0);
+        let (device, bucket) = (known(self.speed_bytes_per_s), known(self.sent_limit_bytes_per_s));
+        let sent_limit = device.into_iter().chain(bucket).reduce(f64::min);
+        let sent = sent_limit.map(|limit| ("sent", self.sent_bytes_per_s, limit));
+        let received = device.map(|limit| ("received", self.received_bytes_per_s, limit));
+        let direction =
+            |(name, bytes_per_s, limit_bytes_per_s)| LinkDirection { name, bytes_per_s, limit_bytes_per_s };
+        sent.into_iter().chain(received).map(direction)
+    }
 }

@@ -271,6 +271,7 @@ fn roles_on_other_machines_have_cores_and_networks_of_their_own() {
             sent_bytes_per_s,
             received_bytes_per_s: 1e5,
             speed_bytes_per_s: Some(12.5e6),
+            sent_limit_bytes_per_s: None,
         }),
     };
     let trial = |balancer: &str, sent_bytes_per_s| {

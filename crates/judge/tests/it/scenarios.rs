@@ -59,6 +59,7 @@ fn full_link() -> NetworkUse {
         sent_bytes_per_s: 1e5,
         received_bytes_per_s: 12e6,
         speed_bytes_per_s: Some(12.5e6),
+        sent_limit_bytes_per_s: None,
     }
 }
 
