@@ -168,7 +168,7 @@ impl Place {
     /// The name in records.
     pub fn name(&self) -> &str {
         match self {
-            Place::Local => "local",
+            Place::Local => paceline_record::Loader::LOCAL,
             Place::Ssh { host } => host,
             Place::Slurm { node, .. } => node,
         }

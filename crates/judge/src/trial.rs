@@ -12,8 +12,8 @@ use crate::generator::disturbance;
 use crate::loaders::full;
 use crate::{Finding, GENERATOR_BUSY_MOST, verdict};
 use paceline_record::{
-    CheckOutcome, CoreTime, CpuSource, LoopKind, MemoryUse, Pinning, ProcessRole, ProcessUse, Route, Run,
-    Stage, Tool, Trial, Verdict,
+    CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, MemoryUse, Pinning, ProcessRole, ProcessUse, Route,
+    Run, Stage, Tool, Trial, Verdict,
 };
 use paceline_stats::WARM_UP_SECONDS;
 use std::collections::BTreeSet;
@@ -168,7 +168,7 @@ fn server_died(trial: &Trial) -> Option<Finding> {
 }
 
 fn stolen_time(trial: &Trial) -> Option<Finding> {
-    let used = used_cores(&trial.pinning);
+    let used = used_cores(trial);
     let judged = trial.cores.iter().filter(|core| used.is_empty() || used.contains(&core.core));
     let worst = judged.max_by(|a, b| a.steal_share_least().total_cmp(&b.steal_share_least()))?;
     disturbance(worst.steal_share_least()).map(|severity| Finding::StolenTime {
@@ -179,11 +179,22 @@ fn stolen_time(trial: &Trial) -> Option<Finding> {
     })
 }
 
-/// The cores that a process of the trial may run on; none if nothing was pinned. Time stolen from other cores does not
-/// matter.
-fn used_cores(pinning: &Pinning) -> BTreeSet<u32> {
-    let one_by_one = [&pinning.server, &pinning.balancer, &pinning.generator];
-    one_by_one.into_iter().chain(&pinning.instances).flatten().copied().collect()
+/// The cores of the server's machine that a process of the trial may run on; none if nothing was pinned. Time stolen
+/// from other cores does not matter.
+fn used_cores(trial: &Trial) -> BTreeSet<u32> {
+    let Pinning { server, balancer, instances, .. } = &trial.pinning;
+    let machine = host(trial, ProcessRole::Instance);
+    let balancer = balancer.iter().filter(|_| host(trial, ProcessRole::Balancer) == machine);
+    let pinned = server.iter().chain(balancer).chain(generator_cores(trial, machine));
+    pinned.chain(instances.iter().flatten()).copied().collect()
+}
+
+/// The cores of a machine that the generator is pinned to, without a name of the lab's machine: none if the loaders ran
+/// on others.
+fn generator_cores<'a>(trial: &'a Trial, machine: Option<&str>) -> &'a [u32] {
+    let mut loaders = trial.run.iter().flat_map(|run| &run.loaders);
+    let is_here = loaders.all(|loader| loader.host == Loader::LOCAL);
+    if machine.is_none() && is_here { &trial.pinning.generator } else { &[] }
 }
 
 fn claim_does_not_hold(trial: &Trial) -> Option<Finding> {
@@ -282,7 +293,7 @@ pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
                 .iter()
                 .filter(|process| process.cores.contains(&core.core) && host(trial, process.role) == server);
             let mut processes: Vec<String> = own.clone().map(process_name).collect();
-            let generator = &trial.pinning.generator;
+            let generator = generator_cores(trial, server);
             processes.extend(generator.contains(&core.core).then(|| "generator".to_owned()));
             let used_s: f64 = own.map(|process| process.cpu_s / process.cores.len() as f64).sum();
             let by_generator_s = trial.run.as_ref().map_or(0.0, |run| run.generator.cpu_s);
@@ -332,14 +343,12 @@ fn balancer_bound(trial: &Trial) -> Option<Finding> {
 fn balancer_shares_cores(trial: &Trial) -> Option<Finding> {
     let balancer = balancer_of(trial)?;
     let own = host(trial, ProcessRole::Balancer);
-    let overlap = |cores: &[u32], host: Option<&str>| {
-        host == own && cores.iter().any(|core| balancer.cores.contains(core))
-    };
+    let overlap = |cores: &[u32]| cores.iter().any(|core| balancer.cores.contains(core));
     let instances = instances_of(trial)?;
     let server = host(trial, ProcessRole::Instance);
-    let mut with: Vec<String> =
-        instances.filter(|process| overlap(&process.cores, server)).map(process_name).collect();
-    with.extend(overlap(&trial.pinning.generator, None).then(|| "generator".to_owned()));
+    let beside = instances.filter(|process| server == own && overlap(&process.cores));
+    let mut with: Vec<String> = beside.map(process_name).collect();
+    with.extend(overlap(generator_cores(trial, own)).then(|| "generator".to_owned()));
     (!with.is_empty()).then(|| Finding::BalancerSharesCores { balancer_cores: balancer.cores.clone(), with })
 }
 

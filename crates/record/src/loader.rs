@@ -44,6 +44,11 @@ pub struct Loader {
     pub network: Option<NetworkUse>,
 }
 
+impl Loader {
+    /// The host of a loader on the coordinator's machine.
+    pub const LOCAL: &str = "local";
+}
+
 /// Bounds of the difference between two clocks. Each round trip gives bounds; these are the tightest of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockOffset {

@@ -1,6 +1,6 @@
 //! Verdicts on a database: whether it ran the statements that the responses need, and whether it was the limit.
 
-use super::{FULL_LEAST, host};
+use super::{FULL_LEAST, generator_cores, host};
 use crate::Finding;
 use paceline_record::{ProcessRole, Trial};
 
@@ -68,10 +68,10 @@ fn shares_cores(trial: &Trial, cores: &[u32]) -> bool {
         && cores.iter().any(|core| trial.pinning.server.contains(core))
 }
 
-/// Whether a core of the database belongs to the generator, which is on this machine.
+/// Whether a core of the database belongs to the generator, on one machine.
 fn shares_with_generator(trial: &Trial, cores: &[u32]) -> bool {
-    host(trial, ProcessRole::Database).is_none()
-        && cores.iter().any(|core| trial.pinning.generator.contains(core))
+    let generator = generator_cores(trial, host(trial, ProcessRole::Database));
+    cores.iter().any(|core| generator.contains(core))
 }
 
 pub(super) fn database_shares_cores(trial: &Trial) -> Option<Finding> {

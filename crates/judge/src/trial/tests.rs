@@ -9,7 +9,7 @@ use paceline_record::fixture::{balanced_trial, process, run, trial, usage};
 use paceline_record::{
     BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, DatabaseCounts, DatabaseReceipt,
     DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts,
-    Limit, LimitKind, Load, MemoryUse, NetworkUse, RateRange, RoleMachine, SearchedRate, Severity,
+    Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse, RateRange, RoleMachine, SearchedRate, Severity,
     StoredRows, Usage, Validation,
 };
 
@@ -312,6 +312,20 @@ fn the_core_that_ran_out_is_named_with_who_runs_on_it() {
         full_cores(&trial).into_iter().map(|c| (c.core, c.processes)).collect();
     assert_eq!(found, expected);
     assert_eq!(names(&trial), ["core_ran_out"]);
+}
+
+#[test]
+fn a_generator_on_other_machines_is_on_no_core_of_the_server_s() {
+    let mut trial = balanced_trial();
+    let core = CoreTime { core: 3, over_s: 10.0, busy_s: 9.9, interrupt_s: 0.0, steal_s: 0.0 };
+    trial.cores = vec![core];
+    let named = |trial: &Trial| full_cores(trial)[0].processes.contains(&"generator".to_owned());
+    assert!(named(&trial));
+    let loaders = |host: &str| vec![Loader { host: host.to_owned(), ..Loader::default() }];
+    trial.run.as_mut().unwrap().loaders = loaders(Loader::LOCAL);
+    assert!(named(&trial));
+    trial.run.as_mut().unwrap().loaders = loaders("n3");
+    assert!(!named(&trial));
 }
 
 #[test]
