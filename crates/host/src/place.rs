@@ -7,11 +7,11 @@
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Bytes of a program's SHA-256 that are part of its name.
 const DIGEST_BYTES: usize = 12;
@@ -215,41 +215,6 @@ impl Place {
         command.process_group(0);
         command
     }
-
-    /// Copies a program of this machine there and returns its path. It is sent only if it is missing: its name contains
-    /// the digest of its bytes.
-    ///
-    /// # Errors
-    /// [`PlaceError`] when the program cannot be read or sent.
-    pub fn send_program(&self, shipment: &Shipment) -> Result<String, PlaceError> {
-        let shown = shipment.program.display().to_string();
-        if *self == Place::Local {
-            return Ok(shown);
-        }
-        let local =
-            |source| PlaceError::Local { program: shown.clone(), host: self.name().to_owned(), source };
-        let remote =
-            |said: String| PlaceError::Remote { program: shown.clone(), host: self.name().to_owned(), said };
-        let mut child = self
-            .command("sh", &["-c", &receiving_script(&shipment.id, shipment.bytes)])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(local)?;
-        if let Some(mut input) = child.stdin.take() {
-            // A host that already has the program reads no input: the pipe breaks, and the host's answer contains the
-            // program's path.
-            let _ = shipment.write(&mut input);
-        }
-        let output = child.wait_with_output().map_err(local)?;
-        let path = String::from_utf8_lossy(&output.stdout).lines().last().unwrap_or_default().to_owned();
-        if output.status.success() && path.starts_with('/') {
-            return Ok(path);
-        }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(remote(if said.is_empty() { format!("it ended with {}", output.status) } else { said }))
-    }
 }
 
 /// A program to send to other machines, read once for all of them.
@@ -298,6 +263,47 @@ impl Shipment {
             format!("{}echo {}\nexec \"$f\" \"$@\"", keeping_script(&self.id, self.bytes), Self::THERE);
         let words: Vec<&str> = ["-c", &script, "paceline"].iter().chain(arguments).copied().collect();
         place.command_by(control, "sh", &words)
+    }
+
+    /// Starts the program at a place, sends it there if it is missing, and waits until it runs. The reader has the
+    /// output that follows.
+    ///
+    /// # Errors
+    /// [`PlaceError`] when the program cannot be read or sent.
+    pub fn start(
+        &self,
+        place: &Place,
+        control: Control<'_>,
+        arguments: &[&str],
+    ) -> Result<(Child, BufReader<ChildStdout>), PlaceError> {
+        let (program, host) = (self.program.display().to_string(), place.name().to_owned());
+        let local = |source| PlaceError::Local { program: program.clone(), host: host.clone(), source };
+        let mut command = self.command(place, control, arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(local)?;
+        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(local(io::ErrorKind::BrokenPipe.into()));
+        };
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            match line.trim_ascii() {
+                word if word == Self::THERE.as_bytes() => {
+                    child.stdin = Some(input);
+                    return Ok((child, output));
+                }
+                // A place that fails while it receives says why.
+                word if word == Self::MISSING.as_bytes() => _ = self.write(&mut input),
+                // Output of a login shell.
+                _ => {}
+            }
+            line.clear();
+        }
+        drop(input);
+        let ended = child.wait_with_output().map_err(local)?;
+        let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+        let said = if said.is_empty() { format!("it ended with {}", ended.status) } else { said };
+        Err(PlaceError::Remote { program, host, said })
     }
 
     /// The line that requests the program.
@@ -355,11 +361,6 @@ fi
 ",
         missing = Shipment::MISSING
     )
-}
-
-/// The same script, which also prints the path.
-fn receiving_script(id: &str, bytes: u64) -> String {
-    format!("{}echo \"$f\"", keeping_script(id, bytes))
 }
 
 /// Quotes a word for a POSIX shell.
@@ -435,7 +436,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let receive = |bytes: u64, sent: &[u8]| {
             let mut child = Command::new("sh")
-                .args(["-c", &receiving_script("abc", bytes)])
+                .args(["-c", &format!("{}echo \"$f\"", keeping_script("abc", bytes))])
                 .env("XDG_CACHE_HOME", cache.path())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

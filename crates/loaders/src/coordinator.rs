@@ -9,16 +9,19 @@ use crate::{LoadersError, Merge, Part};
 use paceline_engine::{Nanos, Phase, scheduled_in_window};
 use paceline_host::clock::{RoundTrip, offset, ours, theirs};
 use paceline_host::system::monotonic_ns;
-use paceline_host::{Interrupt, Place};
+use paceline_host::{Control, Interrupt, Place, Shipment};
 use paceline_job::{BodyExpectation, Bound, Content, Job, LoadModel, LoaderShare, RequestSpec, Shape};
 use paceline_record::{ClockOffset, Loader, Run, Span};
 use paceline_run::{Events, Inputs, Prepared};
 use std::io::{self, BufReader, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The command of a loader.
+const LOADER: &str = "loader";
 /// Longest time until a started loader has read its order, on a busy machine behind a slow link.
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Longest time for a round trip, and for a result after its run should be over.
@@ -43,6 +46,15 @@ pub enum Progress {
     Started,
     /// A loader is lost; the others continue.
     Lost,
+}
+
+/// The program of the loaders.
+#[derive(Clone, Debug)]
+pub enum LoaderProgram {
+    /// A file of this machine, for loaders here.
+    Here(PathBuf),
+    /// Sent to the places that do not have it.
+    Sent(Shipment),
 }
 
 /// Runs one job on several loaders.
@@ -82,15 +94,16 @@ enum Heard {
 }
 
 impl Coordinator {
-    /// Starts a loader on each place, where this program has the path beside it, and gives it its share of the job.
-    /// `prepared` is made of [`Coordinator::share_of_first`], `connections` are those of all loaders.
+    /// Starts a loader on each place, all at once, and gives it its share of the job. `prepared` is made of
+    /// [`Coordinator::share_of_first`], `connections` are those of all loaders.
     ///
     /// # Errors
     /// [`LoadersError`] when a process does not start or the connections do not suffice.
     pub fn start(
         prepared: Prepared,
         connections: u32,
-        places: &[(Place, String)],
+        places: &[Place],
+        program: &LoaderProgram,
         interrupt: Interrupt,
     ) -> Result<Self, LoadersError> {
         let (speaking, heard) = mpsc::channel();
@@ -106,10 +119,28 @@ impl Coordinator {
             begun_ns: monotonic_ns(),
             alive_at: Instant::now(),
         };
-        for (index, ((place, program), order)) in places.iter().zip(orders).enumerate() {
-            let loader = RunningLoader::start(place, program, index, speaking.clone())
-                .map_err(|source| LoadersError::Start { host: place.name().to_owned(), source })?;
-            coordinator.loaders.push(loader);
+        let start = |index: usize, place| RunningLoader::start(place, program, index, speaking.clone());
+        let started: Vec<_> = thread::scope(|scope| {
+            let starting = places.iter().enumerate();
+            let starting: Vec<_> =
+                starting.map(|(index, place)| scope.spawn(move || start(index, place))).collect();
+            starting.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        });
+        let mut failed = None;
+        for (place, result) in places.iter().zip(started) {
+            let panicked = || LoadersError::Start {
+                host: place.name().to_owned(),
+                source: io::Error::other("a thread panicked"),
+            };
+            match result.unwrap_or_else(|_| Err(panicked())) {
+                Ok(loader) => coordinator.loaders.push(loader),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        for (index, order) in orders.into_iter().enumerate() {
             coordinator.tell(index, &ToLoader::Order(Box::new(order)));
         }
         Ok(coordinator)
@@ -332,18 +363,19 @@ impl Drop for Coordinator {
 impl RunningLoader {
     fn start(
         place: &Place,
-        program: &str,
+        program: &LoaderProgram,
         index: usize,
         speaking: Sender<(usize, Heard)>,
-    ) -> io::Result<Self> {
-        let mut command = place.command(program, &["loader"]);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    ) -> Result<Self, LoadersError> {
+        let host = place.name().to_owned();
+        let failed = |source| LoadersError::Start { host: host.clone(), source };
+        let (mut child, output) = match program {
+            LoaderProgram::Here(path) => spawn(place, path).map_err(failed)?,
+            LoaderProgram::Sent(shipment) => shipment.start(place, Control::Shared, &[LOADER])?,
+        };
+        let (input, errors) = (child.stdin.take(), child.stderr.take());
         let listen = move || {
-            if let Some(output) = output {
-                listen(output, index, &speaking);
-            }
+            listen(output, index, &speaking);
             let mut said = Vec::new();
             if let Some(errors) = errors {
                 let _ = errors.take(SAID_BYTES_MOST).read_to_end(&mut said);
@@ -351,11 +383,10 @@ impl RunningLoader {
             let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
             let _ = speaking.send((index, Heard::Ended(said)));
         };
-        let host = place.name().to_owned();
         if let Err(error) = thread::Builder::new().name(format!("loader {index}")).spawn(listen) {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(error);
+            return Err(failed(error));
         }
         let (had, before, after, pong, done, lost) = (None, None, None, None, None, None);
         Ok(Self { host, child, input, had, before, after, pong, done, lost })
@@ -428,9 +459,16 @@ impl RunningLoader {
     }
 }
 
+/// Starts a loader of this machine.
+fn spawn(place: &Place, program: &Path) -> io::Result<(Child, BufReader<ChildStdout>)> {
+    let mut command = place.command(&program.to_string_lossy(), &[LOADER]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    Ok((child, BufReader::new(output)))
+}
+
 /// Passes on a loader's messages, with the time when each was read.
-fn listen(output: ChildStdout, index: usize, speaking: &Sender<(usize, Heard)>) {
-    let mut output = BufReader::new(output);
+fn listen(mut output: BufReader<ChildStdout>, index: usize, speaking: &Sender<(usize, Heard)>) {
     loop {
         match read(&mut output, monotonic_ns) {
             Ok(Some((at, message))) => {

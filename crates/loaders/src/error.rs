@@ -1,5 +1,6 @@
 //! Errors of runs with several loaders.
 
+use paceline_host::PlaceError;
 use paceline_record::RecordError;
 use paceline_run::RunError;
 
@@ -19,6 +20,9 @@ pub enum LoadersError {
         /// Threads of each.
         threads: u32,
     },
+    /// The program cannot be sent to a place or started there.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// The system does not start a process or thread.
     #[error("cannot start a loader on {host}: {source}")]
     Start {

@@ -12,7 +12,7 @@ mod merge;
 mod message;
 mod overlap;
 
-pub use coordinator::{Coordinator, Progress};
+pub use coordinator::{Coordinator, LoaderProgram, Progress};
 pub use error::LoadersError;
 pub use loader::serve;
 pub use merge::{Merge, Part};

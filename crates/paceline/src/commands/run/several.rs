@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, Shipment, SlurmError};
 use paceline_job::{Bound, Job};
 use paceline_judge::gate::Gate;
-use paceline_loaders::{Coordinator, LoadersError, Progress};
+use paceline_loaders::{Coordinator, LoaderProgram, LoadersError, Progress};
 use paceline_record::Run;
 use paceline_run::{Events, Inputs, Prepared};
 use std::io::BufReader;
@@ -132,8 +132,9 @@ pub fn run(
     let share = Coordinator::share_of_first(&job, places.len() as u32).map_err(complaint)?;
     let prepared = Prepared::new(share, gates, inputs).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| say(notice));
-    let places = with_program(places)?;
-    let coordinator = Coordinator::start(prepared, connections, &places, interrupt).map_err(complaint)?;
+    let program = program_for(&places)?;
+    let coordinator =
+        Coordinator::start(prepared, connections, &places, &program, interrupt).map_err(complaint)?;
     let run = coordinator.carry_out(argv(arguments), events, |progress, host| match progress {
         Progress::Started => {}
         Progress::Lost => say(&format!("paceline: the loader on {host} is lost; the others go on")),
@@ -142,28 +143,14 @@ pub fn run(
     run.map_err(complaint)
 }
 
-/// Each place with the path of this program there. It is sent concurrently to all places without it.
-fn with_program(places: Vec<Place>) -> anyhow::Result<Vec<(Place, String)>> {
+/// This program, for loaders on these places.
+fn program_for(places: &[Place]) -> anyhow::Result<LoaderProgram> {
     let program = std::env::current_exe().context("cannot find the program's own file")?;
     // A shipment reads the whole program, which local loaders do not need.
     if places.iter().all(|place| *place == Place::Local) {
-        let own = program.display().to_string();
-        return Ok(places.into_iter().map(|place| (place, own.clone())).collect());
+        return Ok(LoaderProgram::Here(program));
     }
-    let shipment = Shipment::of(&program).context("cannot read the program's own file")?;
-    let send = |place: &Place| place.send_program(&shipment);
-    let paths: Vec<_> = std::thread::scope(|scope| {
-        let sending: Vec<_> = places.iter().map(|place| scope.spawn(move || send(place))).collect();
-        sending.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
-    });
-    let mut with_program = Vec::new();
-    for (place, path) in places.into_iter().zip(paths) {
-        let path = path.map_err(|_| Complaint::environment("a thread that sends the program panicked"))?;
-        let hint = "can you log in there without a password, and is there room in ~/.cache?";
-        let path = path.map_err(|error| Complaint::environment(error.to_string()).hint(hint))?;
-        with_program.push((place, path));
-    }
-    Ok(with_program)
+    Shipment::of(&program).map(LoaderProgram::Sent).context("cannot read the program's own file")
 }
 
 /// An error as a complaint, with its remedy and exit status.
@@ -171,6 +158,9 @@ fn complaint(error: LoadersError) -> anyhow::Error {
     let text = format!("nothing was measured: {error}");
     match error {
         LoadersError::Run(error) => explain(error),
+        LoadersError::Place(_) => Complaint::environment(text)
+            .hint("can you log in there without a password, and is there room in ~/.cache?")
+            .into(),
         LoadersError::Refused { hint, .. } => with_hint(Complaint::usage(text), hint),
         LoadersError::NotReady { hint, .. } => with_hint(Complaint::environment(text), hint),
         LoadersError::TooFewConnections { .. } => {
