@@ -60,8 +60,20 @@ pub(crate) fn apart(run: &Run) -> Option<Finding> {
         share_of_window: share.min(1.0),
         window_s: run.window_s,
         left_out,
+        parts_missing: left_out.map(|_| parts_missing(run)).unwrap_or_default(),
         severity: if is_invalid { Severity::Invalid } else { Severity::Caution },
     })
+}
+
+/// The parts of a record that a cut of its window removes: intervals do not say which request of a mix ended.
+fn parts_missing(run: &Run) -> Vec<&'static str> {
+    let Some(job) = &run.job else { return Vec::new() };
+    let parts = [
+        ("by_segment", !job.segments().is_empty() && run.by_segment.is_none()),
+        ("by_request", job.is_mix() && run.by_request.is_none()),
+        ("sessions", job.has_sessions() && run.sessions.is_none()),
+    ];
+    parts.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
 }
 
 pub(crate) fn differ(run: &Run) -> Option<Finding> {
@@ -128,6 +140,7 @@ pub(crate) fn full(network: &NetworkUse) -> Option<FullLink<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_job::{Job, RequestSpec};
     use paceline_record::{Counts, Span, Times, fixture};
     use paceline_stats::Histogram;
 
@@ -199,6 +212,10 @@ mod tests {
             let finding = apart(&run).unwrap();
             assert_eq!((finding.severity(), finding.evidence()["left_out"].as_u64()), (severity, Some(700)));
         }
+        assert!(parts_missing(&run).is_empty(), "one request at a steady rate has no parts");
+        let request: RequestSpec = serde_json::from_value(serde_json::json!({ "name": "a" })).unwrap();
+        run.job = Some(Box::new(Job { requests: vec![request; 2], ..Job::default() }));
+        assert_eq!(parts_missing(&run), ["by_request"]);
     }
 
     #[test]

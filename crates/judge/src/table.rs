@@ -324,6 +324,7 @@ verdict_table! {
         share_of_window: f64 = "that distance as a share of the window, 0 to 1",
         window_s: f64 = "what all loaders have in common, in seconds: the window of the run",
         left_out: Option<u64> = "requests that are not counted, since they ended outside of it",
+        parts_missing: Vec<&'static str> = "parts of the record that are missing, since they cannot be cut to it: `by_segment`, `by_request`, `sessions`",
     } with { severity: Severity }
     => "Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
 

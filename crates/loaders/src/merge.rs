@@ -8,7 +8,7 @@ use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
     BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader, Phase, Phases, Rates,
-    RecordError, RequestPart, Run, Segment, Served, Span, Summary,
+    RecordError, RequestPart, Run, Segment, Served, SessionPart, Span, Summary,
 };
 use paceline_run::{Prepared, arrival_check, moment};
 use std::collections::BTreeMap;
@@ -36,6 +36,7 @@ pub struct Merge {
     total: BlockSum,
     by_segment: Vec<(u64, BlockSum)>,
     by_request: Vec<BlockSum>,
+    sessions: Option<Vec<SessionPart>>,
     /// By cohort and beginning, since the beginning of the warm-up.
     intervals: BTreeMap<(Phase, i64), BlockSum>,
     by_generator: Vec<Block>,
@@ -112,6 +113,12 @@ impl Merge {
         for (sum, request) in self.by_request.iter_mut().zip(requests) {
             sum.add(&request.block)?;
         }
+        match (&mut self.sessions, &run.sessions) {
+            (Some(sums), Some(sessions)) => {
+                sums.iter_mut().zip(sessions).try_for_each(|(sum, session)| sum.add(session))?;
+            }
+            (sums, sessions) => *sums = sums.take().or_else(|| sessions.clone()),
+        }
         let epoch_ns = run.phases.warmup.start_ns as i64;
         for Interval { phase, start_ns, block } in &run.intervals {
             // Before the warm-up there is one stretch, of a length of its own.
@@ -161,6 +168,7 @@ impl Merge {
             generator: generator(&self.generators),
             by_segment: by_segment(first.by_segment, first.phases, phases, self.by_segment),
             by_request: by_request(first.by_request, self.by_request),
+            sessions: self.sessions,
             by_generator: Some(self.by_generator),
             loaders: self.loaders,
             intervals: self.intervals.into_iter().map(interval).collect(),

@@ -6,7 +6,7 @@
 //! in its drain are kept.
 
 use crate::Part;
-use paceline_record::{BlockSum, Loader, Phase, RecordError, Run, Span};
+use paceline_record::{Block, BlockSum, Loader, Phase, RecordError, RequestPart, Run, Span};
 
 /// Windows that differ by less than this share of their length are treated as one.
 const APART_SHARE_LEAST: f64 = 0.01;
@@ -105,10 +105,19 @@ impl Overlap {
         phases.window = Span { start_ns: epoch_ns + kept.from_ns, end_ns: epoch_ns + kept.to_ns };
         (phases.warmup.end_ns, phases.drain.start_ns) = (phases.window.start_ns, phases.window.end_ns);
         run.window_s = (kept.to_ns - kept.from_ns) as f64 / 1e9;
-        // The record does not say when requests of a segment or of a mix ended.
-        (run.by_segment, run.by_request) = (None, None);
+        // Intervals do not say which segment, request or session of a file an ended request belongs to. A loader that
+        // began late also had its segments later than the others.
+        run.by_segment = None;
+        run.sessions = None;
+        run.by_request = run.by_request.take().and_then(|parts| only(parts, &run.total));
         Ok(())
     }
+}
+
+/// The requests of a file with a single one: its block is the total.
+fn only(parts: Vec<RequestPart>, total: &Block) -> Option<Vec<RequestPart>> {
+    let [part] = <[RequestPart; 1]>::try_from(parts).ok()?;
+    Some(vec![RequestPart { block: total.clone(), ..part }])
 }
 
 /// The beginning of a loader's warm-up on the coordinator's clock.

@@ -2,7 +2,7 @@
 //!
 //! Parts of a run, filled in by the crate `run`. Of an unexpected body only an excerpt is kept.
 
-use crate::{Block, Times};
+use crate::{Block, RecordError, Times};
 use paceline_job::{ExpectedValue, JsonForm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,28 @@ pub struct SessionPart {
     /// Time from the due time of a session to its last response, pauses included; completed sessions only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session_time_ns: Option<Times>,
+}
+
+impl SessionPart {
+    /// Adds the same session of another loader.
+    ///
+    /// # Errors
+    /// [`RecordError::Histogram`] when a histogram cannot be decoded.
+    pub fn add(&mut self, other: &Self) -> Result<(), RecordError> {
+        self.started += other.started;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.unfinished += other.unfinished;
+        for (step, other) in self.steps.iter_mut().zip(&other.steps) {
+            step.not_reached += other.not_reached;
+        }
+        if let Some(times) = &other.session_time_ns {
+            let mut sum = self.session_time_ns.as_ref().map(Times::decode).transpose()?.unwrap_or_default();
+            sum.merge(&times.decode()?);
+            self.session_time_ns = Some(Times::of(&sum));
+        }
+        Ok(())
+    }
 }
 
 /// One step of a session.
