@@ -264,19 +264,22 @@ impl RunningDatabase {
         self.address
     }
 
-    /// Starts it again after it has ended, on the same port and with the data that it left.
+    /// Starts it again after `ended`, on the same machine and port and with the data that it left.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running; always for one on another machine.
-    pub(crate) fn start_again(&self, cores: &[u32]) -> Result<Launch, Spoiled> {
+    /// [`Spoiled`], with nothing left running.
+    pub(crate) fn start_again(&self, cores: &[u32], ended: Launch) -> Result<Launch, Spoiled> {
         match &self.place {
             DatabasePlace::Here(local) => {
+                // Processes that outlived its first one would block the next start.
+                let _ = ended.stop();
                 let id = format!("{}-database-again", local.id);
                 local.commands.start(&id, cores, local.variables.clone())
             }
-            DatabasePlace::There(_) => {
-                let message = "a database on another machine is not started again";
-                Err(Spoiled::fault(Stage::Start, message, false))
+            DatabasePlace::There(database) => {
+                ended.forget();
+                let launched = database.start_again(cores)?;
+                Ok(Launch::there(database.processes(&launched), launched.address, launched.startup))
             }
         }
     }
@@ -495,7 +498,7 @@ fn about(database: &Database, spoiled: Spoiled) -> Spoiled {
     }
 }
 
-fn of_lab(error: LabError) -> Spoiled {
+pub(crate) fn of_lab(error: LabError) -> Spoiled {
     match error {
         LabError::Interrupted => Spoiled::Interrupted,
         error => {

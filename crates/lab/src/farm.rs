@@ -309,9 +309,7 @@ impl Farm {
             return Ok(false);
         };
         let Role { place: about, launch, sockets_first } = self.roles.remove(place);
-        // Processes that outlived its first one would block the next start.
-        let _ = launch.stop();
-        let launch = running.start_again(&about.cores)?;
+        let launch = running.start_again(&about.cores, launch)?;
         self.roles.insert(place, Role { place: about, launch, sockets_first });
         Ok(true)
     }

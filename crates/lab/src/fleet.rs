@@ -316,7 +316,7 @@ impl Held {
         Ok(Launch::there(RemoteProcesses::new(node, &launched), address, startup))
     }
 
-    /// Starts a database on its node, for servers on others.
+    /// Starts a database on its node, for servers on others, after copying `folders` that are missing there.
     ///
     /// # Errors
     /// [`Spoiled`], with nothing left running.
@@ -325,14 +325,17 @@ impl Held {
         node: &Arc<Node>,
         database: &Database,
         order: DatabaseOrder,
+        folders: &[PathBuf],
         interrupt: Interrupt,
     ) -> Result<(Launch, RunningDatabase), Spoiled> {
         if !database.commands.start.contains("DATABASE_LISTEN") {
-            let message =
-                format!("{} serves only its own machine: remove database= from --on", database.name);
+            let message = format!(
+                "{} listens only on its own machine: let its start command use $DATABASE_LISTEN",
+                database.name
+            );
             return Err(Spoiled::fault(Stage::Setup, message, false));
         }
-        provide(node, &order.folder, interrupt)?;
+        folders.iter().try_for_each(|folder| provide(node, folder, interrupt))?;
         let order = DatabaseOrder { listen: address_of(node)?, ..order };
         let question = ToNode::Database(Box::new(order));
         let launched: Result<LaunchedDatabase, Spoiled> =

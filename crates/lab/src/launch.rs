@@ -334,6 +334,14 @@ impl Launch {
         }
     }
 
+    /// Leaves the processes on another machine to the code there; those on this machine are stopped.
+    pub(crate) fn forget(self) {
+        match self.running {
+            Running::Here(processes) => _ = processes.stop(),
+            Running::There(processes) => processes.forget(),
+        }
+    }
+
     /// Stops it and waits until nothing is left.
     ///
     /// # Errors

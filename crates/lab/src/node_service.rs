@@ -160,6 +160,7 @@ impl NodeService {
             }
             ToNode::Launch { order, ready } => answer(output, &self.launch(*order, &ready)),
             ToNode::Database(order) => answer(output, &self.database(&order)),
+            ToNode::StartAgain { launch, cores } => answer(output, &self.start_again(launch, &cores)),
             ToNode::Front(order) => answer(output, &self.front(&order)),
             ToNode::Cores => answer(output, &CoreTicks::now()),
             ToNode::Network { speeds: true } => answer(output, &NetworkCounters::now().with_speeds()),
@@ -218,6 +219,24 @@ impl NodeService {
         let launched = self.keep(launch, running.address());
         self.databases.insert(launched.launch, running);
         Ok(LaunchedDatabase { launched, receipt })
+    }
+
+    /// Starts a database again that has ended. If that fails, its folder is removed.
+    fn start_again(&mut self, number: u32, cores: &[u32]) -> Result<Launched, Spoiled> {
+        let missing = || Spoiled::fault(Stage::Start, format!("no database has the number {number}"), false);
+        let ended = self.launches.remove(&number).ok_or_else(missing)?;
+        let started = self.databases.get(&number).ok_or_else(missing)?.start_again(cores, ended);
+        match started {
+            Ok(launch) => {
+                let (address, startup) = (launch.address, launch.startup.clone());
+                self.launches.insert(number, launch);
+                Ok(Launched { launch: number, address, startup })
+            }
+            Err(spoiled) => {
+                self.databases.remove(&number);
+                Err(spoiled)
+            }
+        }
     }
 
     fn answer_of(&mut self, number: u32, question: NodeQuestion, output: &mut impl Write) -> io::Result<()> {

@@ -39,6 +39,8 @@ pub(crate) enum ToNode {
     Launch { order: Box<LaunchOrder>, ready: Box<WorkloadCase> },
     /// Starts a database. Answer: `Result<LaunchedDatabase, Spoiled>`.
     Database(Box<DatabaseOrder>),
+    /// Starts a database again that has ended, under its number. Answer: `Result<Launched, Spoiled>`.
+    StartAgain { launch: u32, cores: Vec<u32> },
     /// Starts a balancer. Answer: `Result<LaunchedFront, Spoiled>`.
     Front(Box<FrontOrder>),
     /// CPU time of every core. Answer: `CoreTicks`.

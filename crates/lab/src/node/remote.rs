@@ -109,6 +109,11 @@ impl RemoteProcesses {
         let _ = self.ask::<()>(NodeQuestion::Kill);
     }
 
+    /// The node has stopped them, or will.
+    pub(crate) fn forget(mut self) {
+        self.stopped = true;
+    }
+
     pub(crate) fn stop(mut self) -> io::Result<Gone> {
         self.stopped = true;
         let gone: Result<Gone, String> = self.ask(NodeQuestion::Stop).map_err(io::Error::other)?;
@@ -147,6 +152,19 @@ impl RemoteDatabase {
 
     pub(crate) fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
         self.ask(NodeQuestion::World)
+    }
+
+    /// Starts it again after it has ended, under the same number.
+    pub(crate) fn start_again(&self, cores: &[u32]) -> Result<Launched, Spoiled> {
+        let question = ToNode::StartAgain { launch: self.launch, cores: cores.to_vec() };
+        let launched: Result<Launched, Spoiled> =
+            self.node.ask_within(&question, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
+        launched
+    }
+
+    /// Its processes after a start.
+    pub(crate) fn processes(&self, launched: &Launched) -> RemoteProcesses {
+        RemoteProcesses::new(&self.node, launched)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Carried;
 use super::turn::Turn;
-use crate::database::{Databases, RunningDatabase};
+use crate::database::{Databases, RunningDatabase, of_lab};
 use crate::farm::{Farm, Front, Role};
 use crate::front::Fronts;
 use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
@@ -75,10 +75,17 @@ impl Carried<'_> {
         let (cores, seed) = (&turn.pinning.database, self.sitting.seed);
         let (launch, running) = match turn.held.and_then(|held| Some((held, held.database()?))) {
             Some((held, node)) => {
-                let (folder, id, cores) = (database.as_server().folder, turn.id.clone(), cores.clone());
+                let manifest = database.as_server();
+                let mut folders = vec![manifest.folder.clone()];
+                // Without a build of its own, its build folder has only templates, which the node makes.
+                if manifest.build.is_some() {
+                    self.bench.workshop.build(&manifest, false).map_err(of_lab)?;
+                    folders.push(self.bench.workshop.build_dir(&manifest));
+                }
+                let (folder, id, cores) = (manifest.folder, turn.id.clone(), cores.clone());
                 let listen = IpAddr::from([127, 0, 0, 1]);
                 let order = DatabaseOrder { folder, id, cores, seed, listen };
-                held.start_database(node, database, order, self.bench.starter.interrupt)?
+                held.start_database(node, database, order, &folders, self.bench.starter.interrupt)?
             }
             None => {
                 let databases = Databases { workshop: self.bench.workshop, starter: self.bench.starter };
