@@ -37,7 +37,7 @@ public final class DatabaseServer {
     private void serve() throws IOException {
         InetAddress loopback = InetAddress.getByName("127.0.0.1");
         int port = Integer.parseInt(System.getenv("DATABASE_PORT"));
-        new MongoServer(backend).bind(new InetSocketAddress(loopback, port));
+        new MongoServer(backend).bind(new InetSocketAddress(System.getProperty("listen", "127.0.0.1"), port));
         try (ServerSocket control = new ServerSocket(0, 16, loopback)) {
             // Written atomically: `ready` may read the file at any moment.
             Path unfinished = Path.of("control.new");
