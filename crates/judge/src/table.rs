@@ -508,15 +508,15 @@ verdict_table! {
     { responses: u64 = "valid responses that nothing is known of" }
     => "Read the end of the database's log in the record, and measure again.";
 
-    /// The database ran on cores of the server or of the generator, so its CPU time was missing there. Beside the
-    /// server, a request costs the sum of both.
+    /// The database ran on cores of the server, of the balancer or of the generator, so its CPU time was missing there.
+    /// Beside the server, a request costs the sum of both.
     DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares cores."
     {
         database_cores: Vec<u32> = "the database's cores",
         with: Vec<String> = "what else runs on them",
         database_share: f64 = "the database's part of the CPU time of both, 0 to 1",
     }
-    => "Use a machine with at least three cores, and read the server's CPU time per request beside the rate.";
+    => "Use a machine with more cores, or another one for the database (--on ssh:database=HOST), and read the server's CPU time per request beside the rate.";
 
     /// There were more instances than cores for them: together they cannot do more than one on each core.
     InstancesShareCores "instances_share_cores" Trial [Environment] [Note] "More instances than cores."

@@ -2,7 +2,7 @@
 
 use super::{FULL_LEAST, generator_cores, host};
 use crate::Finding;
-use paceline_record::{ProcessRole, Trial};
+use paceline_record::{ProcessRole, Route, Trial};
 
 /// Statements and rows may be missing by this share: MariaDB's counters lag by less.
 const READ_MISSING_MOST: f64 = 0.01;
@@ -74,12 +74,20 @@ fn shares_with_generator(trial: &Trial, cores: &[u32]) -> bool {
     cores.iter().any(|core| generator.contains(core))
 }
 
+/// Whether a core of the database belongs to the balancer that the requests passed through, on one machine.
+fn shares_with_balancer(trial: &Trial, cores: &[u32]) -> bool {
+    trial.load.balanced.as_ref().is_some_and(|balanced| balanced.route == Route::Balanced)
+        && host(trial, ProcessRole::Balancer) == host(trial, ProcessRole::Database)
+        && cores.iter().any(|core| trial.pinning.balancer.contains(core))
+}
+
 pub(super) fn database_shares_cores(trial: &Trial) -> Option<Finding> {
     let process = trial.database.as_ref()?.process.as_ref()?;
     let usage = trial.usage.as_ref()?;
     let both_s = process.cpu_s + usage.cpu_s;
     let sharers = [
         ("server", shares_cores(trial, &process.cores)),
+        ("balancer", shares_with_balancer(trial, &process.cores)),
         ("generator", shares_with_generator(trial, &process.cores)),
     ];
     let with: Vec<String> =

@@ -288,6 +288,22 @@ fn roles_on_other_machines_have_cores_and_networks_of_their_own() {
 }
 
 #[test]
+fn a_database_beside_the_balancer_shares_its_cores() {
+    let mut trial = balanced_trial();
+    let cores = trial.balancing.as_ref().unwrap().processes[2].cores.clone();
+    let other = with_database(DatabaseWork::default(), DatabaseCounts::default(), None);
+    trial.database = other.database;
+    trial.usage = Some(usage(CpuSource::Cgroup, 0.5));
+    trial.pinning.balancer = cores.clone();
+    if let Some(database) = &mut trial.database {
+        database.process = Some(process(ProcessRole::Database, 0, cores[0], 0.5));
+    }
+    assert_eq!(names(&trial), ["database_shares_cores"]);
+    trial.load.balanced.as_mut().unwrap().route = Route::Direct;
+    assert_eq!(names(&trial), [""; 0]);
+}
+
+#[test]
 fn uneven_shares_are_told_of_enough_requests() {
     let reported = |requests: [u64; 2]| BalancerCounts {
         by_instance: requests
@@ -316,9 +332,8 @@ fn the_core_that_ran_out_is_named_with_who_runs_on_it() {
 
 #[test]
 fn a_generator_on_other_machines_is_on_no_core_of_the_server_s() {
-    let mut trial = balanced_trial();
     let core = CoreTime { core: 3, over_s: 10.0, busy_s: 9.9, interrupt_s: 0.0, steal_s: 0.0 };
-    trial.cores = vec![core];
+    let mut trial = Trial { run: Some(run(0)), cores: vec![core], ..balanced_trial() };
     let named = |trial: &Trial| full_cores(trial)[0].processes.contains(&"generator".to_owned());
     assert!(named(&trial));
     let loaders = |host: &str| vec![Loader { host: host.to_owned(), ..Loader::default() }];
