@@ -22,14 +22,14 @@ const INTERRUPTED: i32 = 130;
 pub struct Interrupt(&'static Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Handles SIGINT, SIGTERM and SIGHUP from now on.
+    /// Handles SIGINT, SIGTERM and, except under nohup, SIGHUP from now on.
     ///
     /// # Errors
     /// When the system refuses to install a handler.
     pub fn listen() -> io::Result<Self> {
         // Created before a signal can arrive: the handler may not allocate.
         let asked = &*ASKED;
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in crate::system::end_signals() {
             crate::system::handle_signal(signal, on_signal)?;
         }
         Ok(Self(asked))

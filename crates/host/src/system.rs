@@ -179,6 +179,25 @@ pub fn handle_signal(signal: c_int, handler: extern "C" fn(c_int)) -> io::Result
     }
 }
 
+/// The signals that ask a command to end: Ctrl-C, termination and, except under nohup, the end of its terminal.
+pub fn end_signals() -> Vec<c_int> {
+    let mut hangup = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: reads the action of a signal into a struct that is valid when zeroed.
+    let is_ignored = unsafe {
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), hangup.as_mut_ptr());
+        hangup.assume_init().sa_sigaction == libc::SIG_IGN
+    };
+    let hangup = (!is_ignored).then_some(libc::SIGHUP);
+    [libc::SIGINT, libc::SIGTERM].into_iter().chain(hangup).collect()
+}
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) an error, where it would end this process by SIGXFSZ.
+/// Programs that this process starts keep the default: a handler does not outlive exec.
+pub fn survive_size_limit() -> io::Result<()> {
+    extern "C" fn nothing(_: c_int) {}
+    handle_signal(libc::SIGXFSZ, nothing)
+}
+
 /// Unblocks every signal; for a child between fork and exec.
 pub fn unblock_signals() -> io::Result<()> {
     let none = signal_set(&[]);

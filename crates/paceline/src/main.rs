@@ -69,6 +69,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // If this fails, a file that grows too large ends the program, as it would others.
+    let _ = paceline_host::system::survive_size_limit();
     let outcome = match usage::read().command {
         Command::Run(arguments) => commands::run::run(*arguments),
         Command::Lab(arguments) => commands::lab::run(arguments),

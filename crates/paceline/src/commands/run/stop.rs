@@ -4,6 +4,7 @@
 //! and the lab's commands have servers to stop and use the lab's `Interrupt`.
 
 use paceline_engine::Stop;
+use paceline_host::system::{end_signals, handle_signal};
 use std::io;
 
 static STOP: Stop = Stop::new();
@@ -11,19 +12,15 @@ static STOP: Stop = Stop::new();
 /// The exit status of an interrupted command, for the handler that may not return.
 const INTERRUPTED: i32 = 130;
 
-/// Stops the run on SIGINT and SIGTERM from now on.
+/// Stops the run on SIGINT, SIGTERM and, except under nohup, SIGHUP from now on.
 pub fn listen() -> io::Result<&'static Stop> {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        let handler = on_signal as extern "C" fn(i32);
-        // SAFETY: the handler only calls what signal-safety(7) allows: atomics, clock_gettime, nanosleep, write
-        // and _exit.
-        if unsafe { libc::signal(signal, handler as libc::sighandler_t) } == libc::SIG_ERR {
-            return Err(io::Error::last_os_error());
-        }
+    for signal in end_signals() {
+        handle_signal(signal, on_signal)?;
     }
     Ok(&STOP)
 }
 
+/// Calls only what signal-safety(7) allows: atomics, clock_gettime, nanosleep, write and _exit.
 extern "C" fn on_signal(_signal: i32) {
     if STOP.at() != paceline_engine::Nanos::NEVER {
         super::screen::clear_on_exit();

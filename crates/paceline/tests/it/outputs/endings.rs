@@ -74,9 +74,10 @@ fn names(folder: &tempfile::TempDir) -> Vec<String> {
 }
 
 #[test]
-fn ctrl_c_and_sigterm_keep_what_was_measured() {
+fn signals_to_end_keep_what_was_measured() {
     let server = Server::start("immediate");
-    for stop in [libc::SIGINT, libc::SIGTERM] {
+    // Also the end of a terminal, unless the tests run under nohup.
+    for stop in paceline_host::system::end_signals() {
         let (mut child, folder, mut reader) = under_way(&server);
         signal(&child, stop);
         let mut rest = String::new();

@@ -58,6 +58,29 @@ fn an_unwritable_standard_output_changes_the_exit_status() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_is_an_error_that_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("report.md");
+    std::fs::write(&output, "before").unwrap();
+    // One block of 512 or 1,024 bytes.
+    let line = format!(
+        "ulimit -f 1; exec \"$0\" report --from history/million-2026-11-21 -o '{}'",
+        output.display()
+    );
+    let limited = shell(&line);
+    assert_eq!(limited.status.code(), Some(3), "{}", text(&limited.stderr));
+    assert!(text(&limited.stderr).contains("report.md"), "{}", text(&limited.stderr));
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "before");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn under_nohup_the_end_of_the_terminal_ends_nothing() {
+    let line = "trap '' HUP; \"$0\" lab list --format json >/dev/null & kill -HUP $!; wait $!";
+    assert_eq!(code(line), Some(0));
+}
+
+#[test]
 fn errors_keep_their_status_when_standard_error_cannot_be_written() {
     for command in [
         "report --store /nonexistent/x.sqlite",
