@@ -31,7 +31,7 @@ const PEER_CONNECTIONS: u32 = 64;
 #[command(name = "speed/run", version, about, max_term_width = 100)]
 #[command(
     after_help = "speed/run also takes --no-install (install nothing; what is missing is left out) and --with-built \
-                        (build oha, k6 and fortio from source too; needs Go for two of them)."
+                        (build oha, k6, fortio and wrk2 from source too; needs Go for two of them)."
 )]
 struct Arguments {
     /// Experiments to take, of those that --list shows; the page keeps the sections of the others [default: all]

@@ -30,6 +30,8 @@ it. CPU time is what the kernel counts for the generator's process (wait4), conn
 section says otherwise; the split into user and system time is sampled by the kernel's tick and is good to a few percent.
 *Core* time is everything that happened on the generator's core, interrupts included. Tables show the median of the
 rounds, with the lowest and the highest; ratios are taken within each round, then their median.
+
+Each section names its date, commit and machine. Sections are measured one at a time, so some are older than others.
 ";
 
 /// The whole page from its sections.

@@ -20,7 +20,7 @@ pub use peer::{Peer, PeerReport};
 pub use siege::SIEGE_SETTINGS;
 
 /// Every peer.
-pub const PEERS: [&Peer; 10] = [
+pub const PEERS: [&Peer; 11] = [
     &wrk::WRK,
     &oha::OHA,
     &h2load::H2LOAD,
@@ -31,6 +31,7 @@ pub const PEERS: [&Peer; 10] = [
     &httperf::HTTPERF,
     &k6::K6,
     &autocannon::AUTOCANNON,
+    &wrk::WRK2,
 ];
 
 /// The peer with this name.

@@ -19,6 +19,13 @@ pub const WRK: Peer = Peer {
     read: |text, _status| Printed::parse(text).map(Printed::report),
 };
 
+/// `wrk2`, which needs a rate: one that no server reaches makes it a closed loop.
+pub const WRK2: Peer = Peer {
+    name: "wrk2",
+    arguments: &["-t{threads}", "-c{connections}", "-d{duration_s}s", "-R10000000", "{url}"],
+    ..WRK
+};
+
 /// The values read from wrk's output.
 #[derive(Debug, Default, PartialEq)]
 struct Printed {
