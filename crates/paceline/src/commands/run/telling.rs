@@ -31,6 +31,8 @@ pub struct OutputFlags {
     json: bool,
 
     /// Write to FILE: .json, .html, .txt, .csv, .md, .hgrm; may be repeated
+    ///
+    /// Text is printed as well, unless a FILE gets it or --format names another format.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
@@ -54,7 +56,7 @@ pub struct OutputFlags {
     #[arg(short = 'q', long, alias = "quiet", help_heading = "Output")]
     pub no_live: bool,
 
-    /// Leave the last picture of the live view on the terminal, above the results
+    /// Leave the last frame of the live view on the terminal, above the results
     #[arg(hide_short_help = true, long, conflicts_with = "no_live", help_heading = "Output")]
     pub keep_live: bool,
 
@@ -66,11 +68,11 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub no_color: bool,
 
-    /// Write a line per second, when it is over, as CSV with a header; - is standard output
+    /// Write a CSV line for each second as soon as it is over, with a header; - is standard output
     #[arg(hide_short_help = true, long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub csv: Option<PathBuf>,
 
-    /// Write a line per second, when it is over, as JSON: for a dashboard to follow; - is standard output
+    /// Write a JSON line for each second as soon as it is over, for dashboards; - is standard output
     #[arg(hide_short_help = true, long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub ndjson: Option<PathBuf>,
 
@@ -85,9 +87,15 @@ impl OutputFlags {
         self.output.iter().map(PathBuf::as_path).filter(|output| *output != Path::new("-"))
     }
 
-    /// Whether the result is printed.
+    /// Whether the result is printed. Text is printed beside files of other formats, so that a failed run shows why.
     pub fn prints(&self) -> bool {
-        self.output.is_empty() || self.output.iter().any(|output| output == Path::new("-"))
+        let is_text = |format| format == OutputFormat::Text;
+        let is_stdout = |path: &PathBuf| path == Path::new("-");
+        let is_taken = self.csv.iter().chain(&self.ndjson).any(is_stdout);
+        let is_beside = !is_taken
+            && is_text(self.printed_format())
+            && !self.files().any(|path| is_text(self.format_of(path)));
+        self.output.is_empty() || is_beside || self.output.iter().any(is_stdout)
     }
 
     /// The format of the printed result.
@@ -157,7 +165,7 @@ impl OutputFlags {
         if let Some(path) =
             self.hdr.iter().find(|path| !has_ending(path, "hlog") && !has_ending(path, "hgrm"))
         {
-            let what = format!("--hdr {}: its name does not say which format", path.display());
+            let what = format!("--hdr {}: the format is not clear from its name", path.display());
             return Err(Complaint::usage(what)
                 .hint("name it FILE.hlog for a log of seconds, FILE.hgrm for the percentile distribution")
                 .into());
@@ -170,7 +178,7 @@ impl OutputFlags {
                 && !crate::file::is_in_place(path)
             {
                 let what = format!("{} is named for two outputs, {other} and {flag}", path.display());
-                return Err(Complaint::usage(what).hint("give each a file of its own").into());
+                return Err(Complaint::usage(what).hint("give each a different file").into());
             }
             seen.push((identity, flag));
         }
