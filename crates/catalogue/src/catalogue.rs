@@ -89,7 +89,7 @@ impl Catalogue {
                 continue;
             }
             if !folder.join(MANIFEST_FILE).exists() {
-                self.notes.push(format!("{} has no {MANIFEST_FILE} and is passed over", folder.display()));
+                self.notes.push(format!("ignored {}: it has no {MANIFEST_FILE}", folder.display()));
                 continue;
             }
             match Manifest::read(&folder).and_then(|manifest| self.with_known_workloads(manifest)) {
@@ -177,7 +177,7 @@ impl Catalogue {
         let broken = |name: &str| self.broken_workloads.iter().any(|workload| workload.id == name);
         let unknown = manifest.workloads.iter().filter(|name| self.workload(name).is_none() && !broken(name));
         let errors = unknown.map(|name| {
-            let hint = nearest(name, known()).map(|near| format!("; the nearest is `{near}`"));
+            let hint = nearest(name, known()).map(|near| format!("; did you mean `{near}`?"));
             let problem = format!("serves the unknown workload `{name}`{}", hint.unwrap_or_default());
             let line = manifest.workloads_line;
             CatalogueError::Document { path: manifest.folder.join(MANIFEST_FILE), line, problem }

@@ -221,7 +221,7 @@ mod tests {
         assert_eq!((database.id.as_str(), database.stop_signal), ("plain", StopSignal::Int));
         assert_eq!(database.setting_words(), "-c fsync=off");
         for (from, to, reported) in [
-            ("start = \"true\"", "strat = \"true\"", "the nearest right one is `start`"),
+            ("start = \"true\"", "strat = \"true\"", "did you mean `start`?"),
             ("-c {name}={value}", "-c", "`setting` needs `{name}` and `{value}`"),
             ("\"off\"", "\"off; rm x\"", "setting `fsync`"),
             ("\"INT\"", "\"HUP\"", "unknown value `HUP`"),

@@ -130,8 +130,8 @@ fn with_nearest(message: &str) -> String {
     let Some(wrong) = quoted.next() else { return message.into() };
     let right: Vec<&str> = quoted.collect();
     match nearest(wrong, right.iter().copied()) {
-        Some(nearest) => format!("unknown {what} `{wrong}`; the nearest right one is `{nearest}`"),
-        None => format!("unknown {what} `{wrong}`; right here are: {}", right.join(", ")),
+        Some(nearest) => format!("unknown {what} `{wrong}`; did you mean `{nearest}`?"),
+        None => format!("unknown {what} `{wrong}`; valid here: {}", right.join(", ")),
     }
 }
 
@@ -169,11 +169,11 @@ mod tests {
     fn an_unknown_key_is_told_with_its_line_and_the_nearest_right_one() {
         assert_eq!(
             complaint("name = 'x'\n\nabuot = 3\n"),
-            "a/b.toml:3: unknown key `abuot`; the nearest right one is `about`"
+            "a/b.toml:3: unknown key `abuot`; did you mean `about`?"
         );
         assert_eq!(
             complaint("name = 'x'\ncolour = 3\n"),
-            "a/b.toml:2: unknown key `colour`; right here are: name, about"
+            "a/b.toml:2: unknown key `colour`; valid here: name, about"
         );
     }
 
@@ -193,7 +193,7 @@ mod tests {
         let lines: Vec<&str> = all.lines().collect();
         // A misspelt key is not reported as missing, too.
         assert_eq!(lines.len(), 3, "{all}");
-        assert_eq!(lines[0], "a/b.toml:1: unknown key `nmae`; the nearest right one is `name`");
+        assert_eq!(lines[0], "a/b.toml:1: unknown key `nmae`; did you mean `name`?");
         assert!(lines[1].starts_with("a/b.toml:2: invalid type"), "{all}");
         assert!(lines[2].starts_with("a/b.toml:3: unknown key `colour`"), "{all}");
         let missing = complaint("colour = 3\n");

@@ -125,5 +125,5 @@ fn at(path: &Path, line: Option<usize>) -> String {
 }
 
 fn nearest_of(nearest: Option<&str>) -> String {
-    nearest.map(|name| format!("; the nearest is `{name}`")).unwrap_or_default()
+    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

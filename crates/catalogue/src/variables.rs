@@ -117,8 +117,8 @@ pub(crate) fn check(value: &str) -> Result<(), String> {
     for piece in pieces(value) {
         let Piece::Variable(name) = piece else { continue };
         if !VARIABLE_NAMES.contains(&name) {
-            let hint = nearest(name, VARIABLE_NAMES).map(|near| format!("; the nearest is `${near}`"));
-            return Err(format!("`${name}` is no variable a server is given{}", hint.unwrap_or_default()));
+            let hint = nearest(name, VARIABLE_NAMES).map(|near| format!("; did you mean `${near}`?"));
+            return Err(format!("`${name}` is not a variable that servers get{}", hint.unwrap_or_default()));
         }
     }
     Ok(())
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn names_the_nearest_variable() {
         let wrong = check("$PACELINE_CORE").expect_err("no such variable");
-        assert!(wrong.ends_with("the nearest is `$PACELINE_CORES`"), "{wrong}");
+        assert!(wrong.ends_with("did you mean `$PACELINE_CORES`?"), "{wrong}");
         assert!(check("$HOME").is_err());
     }
 

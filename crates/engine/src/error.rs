@@ -48,7 +48,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// Outcomes do not add up to the requests scheduled, or a time does not add up: a bug in Paceline.
-    #[error("the engine's own accounts do not add up: {0}; this is a bug in Paceline")]
+    #[error("the engine's counts do not add up: {0}; this is a bug in Paceline")]
     Accounts(String),
     /// The system did not start the requested number of threads.
     #[error("the system started {had} of {asked} threads")]

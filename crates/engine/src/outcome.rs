@@ -82,7 +82,7 @@ impl std::fmt::Display for Failure {
             Failure::ClosedUnused => "the server closed a fresh connection before it was used",
             Failure::ClosedUnanswered => "the server closed the connection without answering",
             Failure::Truncated => "the server closed the connection in the middle of a response",
-            Failure::ClosedBehind => "the server closed with requests still sent ahead",
+            Failure::ClosedBehind => "the server closed the connection with pipelined requests unanswered",
             Failure::CutOff => "the run ended with a request in flight",
             Failure::NoSettings => "no HTTP/2 SETTINGS from the server within the limit",
             Failure::NotHttp2 => "the server does not speak HTTP/2",
@@ -90,7 +90,7 @@ impl std::fmt::Display for Failure {
             Failure::Flood => "the server flooded the connection with HTTP/2 frames without effect",
             Failure::GoAway => "the server ended the connection with an error (GOAWAY)",
             Failure::StreamReset => "the server reset the stream of a request (RST_STREAM)",
-            Failure::Refused => "the server refused the same request again and again (REFUSED_STREAM)",
+            Failure::Refused => "the server refused the same request repeatedly (REFUSED_STREAM)",
             Failure::MalformedResponse => "malformed HTTP/2 response",
             Failure::Protocol => "the response is not HTTP",
             Failure::Unsolicited => "the server sent bytes that no request had asked for",
@@ -98,7 +98,7 @@ impl std::fmt::Display for Failure {
                 "closed by Paceline: a response with both Content-Length and Transfer-Encoding, or chunks in HTTP/1.0"
             }
             Failure::TimedOut => "no complete response within the timeout",
-            Failure::Unread => "the server stopped reading, and no room to send came within the timeout",
+            Failure::Unread => "the server stopped reading: the request could not be sent within the timeout",
         })
     }
 }

@@ -197,7 +197,7 @@ fn work(
     let mut recorder = Recorder::new();
     if settings.own_descriptors {
         own_descriptor_table()
-            .map_err(|source| EngineError::Kernel { what: "have a descriptor table of its own", source })?;
+            .map_err(|source| EngineError::Kernel { what: "get a separate descriptor table", source })?;
     }
     let transport = Epoll::new(settings, worker)?;
     let outcome = match &settings.tls {

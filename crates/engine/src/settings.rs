@@ -67,7 +67,7 @@ impl Settings {
         let problem = if self.threads == 0 || self.threads > self.job.connections {
             "more threads than connections: every thread needs at least one connection"
         } else if !self.sources_fit() {
-            "a source address is of another family than the target's"
+            "a source address has another IP version than the target"
         } else if !self.address.is_possible() {
             "the path of a unix socket has 1 to 107 bytes"
         } else if self.requests.is_empty() {
@@ -75,11 +75,11 @@ impl Settings {
         } else if self.job.protocol == Protocol::Http2
             && self.requests.http2().len() != self.requests.kinds().len()
         {
-            "the requests were not made ready for HTTP/2"
+            "the requests were not prepared for HTTP/2"
         } else if self.requests.longest().saturating_mul(self.job.depth.into()) > OUTGOING_BYTES_MAX {
             "the requests of one connection exceed 1 GiB together: pipeline fewer, or send shorter ones"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {
-            "too many segments of the load for so many requests: have fewer of either"
+            "too many segments of the load for so many requests: use fewer of either"
         } else {
             return Ok(());
         };

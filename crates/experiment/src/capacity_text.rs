@@ -12,7 +12,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     let objective = &capacity.objective;
     match (capacity.half_pass_per_s, capacity.interval_per_s, capacity.stalls_decide) {
         (_, _, Some(span)) => {
-            line(&mut text, "capacity", "undefined: stalls decide");
+            line(&mut text, "capacity", "undefined: stalls limit the result");
             let span = match span.high > 0.0 {
                 true => format!(
                     "{} missed, {} passed (lowest rate that missed, highest that passed)",
@@ -20,7 +20,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
                     rate(span.high)
                 ),
                 false => format!(
-                    "every rate missed, {} too, with a short median: pauses, not load",
+                    "every rate missed, even {}, with a short median: pauses are the cause, not load",
                     rate(span.low)
                 ),
             };
@@ -49,7 +49,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     confirmations(&mut text, capacity);
     let searched = capacity.windows.iter().filter(|window| window.outcome != WindowOutcome::Void).count();
     let void = capacity.windows.len() - searched;
-    let void = if void > 0 { format!(", {void} void") } else { String::new() };
+    let void = if void > 0 { format!(", {void} disturbed and not counted") } else { String::new() };
     line(&mut text, "search", &format!("{searched} windows of {} s{void}", capacity.window_s));
     line(
         &mut text,
@@ -86,7 +86,7 @@ fn confirmations(text: &mut String, capacity: &Capacity) {
         let outcome = match confirmation.outcome {
             WindowOutcome::Pass => "met the objective",
             WindowOutcome::Miss => "missed the objective",
-            WindowOutcome::Void => "was spoiled by the generator or the machine",
+            WindowOutcome::Void => "was disturbed by the generator or the machine",
         };
         let offered = rate(confirmation.offered_per_s);
         line(text, "long run", &format!("{offered} for {} s {outcome}{value}", confirmation.window_s));

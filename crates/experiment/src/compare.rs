@@ -331,7 +331,7 @@ fn observe(side: &mut dyn Side) -> Result<LoadResult, LoadError> {
             Some(verdict) => because = format!("{}. {}", verdict.name, verdict.remedy),
         }
     }
-    Err(LoadError::Failed(format!("{ATTEMPTS} runs in a row say nothing about the server: {because}")))
+    Err(LoadError::Failed(format!("{ATTEMPTS} runs in a row were not usable: {because}")))
 }
 
 fn primary(plan: &ComparePlan, samples: &[SampleSet; 2]) -> Option<ComparedMetric> {

@@ -63,7 +63,7 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
 fn memory_evidence(server: &ServerUse) -> Option<String> {
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     if server.oom_kills > 0 {
-        return Some(format!("the kernel killed {} process(es) for want of memory", server.oom_kills));
+        return Some(format!("the kernel killed {} process(es) because memory ran out", server.oom_kills));
     }
     if server.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST {
         return Some(format!("the machine swapped {:.0} MB meanwhile", megabytes(server.swapped_bytes)));

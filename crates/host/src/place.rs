@@ -355,7 +355,7 @@ fn keeping_script(id: &str, bytes: u64) -> String {
         "set -e; d=\"${{XDG_CACHE_HOME:-${{HOME:?}}/.cache}}/paceline/bin\"; f=\"$d/paceline-{id}\"
 if [ ! -x \"$f\" ]; then
   mkdir -p \"$d\"; chmod 700 \"$d\"; t=\"$f.$$\"; trap 'rm -f \"$t\"' EXIT; echo {missing}
-  head -c {bytes} >\"$t\"; [ \"$(wc -c <\"$t\")\" -eq {bytes} ] || {{ echo 'it did not arrive whole' >&2; exit 1; }}
+  head -c {bytes} >\"$t\"; [ \"$(wc -c <\"$t\")\" -eq {bytes} ] || {{ echo 'it did not arrive completely' >&2; exit 1; }}
   chmod 755 \"$t\"; mv \"$t\" \"$f\"
 fi
 ",

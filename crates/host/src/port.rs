@@ -75,7 +75,7 @@ pub fn check_free(port: u16) -> io::Result<()> {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             let by = holder(port).map(|holder| format!(" by {holder}")).unwrap_or_default();
-            Err(io::Error::new(io::ErrorKind::AddrInUse, format!("port {port} is taken{by}")))
+            Err(io::Error::new(io::ErrorKind::AddrInUse, format!("port {port} is in use{by}")))
         }
         Err(error) => Err(io::Error::new(error.kind(), format!("cannot listen on port {port}: {error}"))),
     }

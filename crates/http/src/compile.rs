@@ -42,9 +42,9 @@ impl Place<'_> {
     fn rule(self) -> &'static str {
         match self {
             Place::Path => {
-                "in a path a line has visible ASCII letters and no \"#\"; write others percent-encoded"
+                "in a path a line must have only visible ASCII characters except \"#\"; percent-encode others"
             }
-            Place::Header(_) => "in a header a line has no control character",
+            Place::Header(_) => "in a header a line must not contain control characters",
             Place::Body => "in a body a line may be anything",
         }
     }
@@ -165,7 +165,7 @@ impl Request {
         match (0..lines.count()).find(|index| !lines.get(*index).starts_with(b"/")) {
             None => Ok(()),
             Some(index) => {
-                let rule = "a path begins with \"/\", and so does a line that one begins with";
+                let rule = "a path must begin with \"/\", also where it begins with a line of a file";
                 Err(Place::Path.wrong_line(file, lines, index, rule))
             }
         }

@@ -162,7 +162,7 @@ mod tests {
         let message = parse_placeholders("/{rand:5:1}").unwrap_err().to_string();
         assert_eq!(
             message,
-            "\"{rand:5:1}\" at character 2 has its bounds the wrong way round; write {rand:1:5}"
+            "\"{rand:5:1}\" at character 2 has its bounds in the wrong order; write {rand:1:5}"
         );
         let long = parse_placeholders(&format!("{{seq {}", "x".repeat(100))).unwrap_err();
         assert_eq!(long.text.chars().count(), 43);

@@ -35,7 +35,7 @@ pub enum RequestError {
         nearest: String,
     },
     /// A field's name is not a token (RFC 9110 §5.1).
-    #[error("header {name:?}: {}", wrong_character(*at, "a name has no blank, colon or control character"))]
+    #[error("header {name:?}: {}", wrong_character(*at, "a name must not contain spaces, colons or control characters"))]
     HeaderName {
         /// The name as given.
         name: String,
@@ -43,7 +43,7 @@ pub enum RequestError {
         at: usize,
     },
     /// A field's value has a line end or another control character.
-    #[error("header {name}: {value:?}: {}", wrong_character(*at, "a value has no line end or control character"))]
+    #[error("header {name}: {value:?}: {}", wrong_character(*at, "a value must not contain line breaks or control characters"))]
     HeaderValue {
         /// The field.
         name: String,
@@ -53,7 +53,7 @@ pub enum RequestError {
         at: usize,
     },
     /// A `Host` with a blank in it.
-    #[error("header Host: {value:?}: {}", wrong_character(*at, "a host and its port have no blank"))]
+    #[error("header Host: {value:?}: {}", wrong_character(*at, "a host and its port must not contain spaces"))]
     HostValue {
         /// Its value as given.
         value: String,
@@ -61,7 +61,7 @@ pub enum RequestError {
         at: usize,
     },
     /// A field given twice that a request may have once.
-    #[error("header {name} is given twice; a request may have one")]
+    #[error("header {name} is given twice; a request may have only one")]
     HeaderTwice {
         /// The field.
         name: String,
@@ -160,7 +160,7 @@ pub enum RequestError {
         nearest: String,
     },
     /// No text between the slashes.
-    #[error("URL {url:?} names no host; write \"http://127.0.0.1:8080/\" for a server on this machine")]
+    #[error("URL {url:?} has no host; write \"http://127.0.0.1:8080/\" for a server on this machine")]
     MissingHost {
         /// The URL as given.
         url: String,
@@ -182,7 +182,7 @@ pub enum RequestError {
         at: usize,
     },
     /// An IPv6 address without its brackets (RFC 3986 §3.2.2).
-    #[error("URL {url:?}: an IPv6 address stands in brackets; write {nearest:?}")]
+    #[error("URL {url:?}: an IPv6 address must be in brackets; write {nearest:?}")]
     Brackets {
         /// The URL as given.
         url: String,
@@ -241,17 +241,17 @@ pub struct PlaceholderError {
 pub enum PlaceholderProblem {
     /// No placeholder has this name or this form.
     #[error(
-        "is no placeholder; there are {{rand:LEAST:MOST}}, {{seq}}, {{line:FILE}} and {{var:NAME}}, and {{{{ stands for a brace"
+        "is not a placeholder; available are {{rand:LEAST:MOST}}, {{seq}}, {{line:FILE}} and {{var:NAME}}; write {{{{ for a brace"
     )]
     Unknown,
     /// No `}` follows.
     #[error("has no closing brace; write {{{{ for a literal brace")]
     Unclosed,
     /// A bound of `rand` is missing, or is not a whole number from 0 to 18446744073709551615.
-    #[error("is not written {{rand:LEAST:MOST}} with two whole numbers from 0 up, such as {{rand:1:100000}}")]
+    #[error("is not {{rand:LEAST:MOST}} with two whole numbers of 0 or more, such as {{rand:1:100000}}")]
     Bounds,
     /// The bounds are in the wrong order.
-    #[error("has its bounds the wrong way round; write {{rand:{most}:{least}}}")]
+    #[error("has its bounds in the wrong order; write {{rand:{most}:{least}}}")]
     Order {
         /// The first bound.
         least: u64,
@@ -259,12 +259,12 @@ pub enum PlaceholderProblem {
         most: u64,
     },
     /// `var` without a name.
-    #[error("names no variable; write {{var:NAME}}")]
+    #[error("has no name of a variable; write {{var:NAME}}")]
     NoVariable,
     /// No earlier step of the session extracts a variable of that name.
     #[error("names a variable that no earlier request of the session extracts; add it to `extract`")]
     UnknownVariable,
     /// `line` without a file.
-    #[error("names no file; write {{line:FILE}}")]
+    #[error("has no name of a file; write {{line:FILE}}")]
     NoFile,
 }

@@ -93,7 +93,7 @@ impl Techempower {
     /// Elements carry no level: their position in the list is the position of the level.
     fn measurement(&self, kind: &str, test: &str, at: usize, level: &Level) -> Result<Measurement, String> {
         let highest = self.concurrency_levels.iter().max().copied().unwrap_or(0);
-        let level_of = |levels: &[u32]| levels.get(at).copied().ok_or("there is no level at this place");
+        let level_of = |levels: &[u32]| levels.get(at).copied().ok_or("no level at this index");
         let (connections, depth, case) = match kind {
             "plaintext" if !self.pipeline_concurrency_levels.is_empty() => {
                 (level_of(&self.pipeline_concurrency_levels)?, PLAINTEXT_DEPTH, None)

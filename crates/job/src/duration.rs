@@ -12,7 +12,7 @@ pub enum DurationError {
     #[error("`{0}` is too long: at most 10000h")]
     TooLong(String),
     /// Anything else.
-    #[error("`{0}` is not a length of time; write 500ms, 3s, 2m or 1m30s")]
+    #[error("`{0}` is not a duration; write 500ms, 3s, 2m or 1m30s")]
     Invalid(String),
 }
 

@@ -78,7 +78,7 @@ fn advice(run: &Run) -> String {
         (counts.bad_status - redirected.min(counts.bad_status), status_advice(run, &look)),
         (
             counts.bad_body - redirected.min(counts.bad_body),
-            format!("Every response has another body than {} says. {look}", expectation(&run.expectations)),
+            format!("No response has the body that {} requires. {look}", expectation(&run.expectations)),
         ),
         (counts.timed_out, no_answer(run, &look)),
         (not_http, broken_rules(run)),
@@ -88,7 +88,7 @@ fn advice(run: &Run) -> String {
         ),
         (
             counts.connect_failed,
-            "No connection could be opened. Is the server still running, and its backlog long enough?"
+            "No connection could be opened. Check that the server still runs and that its backlog is long enough."
                 .to_owned(),
         ),
     ];
@@ -98,10 +98,10 @@ fn advice(run: &Run) -> String {
 
 /// The response does not follow the requested protocol. A server without HTTP/2 is detected before the run begins.
 fn broken_rules(run: &Run) -> String {
-    let failure = run.connections.commonest_failure.as_deref().unwrap_or("it is in the record");
+    let failure = run.connections.commonest_failure.as_deref().unwrap_or("see the record");
     match run.target.protocol.as_str() {
-        "http/2" => format!("What the server sent breaks the rules of HTTP/2: {failure}. Try --http 1.1."),
-        _ => "What the server sent is not HTTP/1.1. Is it the right port, and http or https?".to_owned(),
+        "http/2" => format!("The response violates HTTP/2: {failure}. Try --http 1.1."),
+        _ => "The response is not HTTP/1.1. Check the port, and whether it is http or https.".to_owned(),
     }
 }
 
@@ -119,9 +119,7 @@ fn redirect_advice(run: &Run, look: &str) -> String {
 fn status_advice(run: &Run, look: &str) -> String {
     let only_400 = run.total.status.keys().all(|status| status == "400");
     let hint = if only_400 { tls_hint(run) } else { "" };
-    format!(
-        "Every response has another status than expected. Check the path, or use --expect-status.{hint} {look}"
-    )
+    format!("No response has the expected status. Check the path, or use --expect-status.{hint} {look}")
 }
 
 /// Servers answer plain text on a TLS port with status 400, or close the connection.
@@ -144,10 +142,12 @@ fn no_answer(run: &Run, look: &str) -> String {
     // There was no other response: all service times belong to abandoned requests.
     if run.total.service_time_ns.as_ref().is_some_and(|waited| waited.max < run.timeout_ns) {
         return format!(
-            "No answer came before the run was over. {look}\u{20}If the server is only slow, measure longer (-d) or wait longer (--drain)."
+            "The run ended before a response arrived. {look}\u{20}If the server is only slow, measure longer (-d) or wait longer (--drain)."
         );
     }
-    format!("No answer came within the timeout. {look}\u{20}If the server is only slow, raise --timeout.")
+    format!(
+        "No response arrived within the timeout. {look}\u{20}If the server is only slow, raise --timeout."
+    )
 }
 
 pub(crate) fn failed_requests(run: &Run) -> Option<Finding> {
@@ -184,7 +184,6 @@ pub(crate) fn censored(run: &Run) -> Option<Finding> {
         timed_out: counts.timed_out,
         unsent: counts.unsent,
         lowest_ns: censored.lowest_ns,
-        count: censored.count,
     })
 }
 

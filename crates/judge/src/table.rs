@@ -93,7 +93,7 @@ verdict_table! {
     /// The generator stalled for a part of the window: its process was stopped, or its thread did not get a core.
     /// Responses that arrived meanwhile were read late, and their times contain the stall. Given from 10 ms and 2 % of
     /// the window; invalid above 10 % of it.
-    GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline itself stood still."
+    GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline itself stalled."
     {
         longest_s: f64 = "longest time between two turns of the loop, in seconds",
         share_of_window: f64 = "that time as a share of the window, 0 to 1",
@@ -202,8 +202,8 @@ verdict_table! {
         timed_out: u64 = "requests without a complete response within the timeout",
         unsent: u64 = "requests never sent",
         lowest_ns: u64 = "the lowest time waited",
-    } with { count: u64 }
-    => "{count} requests never got an answer; times marked ≥ are minimums.";
+    }
+    => "Some requests never got an answer; times marked ≥ are minimums.";
 
     /// Fewer connections were open when the warm-up began than requested, so the load is not the requested one. The
     /// environment is to blame if attempts failed on this machine (ports, descriptors, memory).
@@ -312,7 +312,7 @@ verdict_table! {
         missing_share: Option<f64> = "open loop: their share of the scheduled requests, 0 to 1",
         reasons: Vec<String> = "host and reason of each",
     }
-    => "The load was not the one asked for. Repeat the run; the reasons are in the evidence.";
+    => "The load was not the requested one. Repeat the run; the reasons are in the evidence.";
 
     /// The windows of the loaders that share the run began or ended further apart than 1 % of their length: a loader
     /// received the start time too late, its clock stopped for a while, or it ended early. The window was cut to the
@@ -400,7 +400,7 @@ verdict_table! {
 
     /// The rate was low although nothing was busy: server, generator and balancer were below half of their cores while
     /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.
-    Waiting "waiting" Trial [Server] [Note] "Nothing was busy: the limit was waiting."
+    Waiting "waiting" Trial [Server] [Note] "No core was full: the limit was waiting time."
     {
         server_utilization: f64 = "server's CPU time as a share of its cores, 0 to 1",
         generator_utilization: f64 = "busy share of the generator's busiest thread, 0 to 1",
@@ -418,13 +418,13 @@ verdict_table! {
         limit_bytes: Option<u64> = "what the server may use, in bytes",
         rss_bytes_peak: Option<u64> = "highest resident memory of the server, in bytes",
         swapped_bytes: u64 = "bytes that the machine swapped in and out under the load",
-        oom_kills: u64 = "processes that the machine killed for want of memory under the load",
+        oom_kills: u64 = "processes that the machine killed under the load because memory ran out",
     } with { advice: &'static str = "Raise the limit of its control group (memory.max), or give the server a smaller heap or fewer processes." }
     => "{advice}";
 
     /// A search for the capacity missed its objective in windows far below rates that passed, or at every rate with a
     /// short median and no failures: pauses of the server decide, not the load, and no rate has a valid interval.
-    StallsDecide "stalls_decide" Trial [Server] [Invalid] "Stalls decide, not load."
+    StallsDecide "stalls_decide" Trial [Server] [Invalid] "Stalls limit the result, not load."
     {
         lowest_missed_per_s: f64 = "the lowest rate that missed",
         highest_passed_per_s: f64 = "the highest rate that passed; 0 if none did",
@@ -451,7 +451,7 @@ verdict_table! {
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
     CoreRanOut "core_ran_out" Trial [Environment] [Note] "A core was full."
     { cores: Vec<String> = "each such core, what runs on it and its busy share" }
-    => "The number is what these cores can do; processes with time left were not the limit.";
+    => "These cores limited the rate. Processes with idle cores did not.";
 
     /// The balancer used 90 % of its cores or more: it was the limit, not the instances.
     BalancerBound "balancer_bound" Trial [Environment] [Caution] "The balancer was the limit."
@@ -488,7 +488,7 @@ verdict_table! {
         rows_expected: u64 = "rows that the valid responses say were updated",
         rows_updated: u64 = "rows that the database counted as updated",
         returned: u64 = "rows that a response after the run returned as updated",
-        stored: u64 = "those of them that the database has so",
+        stored: u64 = "those of them that the database stored",
     }
     => "The database updated {rows_updated} of {rows_expected} rows, and has {stored} of {returned} returned values. Store each row before answering.";
 
@@ -505,7 +505,7 @@ verdict_table! {
     /// The database's counters for the run could not be read: it is unknown whether the server ran its queries. The
     /// database ended, has no room on its disk, or accepts no further connection.
     DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's counters could not be read."
-    { responses: u64 = "valid responses that nothing is known of" }
+    { responses: u64 = "valid responses whose queries are unknown" }
     => "Read the end of the database's log in the record, and measure again.";
 
     /// The database ran on cores of the server, of the balancer or of the generator, so its CPU time was missing there.

@@ -567,7 +567,7 @@ fn a_limit_of_streams_is_named_where_it_is_below_what_was_asked() {
 
 #[test]
 fn broken_rules_are_those_of_the_protocol() {
-    for (protocol, words) in [("http/1.1", "is not HTTP/1.1"), ("http/2", "the rules of HTTP/2: a flood")] {
+    for (protocol, words) in [("http/1.1", "is not HTTP/1.1"), ("http/2", "violates HTTP/2: a flood")] {
         let mut run = closed();
         (run.total.counts.ok, run.total.counts.io_failed, run.total.completed_in_window) = (0, 10_000, 0);
         run.target.protocol = protocol.to_owned();

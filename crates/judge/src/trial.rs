@@ -213,7 +213,7 @@ fn memory_bound(trial: &Trial) -> Option<Finding> {
     let has_swapped = memory.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST;
     let advice = match (memory.oom_kills > 0, has_swapped) {
         (true, _) => {
-            "The kernel killed a process for want of memory (journalctl -k). Raise the limit, or use less: fewer processes, a smaller heap."
+            "The kernel killed a process because memory ran out (journalctl -k). Raise the limit, or use less: fewer processes, a smaller heap."
         }
         (false, true) => {
             "The machine swapped. Free memory on it, or give the server a smaller heap or fewer processes."

@@ -157,7 +157,11 @@ impl Starter {
     fn launch_on(&self, of: &LaunchOrder, ready: Ready<'_>, port: u16) -> Result<Launch, Spoiled> {
         let variables = Variables { port: Some(port), ..of.variables.clone() };
         let host: IpAddr = variables.host.parse().map_err(|_| {
-            Spoiled::fault(Stage::Start, format!("`{}` is no address to listen on", variables.host), false)
+            Spoiled::fault(
+                Stage::Start,
+                format!("`{}` is not an address to listen on", variables.host),
+                false,
+            )
         })?;
         let group = ControlGroup::create(&of.id);
         let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", of.server, of.id)));
@@ -482,7 +486,7 @@ fn seconds(ns: u64) -> String {
 fn environment(pairs: Vec<(String, OsString)>) -> Result<BTreeMap<String, String>, String> {
     let text = |(name, value): (String, OsString)| match value.into_string() {
         Ok(value) => Ok((name, value)),
-        Err(value) => Err(format!("{name} is no text: {}", value.display())),
+        Err(value) => Err(format!("{name} is not text: {}", value.display())),
     };
     pairs.into_iter().map(text).collect()
 }

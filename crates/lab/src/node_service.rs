@@ -47,7 +47,7 @@ pub fn serve_node(
     let interrupt = Interrupt::listen()?;
     let hello = read_line(&mut input)?.unwrap_or_default();
     let Ok(ToNode::Hello(settings)) = serde_json::from_slice(&hello) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is no greeting"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not a greeting"));
     };
     let cores = physical_cores()?;
     answer(&mut output, &Welcome { address: own_address(), cores, environment: environment() })?;
@@ -326,7 +326,7 @@ fn prepare(content: &FolderContent) -> Result<(), String> {
     let is_empty = |folder: &Path| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
     if folder.exists() && !kept.exists() && !is_empty(folder) {
         return Err(format!(
-            "{} is there with other content, and was not sent: move it away",
+            "{} exists with other content that was not sent from here: move it away",
             folder.display()
         ));
     }

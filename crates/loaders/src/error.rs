@@ -67,7 +67,7 @@ pub enum LoadersError {
     },
     /// The sum of the loaders' requests is not what the schedule gave to them.
     #[error(
-        "the accounts do not add up: the loader on {host} counted {counted} requests, its schedule has {scheduled}"
+        "the counts do not add up: the loader on {host} counted {counted} requests, its schedule has {scheduled}"
     )]
     Accounts {
         /// Where.

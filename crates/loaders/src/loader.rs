@@ -54,7 +54,7 @@ pub fn serve(
     output: impl Write + Send + 'static,
 ) -> io::Result<()> {
     let Some((_, ToLoader::Order(order))) = read(&mut input, monotonic_ns)? else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not an order"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not a job"));
     };
     let output: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(output)));
     let (decisions, decided) = mpsc::channel();

@@ -63,7 +63,7 @@ pub fn complain(error: StoreError) -> anyhow::Error {
             (Status::Environment, Some("name another place with --store or PACELINE_STORE"))
         }
         StoreError::Full { .. } => {
-            (Status::Environment, Some("free some space, then `paceline round --resume` carries on"))
+            (Status::Environment, Some("free some space, then `paceline round --resume` continues"))
         }
         StoreError::Busy { .. } => {
             (Status::Environment, Some("wait for the other process to end, or find it with `fuser FILE`"))
@@ -116,7 +116,7 @@ impl<T> Readable<T> {
 pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
     let complaint = error.downcast_ref::<Complaint>();
     let status = complaint.map_or(Status::Environment, |complaint| complaint.status);
-    let resume = format!("`paceline round --resume {round}` carries on; the trials so far are kept");
+    let resume = format!("`paceline round --resume {round}` continues; the trials so far are kept");
     let hint = match complaint.and_then(|complaint| complaint.hint.as_deref()) {
         Some(hint) if hint.contains("--resume") => "free some space, then ".to_owned() + &resume,
         Some(hint) => format!("{hint}; then {resume}"),
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn what_stopped_a_round_says_how_to_carry_it_on() {
+    fn an_error_that_stops_a_round_shows_how_to_resume_it() {
         let hint = |error: anyhow::Error| {
             let error = resumable(&error, "r1");
             error.downcast_ref::<Complaint>().unwrap().hint.clone().unwrap()
         };
-        let resume = "`paceline round --resume r1` carries on; the trials so far are kept";
+        let resume = "`paceline round --resume r1` continues; the trials so far are kept";
         assert_eq!(hint(anyhow::anyhow!("x")), resume);
         assert_eq!(
             hint(Complaint::environment("x").hint("free it").into()),

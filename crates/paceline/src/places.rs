@@ -85,12 +85,12 @@ fn keeps_root(places: &Places) -> bool {
 pub fn user_notice(places: &Places, user: Option<&User>) -> Option<String> {
     if keeps_root(places) {
         return Some(
-            "servers run as root, who built them; --user nobody runs them as another user".to_owned(),
+            "servers run as root because root built them; --user nobody runs them as another user".to_owned(),
         );
     }
     let user = user.filter(|_| places.user.is_none())?;
     Some(format!(
-        "servers run as the user `{}`, not as root; --user names another, --user root is root",
+        "servers run as the user `{}`, not as root; choose another with --user NAME, or --user root",
         user.name
     ))
 }

@@ -31,7 +31,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     (
         "-s",
         "wrk",
-        "there are no Lua scripts; --mix FILE has several requests, {rand:1:9} and {line:FILE} vary them",
+        "Lua scripts are not supported; --mix FILE has several requests, {rand:1:9} and {line:FILE} vary them",
     ),
     ("-p", "wrk, ab", "--body @FILE sends a body, --pipeline N pipelines"),
     ("-z", "hey, oha", "-d 10s sets the duration"),
@@ -41,7 +41,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("--latency", "wrk", "percentiles are always printed; --percentiles prints all of them"),
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
-    ("--script", "wrk", "there are no Lua scripts; --mix FILE has several requests"),
+    ("--script", "wrk", "Lua scripts are not supported; --mix FILE has several requests"),
     ("--concurrency", "siege", "-c N sets the number of connections"),
 ];
 

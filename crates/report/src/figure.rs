@@ -107,7 +107,7 @@ pub fn set_intervals(mut rows: Vec<(&mut Figure, bool)>) {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     by_metric: BTreeMap<usize, Figure>,
-    /// Requests of all launches' windows.
+    /// Requests in the windows of all launches.
     pub requests_scheduled: u64,
     /// Requests that did not end well.
     pub requests_not_ok: u64,
@@ -187,8 +187,8 @@ impl JsonSchema for Figures {
             })
             .collect();
         for (key, meaning) in [
-            ("requests_scheduled", "Requests of all launches' windows."),
-            ("requests_not_ok", "Those of them that did not end well."),
+            ("requests_scheduled", "Requests in the windows of all launches."),
+            ("requests_not_ok", "Those of them that failed."),
             ("server_cores", "Cores that the server was given, where it was the same in every launch."),
         ] {
             properties.insert(key.to_owned(), described(meaning.to_owned(), number.clone()));

@@ -68,9 +68,9 @@ fn fault_of(trial: &Trial) -> Fault {
             let why = commonest.map(|failure| format!("; most often: {failure}")).unwrap_or_default();
             let what = match (run.total.counts.scheduled, run.loop_.kind) {
                 (0, LoopKind::Closed) => {
-                    "no request began in the window: every connection still waited for an answer".to_owned()
+                    "no request was sent in the window: every connection was waiting for an answer".to_owned()
                 }
-                (scheduled, _) => format!("none of {scheduled} requests ended well"),
+                (scheduled, _) => format!("all {scheduled} requests failed"),
             };
             (Stage::Load, what + &why)
         }

@@ -120,7 +120,9 @@ pub enum StoreError {
         found: String,
     },
     /// User: a newer Paceline wrote it.
-    #[error("{place} was written by a newer Paceline (store version {found}, this one knows up to {known})")]
+    #[error(
+        "{place} was written by a newer Paceline (store version {found}; this one supports up to {known})"
+    )]
     Newer {
         /// The place.
         place: Place,
@@ -168,7 +170,7 @@ pub enum StoreError {
         source: Box<DatabaseError>,
     },
     /// Environment: another process is carrying out the round.
-    #[error("round {round} is being carried on by another process")]
+    #[error("round {round} is being run by another process")]
     LockedRound {
         /// The round.
         round: String,

@@ -99,7 +99,7 @@ impl Balancer {
             CatalogueError::Document { path: path.clone(), line: Some(line), problem }
         });
         let none = wire.policies.is_empty();
-        let of_policies = none.then(|| document.complain(None, "`policies` names none: name at least one"));
+        let of_policies = none.then(|| document.complain(None, "`policies` is empty: name at least one"));
         if let Some(error) = CatalogueError::of_all(of_policies.into_iter().chain(of_template).collect()) {
             return Err(error);
         }
@@ -126,7 +126,7 @@ impl Balancer {
             return Ok(());
         }
         let known = || self.policies.keys().map(String::as_str);
-        let near = nearest(policy, known()).map(|near| format!("; the nearest is `{near}`"));
+        let near = nearest(policy, known()).map(|near| format!("; did you mean `{near}`?"));
         let all = || format!("; there are: {}", known().collect::<Vec<_>>().join(", "));
         Err(format!("{} has no policy `{policy}`{}", self.id, near.unwrap_or_else(all)))
     }

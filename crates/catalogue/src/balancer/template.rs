@@ -39,7 +39,7 @@ pub(super) fn problems(template: &str) -> Vec<(usize, String)> {
             has_instance |= EACH.contains(&name);
             if !ONCE.contains(&name) && !EACH.contains(&name) {
                 let all = ONCE.into_iter().chain(EACH);
-                let hint = nearest(name, all).map(|near| format!("; the nearest is `@{near}@`"));
+                let hint = nearest(name, all).map(|near| format!("; did you mean `@{near}@`?"));
                 let problem = format!("there is no placeholder `@{name}@`{}", hint.unwrap_or_default());
                 problems.push((number + 1, problem));
             }

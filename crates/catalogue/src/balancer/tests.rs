@@ -15,7 +15,7 @@ fn a_balancer_is_read_with_its_template() {
     assert_eq!((balancer.id.as_str(), balancer.statistics), ("plain", Statistics::None));
     assert_eq!(balancer.check_policy("roundrobin"), Ok(()));
     let wrong = balancer.check_policy("roundrobbin").unwrap_err();
-    assert!(wrong.ends_with("the nearest is `roundrobin`"), "{wrong}");
+    assert!(wrong.ends_with("did you mean `roundrobin`?"), "{wrong}");
     let server = balancer.as_server(Some(Path::new("/run/x/plain.conf")));
     assert_eq!(server.form(BALANCER_FORM).unwrap().env["BALANCER_FOLDER"], "/run/x");
 }
@@ -27,7 +27,7 @@ fn a_placeholder_that_nothing_fills_is_told_with_its_line() {
     for (template, expected) in [
         (
             "bind @HOST@\n to @ADRESS@\n",
-            "plain.conf:2: there is no placeholder `@ADRESS@`; the nearest is `@ADDRESS@`",
+            "plain.conf:2: there is no placeholder `@ADRESS@`; did you mean `@ADDRESS@`?",
         ),
         ("bind @HOST@\n", "plain.conf:1: no line has `@ADDRESS@`: add the line that lists an instance"),
     ] {

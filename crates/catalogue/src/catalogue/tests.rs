@@ -36,7 +36,7 @@ fn a_manifest_of_an_unknown_workload_is_told_with_its_line() {
     tree.write("servers/go-bad/server.toml", &MANIFEST.replace("\"hello\"", "\"helo\""));
     let reported = tree.catalogue().broken_servers[0].error.to_string();
     assert!(
-        reported.ends_with("server.toml:8: serves the unknown workload `helo`; the nearest is `hello`"),
+        reported.ends_with("server.toml:8: serves the unknown workload `helo`; did you mean `hello`?"),
         "{reported}"
     );
 }
@@ -55,7 +55,7 @@ fn a_folder_without_a_manifest_is_told_and_passed_over() {
 fn a_wrong_name_is_told_with_the_nearest() {
     let catalogue = Tree::with(&["go-nethttp", "node-http"]).catalogue();
     let reported = catalogue.server("go-netthp").unwrap_err().to_string();
-    assert_eq!(reported, "there is no server `go-netthp`; the nearest is `go-nethttp`");
+    assert_eq!(reported, "there is no server `go-netthp`; did you mean `go-nethttp`?");
     let named = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         catalogue.servers_named(&names).map(|servers| servers.len())
@@ -73,7 +73,7 @@ fn a_plan_is_found_by_name_and_by_file() {
     let by_name = catalogue.plan("small").unwrap();
     assert_eq!(by_name, catalogue.plan(&tree.path("plans/small.toml").to_string_lossy()).unwrap());
     let reported = catalogue.plan("smal").unwrap_err().to_string();
-    assert_eq!(reported, "there is no plan `smal`; the nearest is `small`");
+    assert_eq!(reported, "there is no plan `smal`; did you mean `small`?");
 }
 
 #[test]

@@ -67,33 +67,25 @@ fn a_form_may_replace_the_command() {
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
     let table = [
-        (
-            "framework",
-            "framwork",
-            "server.toml:3: unknown key `framwork`; the nearest right one is `framework`",
-        ),
-        ("[build]", "[biuld]", "server.toml:13: unknown key `biuld`; the nearest right one is `build`"),
-        (
-            "[forms.cores]",
-            "[forms.core]",
-            "server.toml:21: unknown key `core`; the nearest right one is `cores`",
-        ),
+        ("framework", "framwork", "server.toml:3: unknown key `framwork`; did you mean `framework`?"),
+        ("[build]", "[biuld]", "server.toml:13: unknown key `biuld`; did you mean `build`?"),
+        ("[forms.cores]", "[forms.core]", "server.toml:21: unknown key `core`; did you mean `cores`?"),
         (
             "\"platform\"",
             "\"plattform\"",
-            "server.toml:5: unknown value `plattform`; the nearest right one is `platform`",
+            "server.toml:5: unknown value `plattform`; did you mean `platform`?",
         ),
         ("[\"idiomatic\"]", "[]", "server.toml:6: `tags` must hold exactly one of `idiomatic` and `tuned`"),
         ("\"echo one\"", "\" \"", "server.toml:11: `version` is empty: give it a value"),
         (
             "[\"hello\", \"tetra\"]",
             "[]",
-            "server.toml:8: `workloads` names none: name at least one, such as `hello`",
+            "server.toml:8: `workloads` is empty: name at least one, such as `hello`",
         ),
         (
             "$PACELINE_CORES",
             "$PACELINE_CORE",
-            "server.toml:22: `$PACELINE_CORE` is no variable a server is given; the nearest is `$PACELINE_CORES`",
+            "server.toml:22: `$PACELINE_CORE` is not a variable that servers get; did you mean `$PACELINE_CORES`?",
         ),
     ];
     for (from, to, expected) in table {
@@ -111,7 +103,7 @@ fn traits_are_known_with_their_lines() {
     assert_eq!((traits.stated(Trait::Http10KeepAlive), traits.has(Trait::Http10KeepAlive)), (None, None));
     assert_eq!(traits.present(), ["keep_alive", "byte_wise", "head"]);
     assert_eq!(traits.lacking(), ["pipelining"]);
-    assert_eq!(traits.no_sending_ahead(), Some("does not answer requests sent ahead"));
+    assert_eq!(traits.no_sending_ahead(), Some("does not answer pipelined requests"));
     let says = |one| traits.correction(one, true);
     assert_eq!(says(Trait::Pipelining), "write `pipelining = true` in line 26 of server.toml");
     assert_eq!(says(Trait::Head), "add `head = true` below [traits], line 24 of server.toml");
@@ -120,7 +112,7 @@ fn traits_are_known_with_their_lines() {
     assert_eq!(none.no_sending_ahead(), None);
     assert_eq!(
         read(&format!("{MANIFEST}\n[traits]\npiplining = true\n")).unwrap_err(),
-        "server.toml:25: unknown key `piplining`; the nearest right one is `pipelining`"
+        "server.toml:25: unknown key `piplining`; did you mean `pipelining`?"
     );
 }
 
@@ -135,7 +127,7 @@ fn http2_may_have_a_port_of_its_own() {
     assert_eq!(at("http2 = true\nhttp2_port = true"), (true, 20_001));
     assert_eq!(
         read(&format!("{MANIFEST}\n[traits]\nhttp2_port = true\n")).unwrap_err(),
-        "server.toml:25: `http2_port` says where HTTP/2 is spoken: add `http2 = true`, or leave it out"
+        "server.toml:25: `http2_port` needs `http2 = true`: add it, or remove `http2_port`"
     );
 }
 

@@ -140,7 +140,7 @@ impl Traits {
     pub fn no_sending_ahead(&self) -> Option<&'static str> {
         match (self.has(Trait::KeepAlive), self.has(Trait::Pipelining)) {
             (Some(false), _) => Some("closes after each answer"),
-            (_, Some(false)) => Some("does not answer requests sent ahead"),
+            (_, Some(false)) => Some("does not answer pipelined requests"),
             _ => None,
         }
     }

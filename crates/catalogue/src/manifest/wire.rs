@@ -188,14 +188,14 @@ fn problems(wire: &Wire, document: &Document) -> Vec<CatalogueError> {
         }
     }
     if wire.workloads.get_ref().is_empty() {
-        let problem = "`workloads` names none: name at least one, such as `hello`";
+        let problem = "`workloads` is empty: name at least one, such as `hello`";
         problems.push(document.complain(Some(wire.workloads.span().start), problem));
     }
     let traits = wire.traits.as_ref().map(Spanned::get_ref);
     if let Some(port) = traits.and_then(|traits| traits.http2_port.as_ref())
         && !traits.and_then(|traits| traits.http2.as_ref()).is_some_and(|http2| *http2.get_ref())
     {
-        let problem = "`http2_port` says where HTTP/2 is spoken: add `http2 = true`, or leave it out";
+        let problem = "`http2_port` needs `http2 = true`: add it, or remove `http2_port`";
         problems.push(document.complain(Some(port.span().start), problem));
     }
     let of_style = |tag: &&String| *tag == "idiomatic" || *tag == "tuned";
@@ -212,7 +212,7 @@ fn forms_of(wire: &Wire, document: &Document) -> Result<BTreeMap<String, Form>, 
     let of_forms = [&wire.forms.get_ref().single, &wire.forms.get_ref().cores].into_iter().flatten();
     for (key, value) in own.chain(of_forms.flat_map(|form| &form.env)) {
         let problem = match variables::check(value.get_ref()) {
-            _ if key.starts_with("PACELINE_") => format!("`{key}` is the lab's to set; name it otherwise"),
+            _ if key.starts_with("PACELINE_") => format!("`{key}` is set by the lab: use another name"),
             Ok(()) => continue,
             Err(problem) => problem,
         };

@@ -46,7 +46,9 @@ impl Plan {
             is_planned
         });
         resolution.notes.extend(broken);
-        resolution.notes.extend(came_since.into_iter().map(|key| format!("{key} came since: not measured")));
+        resolution.notes.extend(
+            came_since.into_iter().map(|key| format!("{key} was added after the round began: not measured")),
+        );
         Ok(with_gone(resolution, self.cells.iter()))
     }
 }
@@ -95,7 +97,7 @@ mod tests {
         let (cells, gone, notes) = left(&plan, &tree);
         assert_eq!(cells, ["b-two single hello c", "b-two cores hello c", "c-three cores hello c"]);
         assert_eq!(gone, ["a-one single hello c", "a-one cores hello c"]);
-        assert_eq!(notes, ["c-three single hello c came since: not measured"]);
+        assert_eq!(notes, ["c-three single hello c was added after the round began: not measured"]);
     }
 
     #[test]

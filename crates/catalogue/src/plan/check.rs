@@ -44,7 +44,7 @@ pub(super) fn problems(plan: &Plan) -> Vec<Problem> {
 /// `--requests-per-connection` are limited in size.
 fn unheard(load: &PlanLoad) -> Option<(&'static str, String)> {
     if load.requests.is_some() && load.warmup.is_some_and(|warmup| !warmup.is_zero()) {
-        return Some(("warmup", "a `warmup` needs a `duration`: with `requests` there is none".into()));
+        return Some(("warmup", "`warmup` needs `duration`: a load with `requests` has no warm-up".into()));
     }
     let most = u32::from(u16::MAX);
     if load.depth > most {
@@ -65,7 +65,7 @@ fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
         wrong.push(("seed", format!("`seed` is beyond {SEED_MAX}")));
     }
     if plan.workloads.is_empty() {
-        wrong.push(("workloads", "`workloads` names none".into()));
+        wrong.push(("workloads", "`workloads` is empty".into()));
     }
     if plan.load.is_empty() {
         wrong.push(("load", "a plan needs at least one `[[load]]`".into()));
@@ -73,10 +73,13 @@ fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
     if let Some(Scale::Factor(factor)) = plan.scale
         && !(factor > 0.0 && factor <= 1.0)
     {
-        wrong.push(("scale", format!("`scale` is {factor}: it is above 0 and at most 1, or \"auto\"")));
+        wrong.push((
+            "scale",
+            format!("`scale` is {factor}; write a number above 0 and at most 1, or \"auto\""),
+        ));
     }
     if plan.pool.contains(&0) {
-        wrong.push(("pool", "`pool` is at least 1".into()));
+        wrong.push(("pool", "`pool` must be at least 1".into()));
     }
     if !plan.pool.is_empty() && plan.databases.is_empty() {
         wrong.push(("pool", "`pool` needs `databases`".into()));
@@ -90,10 +93,10 @@ fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
 fn of_load(plan: &Plan, load: &PlanLoad) -> impl Iterator<Item = String> + use<> {
     let mut wrong = Vec::new();
     if load.name.is_empty() || load.name.contains('/') {
-        wrong.push("a name is not empty and holds no `/`".into());
+        wrong.push("a name must not be empty or contain `/`".into());
     }
     if load.connections == 0 || load.depth == 0 {
-        wrong.push("`connections` and `depth` are at least 1".into());
+        wrong.push("`connections` and `depth` must be at least 1".into());
     }
     let others = [
         shape(load),
@@ -125,7 +128,7 @@ fn of_loads(plan: &Plan) -> Vec<(&'static str, String)> {
 /// Problems of a load's instances and pinning, with the plan's values for all.
 fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(), String> {
     if balance.instances == Some(0) {
-        return Err("`instances` is at least 1".into());
+        return Err("`instances` must be at least 1".into());
     }
     let pin = balance.pin.unwrap_or_default();
     if pin.database != PinDatabase::Own && !has_database {
@@ -145,7 +148,9 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
         };
     }
     if load.first_run || !load.twins.is_empty() {
-        return Err("a balanced load has its direct twin and no other: make a second load".into());
+        return Err(
+            "a load with a balancer has the direct twin only: write a second load for other twins".into()
+        );
     }
     match balance.fault {
         Some(_) if balance.instances.unwrap_or(1) < 2 => Err("`fault` needs two `instances` or more".into()),
@@ -162,7 +167,7 @@ fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Vec<String> {
     for seen in &plan.observed {
         if let Some(load) = seen.load.as_ref().filter(|load| !loads.contains(*load)) {
             let near = nearest(load, loads.iter().map(String::as_str));
-            let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             wrong.push(format!(
                 "`observed` of {} names the load `{load}`, which the plan does not have{hint}",
                 seen.subject
@@ -181,12 +186,12 @@ fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Vec<String> {
 fn forms(plan: &Plan) -> Vec<String> {
     let mut wrong = Vec::new();
     if plan.forms.is_empty() {
-        wrong.push("`forms` names none".into());
+        wrong.push("`forms` is empty".into());
     }
     for (index, form) in plan.forms.iter().enumerate() {
         if !FORMS.contains(&form.as_str()) {
             let near = nearest(form, FORMS).unwrap_or("single");
-            wrong.push(format!("unknown form `{form}`; the nearest is `{near}`"));
+            wrong.push(format!("unknown form `{form}`; did you mean `{near}`?"));
         } else if plan.forms[..index].contains(form) {
             wrong.push(format!("`forms` names `{form}` twice"));
         }
@@ -215,7 +220,7 @@ fn length(load: &PlanLoad) -> Result<(), String> {
 
 fn rate(load: &PlanLoad) -> Result<(), String> {
     match load.rate_per_s {
-        Some(rate) if !(rate.is_finite() && rate > 0.0) => Err("`rate_per_s` is not above 0".into()),
+        Some(rate) if !(rate.is_finite() && rate > 0.0) => Err("`rate_per_s` must be above 0".into()),
         None if load.arrivals.is_some() && load.kind() == LoopKind::Closed => {
             Err("`arrivals` needs a `rate_per_s`: a closed loop has none".into())
         }
@@ -229,7 +234,7 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
         return Err(format!("`http` is {http:?}; use \"1.0\", \"1.1\" or \"2\""));
     }
     if load.requests_per_connection == Some(0) {
-        return Err("`requests_per_connection` is at least 1".into());
+        return Err("`requests_per_connection` must be at least 1".into());
     }
     if !load.keep_alive && load.requests_per_connection.is_some() {
         return Err(

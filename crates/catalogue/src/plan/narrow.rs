@@ -33,7 +33,7 @@ impl Plan {
             self.workloads = left;
             let unseen = match self.forget_unseen() {
                 0 => "",
-                _ => ", without what a source observed of others",
+                _ => ", without the source's figures for other workloads",
             };
             changes.push(format!("only workloads {}{unseen}", workloads.join(", ")));
         }
@@ -122,7 +122,7 @@ impl Plan {
             }
         }
         if loads.is_empty() {
-            return Err(self.wrong(format!("none of its loads is for {}", workloads.join(", "))));
+            return Err(self.wrong(format!("none of its loads runs {}", workloads.join(", "))));
         }
         Ok(loads)
     }
@@ -165,7 +165,7 @@ mod tests {
         let (cells, changes) = narrowed(&["*-one"], &["tetra"]).unwrap();
         assert_eq!(cells, ["a-one tetra/3 both", "b-one tetra/3 both"]);
         assert_eq!(changes[0], "only servers *-one");
-        assert_eq!(changes[1], "only workloads tetra, without what a source observed of others");
+        assert_eq!(changes[1], "only workloads tetra, without the source's figures for other workloads");
         let (cells, changes) = narrowed(&["b-*"], &["hello"]).unwrap();
         assert_eq!(cells, ["b-one hello both", "b-one hello own"]);
         assert_eq!(changes[1], "only workloads hello");
@@ -179,7 +179,7 @@ mod tests {
             (&["b-tuned"][..], &[][..], "no server that it selects matches `b-tuned`"),
             (&["a-on"], &[], "a-one"),
             (&[], &["tetra/2"], "it has no workload `tetra/2`; it has: hello, tetra/3"),
-            (&[], &["helo"], "the nearest is `hello`"),
+            (&[], &["helo"], "did you mean `hello`?"),
         ] {
             let error = narrowed(servers, workloads).unwrap_err();
             assert!(error.contains(reported), "{error}");

@@ -103,11 +103,11 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
     }
     let contradictions = [
         (load.objective.is_none(), "needs an `objective`, such as \"response.p99<10ms,errors<0.1%\""),
-        (load.windows == Some(0), "`windows` is at least 1"),
+        (load.windows == Some(0), "`windows` must be at least 1"),
         (load.rate.is_some() || load.rate_per_s.is_some(), "searches its rates: remove `rate`"),
         (load.duration.is_none(), "needs a `duration`, the length of a window"),
-        (load.first_run || !load.twins.is_empty(), "has no twins: make loads of their own"),
-        (load.fault.is_some(), "has no fault: make a load of its own"),
+        (load.first_run || !load.twins.is_empty(), "cannot have twins: write separate loads"),
+        (load.fault.is_some(), "cannot have a fault: write a separate load"),
     ];
     match contradictions.iter().find(|(is_wrong, _)| *is_wrong) {
         Some((_, problem)) => Err(format!("a capacity search {problem}")),

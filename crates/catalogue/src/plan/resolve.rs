@@ -87,7 +87,7 @@ impl Plan {
     /// a broken manifest or workload that it names exactly, the error of that file.
     pub fn resolve(&self, catalogue: &Catalogue) -> Result<Resolution, CatalogueError> {
         if self.load.is_empty() {
-            return Err(self.wrong("nothing to measure: only a round with --full has its loads".into()));
+            return Err(self.wrong("nothing to measure: its loads run only with --full".into()));
         }
         let mut notes = Vec::new();
         let (cases, servers) =
@@ -254,7 +254,7 @@ impl Plan {
     }
 
     fn no_workload(&self, name: &str, nearest: Option<&str>) -> CatalogueError {
-        let hint = nearest.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        let hint = nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         self.wrong(format!("there is no workload `{name}`{hint}"))
     }
 

@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for Scale {
         match Written::deserialize(deserializer) {
             Ok(Written::Number(factor)) => Ok(Scale::Factor(factor)),
             Ok(Written::Word(word)) if word == "auto" => Ok(Scale::Auto),
-            _ => Err(D::Error::custom("`scale` is a number above 0 and at most 1, or \"auto\"")),
+            _ => Err(D::Error::custom("`scale` must be a number above 0 and at most 1, or \"auto\"")),
         }
     }
 }

@@ -81,7 +81,7 @@ impl Select {
 
 fn no_such(kind: &str, wanted: &str, known: &BTreeSet<&str>) -> String {
     match nearest(wanted, known.iter().copied()) {
-        Some(near) => format!("no server has the {kind} `{wanted}`; the nearest is `{near}`"),
+        Some(near) => format!("no server has the {kind} `{wanted}`; did you mean `{near}`?"),
         None => {
             let all: Vec<&str> = known.iter().copied().collect();
             format!("no server has the {kind} `{wanted}`; there are: {}", all.join(", "))

@@ -65,9 +65,9 @@ impl Plan {
         self.load.retain(|load| !load.full);
         let unseen = match self.forget_unseen() {
             0 => "",
-            _ => ", and what a source observed under them",
+            _ => ", and without the source's figures for them",
         };
-        format!("without the loads {}, which --full has{unseen}", names.join(", "))
+        format!("without the loads {}, which run only with --full{unseen}", names.join(", "))
     }
 
     /// The factor for a machine: one over the smallest whole number with which cores and descriptors suffice.
@@ -97,7 +97,7 @@ impl Plan {
             let length = estimate(&planned, steady_within);
             if length <= budget {
                 let cut = format!(
-                    "{repeats} instead of {asked} repeats, to stay within {}: --full has them all",
+                    "{repeats} instead of {asked} repeats, to stay within {}; --full runs all of them",
                     format_duration(budget)
                 );
                 let changes = if repeats < asked { vec![cut] } else { Vec::new() };
@@ -161,7 +161,7 @@ mod tests {
             let Sized { plan: sized, changes } =
                 plan.clone().sized(is_full, Room { cores: 8, open_files: 20_000 });
             assert_eq!(sized.observed.len(), count);
-            assert_eq!(changes.iter().any(|change| change.ends_with("observed under them")), !is_full);
+            assert_eq!(changes.iter().any(|change| change.ends_with("source's figures for them")), !is_full);
             // The text that `--resume` reads.
             assert_eq!(Plan::parse("kept", &sized.to_toml().unwrap()).unwrap(), sized);
         }

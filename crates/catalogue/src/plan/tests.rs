@@ -71,7 +71,7 @@ fn a_load_sent_ahead_leaves_out_who_does_not_answer_it() {
     assert_eq!(keys, expected);
     let notes = [
         "a-closing closes after each answer: without ahead",
-        "a-flat does not answer requests sent ahead: without ahead",
+        "a-flat does not answer pipelined requests: without ahead",
     ];
     assert_eq!(resolution.notes, notes);
 }
@@ -127,8 +127,8 @@ fn a_load_of_a_number_of_requests_has_the_time_it_takes() {
 #[test]
 fn what_a_plan_may_not_say_is_told() {
     let table = [
-        ("repeats", "repeat", "small.toml:3: unknown key `repeat`; the nearest right one is `repeats`"),
-        ("warmup", "warm_up", "small.toml:20: unknown key `warm_up`; the nearest right one is `warmup`"),
+        ("repeats", "repeat", "small.toml:3: unknown key `repeat`; did you mean `repeats`?"),
+        ("warmup", "warm_up", "small.toml:20: unknown key `warm_up`; did you mean `warmup`?"),
         ("\"500ms\"", "\"500\"", "small.toml:20: `500` has no unit; write 500s, 500ms or 500us"),
         ("repeats = 3", "repeats = 0", "small.toml:3: `repeats` is 0: nothing would be measured"),
         (
@@ -142,19 +142,19 @@ fn what_a_plan_may_not_say_is_told() {
             "small.toml:11: load `closed`: `arrivals` needs a `rate_per_s`",
         ),
         ("\"fixed\"", "\"closed\"", "small.toml:10: two loads are named `closed`"),
-        ("2000", "-1", "small.toml:16: load `fixed`: `rate_per_s` is not above 0"),
-        ("64", "0", "small.toml:11: load `closed`: `connections` and `depth` are at least 1"),
+        ("2000", "-1", "small.toml:16: load `fixed`: `rate_per_s` must be above 0"),
+        ("64", "0", "small.toml:11: load `closed`: `connections` and `depth` must be at least 1"),
         ("64", "64\ndepth = 65536", "small.toml:13: load `closed`: `depth` is 65536: at most 65535"),
         (
             "\"2s\"\n",
             "\"2s\"\nrequests_per_connection = 4294967296\n",
             "small.toml:20: load `fixed`: `requests_per_connection` is 4294967296: at most 4294967295",
         ),
-        ("duration = \"2s\"", "requests = 9", "small.toml:20: load `fixed`: a `warmup` needs a `duration`"),
+        ("duration = \"2s\"", "requests = 9", "small.toml:20: load `fixed`: `warmup` needs `duration`"),
         (
             "repeats = 3",
             "repeats = 3\nforms = [\"core\"]",
-            "small.toml:4: unknown form `core`; the nearest is `cores`",
+            "small.toml:4: unknown form `core`; did you mean `cores`?",
         ),
         ("repeats = 3", "repeats = 3\nseed = 9007199254740992", "small.toml:4: `seed` is beyond"),
         ("go-*", "go-[", "small.toml:6: `go-[` is not a pattern"),
@@ -177,9 +177,9 @@ fn everything_a_plan_may_not_say_is_reported_at_once() {
     for (line, (at, problem)) in lines.iter().zip([
         ("small.toml:3: ", "`repeats` is 0"),
         ("small.toml:4: ", "unknown form `core`"),
-        ("small.toml:12: ", "`connections` and `depth` are at least 1"),
+        ("small.toml:12: ", "`connections` and `depth` must be at least 1"),
         ("small.toml:12: ", "`arrivals` needs a `rate_per_s`"),
-        ("small.toml:18: ", "`rate_per_s` is not above 0"),
+        ("small.toml:18: ", "`rate_per_s` must be above 0"),
     ]) {
         assert!(line.starts_with(at) && line.contains(problem), "{error}");
     }
@@ -194,18 +194,18 @@ fn everything_a_plan_may_not_say_is_reported_at_once() {
 #[test]
 fn what_does_not_fit_the_tree_is_told() {
     let table = [
-        ("\"hello\"", "\"helo\"", "plan `small`: there is no workload `helo`; the nearest is `hello`"),
+        ("\"hello\"", "\"helo\"", "plan `small`: there is no workload `helo`; did you mean `hello`?"),
         (
             "\"tetra/3\"",
             "\"tetra/4\"",
             "plan `small`: there is no workload `tetra/4`; there are: tetra/3, tetra/2",
         ),
         ("go-*", "php-*", "plan `small`: no server has the id `php-*`; there are: go-one"),
-        ("go-*", "go-oen", "plan `small`: no server has the id `go-oen`; the nearest is `go-one`"),
+        ("go-*", "go-oen", "plan `small`: no server has the id `go-oen`; did you mean `go-one`?"),
         (
             "idiomatic",
             "idomatic",
-            "plan `small`: no server has the tag `idomatic`; the nearest is `idiomatic`",
+            "plan `small`: no server has the tag `idomatic`; did you mean `idiomatic`?",
         ),
         ("go-*\"]", "go-*\"]\nexclude = [\"*\"]", "plan `small`: nothing to measure"),
         (
@@ -292,7 +292,7 @@ fn what_cannot_be_together_is_told() {
         ("duration = \"1s\"\npin = { database = \"server\" }", "`pin` of a database needs `databases`"),
         ("duration = \"1s\"\nbalancer = \"x\"\nfault = \"kill-one\"", "needs two `instances`"),
         ("requests = 9\nbalancer = \"x\"\ninstances = 2\nfault = \"kill-one\"", "`fault` needs a `duration`"),
-        ("duration = \"1s\"\nbalancer = \"x\"\nfirst_run = true", "make a second load"),
+        ("duration = \"1s\"\nbalancer = \"x\"\nfirst_run = true", "write a second load"),
         (
             "duration = \"1s\"\nfirst_run = true\n[[load]]\nname = \"a-first\"\nconnections = 4\nduration = \"1s\"",
             "two loads are named `a-first`",
@@ -318,7 +318,7 @@ fn a_server_that_does_not_pipeline_is_left_out_of_loads_that_do() {
     let resolution = parse(text).unwrap().resolve(&tree.catalogue()).unwrap();
     let names: Vec<&str> = resolution.cells.iter().map(|cell| cell.load.name.as_str()).collect();
     assert_eq!(names, ["deep-unpipelined"]);
-    assert_eq!(resolution.notes, ["a-one does not answer requests sent ahead: without deep"]);
+    assert_eq!(resolution.notes, ["a-one does not answer pipelined requests: without deep"]);
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn a_plan_of_full_loads_alone_says_what_has_them() {
     let cells = |is_full| Plan::parse("p.toml", plan).unwrap().sized(is_full, room).plan.resolve(&catalogue);
     assert_eq!(cells(true).unwrap().cells.len(), 1);
     let error = cells(false).unwrap_err().to_string();
-    assert!(error.ends_with("nothing to measure: only a round with --full has its loads"), "{error}");
+    assert!(error.ends_with("nothing to measure: its loads run only with --full"), "{error}");
 }
 
 #[test]

@@ -66,9 +66,9 @@ fn what_is_wrong_is_told_with_its_line() {
     for (text, expected) in [
         (
             "[[request]]\npath = '/'\nwieght = 2\n",
-            "mixes/shop.toml:3: unknown key `wieght`; the nearest right one is `weight`",
+            "mixes/shop.toml:3: unknown key `wieght`; did you mean `weight`?",
         ),
-        ("[[reqest]]\n", "mixes/shop.toml:1: unknown key `reqest`; the nearest right one is `request`"),
+        ("[[reqest]]\n", "mixes/shop.toml:1: unknown key `reqest`; did you mean `request`?"),
         ("request = []\n", "mixes/shop.toml: a request file has 1 to 100 `[[request]]`"),
         ("", "mixes/shop.toml:1: missing key `request`"),
         (
@@ -82,7 +82,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "[[request]]\n\n[[request]]\npath = '/'\n",
-            "mixes/shop.toml:3: a second request `/`: give each a `name` of its own",
+            "mixes/shop.toml:3: two requests are named `/`: give each a different `name`",
         ),
         (
             "[[request]]\nbody = 'a'\nbody_file = 'b'\n",

@@ -52,8 +52,10 @@ pub(super) fn read(document: &Document) -> Result<RequestFile, CatalogueError> {
         let at = request.span().start;
         let request = request_of(request, document)?;
         if !names.insert(request.spec.shown_name().to_owned()) {
-            let problem =
-                format!("a second request `{}`: give each a `name` of its own", request.spec.shown_name());
+            let problem = format!(
+                "two requests are named `{}`: give each a different `name`",
+                request.spec.shown_name()
+            );
             return Err(document.complain(Some(at), problem));
         }
         requests.push(request);

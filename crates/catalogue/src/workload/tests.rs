@@ -31,7 +31,7 @@ fn several_cases_are_addressed_by_name() {
     let addresses: Vec<&str> = workload.cases.iter().map(|case| case.address.as_str()).collect();
     assert_eq!(addresses, ["some/3", "some/2"]);
     let nameless = read(&TETRA.replace("name = \"2\"\n", "")).unwrap_err();
-    assert_eq!(nameless, "some.toml:10: where there are several cases, each needs a `name`");
+    assert_eq!(nameless, "some.toml:10: with several cases, each needs a `name`");
     let twice = read(&TETRA.replace("name = \"2\"", "name = \"3\"")).unwrap_err();
     assert_eq!(twice, "some.toml:10: two cases have the address `some/3`");
 }
@@ -77,7 +77,7 @@ fn a_computed_answer_has_a_place_for_x_and_bounds() {
         ("/p/3".into(), ExpectedBody::Exact(b"27".to_vec()))
     );
     assert!(
-        with("/p/x", 2, 5, "x^x").unwrap_err().contains("`/p/x` has no `{x}` where the number is to stand")
+        with("/p/x", 2, 5, "x^x").unwrap_err().contains("`/p/x` has no `{x}`, the placeholder of the number")
     );
     assert!(
         with("/p/{x}", 6, 5, "x^x").unwrap_err().contains("`least` to `most` must lie within 0 to 100000")
@@ -90,26 +90,22 @@ fn what_is_wrong_is_told_with_its_line() {
     let body = "body = \"Hello World\\n\"";
     let table = [
         (body, "body_file = \"none.txt\"", "some.toml:8: cannot read"),
-        (body, "", "some.toml:5: an answer needs exactly one of"),
-        (body, "body = \"a\"\nlength = 1", "some.toml:5: an answer needs exactly one of"),
+        (body, "", "some.toml:5: `expect` needs exactly one of"),
+        (body, "body = \"a\"\nlength = 1", "some.toml:5: `expect` needs exactly one of"),
         (body, "length = 1\nsha256 = \"12\"", "some.toml:9: `sha256` is not 64 hexadecimal digits"),
-        (body, "json = \"{a}\"", "some.toml:8: `json` is no JSON: key must be a string"),
-        (body, "body = \"a\"\njson = \"1\"", "some.toml:5: an answer needs exactly one of"),
-        (body, "body = \"a\"\nheaders = [\"Server\", \"a b\"]", "some.toml:9: `a b` is no header's name"),
+        (body, "json = \"{a}\"", "some.toml:8: `json` is not valid JSON: key must be a string"),
+        (body, "body = \"a\"\njson = \"1\"", "some.toml:5: `expect` needs exactly one of"),
+        (body, "body = \"a\"\nheaders = [\"Server\", \"a b\"]", "some.toml:9: `a b` is not a header name"),
         (
             body,
             "body = \"a\"\nheader = [\"Server\"]",
-            "some.toml:9: unknown key `header`; the nearest right one is `headers`",
+            "some.toml:9: unknown key `header`; did you mean `headers`?",
         ),
         ("\"/hello\"", "\"hello\"", "some.toml:4: `hello` is not a path"),
         ("\"/hello\"", "\"/he llo\"", "some.toml:4: `/he llo` is not a path"),
         ("\"404\"", "\"40x\"", "some.toml:12: `40x` is no refusal"),
         ("\"404\"", "\"200\"", "some.toml:12: `200` is no refusal"),
-        (
-            "status = 200",
-            "staus = 200",
-            "some.toml:6: unknown key `staus`; the nearest right one is `status`",
-        ),
+        ("status = 200", "staus = 200", "some.toml:6: unknown key `staus`; did you mean `status`?"),
     ];
     for (from, to, expected) in table {
         let reported = read(&HELLO.replacen(from, to, 1)).expect_err(to);

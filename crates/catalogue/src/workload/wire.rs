@@ -114,7 +114,7 @@ fn computed_of(wire: WireComputed, document: &Document) -> Result<Computed, Cata
         return Err(document.complain(Some(at), format!("`least` to `most` must lie within 0 to {MOST_X}")));
     }
     if !wire.path.get_ref().contains("{x}") {
-        let problem = format!("`{}` has no `{{x}}` where the number is to stand", wire.path.get_ref());
+        let problem = format!("`{}` has no `{{x}}`, the placeholder of the number", wire.path.get_ref());
         return Err(document.complain(Some(wire.path.span().start), problem));
     }
     let (answer, content_type) = (wire.answer, wire.content_type);
@@ -133,7 +133,7 @@ fn case_of(
         (Some(name), _) => format!("{workload}/{name}"),
         (None, false) => workload.to_owned(),
         (None, true) => {
-            return Err(document.complain(Some(at), "where there are several cases, each needs a `name`"));
+            return Err(document.complain(Some(at), "with several cases, each needs a `name`"));
         }
     };
     Ok(WorkloadCase {
@@ -152,13 +152,13 @@ fn path_of(path: Spanned<String>, document: &Document) -> Result<String, Catalog
         return Ok(path.into_inner());
     }
     let problem = format!(
-        "`{}` is not a path: it starts with `/` and holds neither spaces nor letters beyond ASCII",
+        "`{}` is not a path: write `/` and then only ASCII characters without spaces",
         path.get_ref()
     );
     Err(document.complain(Some(path.span().start), problem))
 }
 
-const ONE_BODY: &str = "an answer needs exactly one of `body`, `body_file`, `json`, `json_form`, `html_file`, or \
+const ONE_BODY: &str = "`expect` needs exactly one of `body`, `body_file`, `json`, `json_form`, `html_file`, or \
                         `length` with `sha256`";
 
 fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect, CatalogueError> {
@@ -195,13 +195,14 @@ fn header_of(header: Spanned<String>, document: &Document) -> Result<String, Cat
     if header.get_ref().split('|').all(is_name) {
         return Ok(header.into_inner().to_ascii_lowercase());
     }
-    let problem = format!("`{}` is no header's name, nor several with `|` between", header.get_ref());
+    let problem = format!("`{}` is not a header name, or several separated by `|`", header.get_ref());
     Err(document.complain(Some(header.span().start), problem))
 }
 
 fn json_of(text: &Spanned<String>, document: &Document) -> Result<serde_json::Value, CatalogueError> {
-    serde_json::from_str(text.get_ref())
-        .map_err(|error| document.complain(Some(text.span().start), format!("`json` is no JSON: {error}")))
+    serde_json::from_str(text.get_ref()).map_err(|error| {
+        document.complain(Some(text.span().start), format!("`json` is not valid JSON: {error}"))
+    })
 }
 
 fn form_of(text: &Spanned<String>, document: &Document) -> Result<JsonForm, CatalogueError> {
@@ -232,7 +233,7 @@ fn refusal_of(refusal: WireRefusal, document: &Document) -> Result<Refusal, Cata
         (Some("5"), _) => RefusedStatus::Class(5),
         (None, Ok(status)) if (400..600).contains(&status) => RefusedStatus::Exactly(status),
         _ => {
-            let problem = format!("`{text}` is no refusal: write \"4xx\" or a status such as \"404\"");
+            let problem = format!("`{text}` is not an error status; write \"4xx\" or one such as \"404\"");
             return Err(document.complain(Some(refusal.status.span().start), problem));
         }
     };

@@ -172,14 +172,14 @@ impl fmt::Display for BodyFault {
                 write!(f, "at {pointer:?} it has {found} instead of {expected}")
             }
             BodyFault::Value { pointer, expected, found: None } => {
-                write!(f, "it has nothing at {pointer:?}, where {expected} is expected")
+                write!(f, "it has no value at {pointer:?}, where {expected} is expected")
             }
-            BodyFault::Form(fault) => write!(f, "it is not of the form expected: {fault}"),
+            BodyFault::Form(fault) => write!(f, "it does not have the expected form: {fault}"),
             BodyFault::TooLong(most) => {
-                write!(f, "it has more than {most} bytes, too many to be judged whole")
+                write!(f, "it is longer than {most} bytes, too long to be checked")
             }
             BodyFault::Compressed => f.write_str(
-                "it is compressed with gzip, which the request did not ask for; --accept-encoding gzip checks what is in it",
+                "it is compressed with gzip, which the request did not ask for; add --accept-encoding gzip to check its content",
             ),
             BodyFault::Undecodable(error) => write!(f, "{error}"),
             BodyFault::NotExtracted(fault) => write!(f, "{fault}"),
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(check.judge(b"{\"b\": \"x\", \"a\": 1.0, \"c\": 3}"), Ok(()));
         let reported = |body: &[u8]| check.judge(body).unwrap_err().to_string();
         assert_eq!(reported(b"{\"a\": 2, \"b\": \"x\"}"), "at \"/a\" it has 2 instead of 1");
-        assert_eq!(reported(b"{\"a\": 1}"), "it has nothing at \"/b\", where \"x\" is expected");
+        assert_eq!(reported(b"{\"a\": 1}"), "it has no value at \"/b\", where \"x\" is expected");
         assert_eq!(reported(b"{\"a\": 1,}"), "it is not JSON: trailing comma at line 1 column 9");
         assert!(reported(b"").starts_with("it is not JSON"));
     }

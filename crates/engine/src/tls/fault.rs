@@ -127,18 +127,24 @@ impl std::fmt::Display for TlsFault {
             TlsFault::BadCertificate => "the server's certificate is not acceptable",
             TlsFault::CertificateRequired => "the server asks for a client certificate",
             TlsFault::CertificateRefused => "the server refused the client certificate",
-            TlsFault::UnknownName => "the server knows no host of this name",
-            TlsFault::NothingInCommon => "the server speaks no TLS version or cipher suite that is offered",
+            TlsFault::UnknownName => "the server does not know this host name",
+            TlsFault::NothingInCommon => {
+                "the server supports none of the offered TLS versions and cipher suites"
+            }
             TlsFault::NoSuchHttp => "the server does not agree to this version of HTTP over TLS (ALPN)",
             TlsFault::Alert(number) => {
-                return write!(f, "the server gave up with TLS alert {number} ({:?})", Alert::from(*number));
+                return write!(
+                    f,
+                    "the server ended the handshake with TLS alert {number} ({:?})",
+                    Alert::from(*number)
+                );
             }
             TlsFault::Broken => "the server broke the TLS protocol",
             TlsFault::NoTunnel(407) => "the proxy asks for a user and password (status 407)",
             TlsFault::NoTunnel(status) => {
-                return write!(f, "the proxy made no tunnel: it answered CONNECT with status {status}");
+                return write!(f, "the proxy opened no tunnel: it answered CONNECT with status {status}");
             }
-            TlsFault::NoProxy => "what answers CONNECT is not an HTTP proxy",
+            TlsFault::NoProxy => "the answer to CONNECT is not from an HTTP proxy",
         })
     }
 }
@@ -243,7 +249,10 @@ mod tests {
         ] {
             assert_eq!(TlsFault::of(&Error::AlertReceived(alert), certificate), fault, "{alert:?}");
         }
-        assert_eq!(TlsFault::Alert(80).to_string(), "the server gave up with TLS alert 80 (InternalError)");
+        assert_eq!(
+            TlsFault::Alert(80).to_string(),
+            "the server ended the handshake with TLS alert 80 (InternalError)"
+        );
     }
 
     #[test]

@@ -156,11 +156,11 @@ fn put_back(restore: &Restore) -> (String, bool) {
     if let (Some(now), Some(instead)) = (restore.now(), &restore.instead)
         && now != *instead
     {
-        return (format!("left alone, as somebody has set it to {now} since"), true);
+        return (format!("not restored: it was changed to {now} meanwhile"), true);
     }
     match fs::write(&restore.path, &restore.value) {
-        Ok(()) => ("put back".to_owned(), true),
-        Err(error) => (format!("cannot be put back: {error}"), false),
+        Ok(()) => ("restored".to_owned(), true),
+        Err(error) => (format!("cannot be restored: {error}"), false),
     }
 }
 
@@ -298,7 +298,7 @@ mod tests {
         let expect = |reported: &str, now: &str| (reported.to_owned(), now.to_owned(), false);
         assert_eq!(mended("65535\n", Some("65535")), expect("put back", "4096"));
         assert_eq!(mended("65535\n", None), expect("put back", "4096"));
-        let left_alone = "left alone, as somebody has set it to 8192 since";
+        let left_alone = "not restored: it was changed to 8192 meanwhile";
         assert_eq!(mended("8192\n", Some("65535")), expect(left_alone, "8192\n"));
         assert_eq!(mended("4096\n", Some("65535")), expect("", "4096\n"));
     }
@@ -314,7 +314,7 @@ mod tests {
         keep_note(&note, &[of(path), nowhere.clone()]).unwrap();
         let reported = mend_tuning(&note, root);
         assert!(
-            reported[0].ends_with("put back") && reported[1].contains("cannot be put back"),
+            reported[0].ends_with("restored") && reported[1].contains("cannot be restored"),
             "{reported:?}"
         );
         assert_eq!(noted(&note, root), Ok(vec![nowhere]));

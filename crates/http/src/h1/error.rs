@@ -53,7 +53,7 @@ pub enum ProtocolError {
         excerpt: String,
     },
     /// A line of the head is not `name: value` (RFC 9112 §5).
-    #[error("invalid header line \"{excerpt}\" (expected \"name: value\", no blank before the colon)")]
+    #[error("invalid header line \"{excerpt}\" (expected \"name: value\", no space before the colon)")]
     Field {
         /// The line.
         excerpt: String,

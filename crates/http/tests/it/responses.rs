@@ -306,7 +306,7 @@ fn lines_of_a_head_end_in_cr_lf_and_may_be_folded() {
         (
             Other,
             "HTTP/1.1 200 OK\r\n X: folded onto the status line\r\n\r\n",
-            "error: invalid header line \" X: folded onto the status line\" (expected \"name: value\", no blank before the colon)",
+            "error: invalid header line \" X: folded onto the status line\" (expected \"name: value\", no space before the colon)",
         ),
     ]);
 }

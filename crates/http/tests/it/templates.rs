@@ -169,29 +169,29 @@ fn values_that_cannot_be_sent_are_refused_with_their_position() {
     for (request, expected) in [
         (
             request("GET", "/{sed}", &[], ""),
-            "path: \"{sed}\" at character 2 is no placeholder; there are {rand:LEAST:MOST}, {seq}, {line:FILE} and {var:NAME}, and {{ stands for a brace",
+            "path: \"{sed}\" at character 2 is not a placeholder; available are {rand:LEAST:MOST}, {seq}, {line:FILE} and {var:NAME}; write {{ for a brace",
         ),
         (
             request("GET", "/", &[("X-A", "{rand:9:1}")], ""),
-            "header X-A: \"{rand:9:1}\" at character 1 has its bounds the wrong way round; write {rand:1:9}",
+            "header X-A: \"{rand:9:1}\" at character 1 has its bounds in the wrong order; write {rand:1:9}",
         ),
         (
             request("POST", "/", &[], "{\"a\": {line}}"),
-            "body: \"{line}\" at character 7 names no file; write {line:FILE}",
+            "body: \"{line}\" at character 7 has no name of a file; write {line:FILE}",
         ),
         (request("GET", "/{line:empty}", &[], ""), "path: {line:empty}: the file has no lines"),
         (request("GET", "/{line:other}", &[], ""), "path: {line:other}: the file was not read"),
         (
             request("GET", "/{line:odd}", &[], ""),
-            "path: {line:odd}: line 2 is \"/b c\": in a path a line has visible ASCII letters and no \"#\"; write others percent-encoded",
+            "path: {line:odd}: line 2 is \"/b c\": in a path a line must have only visible ASCII characters except \"#\"; percent-encode others",
         ),
         (
             request("GET", "{line:bare}", &[], ""),
-            "path: {line:bare}: line 2 is \"b\": a path begins with \"/\", and so does a line that one begins with",
+            "path: {line:bare}: line 2 is \"b\": a path must begin with \"/\", also where it begins with a line of a file",
         ),
         (
             request("GET", "/", &[("X", "{line:raw}")], ""),
-            "header X: {line:raw}: line 1 is \"a\\u{1}\": in a header a line has no control character",
+            "header X: {line:raw}: line 1 is \"a\\u{1}\": in a header a line must not contain control characters",
         ),
         (request("GET", "{seq}", &[], ""), "path \"{seq}\" does not begin with \"/\"; write \"/{seq}\""),
         (

@@ -117,7 +117,7 @@ pub fn follow(
     let measured =
         measured.map_err(|message| Spoiled::fault(Stage::Generate, message, finished.ended.is_unseen()))?;
     if let Some(why) = watch.fault.missed(measured.run.window_s) {
-        let message = format!("the fault was never made: {why}");
+        let message = format!("the fault was not caused: {why}");
         return Err(Spoiled::fault(Stage::Generate, message, true));
     }
     let (from, to, window) = watch.measured_stretch();
@@ -256,7 +256,7 @@ impl Watch {
         survival::check(launch)?;
         if self.start.elapsed() > self.limit {
             let message =
-                format!("the generator did not end within {} s and was ended", self.limit.as_secs());
+                format!("the generator did not end within {} s and was killed", self.limit.as_secs());
             return Err(Spoiled::fault(Stage::Generate, message, true));
         }
         Ok(())

@@ -123,13 +123,13 @@ impl Generator for Foreign {
 
     fn refuses(&self, load: &Load, method: &str) -> Option<String> {
         let what = match load {
-            _ if method != "GET" => "asks with GET alone",
-            Load { kind: LoopKind::Open, .. } => "is run as a closed loop alone",
-            Load { requests: Some(_), .. } => "is bounded by time alone, not by a number of requests",
-            Load { depth: 2.., .. } => "does not send requests ahead",
-            Load { http: Some(_), .. } => "speaks HTTP/1.1 alone",
+            _ if method != "GET" => "sends only GET",
+            Load { kind: LoopKind::Open, .. } => "runs only closed loops here",
+            Load { requests: Some(_), .. } => "can be limited only by time, not by a number of requests",
+            Load { depth: 2.., .. } => "does not pipeline requests",
+            Load { http: Some(_), .. } => "speaks only HTTP/1.1",
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
-                "reports no window, in which an instance is to be killed"
+                "does not report its window, in which an instance must be killed"
             }
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
                 "keeps its connections open"
@@ -249,7 +249,7 @@ mod tests {
         };
         assert_eq!(refused(None), None);
         let refusal = refused(Some(FaultKind::KillOne)).unwrap();
-        assert!(refusal.starts_with("wrk reports no window"), "{refusal}");
+        assert!(refusal.starts_with("wrk does not report its window"), "{refusal}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generato
     };
     let words: Vec<String> = asked.split_ascii_whitespace().map(str::to_owned).collect();
     if words.is_empty() {
-        return Err(LabError::Generator { problem: "an empty command is no generator".to_owned() });
+        return Err(LabError::Generator { problem: "the command of the generator is empty".to_owned() });
     }
     if let [DEFAULT_GENERATOR, flags @ ..] = words.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
         && flags.first().is_some_and(|flag| flag.starts_with("--"))
@@ -184,6 +184,6 @@ pub(crate) mod tests {
         {
             assert!(error.contains(part), "{error:?} lacks {part:?}");
         }
-        assert!(line(" ").unwrap_err().contains("an empty command"));
+        assert!(line(" ").unwrap_err().contains("generator is empty"));
     }
 }

@@ -25,7 +25,7 @@ pub fn ask(program: &[String], peer: &Peer) -> Result<String, LabError> {
     let line = format!("{} {}", program.join(" "), peer.version_flag);
     let spawn = |source| LabError::Spawn { command: line.clone(), source };
     let Some((first, rest)) = program.split_first() else {
-        return Err(LabError::Generator { problem: "an empty command is no generator".to_owned() });
+        return Err(LabError::Generator { problem: "the command of the generator is empty".to_owned() });
     };
     let (from, to) = system::pipe().map_err(spawn)?;
     let mut child = Command::new(first)

@@ -103,7 +103,7 @@ impl Carried<'_> {
 
     /// A cell after a first run is not valid on another launch: it failed with this one.
     fn not_outlived(&mut self, turn: &Turn<'_>, done: usize) -> Result<(), LabError> {
-        let message = "the server did not outlive the load before it on the same launch".to_owned();
+        let message = "the server crashed during the previous load".to_owned();
         let fault = Fault { stage: Stage::Load, message, transient: false };
         for cell in turn.planned.cells.iter().skip(done) {
             let trial = trial::failed(self.begin(turn, cell), fault.clone(), String::new());
@@ -242,7 +242,7 @@ impl Carried<'_> {
         if index > 0 {
             return Ok(index);
         }
-        let message = "the server ended by itself after it had been validated".to_owned();
+        let message = "the server exited after validation".to_owned();
         let fault = Fault { stage: Stage::Validate, message, transient: false };
         self.spoiled(turn, &fault, &farm.log_tail())
     }

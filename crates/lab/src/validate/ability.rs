@@ -61,26 +61,26 @@ pub(super) fn compare(
 }
 
 fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -> (CheckOutcome, String) {
-    let says = if traits.stated(one).is_some() { "the manifest says yes" } else { "taken for granted" };
+    let says = if traits.stated(one).is_some() { "the manifest has `true`" } else { "assumed" };
     match (traits.has(one), ability) {
         (Some(true), Ability::Does) => (CheckOutcome::Pass, String::new()),
         (Some(false), Ability::Lacks(_)) if traits.stated(one).is_none() => {
-            (CheckOutcome::Pass, "no, as most servers".into())
+            (CheckOutcome::Pass, "no, like most servers".into())
         }
-        (Some(false), Ability::Lacks(_)) => (CheckOutcome::Pass, "no, as the manifest says".into()),
+        (Some(false), Ability::Lacks(_)) => (CheckOutcome::Pass, "no, as in the manifest".into()),
         (Some(true), Ability::Lacks(why)) => {
             (wrong, format!("does not hold: {why}; {says}: {}", traits.correction(one, false)))
         }
-        (Some(false), Ability::Does) if traits.stated(one).is_some() => {
-            (wrong, format!("the manifest says no, the server does it: {}", traits.correction(one, true)))
-        }
-        (None | Some(false), Ability::Does) => {
-            (CheckOutcome::Warn, format!("the manifest does not say it: {}", traits.correction(one, true)))
-        }
-        (None, Ability::Lacks(why)) => (
-            CheckOutcome::Warn,
-            format!("{why}; the manifest does not say it: {}", traits.correction(one, false)),
+        (Some(false), Ability::Does) if traits.stated(one).is_some() => (
+            wrong,
+            format!("the manifest has `false`, but the server does it: {}", traits.correction(one, true)),
         ),
+        (None | Some(false), Ability::Does) => {
+            (CheckOutcome::Warn, format!("missing in the manifest: {}", traits.correction(one, true)))
+        }
+        (None, Ability::Lacks(why)) => {
+            (CheckOutcome::Warn, format!("{why}; missing in the manifest: {}", traits.correction(one, false)))
+        }
     }
 }
 
@@ -174,11 +174,11 @@ mod tests {
     fn a_trait_that_disagrees_names_the_line_to_change() {
         let lacks = Ability::Lacks("answer 2 of 16: status 400 instead of 200".into());
         let said = reported("pipelining = true", Trait::Pipelining, &lacks);
-        let expected = "does not hold: answer 2 of 16: status 400 instead of 200; the manifest says yes: \
+        let expected = "does not hold: answer 2 of 16: status 400 instead of 200; the manifest has `true`: \
                         write `pipelining = false` in line 25 of server.toml";
         assert_eq!(said, (CheckOutcome::Fail, expected.to_owned()));
         let expected =
-            "the manifest says no, the server does it: write `head = true` in line 25 of server.toml";
+            "the manifest has `false`, but the server does it: write `head = true` in line 25 of server.toml";
         assert_eq!(
             reported("head = false", Trait::Head, &Ability::Does),
             (CheckOutcome::Fail, expected.to_owned())
@@ -186,9 +186,7 @@ mod tests {
         let unsaid = reported("", Trait::KeepAlive, &lacks);
         assert_eq!(unsaid.0, CheckOutcome::Fail);
         assert!(
-            unsaid.1.ends_with(
-                "taken for granted: add `keep_alive = false` below [traits], line 24 of server.toml"
-            )
+            unsaid.1.ends_with("assumed: add `keep_alive = false` below [traits], line 24 of server.toml")
         );
     }
 
@@ -199,12 +197,11 @@ mod tests {
         assert_eq!(reported("", Trait::Head, &Ability::Does), (CheckOutcome::Pass, String::new()));
         assert_eq!(reported("", Trait::Http2, &lacks).0, CheckOutcome::Pass);
         let said = reported("", Trait::Http2, &Ability::Does);
-        let expected =
-            "the manifest does not say it: add `http2 = true` below [traits], line 24 of server.toml";
+        let expected = "missing in the manifest: add `http2 = true` below [traits], line 24 of server.toml";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
         let said = reported("", Trait::Pipelining, &Ability::Does);
         let expected =
-            "the manifest does not say it: add `pipelining = true` below [traits], line 24 of server.toml";
+            "missing in the manifest: add `pipelining = true` below [traits], line 24 of server.toml";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
     }
 }

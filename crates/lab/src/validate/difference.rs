@@ -51,7 +51,7 @@ fn charset_difference(wanted: &str, answer: &Answer) -> Option<String> {
             && value.trim().trim_matches('"').eq_ignore_ascii_case(wanted)
     };
     let wrong = said.split(';').skip(1).find(|parameter| !right(parameter))?;
-    Some(format!("content type {said} with {:?} where only charset={wanted} may stand", wrong.trim()))
+    Some(format!("content type {said} with {:?} where only charset={wanted} is allowed", wrong.trim()))
 }
 
 /// `wanted` is a header's name in lower case, or several separated by `|`, one of which is required.

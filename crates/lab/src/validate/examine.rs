@@ -27,7 +27,7 @@ const DATE_AGAIN: Duration = Duration::from_secs(5);
 const SMALL_BYTES: u64 = 64 * 1024;
 
 /// Why a server with right answers does not get the other checks.
-const NOTHING_SMALL: &str = "traits, the protocol's corners and an idle connection: for want of a GET whose answer has 64 KiB at most";
+const NOTHING_SMALL: &str = "not checked, because no GET has an answer of at most 64 KiB: traits, unusual requests, an idle connection";
 
 /// The options of an examination.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,7 @@ fn examined(
     let Idle { check, summary } = idle?;
     checks.push(check);
     checks.extend(dates_go_on(asker, &small, begun)?);
-    checks.push(protocol::still_serves(asker, case, "all of this")?);
+    checks.push(protocol::still_serves(asker, case, "all these checks")?);
     Ok(Examined { checks, idle: summary })
 }
 

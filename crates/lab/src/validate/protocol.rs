@@ -45,7 +45,7 @@ fn two_in_one_packet(asker: &Asker, case: &WorkloadCase) -> Result<Check, Troubl
 /// HTTP/1.0 has no chunks, and closes after the answer unless keep-alive was requested: RFC 9112, sections 6.1 and 9.3.
 fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Check, Trouble> {
     let (name, must_close) = match manner {
-        Manner::Http10KeepAlive => ("HTTP/1.0 with keep-alive asked for", false),
+        Manner::Http10KeepAlive => ("HTTP/1.0 with keep-alive requested", false),
         _ => ("HTTP/1.0 without keep-alive", true),
     };
     let talk = || {
@@ -65,7 +65,7 @@ fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Chec
         return Ok(same(name, Some(wrong)));
     }
     if answer.header("transfer-encoding").is_some() {
-        return Ok(check(name, CheckOutcome::Warn, "answers in chunks, which HTTP/1.0 does not know"));
+        return Ok(check(name, CheckOutcome::Warn, "answers in chunks, which HTTP/1.0 does not have"));
     }
     if !ended_well {
         let detail = format!("the connection is still open {} s after the answer", CLOSE_LIMIT.as_secs());
@@ -99,7 +99,7 @@ fn unknown_method(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> 
     Ok(match asker.ask(Question::new(UNKNOWN_METHOD, &case.path))? {
         Ok(answer) if answer.status / 100 == 4 || answer.status == 501 => same(name, None),
         Ok(answer) if answer.status / 100 == 2 => {
-            let detail = format!("status {}: it takes any method for GET", answer.status);
+            let detail = format!("status {}: it treats any method as GET", answer.status);
             check(name, CheckOutcome::Warn, detail)
         }
         Ok(answer) => same(name, Some(format!("status {} instead of 4xx or 501", answer.status))),

@@ -41,7 +41,7 @@ impl Workshop {
     fn renew_setup(&self, server: &Manifest, wanted: &str) -> Result<Option<Duration>, LabError> {
         let Some(setup) = &server.setup else { return Ok(None) };
         match self.stamp(server, "setup") {
-            None => Err(not_set_up(server, "its private environment was never fetched".into())),
+            None => Err(not_set_up(server, "its private environment is missing".into())),
             Some(found) if found == wanted => Ok(None),
             Some(_) => {
                 let size =

@@ -93,7 +93,7 @@ pub(crate) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) ->
         }
         End::ByItself(ended) => Err(failure(step, format!("ended with {ended}"))),
         End::Late => {
-            Err(failure(step, format!("was not done within {}, and was ended", seconds(step.limit))))
+            Err(failure(step, format!("did not finish within {} and was killed", seconds(step.limit))))
         }
         End::Interrupted => Err(LabError::Interrupted),
     }

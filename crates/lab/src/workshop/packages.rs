@@ -118,9 +118,7 @@ impl Workshop {
         let denied = StartsDenied::begin(Path::new("/"));
         (self.notice)(match &denied {
             Ok(Some(_)) => "services of packages are not started while they are installed",
-            Ok(None) => {
-                "whether services of packages are started is up to this machine's /usr/sbin/policy-rc.d"
-            }
+            Ok(None) => "this machine's /usr/sbin/policy-rc.d decides whether packages start services",
             Err(_) => {
                 "services of packages may start while they are installed: no /usr/sbin/policy-rc.d can be written"
             }

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 const POLICY: &str = "usr/sbin/policy-rc.d";
 /// A policy that forbids it. The comment names its owner, in case a killed set-up leaves it behind.
 const DENIAL: &str =
-    "#!/bin/sh\n# Made by `paceline lab setup` for the time of an installation; remove it.\nexit 101\n";
+    "#!/bin/sh\n# Made by `paceline lab setup` during an installation; remove it.\nexit 101\n";
 
 /// Most bytes of the list of services; a machine has some dozens.
 const NOTE_BYTES_MOST: u64 = 1 << 20;

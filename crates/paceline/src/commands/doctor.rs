@@ -77,7 +77,7 @@ fn text(environment: &Environment, findings: &[Finding]) -> String {
     let _ = match (worst, better) {
         (0, 0) => writeln!(text, "\nNothing to improve."),
         (0, _) => writeln!(text, "\nMeasurements are valid here; {better} settings would make them better."),
-        (_, _) => writeln!(text, "\nMeasurements made now are not to be trusted."),
+        (_, _) => writeln!(text, "\nDo not trust measurements made now."),
     };
     text
 }
@@ -96,7 +96,7 @@ fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
         share(
             "steal (time taken by the hypervisor)",
             load.steal,
-            "use a machine of your own, or measure at another time",
+            "use a dedicated machine, or measure at another time",
         ),
         share("other load", load.busy, "end other programs: `top` shows them"),
         governor(environment),
@@ -161,7 +161,7 @@ fn clock(environment: &Environment) -> Finding {
             grade: Grade::Invalid,
             what,
             found: found.to_owned(),
-            advice: Some("it ticks in milliseconds: choose one of /sys/devices/system/clocksource/clocksource0/available_clocksource".to_owned()),
+            advice: Some("its resolution is milliseconds: choose one of /sys/devices/system/clocksource/clocksource0/available_clocksource".to_owned()),
         },
         Some(found @ ("hpet" | "acpi_pm")) => Finding {
             grade: Grade::Better,

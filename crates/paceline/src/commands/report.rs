@@ -24,9 +24,9 @@ Examples:
   paceline report --list                   every round that is kept
   paceline report 20261121-01              the round whose id begins so
   paceline report 20261120 20261121-01     two rounds cell by cell: ratios with intervals
-  paceline report --copies                 what kept A/A rounds (plans/aa.toml) claimed of copies
+  paceline report --copies                 differences that A/A rounds (plans/aa.toml) claimed between copies
   paceline report --workload tetra -o tetra.md
-  paceline report -o report.html           with charts, in one file to hand on
+  paceline report -o report.html           with charts, in one file to share
   paceline report --svg ranking --workload hello -o hello.svg
   paceline report --format csv | column -t -s,
   paceline report --export history/quick   the newest round as a folder to keep with a project
@@ -56,7 +56,7 @@ pub struct Arguments {
     /// table
     #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
     svg: Option<String>,
-    /// With start-up, limits, versions and explanations; Markdown always has them
+    /// Include start-up, limits, versions and explanations; Markdown always has them
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
     /// Only this workload; `tetra` means every case of it, `tetra/140` one. May be repeated

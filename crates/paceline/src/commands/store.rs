@@ -21,7 +21,7 @@ Examples:
   paceline store export 20261121-01 history/quick a round as a folder
   paceline store import history/quick             and back again
   paceline store import wrk.txt results.json      reports of other programs, marked as imported
-  paceline store prune --keep 3 --dry-run         what would go if 3 rounds of each plan stayed
+  paceline store prune --keep 3 --dry-run         what would be deleted with 3 rounds of each plan kept
   paceline store delete 20261121-01";
 
 /// Flags of `paceline store`.

@@ -19,7 +19,7 @@ Examples:
   paceline view                            the kept rounds, in a browser; without any, those of `history`
   paceline view history                    the rounds kept with the project
   paceline view run.json                   a run that `paceline run -o run.json` wrote
-  paceline view --listen 10.0.0.5:8080     for others too: they need the address that is printed, with its token";
+  paceline view --listen 10.0.0.5:8080     for other machines: open the printed address with its token";
 
 /// The folder of exported rounds in a project.
 const HISTORY: &str = "history";

@@ -3,7 +3,7 @@
 //! Each loader is a child process on this machine. Other machines use the same code; the differences are tested in the
 //! crate `host`, which starts processes there, and by `scripts/cluster`.
 
-use crate::faults::nobody;
+use crate::faults::closed_port;
 use crate::faults::servers::{OK, read_request};
 use serde_json::Value;
 use std::io::Write as _;
@@ -181,7 +181,7 @@ fn no_loader_outlives_its_coordinator() {
 
 #[test]
 fn loaders_that_cannot_connect_or_share_say_so() {
-    let refused = |flags: &[&str]| end(start(nobody(), flags));
+    let refused = |flags: &[&str]| end(start(closed_port(), flags));
     let (status, _, said) = refused(&["-c", "4", "--loaders", "2", "--connect-timeout", "2s"]);
     assert!(status == Some(3) && said.contains("nothing was measured"), "{status:?} {said}");
     let (status, _, said) = refused(&["-c", "1", "--loaders", "2"]);

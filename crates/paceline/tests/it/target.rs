@@ -3,7 +3,7 @@
 //! Names, address families, unix sockets and TLS, against servers in this process. Faults during TLS are in
 //! `faults/secure.rs`; the selection of the first address that accepts is tested in `target/race.rs`.
 
-use crate::faults::nobody;
+use crate::faults::closed_port;
 use crate::noise::within_five_tries;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -234,7 +234,7 @@ fn a_proxy_is_sent_whole_urls_and_makes_tunnels() {
 
 #[test]
 fn an_error_of_a_proxy_names_the_proxy() {
-    let (at, free) = (proxy(&Seen::default()), nobody().port());
+    let (at, free) = (proxy(&Seen::default()), closed_port().port());
     let (port, _) = secure();
     let https = format!("https://localhost:{port}/");
     let [without, away] = [at, free].map(|port| format!("127.0.0.1:{port}"));
@@ -363,7 +363,7 @@ fn either_family_can_be_chosen() {
 
 #[test]
 fn addresses_that_will_not_do() {
-    let port = nobody().port();
+    let port = closed_port().port();
     let url = format!("http://name.test:{port}/");
     let two = format!("name.test:{port}:127.0.0.2,127.0.0.3");
     let elsewhere = format!("other.test:{port}:127.0.0.1");

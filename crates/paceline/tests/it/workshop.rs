@@ -64,7 +64,7 @@ fn a_server_is_listed_through_its_life() {
     assert_eq!((stdout.as_str(), code), ("", 3));
     assert_eq!(
         stderr,
-        "paceline: sh-one is not set up: its private environment was never fetched\n  hint: paceline lab setup sh-one\n"
+        "paceline: sh-one is not set up: its private environment is missing\n  hint: paceline lab setup sh-one\n"
     );
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     let begins = "sh-one, about 1 MB: true\nto download: about 1 MB\nsh-one: set up in ";
@@ -134,7 +134,7 @@ fn an_unavailable_package_fails_only_its_server() {
         assert!(stdout.contains("| Unable to locate package"), "{stdout}");
     } else {
         assert!(
-            stdout.contains("\nsh-two is not set up: no root to install no-such-package-to-be-had\n"),
+            stdout.contains("\nsh-two is not set up: only root can install no-such-package-to-be-had\n"),
             "{stdout}"
         );
     }
@@ -153,9 +153,7 @@ fn a_broken_manifest_is_listed_with_its_error_beside_the_others() {
     tree.write("servers/sh-two/server.toml", "name = 'Two'\nlangauge = 'Shell'\n");
     let (stdout, _, code) = tree.run(&["list"]);
     assert!(stdout.contains("  sh-one  ") && code == 0, "{stdout}");
-    assert!(
-        stdout.contains("sh-two/server.toml:2: unknown key `langauge`; the nearest right one is `language`")
-    );
+    assert!(stdout.contains("sh-two/server.toml:2: unknown key `langauge`; did you mean `language`?"));
     let json: serde_json::Value = serde_json::from_str(&tree.run(&["list", "--format", "json"]).0).unwrap();
     assert_eq!(
         (&json["servers"][0]["server"], &json["broken_servers"][0]["name"]),
@@ -169,7 +167,7 @@ fn a_broken_manifest_is_listed_with_its_error_beside_the_others() {
 fn an_unknown_name_is_reported_with_the_most_similar_one() {
     let (_, stderr, code) = Tree::new(BUILD).run(&["build", "sh-oen"]);
     assert!(
-        stderr.starts_with("paceline: there is no server `sh-oen`; the nearest is `sh-one`\n"),
+        stderr.starts_with("paceline: there is no server `sh-oen`; did you mean `sh-one`?\n"),
         "{stderr}"
     );
     assert_eq!(code, 2);

@@ -106,14 +106,14 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
             "first run and steady state",
             "The first load on a fresh launch, without warm-up, and the same again on the same launch.",
         ),
-        VariantKind::Http10 => ("HTTP/1.1 and HTTP/1.0", "The twin asks for keep-alive as HTTP/1.0 has it."),
+        VariantKind::Http10 => ("HTTP/1.1 and HTTP/1.0", "The twin requests keep-alive in the HTTP/1.0 way."),
         VariantKind::Close => ("kept open and closed", "The twin closes each connection after one response."),
         VariantKind::Unpipelined => {
             ("pipelined and not", "The twin has one request outstanding on a connection.")
         }
         VariantKind::Balanced => (
             "direct and balanced",
-            "To one instance, and through the balancer to all of them, on the same launch unless said below; paired block by block.",
+            "To one instance, and through the balancer to all of them, on the same launch unless noted below; paired block by block.",
         ),
     };
     let [one, other] = sides(pairing.kind);
@@ -125,8 +125,8 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     };
     let heads = ["server".to_owned()].into_iter().chain(rates).chain(between).chain(cpu).collect();
     let bound = pairing.rows.iter().any(|row| row.is_generator_bound || row.twin_is_generator_bound);
-    let note = "≥, ≤: the generator's core was over 90 % busy under the twin, under the load, so that the ratio is at least, \
-                at most this; ~: under both, and it may be either";
+    let note = "≥, ≤: the generator's core was over 90 % busy under the twin, under the load, so the true ratio is at least, \
+                at most this; ~: under both, so the true ratio may be higher or lower";
     Sheet {
         title: format!("{}: {title}, {} ({}{on})", pairing.workload, pairing.load, pairing.form),
         lead: lead.to_owned(),
@@ -147,7 +147,7 @@ fn apart(row: &PairRow) -> Option<String> {
     (row.pairs_of_two_launches > 0).then(|| {
         let server = &row.server;
         format!(
-            "{server}: in {pairs} the two ran on different launches; what two starts differ by is in it, too"
+            "{server}: in {pairs} the two ran on different launches, so the ratio includes the difference between launches"
         )
     })
 }
@@ -204,7 +204,7 @@ fn balanced(table: &BalancedTable, on: &str) -> Sheet {
     ];
     let mut lines: Vec<String> = table.rows.iter().flat_map(row_lines).collect();
     if !table.not_reported.is_empty() {
-        lines.push(format!("this balancer does not tell: {}", table.not_reported.join(", ")));
+        lines.push(format!("not reported by this balancer: {}", table.not_reported.join(", ")));
     }
     Sheet {
         title: format!(
@@ -212,7 +212,7 @@ fn balanced(table: &BalancedTable, on: &str) -> Sheet {
             table.workload, table.instances, table.balancer, table.load
         ),
         lead: format!(
-            "Policy {}. CPU is for each response the generator completed; busy is of the cores given.",
+            "Policy {}. CPU is per response that the generator completed; busy is a share of the assigned cores.",
             table.policy
         ),
         heads: heads.map(str::to_owned).into(),
@@ -286,7 +286,7 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
         title: format!("warm-up, form {}{on}", table.form),
         lead: format!(
             "A closed loop with {} on {} until the last 4 s are no more than 5 % faster than the 4 s before. The shares are \
-             of the rate in the last 4 s; the curve is the first launch's, a character for each second.",
+             of the rate in the last 4 s; the curve is that of the first launch, one character per second.",
             words::count(u64::from(table.connections), "connection", "connections"),
             table.workloads.join(", ")
         ),
@@ -355,15 +355,15 @@ fn fault_line(reported: &FaultEffect) -> String {
         (false, Some(last)) => {
             let (last, resolution) = (format!("{last:.1}"), format!("{:.1}", reported.resolution_s));
             format!(
-                "{} failed, none from {last} s after it (seen by the {resolution} s)",
+                "{} failed, none later than {last} s after it (resolution {resolution} s)",
                 failures.join(", ")
             )
         }
     };
     let out = match (fault.balancer_tells, fault.taken_out_after_s) {
-        (_, Some(after)) => format!("the balancer took it out after {after:.1} s"),
-        (true, None) => "the balancer did not take it out".to_owned(),
-        (false, None) => "the balancer does not tell whether it took it out".to_owned(),
+        (_, Some(after)) => format!("the balancer removed the instance after {after:.1} s"),
+        (true, None) => "the balancer did not remove the instance".to_owned(),
+        (false, None) => "the balancer does not report whether it removed the instance".to_owned(),
     };
     let longest = reported
         .time_ns_max
@@ -414,7 +414,7 @@ fn observed(beside: &[Beside]) -> Sheet {
     let heads = ["source", "measured", "under", "figure", "then", "now", "now/then", "server", ""];
     Sheet {
         title: "What the source observed, and what was observed now".to_owned(),
-        lead: "Another machine, other versions and another tool lie between the two: what differs is not the server's alone."
+        lead: "Machine, versions and tool differ between the two, so the server is not the only cause of a difference."
             .to_owned(),
         heads: heads.map(str::to_owned).into(),
         words: 4,
@@ -442,7 +442,7 @@ fn remark(standing: Standing) -> &'static str {
         Standing::Measured => "",
         Standing::AtLeast => "the generator was the limit",
         Standing::Overloaded => "overloaded: a queue's",
-        Standing::Invalid => "a verdict says it does not answer the question",
+        Standing::Invalid => "invalid, as a verdict explains",
         Standing::Failed => "failed",
         Standing::NotMeasured => "not measured in this round",
         Standing::NoServer => "no server here stands for it",

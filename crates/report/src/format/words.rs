@@ -26,7 +26,7 @@ pub fn progress(about: &About) -> String {
         count(u64::from(about.launches_planned), "launch", "launches")
     );
     if about.trials_retried > 0 {
-        let tries = count(u64::from(about.trials_retried), "second try", "second tries");
+        let tries = count(u64::from(about.trials_retried), "retry", "retries");
         text.push_str(&format!(", {tries}"));
     }
     text.push_str(if about.finished_at.is_some() { ", finished" } else { ", not finished" });
@@ -190,7 +190,7 @@ pub fn ranking(table: &Table) -> String {
     let by = match (table.ranked_by, bound) {
         (RankedBy::ServerCpuPerRequest, _) => "Sorted by server CPU per request at this rate.".to_owned(),
         (RankedBy::ResponseTimeP99, _) => {
-            "Sorted by p99 response time. Each server is offered its own rate, so compare no CPU or rates here."
+            "Sorted by p99 response time. Each server is offered its own rate, so do not compare CPU or rates here."
                 .to_owned()
         }
         (RankedBy::Capacity, _) => {
@@ -287,7 +287,7 @@ fn copy_sentence(table: &Table) -> Option<String> {
         .iter()
         .map(|check| {
             let size = number::percent((check.ratio - 1.0).abs());
-            let claim = if check.is_claimed { ", which is a false claim at 95 %" } else { "" };
+            let claim = if check.is_claimed { ", a false claim at 95 %" } else { "" };
             format!("two copies of {} differ by {size}{claim}", check.server)
         })
         .collect();
@@ -416,12 +416,12 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
         (
             any(Standing::Overloaded),
             "!",
-            "overloaded: the server could not keep up, so its times are a queue's; not ranked",
+            "overloaded: the server could not keep up, so requests queued; not ranked",
         ),
         (
             any(Standing::Invalid),
             "?",
-            "invalid: a verdict says that the number does not answer the question; not ranked",
+            "invalid: a verdict explains why the number cannot be used; not ranked",
         ),
         (any(Standing::Failed), "×", "no usable launch; see the failures"),
     ]
@@ -439,7 +439,7 @@ fn legend_of_columns(tables: &[Table]) -> Vec<Entry> {
         (
             percentiles().any(|figure| figure.at_least == Some(true)),
             "≥ time",
-            "at least: requests that never got an answer are in it at the time waited",
+            "minimum: includes requests that never got an answer, at the time waited",
         ),
         (
             percentiles().any(|figure| figure.enough == Some(false)),

@@ -125,7 +125,7 @@ fn apart(canvas: &mut Canvas, table: &Table, metric: &Metric, top: f64) -> f64 {
         canvas.text((66.0, y + 4.0), Anchor::Start, "m", &short(&row.server.name, &row.server.language));
         let reason = match row.standing {
             Standing::Failed => "failed".to_owned(),
-            Standing::Overloaded => "overloaded: its times are a queue's".to_owned(),
+            Standing::Overloaded => "overloaded: times include queueing".to_owned(),
             Standing::Invalid | Standing::Ranked | Standing::GeneratorBound => {
                 row.verdicts.first().map_or("no figure".to_owned(), |name| name.replace('_', " "))
             }

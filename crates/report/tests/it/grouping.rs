@@ -185,13 +185,13 @@ fn a_run_without_a_valid_response_is_a_failure_with_a_reason() {
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.ok, run.total.counts.bad_body) = (0, 3000);
     let report = Report::new(&built::round(), std::slice::from_ref(&trial));
-    assert!(text(&report).contains("none of 3000 requests ended well"), "{}", text(&report));
+    assert!(text(&report).contains("all 3000 requests failed"), "{}", text(&report));
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.bad_body, run.total.counts.scheduled) = (0, 0);
     let report = text(&Report::new(&built::round(), &[trial]));
     let reported = words(&report);
     assert!(
-        reported.contains("no request began in the window: every connection still waited for an answer"),
+        reported.contains("no request was sent in the window: every connection was waiting for an answer"),
         "{report}"
     );
 }
@@ -460,7 +460,7 @@ fn a_copy_checks_what_the_table_claims() {
     assert!(shown.contains("A/A: two copies of go-nethttp differ by 0.10%."), "{shown}");
     let different = with_copy(1.2);
     assert!(different.tables[0].copies.iter().any(|check| check.is_deciding && check.is_claimed));
-    assert!(words(&text(&different)).contains("which is a false claim at 95 %"));
+    assert!(words(&text(&different)).contains(", a false claim at 95 %"));
 }
 
 #[test]

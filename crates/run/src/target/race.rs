@@ -89,7 +89,7 @@ mod tests {
 
     /// An address on which no process listens: the port is bound without listening, so that connections are refused and
     /// no other process gets it.
-    fn nobody() -> SocketAddr {
+    fn closed_port() -> SocketAddr {
         let address = libc::sockaddr_in {
             sin_family: libc::AF_INET as libc::sa_family_t,
             sin_port: 0,
@@ -118,12 +118,12 @@ mod tests {
     fn the_first_that_accepts_is_used() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let listens = listener.local_addr().unwrap();
-        let refuses = nobody();
+        let refuses = closed_port();
         let mut reported = Vec::new();
         assert!(
             once_in_five(|| {
                 let (used, failed) =
-                    first_to_accept("a", &[refuses, listens, nobody()], Duration::from_secs(9)).unwrap();
+                    first_to_accept("a", &[refuses, listens, closed_port()], Duration::from_secs(9)).unwrap();
                 assert_eq!(used, listens);
                 assert_eq!(failed[0].address, refuses.to_string());
                 let as_refused = failed.len() == 1 && failed[0].failure.contains("refused");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn every_failure_is_told() {
-        let [one, two] = [nobody(), nobody()];
+        let [one, two] = [closed_port(), closed_port()];
         let error = first_to_accept("a.test", &[one, two], Duration::from_secs(9)).unwrap_err().to_string();
         for reported in ["a.test", &one.to_string(), &two.to_string(), "refused"] {
             assert!(error.contains(reported), "{error}");

@@ -102,7 +102,7 @@ pub fn remedy(fault: TlsFault) -> &'static str {
     match fault {
         TlsFault::NotTls => "is it http:// on this port?",
         TlsFault::ClosedInHandshake | TlsFault::BrokenInHandshake | TlsFault::TooSlow => {
-            "does the server speak TLS on this port, and know this name (--sni)? its log may tell more"
+            "does the server speak TLS on this port, and know this name (--sni)? see its log"
         }
         TlsFault::Expired | TlsFault::NotYetValid => {
             "renew it, check this machine's clock, or measure without checking it: --insecure"
@@ -119,13 +119,13 @@ pub fn remedy(fault: TlsFault) -> &'static str {
             "give one that the server trusts, with what leads to its root, to --cert"
         }
         TlsFault::NoTunnel(407) => "give its user and password: --proxy http://USER:PASS@HOST:PORT",
-        TlsFault::NoTunnel(_) => "does the proxy allow CONNECT to this host and port? its log may tell more",
+        TlsFault::NoTunnel(_) => "does the proxy allow CONNECT to this host and port? see its log",
         TlsFault::NoProxy => "is it an HTTP proxy? check --proxy",
         TlsFault::UnknownName => "ask for a name it knows: --sni",
         TlsFault::NothingInCommon => {
             "TLS 1.2 and 1.3 are offered, unless --tls-version says otherwise; an older server cannot be measured"
         }
         TlsFault::NoSuchHttp => "another version may be spoken there: try another --http",
-        TlsFault::Alert(_) | TlsFault::Broken => "the server's log may tell more",
+        TlsFault::Alert(_) | TlsFault::Broken => "see the server's log",
     }
 }

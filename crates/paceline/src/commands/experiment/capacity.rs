@@ -17,7 +17,7 @@ use std::time::Duration;
   paceline capacity go-nethttp --slo 'response.p99<5ms' --window 10s
   paceline capacity http://127.0.0.1:8080/ --slo 'response.p99<10ms' -- --arrivals poisson
 
-Exit status: 0 found, 1 no rate meets the objective or stalls decide, 2 usage, 3 environment, 130 interrupted")]
+Exit status: 0 found, 1 no rate meets the objective or stalls limit the result, 2 usage, 3 environment, 130 interrupted")]
 pub struct Arguments {
     /// A URL, or the id of a server of the lab
     target: String,
@@ -108,16 +108,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 /// One line of progress: the offered rate, its outcome, the current bounds.
 fn line(progress: &CapacityProgress) -> String {
     let outcome = |outcome: WindowOutcome| match outcome {
-        WindowOutcome::Pass => "pass",
-        WindowOutcome::Miss => "miss",
-        WindowOutcome::Void => "void",
+        WindowOutcome::Pass => "met the objective",
+        WindowOutcome::Miss => "missed it",
+        WindowOutcome::Void => "disturbed, not counted",
     };
     match progress {
         CapacityProgress::ClosedLoop { per_s } => format!("closed loop: {}", format_rate(*per_s)),
         CapacityProgress::Window { number, window, half_pass_per_s, interval_per_s } => format!(
-            "window {number}: {} {}; capacity {} ({} to {})",
+            "window {number}: {} {}{}; capacity {} ({} to {})",
             format_rate(window.offered_per_s),
             outcome(window.outcome),
+            window.void_because.as_ref().map_or(String::new(), |because| format!(" ({because})")),
             format_rate(*half_pass_per_s),
             format_rate(interval_per_s.low),
             format_rate(interval_per_s.high)

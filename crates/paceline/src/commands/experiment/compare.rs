@@ -314,7 +314,7 @@ fn observe(
         (Some(why), _) if why == "interrupted" => LoadError::Interrupted,
         (Some(why), _) => LoadError::Failed(format!("the search for the capacity ended early: {why}")),
         (None, Some(_)) => {
-            LoadError::Failed("stalls decide, not load: there is no capacity to compare".to_owned())
+            LoadError::Failed("stalls limit the result, not load: there is no capacity to compare".to_owned())
         }
         (None, None) => LoadError::Failed(format!("no offered rate met {objective}")),
     };

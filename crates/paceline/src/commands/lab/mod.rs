@@ -142,7 +142,7 @@ fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     let forms = || server.forms.keys().map(String::as_str);
-    let hint = nearest(form, forms()).map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+    let hint = nearest(form, forms()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let there = forms().collect::<Vec<_>>().join(", ");
     Err(Complaint::usage(format!("{} has no form `{form}`{hint}", server.id))
         .hint(format!("it has: {there}"))

@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
   paceline lab serve go-nethttp --form cores       as its authors say, on all its cores
   paceline lab serve go-nethttp --port 8080 --cores 0 1
 
-Exit status: 2 usage, manifest or workload, 3 it cannot be built or started, or ended by itself, 130 stopped by Ctrl-C.")]
+Exit status: 2 usage, manifest or workload, 3 it cannot be built or started, or exited, 130 stopped by Ctrl-C.")]
 pub struct Arguments {
     /// The server's id
     server: String,
@@ -125,11 +125,11 @@ fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCas
     let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
     let workloads = known.filter(|workload| !workload.needs_database());
     let case = workloads.flat_map(|workload| &workload.cases).next().cloned();
-    case.ok_or_else(|| Complaint::usage(format!("{} serves no sound workload", server.id)).into())
+    case.ok_or_else(|| Complaint::usage(format!("{}: none of its workloads can be used", server.id)).into())
 }
 
 fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
-    let cores = Cores::allowed().context("cannot see which cores there are")?;
+    let cores = Cores::allowed().context("cannot read the list of cores")?;
     if arguments.cores.is_empty() {
         return Ok(cores.split(CoresWanted::of_form(&arguments.form)).server);
     }

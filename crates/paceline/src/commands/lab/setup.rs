@@ -67,7 +67,7 @@ fn plan(workshop: &Workshop, servers: &[Arc<Manifest>], arguments: &Arguments) -
     if arguments.dry_run || plan.packages.is_empty() || plan.package_bytes.is_some() {
         return Ok(plan);
     }
-    print("apt-get update: what the packages download is not known yet\n")?;
+    print("apt-get update: the size of the packages is not known yet\n")?;
     match workshop.update_packages() {
         Ok(_) => workshop.setup_plan(servers, arguments.again).map_err(complain),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
@@ -88,7 +88,7 @@ fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
         Err(missing @ LabError::PackagesMissing { .. }) => {
             warn(&missing.to_string());
-            let why = |packages: &Vec<String>| format!("no root to install {}", packages.join(" "));
+            let why = |packages: &Vec<String>| format!("only root can install {}", packages.join(" "));
             Ok(plan.short_of.iter().map(|(id, packages)| (id.clone(), why(packages))).collect())
         }
         Err(error) if plan.short_of.len() > 1 => {
@@ -160,7 +160,7 @@ fn described(plan: &SetupPlan) -> String {
         text.push_str(&format!("{}, {size}: {}\n", server.id, server.command));
     }
     let (mb, some_unknown) = plan.download_mb();
-    let more = if some_unknown { ", and what is of unknown size" } else { "" };
+    let more = if some_unknown { ", and downloads of unknown size" } else { "" };
     format!("{text}to download: {}{more}\n", about_mb(mb))
 }
 
@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn the_sum_names_what_failed_and_why() {
-        let failures = Failures::from([("go-one".to_owned(), "no root to install golang-go".to_owned())]);
+        let failures = Failures::from([("go-one".to_owned(), "only root can install golang-go".to_owned())]);
         let sum = Sum { servers: 3, seconds: 90.0, made_bytes: 12_300_000, grown: Some(1_240_000_000) };
-        let expected = "\ngo-one is not set up: no root to install golang-go\n\n\
+        let expected = "\ngo-one is not set up: only root can install golang-go\n\n\
                         2 set up, 1 failed; 1.5 min; on disk 12.3 MB made, 1.24 GB of new packages\n";
         assert_eq!(sum.summary(&failures), expected);
     }

@@ -20,7 +20,7 @@ pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<Option<FileLock>> {
         LockAttempt::Taken(lock) => Ok(Some(lock)),
         LockAttempt::HeldBy(holder) => {
             let process = holder.split(" (").next().unwrap_or(&holder);
-            let what = format!("round {id} is being carried on by {process}");
+            let what = format!("round {id} is being run by {process}");
             Err(Complaint::environment(what).hint("wait for it to end, or interrupt it").into())
         }
     }
@@ -39,7 +39,7 @@ pub fn on_machine(
         }
         Ok(Joined::Occupied(others)) => {
             Err(Complaint::environment(format!("another round runs on this machine: {}", others.join(", ")))
-                .hint("each would disturb the other: wait for it to end, or go ahead with --share-machine")
+                .hint("each would disturb the other: wait for it to end, or continue with --share-machine")
                 .into())
         }
         Err(error) => {

@@ -35,7 +35,7 @@ Examples:
   paceline round plans/quick.toml --servers go-nethttp              of a plan only these servers
   paceline round --servers 'go-*' --workloads hello --repeats 3     a round without a plan
   paceline round --servers go-nethttp --generator wrk                cross-checked with wrk
-  paceline round --resume                                           carry the newest unfinished round on
+  paceline round --resume                                           continue the newest unfinished round
 
 Exit status: 0 done, 1 a planned cell has no usable trial or all rows are invalid or overloaded, 2 usage or plan,
 3 environment, 130 interrupted.";

@@ -37,7 +37,7 @@ fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
         (Some(kept), Some(asked)) => {
             let what = format!("--generator {asked:?}: round {} was begun with {kept:?}", round.id);
             Err(Complaint::usage(what)
-                .hint("remove --generator to carry it on, or --resume to begin a new round")
+                .hint("remove --generator to continue it, or --resume to begin a new round")
                 .into())
         }
     }

@@ -123,7 +123,7 @@ fn sit(
         .context("cannot listen to Ctrl-C")
         .map_err(Stopped::By)?;
     let shepherd = shepherd_command().map_err(Stopped::By)?;
-    let cores = Cores::allowed().context("cannot see which cores there are").map_err(Stopped::By)?;
+    let cores = Cores::allowed().context("cannot read the list of cores").map_err(Stopped::By)?;
     let state = &catalogue.places.state_dir;
     paceline_host::cgroup::ControlGroup::sweep();
     let scratch = scratch(state, &opened.sitting).map_err(Stopped::By)?;

@@ -122,8 +122,7 @@ pub fn open(
     let Begun { mut round, mut resolution, launches, gone, steady_within } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if tuning.is_none() && was_tuned {
-        let note =
-            "the round was begun with --tune, and goes on without: what runs now has tables of its own";
+        let note = "the round began with --tune and continues without it: the new trials get separate tables";
         resolution.notes.push(note.to_owned());
     }
     let tuned = tuning.as_ref().map(|tuning| tuning.settings().to_vec()).unwrap_or_default();

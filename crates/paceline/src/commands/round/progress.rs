@@ -8,6 +8,7 @@ use paceline_catalogue::PlannedLaunch;
 use paceline_escape::TerminalText;
 use paceline_lab::{Event, Outlook};
 use paceline_record::{LoopKind, Round, Trial};
+use paceline_report::whole;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -45,14 +46,16 @@ impl Progress {
     /// The message after the first Ctrl-C, printed immediately: stopping a server may take a while.
     pub fn stopping(&self) -> String {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
-        format!("{clear}stopping what runs, up to 5 s; the trials so far are kept; Ctrl-C again kills it\n")
+        format!(
+            "{clear}stopping the current trial, up to 5 s; earlier trials are kept; Ctrl-C again kills it\n"
+        )
     }
 
     /// Prints the beginning of the round.
     pub fn begin(&mut self, round: &Round, is_resumed: bool, whole: &Outlook) {
-        let verb = if is_resumed { "carrying on" } else { "round" };
+        let verb = if is_resumed { "resuming round" } else { "round" };
         self.done(&format!(
-            "{verb} {} of plan {}: {} trials, seed {}; about {} in all, can be carried on with --resume",
+            "{verb} {} of plan {}: {} trials, seed {}; about {} in all; --resume continues it if interrupted",
             round.id,
             round.plan,
             round.planned,
@@ -80,7 +83,7 @@ impl Progress {
             Event::Loading { trial, outlook } => self.now(&with_outlook(&cell(trial), outlook)),
             Event::Kept { trial, outlook } => self.kept(trial, outlook),
             Event::Again { trials } => {
-                self.done(&format!("trying {trials} trials again that the environment spoiled"));
+                self.done(&format!("repeating {trials} trials that the environment disturbed"));
             }
         }
     }
@@ -136,7 +139,7 @@ fn headline(trial: &Trial) -> String {
     }
     let Some(run) = &trial.run else { return "no run".to_owned() };
     let cpu = match &trial.usage {
-        Some(usage) => format!(", {:.1} us of server CPU per request", usage.cpu_ns_per_request / 1e3),
+        Some(usage) => format!(", {:.1} µs of server CPU per request", usage.cpu_ns_per_request / 1e3),
         None => String::new(),
     };
     let not_ok = match run.total.counts.not_ok() {
@@ -147,7 +150,7 @@ fn headline(trial: &Trial) -> String {
         (LoopKind::Open, Some(times)) => format!(", response time p99 {}", milliseconds(times.p99)),
         _ => String::new(),
     };
-    format!("{:.0} requests/s{cpu}{time}{not_ok}", run.rate_per_s.achieved)
+    format!("{} requests/s{cpu}{time}{not_ok}", whole(run.rate_per_s.achieved))
 }
 
 fn milliseconds(ns: u64) -> String {

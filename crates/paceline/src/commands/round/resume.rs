@@ -59,7 +59,7 @@ fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
 /// What is missing from a round whose cells are known neither from its record nor from its trials.
 fn nameless(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
-    Some(format!("cells that no kept trial names, with {missing} of {} planned trials", round.planned))
+    Some(format!("cells without any stored trial, with {missing} of {} planned trials", round.planned))
 }
 
 /// The message about missing cells.
@@ -67,7 +67,7 @@ fn without(gone: &[String]) -> Option<String> {
     let named = gone.iter().take(NAMED_MOST).cloned().collect::<Vec<_>>().join(", ");
     let more = gone.len().saturating_sub(NAMED_MOST);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!gone.is_empty()).then(|| format!("carried on without what is not there any more: {named}{more}"))
+    (!gone.is_empty()).then(|| format!("continuing without cells that no longer exist: {named}{more}"))
 }
 
 /// The selected round: by the beginning of its id, else the newest unfinished one; of the plan if one is named.
@@ -95,7 +95,7 @@ fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
             return Err(Complaint::usage(format!(
                 "--resume {id}: this is the name of a plan, not the id of a round"
             ))
-            .hint(format!("paceline round {id} --resume carries its newest unfinished round on"))
+            .hint(format!("paceline round {id} --resume continues its newest unfinished round"))
             .into());
         }
         found => found.map_err(kept::complain)?,
@@ -104,7 +104,7 @@ fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
         Some(plan) if plan != round.plan => {
             let what = format!("round {} is of plan {}, not of {plan}", round.id, round.plan);
             Err(Complaint::usage(what)
-                .hint("remove the plan; or remove the id, to carry on the plan's newest unfinished round")
+                .hint("remove the plan; or remove the id, to resume the plan's newest unfinished round")
                 .into())
         }
         _ => Ok(round),

@@ -37,11 +37,10 @@ pub fn begin(
         notes.push(format!("--tune changes nothing: another round runs on this machine: {other}"));
         return Ok(None);
     }
-    let tuning = Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root).with_context(|| {
-        format!("--tune: cannot see to it that settings are put back ({})", note.display())
-    })?;
+    let tuning = Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root)
+        .with_context(|| format!("--tune: cannot ensure that settings are restored ({})", note.display()))?;
     let changed: Vec<String> = tuning.settings().iter().filter_map(Tuned::changed).collect();
-    let none = "nothing had to be or could be".to_owned();
+    let none = "no setting needed a change or could be changed".to_owned();
     let changed = if changed.is_empty() { none } else { changed.join("; ") };
     notes.push(format!("set for this round: {changed}"));
     notes.extend(Tuned::amiss(tuning.settings()).into_iter().map(|amiss| format!("not set: {amiss}")));

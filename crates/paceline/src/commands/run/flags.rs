@@ -247,15 +247,15 @@ Examples:
     paceline run http://127.0.0.1:8080/ -c 1000 -r 1000:50000
   100,000 requests, every byte of every response compared, the record as JSON:
     paceline run http://127.0.0.1:8080/ -n 100000 --expect-body @page.txt --format json
-  In a pipeline of one's own, which is to fail if the server is too slow:
+  In CI: fail if the server is too slow:
     paceline run http://127.0.0.1:8080/ -r 2000 --slo 'response.p99<10ms' --max-errors 0.1%
-  Another path each time, and an answer with this value in its JSON:
+  A different path each time, and this value required in the JSON of each response:
     paceline run 'http://127.0.0.1:8080/user/{rand:1:100000}' --expect-json /active=true
   For a dashboard to follow, and for HdrHistogram's tools:
     paceline run http://127.0.0.1:8080/ -r 2000 --ndjson run.ndjson --hdr run.hlog
 
 Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.
-Ctrl-C ends the run and tells what was measured; a second one leaves at once.";
+Ctrl-C ends the run and reports the results so far; a second one exits at once.";
 
 /// Parses a duration: `500ms`, `10s`, `2m`; a number without a unit is in seconds, as in other load generators.
 pub fn duration(text: &str) -> Result<Duration, String> {

@@ -53,8 +53,8 @@ impl GateFlags {
 fn without_tls(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
     matches!(gate.demand, Demand::Time { of: TimeOf::Handshake, .. }).then(|| {
-        Complaint::usage(format!("--slo {expression:?}: over http there are no handshakes of TLS"))
-            .hint("write https://, or judge how long connecting takes: connect.p99")
+        Complaint::usage(format!("--slo {expression:?}: http has no TLS handshakes"))
+            .hint("write https://, or limit the connect time: connect.p99")
     })
 }
 
@@ -68,7 +68,7 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
                  the requests that users would have sent meanwhile (coordinated omission)"
             ))
             .hint(format!(
-                "offer a rate (-r 1000), or judge the service time, which is the server's answer to one request: {:?}",
+                "offer a rate (-r 1000), or limit the service time, which begins when a request is sent: {:?}",
                 expression.replacen("response", "service", 1)
             )),
         ),
@@ -77,7 +77,7 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
                 .hint("offer a rate (-r 1000)"),
         ),
         Demand::AchievedShare(_) => Some(
-            Complaint::usage(format!("--slo {expression:?}: a closed loop offers no rate to have a share of"))
+            Complaint::usage(format!("--slo {expression:?}: a closed loop has no offered rate, so no share of it"))
                 .hint("offer a rate (-r 1000), or demand a number per second: \"achieved>=1000\""),
         ),
         _ => None,
@@ -110,7 +110,7 @@ fn achieved(operator: &str, value: &str) -> Result<Demand, String> {
         return share(value).map(Demand::AchievedShare);
     }
     let rate =
-        super::flags::rate(value).map_err(|_| format!("{value:?} is no rate; write 20000, 20k or 99%"))?;
+        super::flags::rate(value).map_err(|_| format!("{value:?} is not a rate; write 20000, 20k or 99%"))?;
     Ok(Demand::AchievedPerS(rate.get()))
 }
 
@@ -119,7 +119,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
     let names = || TIMES.iter().map(|time| time.name());
     if figure.is_none() && statistic(name).is_ok() {
         return Err(format!(
-            "{name:?} does not say of which time; write 'response.{name}{operator}{value}' with -r, or \
+            "{name:?} lacks the name of a time; write 'response.{name}{operator}{value}' with -r, or \
                             'service.{name}{operator}{value}'"
         ));
     }
@@ -132,23 +132,23 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
         let meant =
             nearest(name, all.clone()).map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
         return Err(format!(
-            "{name:?} is not measured{meant} There are {}",
+            "{name:?} is not a known time{meant} Available are {}",
             all.collect::<Vec<_>>().join(", ")
         ));
     };
     let Some(figure) = figure else {
-        return Err(format!("which figure of {name}? Write {name}.p99, {name}.max or {name}.mean"));
+        return Err(format!("{name} lacks a figure; write {name}.p99, {name}.max or {name}.mean"));
     };
     let statistic = statistic(figure)?;
     if operator.starts_with('>') {
-        return Err(format!("a time is kept below a limit; write '{subject}<{value}'"));
+        return Err(format!("a time can only have an upper limit; write '{subject}<{value}'"));
     }
     let unit_less = value.parse::<f64>().is_ok();
     if unit_less {
         return Err(format!("{value} has no unit; write {value}ms, {value}us or {value}s"));
     }
     let limit = super::duration(&value.replace('\u{b5}', "u"))
-        .map_err(|_| format!("{value:?} is not a length of time; write 10ms, 250us or 1.5s"))?;
+        .map_err(|_| format!("{value:?} is not a duration; write 10ms, 250us or 1.5s"))?;
     if limit.is_zero() {
         return Err("the limit must be above 0".to_owned());
     }
@@ -172,7 +172,7 @@ fn statistic(figure: &str) -> Result<Statistic, String> {
     let all = (figure == "p100").then_some("max");
     let meant = all.or(meant.as_deref()).or_else(|| nearest(figure, STATISTICS));
     let meant = meant.map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
-    Err(format!("{figure:?} is not a figure of a distribution{meant} There are p50 to p99.999, max and mean"))
+    Err(format!("{figure:?} is not a known figure{meant} Available are p50 to p99.999, max and mean"))
 }
 
 /// A percentile from 50 to 99.999: two digits, and optionally decimals.
@@ -198,7 +198,7 @@ fn max_errors(text: &str) -> Result<Gate, String> {
 fn share(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
     let share = percent.map(|percent| percent / 100.0).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| format!("{text:?} is no share; write one from 0% to 100%"))
+    share.ok_or_else(|| format!("{text:?} is not a share; write one from 0% to 100%"))
 }
 
 #[cfg(test)]
@@ -233,21 +233,21 @@ mod tests {
             ("respons.p99<10ms", "did you mean \"response\"?"),
             (
                 "database.p99<10ms",
-                "There are response, service, connect, handshake, first_byte, lag, achieved",
+                "Available are response, service, connect, handshake, first_byte, lag, achieved",
             ),
             ("response<10ms", "Write response.p99"),
             ("p99<10ms", "write 'response.p99<10ms' with -r, or 'service.p99<10ms'"),
             ("response.p999<10ms", "did you mean \"p99.9\"?"),
-            ("response.maximum<10ms", "There are p50"),
+            ("response.maximum<10ms", "Available are p50"),
             ("response.p100<10ms", "did you mean \"max\"?"),
-            ("response.p49<10ms", "There are p50"),
-            ("response.p5e1<10ms", "There are p50"),
-            ("response.p050<10ms", "There are p50"),
-            ("response.p0.001<10ms", "There are p50"),
-            ("response.p99.9999<10ms", "There are p50"),
-            ("response.p99.<10ms", "There are p50"),
+            ("response.p49<10ms", "Available are p50"),
+            ("response.p5e1<10ms", "Available are p50"),
+            ("response.p050<10ms", "Available are p50"),
+            ("response.p0.001<10ms", "Available are p50"),
+            ("response.p99.9999<10ms", "Available are p50"),
+            ("response.p99.<10ms", "Available are p50"),
             ("response.p99<10", "write 10ms, 10us or 10s"),
-            ("response.p99<10 parsecs", "is not a length of time"),
+            ("response.p99<10 parsecs", "is not a duration"),
             ("response.p99<0s", "above 0"),
             ("response.p99>=10ms", "write 'response.p99<10ms'"),
             ("response.p99=10ms", "no < or >="),
@@ -280,7 +280,7 @@ mod tests {
         }
         assert_eq!(flags("service.p99<1s").all(false, false).unwrap().len(), 1);
         let handshake = flags("handshake.p50<1s");
-        assert!(handshake.all(true, false).unwrap_err().to_string().contains("no handshakes"));
+        assert!(handshake.all(true, false).unwrap_err().to_string().contains("no TLS handshakes"));
         assert_eq!(handshake.all(false, true).unwrap().len(), 1);
     }
 }

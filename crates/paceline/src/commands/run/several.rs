@@ -107,7 +107,7 @@ fn no_allocation(error: SlurmError) -> anyhow::Error {
             .into(),
         SlurmError::Start { .. } | SlurmError::Failed { .. } => {
             Complaint::environment(format!("nothing was measured: {text}"))
-                .hint("is this a machine that submits jobs? Try `sinfo`")
+                .hint("check that this machine can submit jobs: `sinfo`")
                 .into()
         }
     }

@@ -100,7 +100,7 @@ mod tests {
             ("1:2:3", "a rate is a number"),
             ("0:10", "above 0"),
             ("1,,2@1s", "a rate is a number"),
-            ("1,2@ten", "not a length of time"),
+            ("1,2@ten", "not a duration"),
         ] {
             let error = rates(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

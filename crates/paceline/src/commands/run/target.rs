@@ -7,17 +7,17 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Target")]
 pub struct TargetFlags {
-    /// Connect to a unix socket; the URL still says which path and host to request
+    /// Connect to a unix socket; the URL still sets the path and host to request
     #[arg(hide_short_help = true, long, value_name = "PATH", conflicts_with_all = ["resolve", "ipv4", "ipv6", "source"])]
     unix_socket: Option<PathBuf>,
 
-    /// Connect to these addresses for this host and port instead of looking the name up; may be given again
+    /// Connect to these addresses for this host and port instead of looking the name up; may be repeated
     #[arg(hide_short_help = true, long, value_name = "HOST:PORT:ADDR[,ADDR]")]
     resolve: Vec<String>,
 
-    /// Connect to another host and port; the URL still says what to request: HOST:PORT:HOST2:PORT2
+    /// Connect to another host and port; the URL still sets the request: HOST:PORT:HOST2:PORT2
     ///
-    /// Empty parts stand for any host or port, or for the same: ::127.0.0.1:8443.
+    /// An empty part matches any host or port, or keeps the URL's: ::127.0.0.1:8443.
     #[arg(
         hide_short_help = true,
         long,

@@ -22,7 +22,7 @@ pub(super) struct Reference {
 impl Reference {
     /// Starts one.
     pub(super) fn start(service: Service, core: Option<u32>, spin: bool) -> anyhow::Result<Self> {
-        let name = clap::ValueEnum::to_possible_value(&service).context("a service without a name")?;
+        let name = clap::ValueEnum::to_possible_value(&service).context("a service without name")?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["reference-server", "--service", name.get_name()]);
         if spin {
@@ -46,7 +46,7 @@ impl Reference {
         let mut line = String::new();
         self.stdout.read_line(&mut line)?;
         self.child.wait()?;
-        serde_json::from_str(&line).context("the reference server did not tell the truth")
+        serde_json::from_str(&line).context("the reference server did not report its true times")
     }
 }
 

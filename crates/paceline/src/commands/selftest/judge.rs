@@ -43,13 +43,13 @@ pub(super) fn judge(instrument: &Instrument) -> Verdict {
     if let Some(worst) = excesses.max() {
         let micros = worst / 1_000;
         verdict.notes.push(format!(
-            "reported times are up to {micros} \u{b5}s above the true ones: the disturbance below"
+            "reported times are up to {micros} \u{b5}s above the true ones, because other load disturbs"
         ));
     }
     if instrument.cores.is_none() {
-        verdict
-            .notes
-            .push("one core only: server and generator shared it, every time holds some of both".to_owned());
+        verdict.notes.push(
+            "one core only: server and generator shared it, so every time includes some of both".to_owned(),
+        );
     }
     if instrument.run_delay_share > NOISE_MOST {
         let percent = instrument.run_delay_share * 100.0;
@@ -62,9 +62,10 @@ pub(super) fn judge(instrument: &Instrument) -> Verdict {
     for (pace, lag) in &instrument.lags {
         let p99 = lag.quantile(0.99).unwrap_or(0);
         if *pace != "sleep" && p99 > LAG_MOST_NS {
-            verdict
-                .notes
-                .push(format!("even at pace {pace} one send in a hundred is {} \u{b5}s late", p99 / 1_000));
+            verdict.notes.push(format!(
+                "even with --pace {pace}, one send in a hundred is {} \u{b5}s late",
+                p99 / 1_000
+            ));
         }
     }
     verdict

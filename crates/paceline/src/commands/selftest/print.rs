@@ -5,6 +5,7 @@
 
 use super::experiment::Instrument;
 use super::judge::Verdict;
+use paceline_report::whole;
 
 /// The results and the verdict.
 pub(super) fn text(instrument: &Instrument, verdict: &Verdict) -> String {
@@ -27,8 +28,8 @@ pub(super) fn text(instrument: &Instrument, verdict: &Verdict) -> String {
         text.push_str(&format!("  pace {pace:<27} {:>10} {:>10} {:>10}\n", at(0.5), at(0.99), at(1.0)));
     }
     text.push_str(&format!(
-        "\n  ceiling of one core        {:.0} requests/s, {} of CPU each\n",
-        instrument.ceiling_per_s,
+        "\n  ceiling of one core        {} requests/s, {} of CPU each\n",
+        whole(instrument.ceiling_per_s),
         micros(instrument.ceiling_cpu_ns)
     ));
     if let Some(wake_up_ns) = instrument.wake_up_ns {
@@ -48,12 +49,12 @@ fn conclusion(verdict: &Verdict) -> String {
         |mark: &str, all: &[String]| all.iter().map(|line| format!("  {mark}: {line}\n")).collect::<String>();
     let said = match (verdict.wrong.is_empty(), verdict.notes.is_empty()) {
         (true, _) if verdict.is_unfit => {
-            "Not fit to measure on now: so much else runs here that times measured are its times too:\n"
+            "Do not measure on this machine now: other load distorts the times:\n"
         }
         (true, true) => "This machine is a good measuring instrument.\n",
-        (true, false) => "What is reported is true; this machine adds some noise:\n",
+        (true, false) => "Reported times are correct; this machine adds some noise:\n",
         (false, _) => {
-            "WRONG: what is reported here is not true, nothing measured on this machine can be believed:\n"
+            "WRONG: reported times differ from the true ones; do not trust measurements on this machine:\n"
         }
     };
     format!("{said}{}{}", lines("wrong", &verdict.wrong), lines("note", &verdict.notes))
@@ -75,11 +76,11 @@ mod tests {
     fn a_machine_that_is_not_fit_is_called_so() {
         let notes = vec!["other processes kept the generator waiting 25% of the time".to_owned()];
         let noisy = Verdict { notes: notes.clone(), ..Verdict::default() };
-        assert!(conclusion(&noisy).starts_with("What is reported is true"));
+        assert!(conclusion(&noisy).starts_with("Reported times are correct"));
         let unfit = Verdict { is_unfit: true, notes, ..Verdict::default() };
         let said = conclusion(&unfit);
         assert!(
-            said.starts_with("Not fit to measure on now") && said.contains("note: other processes"),
+            said.starts_with("Do not measure on this machine now") && said.contains("note: other processes"),
             "{said}"
         );
         assert!(conclusion(&Verdict::default()).starts_with("This machine is a good"));

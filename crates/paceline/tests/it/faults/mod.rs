@@ -10,7 +10,7 @@ pub mod servers;
 mod table;
 mod world;
 
-pub use servers::nobody;
+pub use servers::closed_port;
 
 use crate::noise::{quiet_status, watched};
 use serde_json::Value;

@@ -104,7 +104,7 @@ pub fn half_closes() -> SocketAddr {
 
 /// An address where no process listens: every local address refuses this port, which is bound, so that no other process
 /// gets it.
-pub fn nobody() -> SocketAddr {
+pub fn closed_port() -> SocketAddr {
     let address = libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,
         sin_port: 0,

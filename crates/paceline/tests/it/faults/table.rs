@@ -15,7 +15,7 @@ const EXPECT_OK: &[&str] = &["--expect-body", "ok"];
 pub const FAULTS: &[Fault] = &[
     Fault {
         name: "refuses connections",
-        serve: servers::nobody,
+        serve: servers::closed_port,
         flags: EXPECT_OK,
         outcomes: &[UNMEASURED],
         exits: &[3],
@@ -32,7 +32,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
         exits: &[1],
-        says: "No answer came within the timeout",
+        says: "No response arrived within the timeout",
     },
     Fault {
         name: "sends one byte every 50 ms",
@@ -40,7 +40,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
         exits: &[1],
-        says: "No answer came within the timeout",
+        says: "No response arrived within the timeout",
     },
     Fault {
         name: "resets each connection soon after it was opened",
@@ -177,7 +177,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &[],
         outcomes: &[UNMEASURED, "io_failed"],
         exits: &[1, 3],
-        says: "Is it the right port",
+        says: "Check the port",
     },
     Fault {
         name: "closes each connection at once",
@@ -193,7 +193,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "What the server sent is not HTTP/1.1. Is it the right port, and http or https?",
+        says: "The response is not HTTP/1.1. Check the port, and whether it is http or https.",
     },
     Fault {
         name: "sends binary garbage",
@@ -201,7 +201,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "What the server sent is not HTTP/1.1",
+        says: "The response is not HTTP/1.1",
     },
     Fault {
         name: "sends headers without end",
@@ -271,7 +271,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
         exits: &[1],
-        says: "No answer came within the timeout",
+        says: "No response arrived within the timeout",
     },
     Fault {
         name: "sends more than it announced",
@@ -353,7 +353,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["bad_status"],
         exits: &[1],
-        says: "Every response has another status than expected",
+        says: "No response has the expected status",
     },
     Fault {
         name: "answers with another body",
@@ -361,7 +361,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["bad_body"],
         exits: &[1],
-        says: "Every response has another body than --expect-body says",
+        says: "No response has the body that --expect-body requires",
     },
 ];
 

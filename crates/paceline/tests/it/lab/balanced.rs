@@ -133,8 +133,8 @@ fn a_balancer_that_does_not_start_is_a_record_with_its_log() {
 #[test]
 fn a_plan_needs_an_existing_balancer_and_policy() {
     for (keys, part) in [
-        ("balancer = \"faek\"", "there is no balancer `faek`; the nearest is `fake`"),
-        ("balancer = \"fake\"\npolicy = \"roundrobbin\"", "the nearest is `roundrobin`"),
+        ("balancer = \"faek\"", "there is no balancer `faek`; did you mean `fake`?"),
+        ("balancer = \"fake\"\npolicy = \"roundrobbin\"", "did you mean `roundrobin`?"),
         ("balancer = \"fake\"\nbudget = \"1s\"", "--full"),
     ] {
         let ran = tree(&format!("{keys}\n{LOAD}")).run(&["round", "lb"]);
@@ -198,6 +198,6 @@ fn a_load_whose_fault_was_not_injected_is_not_a_trial() {
     let fault = last(&trials, "c4").error.as_ref().expect("no instance was killed");
     assert_eq!(
         (fault.message.as_str(), fault.transient),
-        ("the fault was never made: the generator reported no window", true)
+        ("the fault was not caused: the generator reported no window", true)
     );
 }

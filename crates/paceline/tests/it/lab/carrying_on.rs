@@ -69,7 +69,7 @@ fn removed_cells_are_named_and_new_ones_are_not_measured() {
     assert!(ran.stderr.contains("have no usable trial:\n  python-gone single hello closed-4\n"), "{ran:?}");
     let (resumed, trials) = tree.kept();
     assert_eq!((resumed.planned, &resumed.plan_toml), (2, &round.plan_toml));
-    let change = "carried on without what is not there any more: python-gone single hello closed-4";
+    let change = "continuing without cells that no longer exist: python-gone single hello closed-4";
     assert_eq!(resumed.changes, [change]);
     assert!(trials.iter().all(|trial| trial.server.id == "python-good"), "{trials:?}");
     assert!(ran.stdout.contains("python-good"), "{ran:?}");
@@ -87,7 +87,7 @@ fn a_round_without_stored_cells_counts_them() {
     let ran = tree.run(&["round", "--resume", "--generator", &own(&tree)]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
-        ran.stderr.contains("\n  cells that no kept trial names, with 1 of 2 planned trials\n"),
+        ran.stderr.contains("\n  cells without any stored trial, with 1 of 2 planned trials\n"),
         "{ran:?}"
     );
     assert_eq!(tree.kept().0.planned, 2);
@@ -124,7 +124,7 @@ fn a_round_has_one_process_wherever_its_state_is() {
     let mut command = tree.paceline(&["round", "--resume", "--store", "linked/shared.sqlite"]);
     let ran = Ran::of(command.env("PACELINE_HOME", tree.path("other-state")).output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains(&format!("is being carried on by process {}\n", lab.id())), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("is being run by process {}\n", lab.id())), "{ran:?}");
     interrupt((lab, generators));
 }
 

@@ -20,10 +20,10 @@ fn a_sound_server_passes_every_check() {
         "byte by byte",
         "pipelining",
         "HTTP/1.0 keep-alive",
-        "HEAD: no, as the manifest says",
+        "HEAD: no, as in the manifest",
         "two requests in one packet",
         "HTTP/1.0 without keep-alive",
-        "HTTP/1.0 with keep-alive asked for",
+        "HTTP/1.0 with keep-alive requested",
         "GET /no-such-path-7 refused",
         "BREW /hello",
         "a TLS greeting instead of a request",
@@ -31,12 +31,12 @@ fn a_sound_server_passes_every_check() {
         "idle connection: kept for 0.3 s",
         "the server lives through all of this",
         "it listens on $PACELINE_HOST alone",
-        "it ends when asked to (SIGTERM)",
+        "it ends on SIGTERM",
         "it writes nothing into its source folder",
     ] {
         assert!(ran.stdout.contains(&format!("  pass  {name}\n")), "{name}: {ran:?}");
     }
-    assert!(ran.stdout.contains("\ndrawn with --seed 7\n\n1 pass, 0 warn, 0 fail; "), "{ran:?}");
+    assert!(ran.stdout.contains("\nrandom numbers from --seed 7\n\n1 pass, 0 warn, 0 fail; "), "{ran:?}");
     // The first start is marked once only.
     let starred = |ran: &Ran| ran.stdout.contains(" *");
     assert!(starred(&ran), "{ran:?}");
@@ -53,7 +53,7 @@ fn a_server_that_binds_everywhere_ignores_sigterm_and_writes_is_reported() {
     let ran = tree.run(&["lab", "check", "python-rude", "--idle", "10ms"]);
     for reported in [
         "  warn  it listens on $PACELINE_HOST alone: it listens on every address of this machine",
-        "  warn  it ends when asked to (SIGTERM): it did not end within 5 s after SIGTERM and was killed",
+        "  warn  it ends on SIGTERM: it did not end within 5 s after SIGTERM and was killed",
         "  warn  it writes nothing into its source folder: it wrote left-behind: write to $PACELINE_BUILD",
     ] {
         assert!(ran.stdout.contains(reported), "{reported}: {ran:?}");
@@ -81,7 +81,7 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     let ran = check(&sound.replace("pipelining = true\n", ""));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stdout.contains("  warn  pipelining: the manifest does not say it: add `pipelining = true`"),
+        ran.stdout.contains("  warn  pipelining: missing in the manifest: add `pipelining = true`"),
         "{ran:?}"
     );
     let list = tree.run(&["lab", "list"]);
@@ -243,7 +243,7 @@ fn a_named_server_that_cannot_be_checked_is_a_failure() {
         .unwrap();
     let ran = tree.run(&["lab", "check", "python-good"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("server.toml:14: `PACELINE_PORT` is the lab's to set"), "{ran:?}");
+    assert!(ran.stderr.contains("server.toml:14: `PACELINE_PORT` is set by the lab"), "{ran:?}");
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn there_may_be_nothing_to_resume() {
 fn an_unusable_generator_is_reported_before_a_round_is_stored() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     for (generator, reported) in [
-        ("", "an empty command is no generator"),
+        ("", "the command of the generator is empty"),
         ("sh {foo}", "the output of `sh` cannot be read"),
         ("no-such-program --fast", "there is no program `no-such-program`"),
     ] {
@@ -282,7 +282,7 @@ fn a_round_has_one_process_and_a_machine_one_round() {
     let ran = tree.run(&["round", "--resume"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let (round, _) = tree.kept();
-    let reported = format!("round {} is being carried on by process {}\n", round.id, lab.id());
+    let reported = format!("round {} is being run by process {}\n", round.id, lab.id());
     assert!(ran.stderr.contains(&reported), "{ran:?}");
     assert_eq!(round.sittings.len(), 1);
     let another = tree.paceline(&SHORT).env_remove("PACELINE_SHARE_MACHINE").output().unwrap();
@@ -300,7 +300,7 @@ fn end(lab: Child, generators: &mut Witness) {
     let ended = lab.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(130));
-    assert!(stderr.contains("\nstopping what runs, up to 5 s; "), "{stderr}");
+    assert!(stderr.contains("\nstopping the current trial, up to 5 s; "), "{stderr}");
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn a_missing_plan_and_an_unwritable_report_are_usage_errors() {
     fs::write(tree.path("plans/quick.toml"), "").unwrap();
     let ran = tree.run(&["round", "plans/quik.toml"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("no plan `plans/quik.toml`; the nearest is `quick`"), "{ran:?}");
+    assert!(ran.stderr.contains("no plan `plans/quik.toml`; did you mean `quick`?"), "{ran:?}");
 
     let mut command = tree.paceline(&[&SHORT[..], &["--repeats", "1"]].concat());
     // An empty variable counts as unset.

@@ -114,7 +114,10 @@ fn servers_built_by_root_keep_running_as_root() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let mut again = tree.paceline(&["lab", "setup", "python-plain"]);
     let ran = Ran::of(again.env_remove("PACELINE_USER").output().unwrap());
-    assert!(ran.code == Some(0) && ran.stderr.starts_with("servers run as root, who built them"), "{ran:?}");
+    assert!(
+        ran.code == Some(0) && ran.stderr.starts_with("servers run as root because root built them"),
+        "{ran:?}"
+    );
     let mut named = tree.paceline(&["lab", "setup", "python-plain"]);
     let ran = Ran::of(named.env("PACELINE_USER", "nobody").output().unwrap());
     assert!(ran.code == Some(0) && !ran.stderr.contains("as root"), "{ran:?}");

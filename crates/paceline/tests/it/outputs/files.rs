@@ -4,7 +4,7 @@
 //! the run. Files of runs that ended early are in `endings.rs`.
 
 use super::{Runs as _, Server, text};
-use crate::faults::nobody;
+use crate::faults::closed_port;
 use crate::noise::quiet_status;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -183,7 +183,7 @@ fn a_run_that_never_begins_leaves_an_older_file_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("older.csv");
     fs::write(&path, "what was here").unwrap();
-    let url = format!("http://{}/", nobody());
+    let url = format!("http://{}/", closed_port());
     let flags = ["run", &url, "--csv", path.to_str().unwrap(), "--connect-timeout", "1s"];
     let output = std::process::Command::new(super::PACELINE).args(flags).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));

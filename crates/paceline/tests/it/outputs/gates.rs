@@ -45,7 +45,7 @@ fn gates_that_cannot_be_judged_are_refused_before_the_run() {
     let server = Server::start("immediate");
     for (flags, said) in [
         (["--slo", "response.p99<10ms"], "coordinated omission"),
-        (["--slo", "achieved>=99%"], "offers no rate"),
+        (["--slo", "achieved>=99%"], "no offered rate"),
         (["--slo", "respons.p99<10ms"], "did you mean \"response\"?"),
         (["--slo", "service.p999<10ms"], "did you mean \"p99.9\"?"),
         (["--max-errors", "-1"], "a whole number of requests"),

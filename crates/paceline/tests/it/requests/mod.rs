@@ -300,7 +300,7 @@ fn an_invalid_request_is_reported_before_any_request() {
         (&["--expect-json", "/a"], "write POINTER=VALUE"),
         (&["-c", "-5"], "the value cannot be below zero"),
         (&["-c", "1.5"], "a whole number is needed"),
-        (&["--mix", &typo], "typo.toml:3: unknown key `wieght`; the nearest right one is `weight`"),
+        (&["--mix", &typo], "typo.toml:3: unknown key `wieght`; did you mean `weight`?"),
         (&["--mix", &header], "request `a`: header \"X Y\": wrong at character 2"),
         (&["--mix", &pointer], "pointer.toml:2: expect_json: pointer \"a\" does not begin"),
         (&["--mix", &lines], "request `/{line:none.txt}`: {line:none.txt}: cannot read"),

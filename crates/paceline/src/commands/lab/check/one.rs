@@ -89,7 +89,7 @@ impl Checker<'_> {
         let known = server.workloads.iter().filter_map(named);
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
-            return Err(Spoiled::fault(Stage::Start, "it serves no sound workload", false));
+            return Err(Spoiled::fault(Stage::Start, "none of its workloads can be used", false));
         };
         let before = SourceFiles::of(&server.folder);
         let mut launch = self.launch(server, ready)?;
@@ -180,7 +180,7 @@ impl Checker<'_> {
     ) -> Result<Launch, Spoiled> {
         let fault = |message: String| Spoiled::fault(Stage::Start, message, false);
         let cores =
-            Cores::allowed().map_err(|error| fault(format!("cannot see which cores there are: {error}")))?;
+            Cores::allowed().map_err(|error| fault(format!("cannot read the list of cores: {error}")))?;
         let cores = cores.split(CoresWanted::of_form(self.form)).server;
         let variables = self.workshop.variables(server, 0, cores.len() as u32);
         self.starter.launch(&LaunchOf {
@@ -214,7 +214,7 @@ fn stop(server: &Manifest, launch: Launch) -> Check {
             error.to_string()
         }
     };
-    expected("it ends when asked to (SIGTERM)", detail)
+    expected("it ends on SIGTERM", detail)
 }
 
 /// A server under test must be reachable from this machine only, so that others can neither load it nor read what it

@@ -62,7 +62,7 @@ impl Table {
                 line.push_str(&format!("  {idle}"));
             }
             Found::NotSetUp(why) => line.push_str(&format!("  {why}")),
-            Found::NoForm(has) => line.push_str(&format!("  it has no such form, but {has}")),
+            Found::NoForm(has) => line.push_str(&format!("  not checked: it has only {has}")),
             Found::Failed(why) => line.push_str(&format!("  {}", why.lines().next().unwrap_or_default())),
         }
         self.found.push((id.to_owned(), found));
@@ -77,16 +77,18 @@ impl Table {
         let examined = || self.found.iter().filter_map(|(_, found)| startup(found));
         if examined().next().is_some() {
             text.push_str(
-                "\nlistens, answers: from its start to a port that accepts and to the first valid answer\n",
+                "\nlistens, answers: time from the start to an open port and to the first valid answer\n",
             );
-            text.push_str("again: the first valid answer of a second start, its files in memory\n");
             text.push_str(
-                "memory, from disk: at the first valid answer; 0 MB from disk: all was in memory already\n",
+                "again: time to the first valid answer of a second start, with its files in the page cache\n",
+            );
+            text.push_str(
+                "memory, from disk: at the first valid answer; 0 MB means the files were already in the page cache\n",
             );
             if examined().any(|startup| startup.first_since_build == Some(true)) {
                 text.push_str("*: the first start since it was built or its folder changed\n");
             }
-            text.push_str(&format!("drawn with --seed {seed}\n"));
+            text.push_str(&format!("random numbers from --seed {seed}\n"));
         }
         format!("{text}\n{}\n", self.sum())
     }
@@ -206,9 +208,9 @@ node        not set up  lacks node
 go-nethttp
   fail  GET /page: status 500 instead of 200
 
-listens, answers: from its start to a port that accepts and to the first valid answer
-again: the first valid answer of a second start, its files in memory
-memory, from disk: at the first valid answer; 0 MB from disk: all was in memory already
+listens, answers: time from the start to an open port and to the first valid answer
+again: time to the first valid answer of a second start, with its files in the page cache
+memory, from disk: at the first valid answer; 0 MB means the files were already in the page cache
 *: the first start since it was built or its folder changed
 drawn with --seed 7
 
