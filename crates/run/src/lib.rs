@@ -4,6 +4,7 @@
 //! process. [`Prepared::carry_out`] drives the engine, samples the machine and makes the record. This crate prints no
 //! output; a [`Sink`] can show a run in progress.
 
+mod block;
 mod content;
 mod debug;
 pub mod environment;
@@ -26,13 +27,13 @@ mod sessions;
 mod sources;
 mod target;
 
+pub use block::block;
 pub use debug::DebugExchange;
 pub use error::{Problem, RunError};
 pub use events::Events;
 pub use follow::{Plan, Progress, Rows, Sink, times};
 pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
-pub use outcome::block;
 pub use prepare::{Prepared, Watching, allowed_cores, read_trace};
 #[cfg(fuzzing)]
 pub use schedule::fuzz_schedule;

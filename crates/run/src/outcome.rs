@@ -3,6 +3,7 @@
 //! Called by `paceline run` when the engine has finished. Loop and segments are in `segments.rs`, requests and wrong
 //! bodies in `parts.rs`. Verdicts and gates are in the judge crate.
 
+use crate::block::block;
 use crate::health::{Health, rss_bytes_peak};
 use crate::left::left;
 use crate::parts;
@@ -11,12 +12,12 @@ use crate::sessions;
 use crate::{Prepared, moment};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    ConnectionCounts, Counts as EngineCounts, Ending, Failure, Measure, Nanos, Phase as EnginePhase,
-    RunOutcome, SPIN_BEFORE, Spans, Tally,
+    ConnectionCounts, Counts as EngineCounts, Ending, Failure, Nanos, Phase as EnginePhase, RunOutcome,
+    SPIN_BEFORE, Spans, Tally,
 };
 use paceline_job::Job;
 use paceline_record as record;
-use paceline_record::{Block, Run, Times};
+use paceline_record::{Block, Run};
 
 /// The record of a run.
 pub(crate) fn record(
@@ -273,45 +274,4 @@ fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
         kept.push(record::Interval { phase, start_ns, block: block(&tally) });
     }
     kept
-}
-
-/// Converts a tally's counts and times to a block of the record.
-pub fn block(tally: &Tally) -> Block {
-    let counts = &tally.counts;
-    let times = |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::of);
-    Block {
-        counts: outcomes(counts),
-        completed_in_window: counts.completed_in_window,
-        status: counts.status.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
-        bytes: record::Bytes {
-            sent: counts.sent_bytes,
-            received: counts.received_bytes,
-            body: counts.body_bytes,
-        },
-        body_bytes: counts.body_lengths().map(|(min, max)| record::Lengths { min, max }),
-        service_time_ns: times(Measure::Service),
-        response_time_ns: times(Measure::Response),
-        generator_lag_ns: times(Measure::GeneratorLag),
-        connection_wait_ns: times(Measure::ConnectionWait),
-        connect_time_ns: times(Measure::Connect),
-        connect_and_service_time_ns: times(Measure::ConnectAndService),
-        handshake_time_ns: times(Measure::Handshake),
-        first_byte_ns: times(Measure::FirstByte),
-        receive_delay_ns: times(Measure::ReceiveDelay),
-        failed_time_ns: times(Measure::Failed),
-        censored: counts.censored.map(|(count, lowest)| record::Censored { count, lowest_ns: lowest.0 }),
-    }
-}
-
-fn outcomes(counts: &EngineCounts) -> record::Counts {
-    record::Counts {
-        scheduled: counts.scheduled,
-        ok: counts.ended(Ending::Ok),
-        bad_status: counts.ended(Ending::BadStatus),
-        bad_body: counts.ended(Ending::BadBody),
-        connect_failed: counts.ended(Ending::ConnectFailed),
-        io_failed: counts.ended(Ending::IoFailed),
-        timed_out: counts.ended(Ending::TimedOut),
-        unsent: counts.ended(Ending::Unsent),
-    }
 }

@@ -4,7 +4,7 @@
 //! and keeps the first wrong one of each request.
 
 use crate::Prepared;
-use crate::outcome::block;
+use crate::block::block;
 use paceline_engine::{BodyCheck, Check, RunOutcome};
 use paceline_job::hexadecimal::format as hex;
 use paceline_record::{BadBody, Expectations, RequestPart};

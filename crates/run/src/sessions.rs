@@ -3,7 +3,7 @@
 //! Consecutive requests that name the same session are its steps. How many sessions failed, and at which step, follows
 //! from the counts of the steps: all of them are counted in the cohort of their session.
 
-use crate::outcome::block;
+use crate::block::block;
 use crate::{Prepared, RunError};
 use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
 use paceline_engine::{Ending, RunOutcome, Tally};
