@@ -64,7 +64,10 @@ impl Arrivals {
 
     /// Whether the gaps are random.
     pub fn is_random(self) -> bool {
-        self != Self::Constant
+        match self {
+            Self::Constant => false,
+            Self::Poisson => true,
+        }
     }
 }
 
@@ -122,7 +125,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arrival_process_is_written_by_its_name() {
+    fn the_table_has_every_arrival_process_by_its_name() {
+        let schema = serde_json::to_value(schemars::schema_for!(Arrivals)).unwrap();
+        assert_eq!(schema["oneOf"].as_array().unwrap().len(), Arrivals::ALL.len());
         for arrivals in Arrivals::ALL {
             assert_eq!(serde_json::to_value(arrivals).unwrap(), arrivals.name());
         }
