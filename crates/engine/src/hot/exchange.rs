@@ -35,6 +35,15 @@ impl Exchange {
     }
 }
 
+/// A step of a session that waits to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingStep {
+    /// The block in which it is counted.
+    pub block: Block,
+    /// When it is due.
+    pub due: Nanos,
+}
+
 /// All exchanges in flight of a worker.
 #[derive(Debug)]
 pub struct Exchanges {

@@ -4,10 +4,9 @@
 //! requests off the schedule, judges bodies, and has everything recorded. It does not depend on sockets or protocols.
 
 use super::blocks::Block;
-use super::exchange::{Exchange, Exchanges, Place};
+use super::exchange::{Exchange, Exchanges, Place, WaitingStep};
 use super::fairness::Medians;
 use super::inspect::{Body, Inspector};
-use super::protocol::WaitingStep;
 use super::record::{Recorder, Response};
 use super::schedule::{Returned, Schedule};
 use crate::arrivals::Stretches;

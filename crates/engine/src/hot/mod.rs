@@ -28,10 +28,10 @@ mod traffic;
 mod worker;
 
 pub(crate) use blocks::Block;
-pub(crate) use exchange::{Exchange, Place};
+pub(crate) use exchange::{Exchange, Place, WaitingStep};
 pub(crate) use ledger::{AnswerGroup, Departure, Incoming, Ledger};
 pub use protocol::ProtocolHandler;
-pub(crate) use protocol::{Cancelled, Fault, Flow, WaitingStep};
+pub(crate) use protocol::{Cancelled, Fault, Flow};
 pub use record::Recorder;
 pub(crate) use record::{Response, join_intervals};
 pub use schedule::scheduled_in_window;

@@ -5,8 +5,7 @@
 //! each of them. A protocol reads no clock and does not decide about connections: it reports events, and the loop acts
 //! on them.
 
-use super::blocks::Block;
-use super::exchange::Place;
+use super::exchange::{Place, WaitingStep};
 use super::ledger::{Departure, Ledger};
 use crate::outcome::Failure;
 use crate::{Nanos, Progress, Settings, Slot, Transport};
@@ -45,15 +44,6 @@ impl Fault {
     pub(crate) fn of(failure: Failure) -> Self {
         Self { failure, detail: None }
     }
-}
-
-/// A step of a session that waits to be sent.
-#[derive(Clone, Copy, Debug)]
-pub struct WaitingStep {
-    /// The block in which it is counted.
-    pub block: Block,
-    /// When it is due.
-    pub due: Nanos,
 }
 
 /// A protocol, with its state for each connection of a worker.

@@ -4,8 +4,7 @@
 //! tally of the current interval, which is added to the total once a second, so that a request is recorded once.
 
 use super::blocks::{Block, Blocks};
-use super::exchange::Exchange;
-use super::protocol::WaitingStep;
+use super::exchange::{Exchange, WaitingStep};
 use super::schedule::Returned;
 use super::ticks::TickRange;
 use crate::arrivals::{Notes, Stretches};
@@ -519,7 +518,8 @@ fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: 
     service
 }
 
-/// Records the times of scheduled requests except the service time; returns their response time.
+/// Computes the response time of scheduled requests, from the intended send to the last byte of the response; records it
+/// and the other times except the service time.
 #[inline(never)]
 fn end_scheduled(
     tally: &mut Tally,

@@ -6,6 +6,9 @@
 use super::hpack::HpackError;
 use std::fmt;
 
+/// The setting whose invalid value is a flow-control error (RFC 9113 §6.5.2).
+pub(super) const INITIAL_WINDOW_SIZE_NAME: &str = "SETTINGS_INITIAL_WINDOW_SIZE";
+
 /// An error code of RST_STREAM and GOAWAY, including unknown ones (RFC 9113 §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub u32);
@@ -302,9 +305,7 @@ impl Http2Error {
             Self::FrameTooLong { .. } | Self::FrameLength { .. } => ErrorCode::FRAME_SIZE_ERROR,
             Self::Compression(_) => ErrorCode::COMPRESSION_ERROR,
             Self::WindowOverflow { .. } | Self::WindowExceeded { .. } => ErrorCode::FLOW_CONTROL_ERROR,
-            Self::Setting { setting: super::settings::INITIAL_WINDOW_SIZE_NAME, .. } => {
-                ErrorCode::FLOW_CONTROL_ERROR
-            }
+            Self::Setting { setting: INITIAL_WINDOW_SIZE_NAME, .. } => ErrorCode::FLOW_CONTROL_ERROR,
             Self::FieldBlockTooLong { .. } | Self::TooManyContinuations { .. } | Self::Flood { .. } => {
                 ErrorCode::ENHANCE_YOUR_CALM
             }

@@ -3,7 +3,7 @@
 //! The engine sends ours once and applies each SETTINGS frame of the peer. The engine decides when to act on a changed
 //! limit.
 
-use super::error::Http2Error;
+use super::error::{Http2Error, INITIAL_WINDOW_SIZE_NAME};
 use super::flow::{WINDOW_DEFAULT, WINDOW_MAX};
 use super::frame::{CLIENT_PREFACE, FRAME_SIZE_DEFAULT, write_settings, write_window_update};
 use super::hpack::TABLE_SIZE_DEFAULT;
@@ -14,8 +14,6 @@ pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 pub(crate) const MAX_FRAME_SIZE: u16 = 5;
 pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
-
-pub(super) const INITIAL_WINDOW_SIZE_NAME: &str = "SETTINGS_INITIAL_WINDOW_SIZE";
 
 /// The window that we announce for each stream and for the connection: practically unlimited, as `h2load -w 30 -W 30`.
 pub const OUR_WINDOW: u32 = (1 << 30) - 1;
