@@ -126,22 +126,17 @@ fn server_cores(trial: &Trial, _: &Run) -> Found {
     }
     let busy = mean(&busy_shares(trial)).filter(|busy| *busy >= FULL_LEAST)?;
     let evidence = format!("{evidence}, which were {} busy", percent(busy));
-    let sharer = sharers(trial).max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
-    match sharer.filter(|process| process.cpu_s > usage.cpu_s) {
-        Some(process) => {
-            let (kind, name) = match process.role {
-                ProcessRole::Database => (LimitKind::Database, "database"),
-                ProcessRole::Balancer | ProcessRole::Instance => (LimitKind::Balancer, "balancer"),
-            };
-            let of_process = process.cpu_s / usage.over_s.max(f64::MIN_POSITIVE);
-            Some((kind, format!("{evidence}; the {name} on them used {of_process:.2}")))
-        }
-        None => {
-            let known: f64 = usage.cpu_s + sharers(trial).map(|process| process.cpu_s).sum::<f64>();
-            let is_own = known >= OWN_LEAST * busy * cores * usage.over_s;
-            Some((if is_own { LimitKind::ServerCpu } else { LimitKind::Neighbours }, evidence))
-        }
-    }
+    let Some(sharer) = sharers(trial).max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s)) else {
+        let is_own = usage.cpu_s >= OWN_LEAST * busy * cores * usage.over_s;
+        return Some((if is_own { LimitKind::ServerCpu } else { LimitKind::Neighbours }, evidence));
+    };
+    let (kind, name) = match sharer.role {
+        ProcessRole::Database => (LimitKind::Database, "database"),
+        ProcessRole::Balancer | ProcessRole::Instance => (LimitKind::Balancer, "balancer"),
+    };
+    let of_sharer = sharer.cpu_s / usage.over_s.max(f64::MIN_POSITIVE);
+    let kind = if sharer.cpu_s > usage.cpu_s { kind } else { LimitKind::ServerCpu };
+    Some((kind, format!("{evidence}; the {name} on them used {of_sharer:.2}")))
 }
 
 /// One of several cores was full, or the server used about one.
