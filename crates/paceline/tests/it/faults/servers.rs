@@ -3,6 +3,8 @@
 //! Used by `table.rs`, and partly by `secure.rs`. They read a request up to its blank line, one at a time. A server
 //! that supports bodies and pipelining is in `requests/server.rs`.
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
@@ -52,14 +54,36 @@ pub fn once(bytes: &'static [u8]) -> SocketAddr {
 
 /// Reads up to a blank line. Requests are not pipelined.
 pub fn read_request(stream: &mut TcpStream) -> bool {
-    let (mut seen, mut byte) = (0, [0; 1]);
-    while let Ok(1) = stream.read(&mut byte) {
-        seen = if byte[0] == b"\r\n\r\n"[seen] { seen + 1 } else { usize::from(byte[0] == b'\r') };
-        if seen == 4 {
-            return true;
-        }
+    read_head(stream).is_some()
+}
+
+/// The head of the next request; none if the connection ends before.
+fn read_head(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let (mut head, mut byte) = (Vec::new(), [0; 1]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
     }
-    false
+    Some(head)
+}
+
+/// Answers with `body`, compressed by gzip where the request accepts that.
+pub fn compresses_if_accepted(body: &'static [u8]) -> SocketAddr {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(body).unwrap();
+    let gzip = gzip.finish().unwrap();
+    each(move |mut stream| {
+        while let Some(head) = read_head(&mut stream) {
+            let is_accepted =
+                head.to_ascii_lowercase().windows(22).any(|part| part == b"accept-encoding: gzip\r");
+            let (field, body) =
+                if is_accepted { ("Content-Encoding: gzip\r\n", gzip.as_slice()) } else { ("", body) };
+            let head = format!("HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n", body.len());
+            if stream.write_all(&[head.as_bytes(), body].concat()).is_err() {
+                return;
+            }
+        }
+    })
 }
 
 /// Writes `start`, then `piece` repeatedly, until the reader is gone or `piece` has been written `times` times.

@@ -299,10 +299,19 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "compresses as requested",
-        serve: || always(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok"),
-        flags: &["--accept-encoding", "gzip"],
+        serve: || servers::compresses_if_accepted(b"ok"),
+        flags: &["--accept-encoding", "gzip", "--expect-body", "ok"],
         outcomes: &["ok"],
         exits: &[0],
+        // Compressed: `ok` itself has 2 bytes.
+        says: "\"body\":264",
+    },
+    Fault {
+        name: "compresses another body than the expected one",
+        serve: || servers::compresses_if_accepted(b"no"),
+        flags: &["--accept-encoding", "gzip", "--expect-body", "ok"],
+        outcomes: &["bad_body"],
+        exits: &[1],
         says: "",
     },
     Fault {
