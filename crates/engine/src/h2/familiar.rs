@@ -1,10 +1,19 @@
-//! Keeps the last good response to a kind of request, frame by frame: the next is most often the same except for its
-//! stream, and then one comparison replaces parsing and checking.
+//! Keeps the last good response to a kind of request, as HEADERS and DATA: the next is most often the same except for
+//! its stream, and then one comparison replaces parsing and checking.
+//!
+//! Some servers send the HEADERS of several streams before their DATA. HEADERS that equal the kept ones begin a
+//! response; DATA that equal the kept ones complete it, if it began with the same HEADERS ([`Head::version`]).
 //!
 //! The meaning of a response depends on its bytes and, if its field block refers to the header table, on that of the
 //! connection: [`FieldDecoder::repeat`] says whether it means the same there.
 
-use paceline_http::h2::{FRAME_HEAD_BYTES, FieldDecoder, RecognisedBlock, STREAM_AT, WholeResponse};
+use crate::hot::Response;
+use crate::{Ending, Nanos};
+use paceline_http::Method;
+use paceline_http::h2::{
+    FRAME_HEAD_BYTES, FieldDecoder, RecognisedBlock, ResponseProgress, STREAM_AT, write_data,
+    write_field_block,
+};
 
 /// Longer responses are not kept: comparing a body costs as much as checking it.
 const BYTES_MAX: usize = 4096;
@@ -12,12 +21,29 @@ const BYTES_MAX: usize = 4096;
 /// A response that was seen before.
 #[derive(Debug, Default)]
 pub(super) struct FamiliarResponse {
-    /// HEADERS and DATA; empty until a response is kept.
+    /// HEADERS and DATA. Without DATA until a good response with these HEADERS was read, empty before.
     frames: Vec<u8>,
-    /// The offset of DATA.
-    data_at: usize,
     block: Option<RecognisedBlock>,
-    status: u16,
+    /// Its HEADERS.
+    pub head: Head,
+}
+
+/// The HEADERS of a familiar response.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// The length of the frame.
+    pub bytes: usize,
+    pub status: u16,
+    /// The progress of a response that begins with it.
+    pub progress: ResponseProgress,
+    /// Changes whenever other HEADERS are kept; never 0 then.
+    pub version: u64,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self { bytes: 0, status: 0, progress: ResponseProgress::new(Method::Other), version: 0 }
+    }
 }
 
 /// The stream of the frame at the beginning of the input; none if its head is incomplete.
@@ -32,19 +58,36 @@ impl FamiliarResponse {
     /// be compared at once.
     #[inline(always)]
     pub(super) fn is_at(&mut self, input: &[u8], stream: u32) -> bool {
-        for frame in [0, self.data_at] {
-            let Some(field) = self.frames.get_mut(frame + STREAM_AT..frame + FRAME_HEAD_BYTES) else {
-                return false;
-            };
-            field.copy_from_slice(&stream.to_be_bytes());
-        }
-        input.starts_with(&self.frames)
+        self.set_stream(0, stream).is_some()
+            && self.set_stream(self.head.bytes, stream).is_some()
+            && input.starts_with(&self.frames)
+    }
+
+    /// Whether the input begins with its HEADERS, on a stream.
+    #[inline(always)]
+    pub(super) fn is_head_at(&mut self, input: &[u8], stream: u32) -> bool {
+        self.set_stream(0, stream).is_some() && input.starts_with(&self.frames[..self.head.bytes])
+    }
+
+    /// Whether the input begins with its DATA, on a stream.
+    #[inline(always)]
+    pub(super) fn is_body_at(&mut self, input: &[u8], stream: u32) -> bool {
+        self.set_stream(self.head.bytes, stream).is_some()
+            && input.starts_with(&self.frames[self.head.bytes..])
+    }
+
+    /// Writes the stream into the frame at an offset; none if there is no such frame.
+    #[inline(always)]
+    fn set_stream(&mut self, frame: usize, stream: u32) -> Option<()> {
+        let field = self.frames.get_mut(frame + STREAM_AT..frame + FRAME_HEAD_BYTES)?;
+        field.copy_from_slice(&stream.to_be_bytes());
+        Some(())
     }
 
     /// Whether it means the same on the connection of this decoder, in which case it counts as read.
     #[inline(always)]
     pub(super) fn repeat(&self, fields: &mut FieldDecoder) -> bool {
-        let block = &self.frames[FRAME_HEAD_BYTES..self.data_at];
+        let block = &self.frames[FRAME_HEAD_BYTES..self.head.bytes];
         self.block.as_ref().is_some_and(|recognised| fields.repeat(recognised, block))
     }
 
@@ -54,39 +97,48 @@ impl FamiliarResponse {
         self.frames.len()
     }
 
-    /// Length of its body.
-    #[inline]
-    pub(super) fn body_bytes(&self) -> usize {
-        self.frames.len() - self.data_at - FRAME_HEAD_BYTES
+    /// The facts about it, where the first byte came at `first_byte` and all of it in this many bytes.
+    #[inline(always)]
+    pub(super) fn response(&self, first_byte: Nanos, uncounted_bytes: u64) -> Response {
+        Response {
+            status: self.head.status,
+            body_bytes: (self.frames.len() - self.head.bytes - FRAME_HEAD_BYTES) as u64,
+            ending: Ending::Ok,
+            first_byte,
+            uncounted_bytes,
+        }
     }
 
-    /// Its status.
-    #[inline]
-    pub(super) fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// Keeps a response that was good: its bytes and their meaning.
-    pub(super) fn meet(
+    /// Keeps the HEADERS of a response: their block, and the state of a response that begins with it.
+    pub(super) fn meet_head(
         &mut self,
-        bytes: &[u8],
-        whole: &WholeResponse<'_>,
+        block: &[u8],
+        recognised: Option<RecognisedBlock>,
         status: u16,
-        block: Option<RecognisedBlock>,
+        progress: ResponseProgress,
     ) {
         self.frames.clear();
-        if bytes.len() <= BYTES_MAX && block.is_some() {
-            self.frames.extend_from_slice(bytes);
+        if block.len() <= BYTES_MAX && recognised.is_some() {
+            write_field_block(&mut self.frames, 0, block, false);
         }
-        self.data_at = FRAME_HEAD_BYTES + whole.block.len();
-        (self.status, self.block) = (status, block);
+        self.block = recognised;
+        let version = self.head.version + 1;
+        self.head = Head { bytes: self.frames.len(), status, progress, version };
+    }
+
+    /// Keeps the DATA of a good response whose HEADERS are the kept ones.
+    pub(super) fn meet_body(&mut self, body: &[u8]) {
+        self.frames.truncate(self.head.bytes);
+        if !self.frames.is_empty() && self.frames.len() + body.len() <= BYTES_MAX {
+            write_data(&mut self.frames, 0, body, true);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_http::h2::{BlockCache, write_data, write_field_block};
+    use paceline_http::h2::BlockCache;
 
     /// `:status: 200`, then `x: a` inserted, or the first entry of the dynamic table.
     const SELF_CONTAINED: &[u8] = &[0x88, 0x40, 1, b'x', 1, b'a'];
@@ -105,8 +157,8 @@ mod tests {
             fields.decode(cache, block).unwrap();
         }
         let mut familiar = FamiliarResponse::default();
-        let whole = WholeResponse { stream: 1, block, body: b"ok" };
-        familiar.meet(&response(1, block, b"ok"), &whole, 200, fields.recognised(cache, block));
+        familiar.meet_head(block, fields.recognised(cache, block), 200, ResponseProgress::new(Method::Other));
+        familiar.meet_body(b"ok");
         familiar
     }
 
@@ -115,7 +167,8 @@ mod tests {
         let (mut fields, mut cache) = (FieldDecoder::default(), BlockCache::default());
         assert!(!FamiliarResponse::default().is_at(&response(1, SELF_CONTAINED, b"ok"), 1));
         let mut familiar = met(SELF_CONTAINED, &mut fields, &mut cache);
-        assert_eq!((familiar.body_bytes(), familiar.status()), (2, 200));
+        let facts = familiar.response(Nanos::ZERO, 0);
+        assert_eq!((facts.body_bytes, facts.status), (2, 200));
         let good = response(7, SELF_CONTAINED, b"ok");
         assert_eq!((stream_of(&good), stream_of(&good[..8])), (Some(7), None));
         assert!(familiar.is_at(&good, 7) && !familiar.is_at(&good, 9));
@@ -126,6 +179,27 @@ mod tests {
             assert!(!familiar.is_at(&changed, 7), "byte {at}");
             assert!(!familiar.is_at(&good[..at], 7), "{at} bytes of it");
         }
+    }
+
+    #[test]
+    fn headers_and_data_are_recognised_apart() {
+        let (mut fields, mut cache) = (FieldDecoder::default(), BlockCache::default());
+        let mut familiar = met(SELF_CONTAINED, &mut fields, &mut cache);
+        let (good, version) = (response(7, SELF_CONTAINED, b"ok"), familiar.head.version);
+        let (head, data) = good.split_at(familiar.head.bytes);
+        let bad = response(7, SELF_CONTAINED, b"no");
+        for followed_by in [&[][..], &data[..5], &head[..], &bad[head.len()..]] {
+            let input = [head, followed_by].concat();
+            assert!(familiar.is_head_at(&input, 7) && !familiar.is_at(&input, 7));
+        }
+        assert!(!familiar.is_head_at(&head[..head.len() - 1], 7) && !familiar.is_head_at(head, 9));
+        assert!(familiar.is_body_at(data, 7) && !familiar.is_body_at(data, 9));
+        assert!(
+            !familiar.is_body_at(&data[..data.len() - 1], 7) && !familiar.is_body_at(&bad[head.len()..], 7)
+        );
+        // Other HEADERS: the DATA belong to another response.
+        familiar.meet_head(REFERRING, None, 500, ResponseProgress::new(Method::Other));
+        assert!(!familiar.is_body_at(data, 7) && familiar.head.version != version);
     }
 
     #[test]

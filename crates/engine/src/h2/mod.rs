@@ -2,42 +2,33 @@
 //!
 //! Frames and HPACK are in `paceline_http::h2`. This module has the parts that depend on scheduling: the life of a
 //! connection and its streams ([`connection`], [`stream`]), requests and the bodies that flow control holds back
-//! ([`outgoing`]), and responses that equal the last one ([`familiar`]). The stream id of an exchange determines its
-//! place, so that no map is needed; if a slow stream still occupies the place, the id is skipped.
+//! ([`outgoing`]), the effect of received frames ([`receive`]), and responses that equal the last one ([`familiar`]).
+//! This file connects them to the loop. The stream id of an exchange determines its place, so that no map is needed; if
+//! a slow stream still occupies the place, the id is skipped.
 //!
 //! A server that ends a connection with GOAWAY (nginx after 1,000 requests) is the normal case: requests of streams
 //! above the last one that it names return to the schedule as still due, the others are awaited, and another connection
 //! is made.
-//!
-//! This file has over 600 lines: the methods of one protocol handler, which share its fields.
 
 mod connection;
 mod familiar;
 mod outgoing;
+mod receive;
 mod stream;
 
-use crate::hot::{
-    AnswerGroup, Cancelled, Departure, Exchange, Fault, Flow, Ledger, Place, ProtocolHandler, Response,
-};
+use crate::hot::{AnswerGroup, Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler};
 use crate::outcome::Failure;
-use crate::{BodyCheck, Ending, Nanos, Progress, RequestKind, Settings, Slot, Transport};
+use crate::{Nanos, Progress, Settings, Slot, Transport};
 use connection::Connection;
-use familiar::{FamiliarResponse, stream_of};
 use outgoing::Outgoing;
-use paceline_http::Method;
-use paceline_http::h2::{
-    BlockCache, BlockRole, ErrorCode, Event, Fields, FrameName, FrameReader, Http2Error, ResponseProgress,
-    WholeResponse, write_goaway, write_ping_ack, write_reset, write_settings_ack, write_window_update,
-};
+use paceline_http::h2::{BlockCache, ErrorCode, Event, FrameReader, Http2Error, write_goaway, write_reset};
+use receive::{Answers, Received, fault};
 use std::io;
-use stream::{Stream, Streams};
+use stream::Streams;
 
 /// The number of streams cancelled without a response between them after which a connection is closed: more looks like
 /// an attack to a server (CVE-2023-44487).
 const CANCELS_MAX: u32 = 200;
-/// The maximum number of frames for ended streams, and of window updates, without a response between them: more is a
-/// flood.
-const STRAY_FRAMES_MAX: u32 = 10_000;
 
 /// HTTP/2 on the connections of one worker.
 pub struct Http2 {
@@ -60,426 +51,6 @@ struct Http2State {
     stream_limit: Option<u32>,
     /// Whether a response was compressed. A field block that is new passes through [`Self::on_fields`].
     saw_compressed: bool,
-}
-
-/// The state for the responses to one kind of request.
-struct Answers {
-    /// The kind of the method, for its responses.
-    method: Method,
-    /// The last good one, if the next may be the same.
-    familiar: FamiliarResponse,
-    /// Whether to keep a good response: not if each request is different.
-    repeat: bool,
-}
-
-impl Answers {
-    fn new(kind: &RequestKind) -> Self {
-        let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
-        Self {
-            method: kind.method,
-            familiar: FamiliarResponse::default(),
-            repeat: is_exact || kind.template.as_fixed().is_some(),
-        }
-    }
-}
-
-/// An exchange whose response equals the last good one to its kind.
-struct Repeat {
-    exchange: Exchange,
-    kind: usize,
-}
-
-impl Repeat {
-    const NONE: Self = Self { exchange: Exchange::VACANT, kind: 0 };
-}
-
-/// The read that a received event belongs to.
-struct Received<'a, 'l> {
-    slot: Slot,
-    now: Nanos,
-    /// Bytes consumed by it.
-    bytes: usize,
-    ledger: &'a mut Ledger<'l>,
-}
-
-/// A fault of the connection, as a [`Failure`] with its text.
-#[cold]
-fn fault(error: &Http2Error) -> Fault {
-    let failure = match error {
-        Http2Error::NotHttp2 { .. } => Failure::NotHttp2,
-        Http2Error::Flood { .. } | Http2Error::TooManyContinuations { .. } => Failure::Flood,
-        Http2Error::Truncated => Failure::Truncated,
-        _ => Failure::Http2,
-    };
-    Fault { failure, detail: Some(error.to_string()) }
-}
-
-/// Receiving.
-impl Http2State {
-    /// Consumes responses at the beginning of the input that equal the last good one to the same kind of request, as
-    /// nearly all do; returns their length in bytes. Responses to requests that were sent together are recorded
-    /// together.
-    #[inline(always)]
-    fn take_repeats(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> usize {
-        if (self.connections[slot as usize].receive_window.available() as usize) < input.len() {
-            return 0;
-        }
-        let (mut taken, mut first, mut count) = (0, Repeat::NONE, 0);
-        while let Some(next) = self.take_repeat(slot, &input[taken..], ledger) {
-            taken += self.answers[next.kind].familiar.length();
-            // Equal exchanges have the same kind.
-            if count > 0 && (next.exchange != first.exchange || count == u16::MAX) {
-                self.record_repeats(slot, &first, count, now, ledger);
-                count = 0;
-            }
-            (first, count) = (next, count + 1);
-        }
-        if count > 0 {
-            self.record_repeats(slot, &first, count, now, ledger);
-        }
-        taken
-    }
-
-    /// The exchange answered by the response at the beginning of the input, if that equals the last good one.
-    #[inline(always)]
-    fn take_repeat(&mut self, slot: Slot, input: &[u8], ledger: &mut Ledger<'_>) -> Option<Repeat> {
-        let id = stream_of(input)?;
-        let place = self.streams.place_of(id);
-        let stream = self.streams.at(slot, place);
-        let kind = usize::from(stream.kind);
-        let familiar = &mut self.answers[kind].familiar;
-        if !stream.awaits_response(id)
-            || !familiar.is_at(input, id)
-            || !familiar.repeat(&mut self.connections[slot as usize].fields)
-        {
-            return None;
-        }
-        stream.end();
-        Some(Repeat { exchange: ledger.exchanges_mut().end(slot, place)?, kind })
-    }
-
-    /// Records `count` equal exchanges with the last response of their kind.
-    #[inline(always)]
-    fn record_repeats(&mut self, slot: Slot, of: &Repeat, count: u16, now: Nanos, ledger: &mut Ledger<'_>) {
-        let familiar = &self.answers[of.kind].familiar;
-        let response = Response {
-            status: familiar.status(),
-            body_bytes: familiar.body_bytes() as u64,
-            ending: Ending::Ok,
-            first_byte: now,
-            uncounted_bytes: familiar.length() as u64,
-        };
-        let flow_bytes = familiar.body_bytes() as u32 * u32::from(count);
-        self.connections[slot as usize].responses_came(flow_bytes);
-        ledger.answered(slot, &of.exchange, count, &response, now);
-    }
-
-    /// Handles a response that came whole and in a known field block: returns whether there is one and it was counted.
-    /// If not, the state is unchanged, and its frames take the slower path.
-    #[inline(never)]
-    fn take_whole(
-        &mut self,
-        whole: &WholeResponse<'_>,
-        input: &[u8],
-        received: &mut Received<'_, '_>,
-    ) -> bool {
-        let Received { slot, now, bytes, .. } = *received;
-        let place = self.streams.place_of(whole.stream);
-        let stream = self.streams.at(slot, place);
-        if !stream.awaits_response(whole.stream) {
-            return false;
-        }
-        let answers = &mut self.answers[usize::from(stream.kind)];
-        let connection = &mut self.connections[slot as usize];
-        let mut progress = ResponseProgress::new(answers.method);
-        let has_room = connection.receive_window.available() as usize >= whole.body.len();
-        let fits = |fields| {
-            let is_head = matches!(progress.fields(fields, false), Ok(BlockRole::Head(_)));
-            has_room && is_head && progress.data(whole.body.len(), true).is_ok()
-        };
-        let known = connection.fields.decode_known(&mut self.cache, whole.block, fits);
-        let Some(Fields::Response(head)) = known else { return false };
-        connection.responses_came(whole.body.len() as u32);
-        let response = Response {
-            status: head.status,
-            body_bytes: whole.body.len() as u64,
-            ending: received.ledger.judge(stream.kind.into(), head.status, whole.body, now),
-            first_byte: now,
-            uncounted_bytes: bytes as u64,
-        };
-        if answers.repeat && response.ending == Ending::Ok {
-            let block = connection.fields.recognised(&self.cache, whole.block);
-            answers.familiar.meet(&input[..bytes], whole, head.status, block);
-        }
-        stream.end();
-        if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
-            self.group.add(slot, exchange, response, now, received.ledger);
-        }
-        true
-    }
-
-    /// Acts on an event.
-    #[inline]
-    fn on_event(&mut self, event: Event<'_>, received: &mut Received<'_, '_>) -> Result<(), Http2Error> {
-        match event {
-            Event::NeedMore | Event::SettingsAck | Event::PingAck(_) => Ok(()),
-            Event::FieldBlock { stream, block, end_stream } => {
-                self.on_fields(stream, block, end_stream, received)
-            }
-            Event::Data { stream, piece, flow_bytes, end_stream } => {
-                self.on_data(stream, piece, flow_bytes, end_stream, received)
-            }
-            Event::Settings(payload) => {
-                let connection = &mut self.connections[received.slot as usize];
-                let change = connection.peer.apply(payload)?;
-                self.outgoing.settings_applied(connection);
-                connection.greeted = true;
-                write_settings_ack(&mut connection.out);
-                let limit = connection.peer.max_concurrent_streams;
-                if limit < self.depth.into() {
-                    self.stream_limit = Some(self.stream_limit.map_or(limit, |known| known.min(limit)));
-                }
-                self.streams.shift_windows(received.slot, change)?;
-                self.outgoing.send_bodies(received.slot, connection, &mut self.streams);
-                Ok(())
-            }
-            Event::Ping(opaque) => {
-                write_ping_ack(&mut self.connections[received.slot as usize].out, opaque);
-                Ok(())
-            }
-            Event::Reset { stream, code } => self.on_reset(stream, code, received),
-            Event::GoAway { last_stream, code, debug } => {
-                self.on_goaway(last_stream, code, debug, received);
-                Ok(())
-            }
-            Event::WindowUpdate { stream, increment } => self.on_window_update(stream, increment, received),
-        }
-    }
-
-    /// The place of an open stream; none if it has ended.
-    #[inline]
-    fn place_of(&self, slot: Slot, id: u32, frame: FrameName) -> Result<Option<Place>, Http2Error> {
-        let place = self.streams.place_of(id);
-        if self.streams.get(slot, place).id == id {
-            return Ok(Some(place));
-        }
-        if !self.connections[slot as usize].ids.was_opened(id) {
-            return Err(Http2Error::IdleStream { frame, stream: id });
-        }
-        Ok(None)
-    }
-
-    /// The stream at a place, for whose response a frame has come.
-    #[inline]
-    fn begin_response(&mut self, slot: Slot, place: Place, now: Nanos) -> &mut Stream {
-        let stream = self.streams.at(slot, place);
-        if !stream.has_response {
-            stream.begin_response(self.answers[usize::from(stream.kind)].method, now);
-        }
-        stream
-    }
-
-    fn on_fields(
-        &mut self,
-        id: u32,
-        block: &[u8],
-        end_stream: bool,
-        received: &mut Received<'_, '_>,
-    ) -> Result<(), Http2Error> {
-        let Received { slot, now, bytes, .. } = *received;
-        // Decoded first: it changes the table, whatever happens to the stream.
-        let fields = self.connections[slot as usize].fields.decode(&mut self.cache, block);
-        if let Err(error) = &fields
-            && !error.is_stream_error()
-        {
-            return fields.map(drop);
-        }
-        let Some(place) = self.place_of(slot, id, FrameName(1))? else { return self.stray(slot) };
-        let stream = self.begin_response(slot, place, now);
-        stream.bytes += bytes as u64;
-        let progress = match fields {
-            Ok(fields) => stream.progress.fields(fields, end_stream).map_err(Http2Error::Response),
-            Err(error) => Err(error),
-        };
-        match progress {
-            Ok(BlockRole::Head(head)) => {
-                stream.incoming.begin(head.status);
-                self.saw_compressed |= head.is_encoded;
-            }
-            Ok(BlockRole::Interim | BlockRole::Trailers) => {}
-            Err(error) => {
-                self.fail(place, &error, received);
-                return Ok(());
-            }
-        }
-        if end_stream {
-            self.complete_pieces(place, received);
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn on_data(
-        &mut self,
-        id: u32,
-        piece: &[u8],
-        flow_bytes: u32,
-        end_stream: bool,
-        received: &mut Received<'_, '_>,
-    ) -> Result<(), Http2Error> {
-        let Received { slot, now, bytes, .. } = *received;
-        let connection = &mut self.connections[slot as usize];
-        connection.receive_window.receive(0, flow_bytes)?;
-        if let Some(increment) = connection.receive_window.replenish() {
-            write_window_update(&mut connection.out, 0, increment);
-        }
-        let Some(place) = self.place_of(slot, id, FrameName(0))? else { return Ok(()) };
-        let stream = self.begin_response(slot, place, now);
-        stream.bytes += bytes as u64;
-        stream.receive_window.receive(id, flow_bytes)?;
-        if let Err(error) = stream.progress.data(piece.len(), end_stream) {
-            self.fail(place, &Http2Error::Response(error), received);
-            return Ok(());
-        }
-        let kind = usize::from(stream.kind);
-        if end_stream && stream.incoming.body.bytes == 0 {
-            let status = stream.incoming.status;
-            let response = Response {
-                status,
-                body_bytes: piece.len() as u64,
-                ending: received.ledger.judge(kind, status, piece, now),
-                first_byte: stream.incoming.first_byte,
-                uncounted_bytes: stream.bytes,
-            };
-            self.complete(place, &response, received);
-            return Ok(());
-        }
-        received.ledger.inspect(kind, &mut stream.incoming, piece);
-        if end_stream {
-            self.complete_pieces(place, received);
-        } else if let Some(increment) = stream.receive_window.replenish() {
-            write_window_update(&mut self.connections[slot as usize].out, id, increment);
-        }
-        Ok(())
-    }
-
-    /// Completes a response whose body came in pieces, or that has none.
-    fn complete_pieces(&mut self, place: Place, received: &mut Received<'_, '_>) {
-        let stream = self.streams.at(received.slot, place);
-        let (kind, bytes) = (stream.kind.into(), stream.bytes);
-        let response = received.ledger.judge_pieces(kind, &mut stream.incoming, bytes, received.now);
-        self.complete(place, &response, received);
-    }
-
-    /// Completes a response.
-    #[inline]
-    fn complete(&mut self, place: Place, response: &Response, received: &mut Received<'_, '_>) {
-        let Received { slot, now, .. } = *received;
-        let connection = &mut self.connections[slot as usize];
-        let stream = self.streams.at(slot, place);
-        if stream.unsent > 0 {
-            // The server did not wait for the whole request (RFC 9113 §8.1).
-            write_reset(&mut connection.out, stream.id, ErrorCode::CANCEL);
-        }
-        stream.end();
-        (connection.cancels, connection.stray_frames) = (0, 0);
-        if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
-            self.group.add(slot, exchange, *response, now, received.ledger);
-        }
-    }
-
-    /// A response broke the rules: its request fails, the connection continues.
-    #[cold]
-    fn fail(&mut self, place: Place, error: &Http2Error, received: &mut Received<'_, '_>) {
-        let Received { slot, now, .. } = *received;
-        let stream = self.streams.at(slot, place);
-        write_reset(&mut self.connections[slot as usize].out, stream.id, error.code());
-        stream.end();
-        received.ledger.note(Failure::MalformedResponse, Some(error.to_string()));
-        received.ledger.abandon(slot, place, Ending::IoFailed, now);
-    }
-
-    #[cold]
-    fn on_reset(
-        &mut self,
-        id: u32,
-        code: ErrorCode,
-        received: &mut Received<'_, '_>,
-    ) -> Result<(), Http2Error> {
-        let slot = received.slot;
-        let Some(place) = self.place_of(slot, id, FrameName(3))? else { return self.stray(slot) };
-        if code == ErrorCode::REFUSED_STREAM {
-            self.give_back(place, received);
-        } else {
-            self.streams.at(slot, place).end();
-            received.ledger.note(Failure::StreamReset, None);
-            received.ledger.abandon(slot, place, Ending::IoFailed, received.now);
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn on_goaway(&mut self, last: u32, code: ErrorCode, debug: &[u8], received: &mut Received<'_, '_>) {
-        let slot = received.slot;
-        let connection = &mut self.connections[slot as usize];
-        connection.is_ending = true;
-        if code != ErrorCode::NO_ERROR {
-            let text = String::from_utf8_lossy(&debug[..debug.len().min(100)]).into_owned();
-            received
-                .ledger
-                .note(Failure::GoAway, Some(format!("GOAWAY with {code} {text}").trim_end().into()));
-        }
-        // In the order in which they were sent, so that they become due again in that order.
-        for (_, place) in self.streams.above(slot, last) {
-            self.give_back(place, received);
-        }
-    }
-
-    /// The server has not processed a stream: makes its request due again, with its number.
-    fn give_back(&mut self, place: Place, received: &mut Received<'_, '_>) {
-        let stream = self.streams.at(received.slot, place);
-        stream.end();
-        if let Some(kind) = received.ledger.give_back(received.slot, place, received.now) {
-            self.outgoing.give_back(kind, stream.number);
-        }
-    }
-
-    #[cold]
-    fn on_window_update(
-        &mut self,
-        id: u32,
-        increment: u32,
-        received: &mut Received<'_, '_>,
-    ) -> Result<(), Http2Error> {
-        let slot = received.slot;
-        if id == 0 {
-            self.connections[slot as usize].window.increase(0, increment)?;
-        } else if let Some(place) = self.place_of(slot, id, FrameName(8))?
-            && let Err(error) = self.streams.at(slot, place).window.increase(id, increment)
-        {
-            self.fail(place, &error, received);
-        }
-        self.outgoing.send_bodies(slot, &mut self.connections[slot as usize], &mut self.streams);
-        self.stray(slot)
-    }
-
-    /// Counts a frame that advances no response.
-    fn stray(&mut self, slot: Slot) -> Result<(), Http2Error> {
-        let connection = &mut self.connections[slot as usize];
-        connection.stray_frames += 1;
-        if connection.stray_frames <= STRAY_FRAMES_MAX {
-            return Ok(());
-        }
-        Err(Http2Error::Flood { limit: STRAY_FRAMES_MAX as u16 })
-    }
-
-    /// Whether a connection has ended: the server announced it, or its stream ids are used up, and no request is in
-    /// flight.
-    #[inline]
-    fn has_ended(&self, slot: Slot, live: u16) -> bool {
-        let connection = &self.connections[slot as usize];
-        live == 0 && (connection.is_ending || connection.ids.peek().is_none())
-    }
 }
 
 impl Http2 {
@@ -534,13 +105,18 @@ impl Http2 {
         ledger: &mut Ledger<'_>,
     ) -> Result<usize, Http2Error> {
         let reader = &mut self.readers[slot as usize];
-        if let Some((whole, bytes)) = reader.whole_response(input) {
-            let mut received = Received { slot, now, bytes, ledger };
-            if self.state.take_whole(&whole, input, &mut received) {
-                return Ok(bytes);
+        let Some((event, bytes)) = reader.whole_frame(input) else {
+            let (event, bytes) = reader.next(input)?;
+            return self.state.on_event(event, &mut Received { slot, now, bytes, ledger }).map(|()| bytes);
+        };
+        if let Event::FieldBlock { stream, block, end_stream: false } = event
+            && let Some((body, more)) = reader.whole_body(&input[bytes..], stream)
+        {
+            let mut received = Received { slot, now, bytes: bytes + more, ledger };
+            if self.state.take_whole(stream, block, body, &mut received) {
+                return Ok(bytes + more);
             }
         }
-        let (event, bytes) = reader.next(input)?;
         let mut received = Received { slot, now, bytes, ledger };
         self.state.on_event(event, &mut received).map(|()| bytes)
     }

@@ -3,6 +3,7 @@
 //! There are as many as places in the table of exchanges: an open stream has an exchange there. The memory of an ended
 //! stream is reused by the next one at its place.
 
+use super::familiar::Head;
 use crate::hot::{Incoming, Place};
 use crate::{Nanos, Slot};
 use paceline_http::Method;
@@ -24,6 +25,8 @@ pub(super) struct Stream {
     pub window: SendWindow,
     /// Whether a part of the response has come. The fields below are invalid before that.
     pub has_response: bool,
+    /// The [`Head::version`] of the HEADERS that the response began with; 0 if they were not kept.
+    pub head_version: u64,
     pub receive_window: ReceiveWindow,
     pub progress: ResponseProgress,
     /// The response received so far.
@@ -42,6 +45,7 @@ impl Stream {
             body: Vec::new(),
             window: SendWindow::new(0),
             has_response: false,
+            head_version: 0,
             receive_window: ReceiveWindow::new(OUR_WINDOW),
             progress: ResponseProgress::new(Method::Other),
             incoming: Incoming::default(),
@@ -59,11 +63,31 @@ impl Stream {
 
     /// Notes the first frame of a response to a request of this method.
     pub(super) fn begin_response(&mut self, method: Method, now: Nanos) {
-        self.has_response = true;
+        (self.has_response, self.head_version) = (true, 0);
         self.receive_window = ReceiveWindow::new(OUR_WINDOW);
         self.progress = ResponseProgress::new(method);
         self.incoming = Incoming { first_byte: now, ..Incoming::default() };
         self.bytes = 0;
+    }
+
+    /// Notes a response that begins with familiar HEADERS.
+    #[inline]
+    pub(super) fn begin_known_response(&mut self, head: &Head, now: Nanos) {
+        (self.has_response, self.head_version) = (true, head.version);
+        self.receive_window = ReceiveWindow::new(OUR_WINDOW);
+        self.progress = head.progress;
+        self.incoming = Incoming { status: head.status, first_byte: now, ..Incoming::default() };
+        self.bytes = head.bytes as u64;
+    }
+
+    /// Whether it is the stream of this id, and only these familiar HEADERS have come for it.
+    #[inline]
+    pub(super) fn awaits_body_of(&self, id: u32, head: &Head) -> bool {
+        self.id == id
+            && self.has_response
+            && self.unsent == 0
+            && self.head_version == head.version
+            && self.incoming.body.bytes == 0
     }
 
     /// Whether it is the stream of this id, its request has been sent, and no frame has come for it.

@@ -6,6 +6,7 @@
 use crate::{Patience, Progress, Ready, Slot, Transport};
 use paceline_http::h2::{CLIENT_PREFACE, FRAME_HEAD_BYTES, FrameHead, STREAM_AT, write_settings};
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Answers every request, all of the same known length, with the same bytes.
@@ -63,13 +64,23 @@ impl Transport for Echo {
     }
 }
 
+/// The order in which a server sends the frames of several responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameOrder {
+    /// One response after the other.
+    ByResponse,
+    /// The first frame of each response, then the second of each, as nghttpd does.
+    ByFrame,
+}
+
 /// The same over HTTP/2: answers the HEADERS of every stream with the same frames. Its own cost is a copy of them.
 #[derive(Debug)]
 pub struct EchoHttp2 {
     /// The frames, on stream 0.
     answer: Rc<[u8]>,
-    /// The offset of each of them.
-    frames: Vec<usize>,
+    /// The parts of the answer that are sent to each stream in turn: all of it, or each frame. A part is a range of
+    /// offsets, and has the offsets of its frames.
+    parts: Vec<(Range<usize>, Vec<usize>)>,
     /// Bytes that have not been read, by slot.
     owed: Vec<Vec<u8>>,
     /// Slots with something to read, each once.
@@ -78,9 +89,16 @@ pub struct EchoHttp2 {
 
 impl EchoHttp2 {
     /// A transport for this many slots.
-    pub fn new(slots: u32, answer: Rc<[u8]>) -> Self {
-        let frames = frames_of(&answer).map(|(at, _)| at).collect();
-        Self { frames, answer, owed: vec![Vec::new(); slots as usize], ready: Vec::new() }
+    pub fn new(slots: u32, answer: Rc<[u8]>, order: FrameOrder) -> Self {
+        let frames: Vec<usize> = frames_of(&answer).map(|(at, _)| at).collect();
+        let parts = match order {
+            FrameOrder::ByResponse => vec![(0..answer.len(), frames)],
+            FrameOrder::ByFrame => {
+                let ends = frames.iter().skip(1).copied().chain([answer.len()]);
+                frames.iter().zip(ends).map(|(start, end)| (*start..end, vec![*start])).collect()
+            }
+        };
+        Self { answer, parts, owed: vec![Vec::new(); slots as usize], ready: Vec::new() }
     }
 }
 
@@ -117,12 +135,14 @@ impl Transport for EchoHttp2 {
             }
         };
         // HEADERS are the only frames with a stream here.
-        for (_, head) in frames_of(frames).filter(|(_, head)| head.stream > 0) {
-            let start = owed.len();
-            owed.extend_from_slice(&self.answer);
-            for at in &self.frames {
-                let field = start + at + STREAM_AT;
-                owed[field..field + 4].copy_from_slice(&head.stream.to_be_bytes());
+        for (part, part_frames) in &self.parts {
+            for (_, head) in frames_of(frames).filter(|(_, head)| head.stream > 0) {
+                let start = owed.len();
+                owed.extend_from_slice(&self.answer[part.clone()]);
+                for at in part_frames {
+                    let field = start + (at - part.start) + STREAM_AT;
+                    owed[field..field + 4].copy_from_slice(&head.stream.to_be_bytes());
+                }
             }
         }
         Ok(bytes.len())

@@ -1,15 +1,16 @@
 //! Implements a scripted HTTP/2 server that does everything a server may do, and everything it should not, chosen by
 //! its seed.
 //!
-//! It answers late, in pieces, in any order, on streams that have ended or never existed; it refuses, resets, ends
+//! It answers late, in pieces, in any order, with the frames of several responses mixed, on streams that have ended or never existed; it refuses, resets, ends
 //! connections with GOAWAY before and after the request that it names, changes its settings, floods, and sends invalid
 //! bytes. Of requests it reads only where they end.
 
 use super::{Act, Connect, Script};
 use crate::{Nanos, Random, Slot};
 use paceline_http::h2::{
-    CLIENT_PREFACE, ErrorCode, Event, FrameReader, Http2Error, write_data, write_field_block, write_goaway,
-    write_ping, write_reset, write_settings, write_settings_ack, write_window_update,
+    CLIENT_PREFACE, ErrorCode, Event, FRAME_HEAD_BYTES, FrameHead, FrameReader, Http2Error, write_data,
+    write_field_block, write_goaway, write_ping, write_reset, write_settings, write_settings_ack,
+    write_window_update,
 };
 use std::collections::HashMap;
 
@@ -98,10 +99,14 @@ impl UnrulyHttp2 {
             write_field_block(&mut out, stream, &INTERIM, false);
         }
         write_field_block(&mut out, stream, &head, false);
-        match self.random.below(4) {
+        match self.random.below(6) {
             0 => {
                 write_data(&mut out, stream, b"o", false);
                 write_data(&mut out, stream, b"k", true);
+            }
+            2 => {
+                write_data(&mut out, stream, b"ok", false);
+                write_data(&mut out, stream, b"", true);
             }
             1 => {
                 write_data(&mut out, stream, b"ok", false);
@@ -194,12 +199,28 @@ impl UnrulyHttp2 {
             {
                 self.go_away(slot, &mut out, last, ErrorCode::NO_ERROR);
             }
-            return acts.push((at, Act::Send(out.into())));
+            self.send(out, at, acts);
+            return;
         }
         let (out, end) = self.bad(slot, stream);
-        acts.push((at, Act::Send(out.into())));
+        let at = self.send(out, at, acts);
         let later = at + self.delay();
         acts.extend(end.map(|end| (later, end)));
+    }
+
+    /// Sends frames, often the first of them before the others, with those of other streams between them. Returns when
+    /// the last of them are sent.
+    fn send(&mut self, out: Vec<u8>, at: Nanos, acts: &mut Vec<(Nanos, Act)>) -> Nanos {
+        let first =
+            out.first_chunk().map_or(0, |head| FRAME_HEAD_BYTES + FrameHead::read(head).length as usize);
+        if first >= out.len() || self.random.below(2) == 0 {
+            acts.push((at, Act::Send(out.into())));
+            return at;
+        }
+        let later = at + self.delay();
+        acts.push((at, Act::Send(out[..first].into())));
+        acts.push((later, Act::Send(out[first..].into())));
+        later
     }
 
     /// Reads frames, and returns the streams whose requests are whole and the bytes to send at once.

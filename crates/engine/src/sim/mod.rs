@@ -11,7 +11,7 @@ mod network;
 mod server;
 
 pub use clock::VirtualClock;
-pub use echo::{Echo, EchoHttp2};
+pub use echo::{Echo, EchoHttp2, FrameOrder};
 pub use http2::UnrulyHttp2;
 pub use network::{Act, Connect, Network, Script};
 pub use server::{Freezing, Unruly, response};
@@ -68,7 +68,7 @@ pub fn simulate_observed<S: Script>(
 ///
 /// # Errors
 /// As [`crate::run`].
-pub fn echo(settings: &Settings, answer: Rc<[u8]>) -> Result<ThreadOutcome, EngineError> {
+pub fn echo(settings: &Settings, answer: Rc<[u8]>, order: FrameOrder) -> Result<ThreadOutcome, EngineError> {
     settings.check()?;
     let slots = settings.job.connections;
     match settings.job.protocol {
@@ -76,7 +76,7 @@ pub fn echo(settings: &Settings, answer: Rc<[u8]>) -> Result<ThreadOutcome, Engi
             let length = settings.requests.as_fixed().map_or(1, <[u8]>::len);
             drive_over::<Http1, _>(settings, Echo::new(slots, length, answer))
         }
-        Protocol::Http2 => drive_over::<Http2, _>(settings, EchoHttp2::new(slots, answer)),
+        Protocol::Http2 => drive_over::<Http2, _>(settings, EchoHttp2::new(slots, answer, order)),
     }
 }
 

@@ -79,17 +79,6 @@ pub enum Event<'a> {
     },
 }
 
-/// A response in two whole frames: HEADERS, and DATA that ends the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WholeResponse<'a> {
-    /// Its stream.
-    pub stream: u32,
-    /// Its field block.
-    pub block: &'a [u8],
-    /// Its body.
-    pub body: &'a [u8],
-}
-
 /// Reads the frames of one connection.
 #[derive(Debug)]
 pub struct FrameReader {
@@ -221,19 +210,16 @@ impl FrameReader {
         }
     }
 
-    /// If `input` begins with a response in two whole frames: that response and its length in bytes. `None` says
-    /// nothing about the input and changes nothing: [`FrameReader::next`] reads it.
+    /// The body of `stream`, if `input` begins with all of it as one whole frame, and the length of that frame in bytes.
+    /// `None` says nothing about the input and changes nothing.
     #[inline]
-    pub fn whole_response<'a>(&mut self, input: &'a [u8]) -> Option<(WholeResponse<'a>, usize)> {
-        let (Event::FieldBlock { stream, block, end_stream: false }, taken) = self.whole_frame(input)? else {
-            return None;
-        };
-        let (Event::Data { stream: of_data, piece: body, end_stream: true, .. }, more) =
-            self.whole_frame(&input[taken..])?
-        else {
-            return None;
-        };
-        (of_data == stream).then_some((WholeResponse { stream, block, body }, taken + more))
+    pub fn whole_body<'a>(&mut self, input: &'a [u8], stream: u32) -> Option<(&'a [u8], usize)> {
+        match self.whole_frame(input)? {
+            (Event::Data { stream: of, piece, end_stream: true, .. }, taken) if of == stream => {
+                Some((piece, taken))
+            }
+            _ => None,
+        }
     }
 
     /// Whether the next byte begins a frame, after the peer's first frame.
@@ -250,20 +236,21 @@ impl FrameReader {
         self.idle_frames = 0;
     }
 
-    /// The fast path: `input` begins with all of a HEADERS or DATA frame without padding, priority or CONTINUATION.
-    /// `None` says nothing about the input.
+    /// The fast path of [`FrameReader::next`]: `input` begins with all of a HEADERS or DATA frame without padding,
+    /// priority or CONTINUATION. `None` says nothing about the input and changes nothing.
     #[inline]
-    fn whole_frame<'a>(&mut self, input: &'a [u8]) -> Option<(Event<'a>, usize)> {
+    pub fn whole_frame<'a>(&mut self, input: &'a [u8]) -> Option<(Event<'a>, usize)> {
         if !self.is_between_frames() {
             return None;
         }
         let FrameHead { length, kind, flags, stream } = FrameHead::read(input.first_chunk()?);
         let end = FRAME_HEAD_BYTES + length as usize;
         let payload = input.get(FRAME_HEAD_BYTES..end)?;
-        if length == 0 || length > FRAME_SIZE_DEFAULT || stream % 2 == 0 {
+        let end_stream = flags & flag::END_STREAM != 0;
+        let has_effect = length > 0 || kind == kind::DATA && end_stream;
+        if !has_effect || length > FRAME_SIZE_DEFAULT || stream % 2 == 0 {
             return None;
         }
-        let end_stream = flags & flag::END_STREAM != 0;
         let event = match (kind, flags & !flag::END_STREAM) {
             (kind::DATA, 0) => Event::Data { stream, piece: payload, flow_bytes: length, end_stream },
             (kind::HEADERS, flag::END_HEADERS) => Event::FieldBlock { stream, block: payload, end_stream },
