@@ -144,13 +144,15 @@ impl Measurement {
     }
 
     fn load(&self) -> Value {
-        let default = match self.rate_per_s {
-            Some(rate) => format!("open-{}x{rate}", self.connections),
-            None => format!("closed-{}", self.connections),
-        };
+        // Some reports do not give the number of connections, others a rate that was computed.
+        let connections = Some(self.connections).filter(|count| *count > 0).map(|count| count.to_string());
+        let rate = self.rate_per_s.map(|rate| ((rate * 100.0).round() / 100.0).to_string());
+        let parts: Vec<String> = connections.into_iter().chain(rate).collect();
+        let kind = if self.rate_per_s.is_some() { "open" } else { "closed" };
+        let default = if parts.is_empty() { kind.to_owned() } else { format!("{kind}-{}", parts.join("x")) };
         let mut load = json!({
             "name": if self.load.is_empty() { default } else { self.load.clone() },
-            "kind": if self.rate_per_s.is_some() { "open" } else { "closed" },
+            "kind": kind,
             "connections": self.connections, "depth": self.depth.max(1), "warmup_s": 0.0,
         });
         if let Some(rate) = self.rate_per_s {
