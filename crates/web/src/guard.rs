@@ -40,8 +40,9 @@ impl Access {
         if request.uri().path_and_query().map_or(0, |target| target.as_str().len()) > TARGET_BYTES {
             return Some((StatusCode::URI_TOO_LONG, "the address is too long"));
         }
-        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-        if !host.is_some_and(|host| self.is_ours(host)) {
+        let mut hosts = request.headers().get_all(header::HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
+        if !host.is_some_and(|host| self.is_ours(host)) || hosts.next().is_some() {
             let what = "the Host header does not name this server; use its IP address, or start it with --allow-host";
             return Some((StatusCode::FORBIDDEN, what));
         }
@@ -144,6 +145,7 @@ mod tests {
             assert_eq!(refusal, Some(StatusCode::FORBIDDEN), "{host}");
         }
         assert!(access.refusal(&Request::builder().uri("/").body(()).unwrap()).is_some(), "no Host");
+        assert!(access.refusal(&request("localhost", &[("host", "localhost")], "/")).is_some(), "two Hosts");
     }
 
     #[test]

@@ -17,6 +17,9 @@ use axum::middleware::{self, Next};
 use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -24,11 +27,21 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_stream::StreamExt as _;
 
 /// Pages that are built concurrently: each may read a whole round.
 const AT_ONCE: usize = 4;
+
+/// Connections that are open at a time: half of the usual limit of 1,024 open files.
+const CONNECTIONS_MOST: usize = 512;
+
+/// The time a client has for the head of a request, also of the next one on its connection.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The pause after an accept that failed, usually because no file descriptor is free.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Rounds whose pages are built before a request.
 const PREPARED: usize = 4;
@@ -124,8 +137,30 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(WebError::Start)?.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(WebError::Start)?;
-            axum::serve(listener, router(self.state)).await.map_err(WebError::Start)
+            accept(listener, router(self.state)).await;
+            Ok(())
         })
+    }
+}
+
+/// Serves connections until the process ends. `axum::serve` has no limit on connections and no timeout.
+async fn accept(listener: tokio::net::TcpListener, router: Router) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+    // The semaphore is never closed.
+    while let Ok(place) = places.clone().acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let mut server = http1::Builder::new();
+        server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+        let service = TowerToHyperService::new(router.clone());
+        let connection = server.serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(async move {
+            // An error concerns only this client, which is gone.
+            let _ = connection.await;
+            drop(place);
+        });
     }
 }
 
