@@ -104,6 +104,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         Some(name) => Rendering::Svg(chart(name)?),
         None => format(arguments.format, output)?,
     };
+    check_export(&arguments)?;
     let state_dir = state_dir(arguments.state_dir.clone());
     let (text, status) = if let Some(folder) = &arguments.from {
         let (round, trials) = archive::read(folder)?;
@@ -124,6 +125,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         None => print(text)?,
     }
     Ok(status)
+}
+
+/// Refuses an export of anything but one round of the store.
+fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
+    match (&arguments.export, arguments.rounds.as_slice()) {
+        (Some(_), [folder]) if Path::new(folder).is_dir() => {
+            Err(Complaint::usage(format!("--export: {folder} is an exported round already"))
+                .hint("copy the folder, or keep its round in a store with paceline store import")
+                .into())
+        }
+        (Some(_), [_, _, ..]) => {
+            Err(Complaint::usage("--export writes one round").hint("name one round").into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints what was requested from a store: its rounds, an exported round, or a report. Damaged records make it a
@@ -302,7 +318,10 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
     if rounds.records.is_empty() && !rounds.is_damaged {
         return Err(nothing_kept(store).into());
     }
-    let plan_width = rounds.records.iter().map(|round| round.plan.chars().count()).max().unwrap_or(0);
+    let width = |name: fn(&Round) -> &str| {
+        rounds.records.iter().map(|round| name(round).chars().count()).max().unwrap_or(0)
+    };
+    let (id_width, plan_width) = (width(|round| &round.id), width(|round| &round.plan));
     let mut text = terminal!("{}\n\n", store.path().display().to_string());
     for round in &rounds.records {
         let (kept, usable) = store.tally(&round.id).map_err(complain)?;
@@ -312,13 +331,17 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
             None => round.started_at.clone(),
         };
         let plan = TerminalText::of(&format!("{:plan_width$}", round.plan));
+        // A trial that was repeated is kept twice.
+        let repeated = kept.saturating_sub(u64::from(round.planned));
+        let repeats = if repeated > 0 { format!(" and {repeated} repeated") } else { String::new() };
         text.push(&terminal!(
-            "{}  {:20}  {}  {} trials of {} planned, {} usable, {}\n",
-            round.id,
+            "{}  {:20}  {}  {} trials of {} planned{}, {} usable, {}\n",
+            TerminalText::of(&format!("{:id_width$}", round.id)),
             day,
             plan,
-            kept,
+            kept - repeated,
             round.planned,
+            repeats,
             usable,
             state
         ));

@@ -149,7 +149,8 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
             remove(store, &round.id)?;
         }
         store.put_whole(&round, &trials).map_err(complain)?;
-        let imported = terminal!("round {} of {} with {} trials\n", round.id, round.plan, trials.len());
+        let noun = if trials.len() == 1 { "trial" } else { "trials" };
+        let imported = terminal!("round {} of {} with {} {}\n", round.id, round.plan, trials.len(), noun);
         print(imported)?;
     }
     Ok(Status::Done)
