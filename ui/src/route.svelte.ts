@@ -11,6 +11,15 @@ export const route = $state(parse(location.hash));
 
 addEventListener("hashchange", () => Object.assign(route, parse(location.hash)));
 
+/** The parts of a path, as `path` wrote them; none where the address is malformed. */
+export function partsOf(path: string): string[] {
+  try {
+    return path.split("/").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return [""];
+  }
+}
+
 /** The address of a page with these choices; empty ones are left out. */
 export function href(path: string, query: Query = {}): string {
   const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();

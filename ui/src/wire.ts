@@ -919,6 +919,8 @@ export interface RoundPage {
   metrics: (MetricPage)[];
   /** What the plan's source observed beside what was observed now. */
   observed: (Beside)[];
+  /** Servers by metric, best over all tables first: by the geometric mean of their shares of each table's best. Those without a figure are left out. */
+  overall: Record<string, (string)[]>;
   /** What its plan says of itself in one sentence; empty where it says nothing. */
   plan_about: string;
   /** What was measured, by id. */
@@ -1504,6 +1506,8 @@ export interface WarmUpRow {
   curves: (ColdCurve)[];
   /** Responses in the first second. */
   first_second_per_s: Figure | null;
+  /** The rate in the first second as a share of the rate in the last 4 s: the mean over launches. */
+  first_second_share: number | null;
   /** Responses per second in the last 4 s. */
   last_per_s: Figure | null;
   /** Launches that were still getting faster at the limit. */

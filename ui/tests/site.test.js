@@ -193,6 +193,10 @@ test("an address that leads nowhere says so", async () => {
   const page = await open(`${url}#/round/no-such-round`);
   await page.getByRole("alert").filter({ hasText: "no-such-round" }).waitFor();
   await page.close();
+  const malformed = await open(`${url}#/round/%E0%A4%A`);
+  await malformed.getByRole("link", { name: "Go to the list of rounds." }).click();
+  await malformed.getByRole("heading", { name: "Results" }).waitFor();
+  await done(malformed);
 });
 
 test("nothing scrolls sideways on a phone, and axe finds nothing serious", async () => {

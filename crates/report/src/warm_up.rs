@@ -41,6 +41,8 @@ pub struct WarmUpRow {
     pub first_second_per_s: Option<Figure>,
     /// Responses per second in the last 4 s.
     pub last_per_s: Option<Figure>,
+    /// The rate in the first second as a share of the rate in the last 4 s: the mean over launches.
+    pub first_second_share: Option<f64>,
     /// Each launch's curve, in the order they ran.
     pub curves: Vec<ColdCurve>,
 }
@@ -115,12 +117,13 @@ pub fn warm_ups(machines: &Machines, trials: &[&Trial]) -> Vec<WarmUpTable> {
 
 fn row(server: &str, launches: &[(&str, &WarmUp)]) -> WarmUpRow {
     let all = || launches.iter().map(|(_, warm_up)| *warm_up);
-    WarmUpRow {
+    let mut row = WarmUpRow {
         server: server.to_owned(),
         steady_after_s: Figure::of(all().filter_map(|warm_up| warm_up.steady_after_s)),
         launches_not_steady: all().filter(|warm_up| warm_up.steady_after_s.is_none()).count() as u32,
         first_second_per_s: Figure::of(all().filter_map(|warm_up| warm_up.rate_per_s.first().copied())),
         last_per_s: Figure::of(all().filter_map(|warm_up| last(&warm_up.rate_per_s))),
+        first_second_share: None,
         curves: launches
             .iter()
             .map(|(launch, warm_up)| ColdCurve {
@@ -129,5 +132,7 @@ fn row(server: &str, launches: &[(&str, &WarmUp)]) -> WarmUpRow {
                 rate_per_s: warm_up.rate_per_s.clone(),
             })
             .collect(),
-    }
+    };
+    row.first_second_share = row.share_in_second(1);
+    row
 }

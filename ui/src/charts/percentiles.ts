@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import type { RoundPage, TablePage } from "../wire";
 import { time } from "../format";
 import { counts } from "../ranking";
-import { draw, roomyLog, timeAxis, timeTick } from "./plot";
+import { draw, nameMargin, roomyLog, timeAxis, timeTick } from "./plot";
 import type { ChartSource } from "./source";
 
 export const PERCENTILES = [
@@ -37,13 +37,13 @@ export function percentileDots(round: RoundPage, table: TablePage, servers: stri
   return {
     note: "Mean over launches, logarithmic axis. Hollow: too few requests for this percentile, or a minimum.",
     draw: (width, height) => {
-      const marginLeft = Math.min(width * 0.34, 200);
+      const { margin: marginLeft, fit } = nameMargin(servers.map(name), width, 0.42);
       const legend = Math.min((width - marginLeft) / 4.2, 64);
       const axis = timeAxis("", low, high);
       return draw({
         width, height, marginLeft, marginTop: 40, marginBottom: 24, marginRight: 24,
         x: { ...axis, ticks: roomyLog(axis.ticks as number[], low, high, timeTick, width - marginLeft - 24), label: null },
-        y: { type: "band", domain: servers, tickFormat: (server: string) => name(server).slice(0, Math.floor(marginLeft / 7.4)), label: null, tickSize: 0 },
+        y: { type: "band", domain: servers, tickFormat: (server: string) => fit(name(server)), label: null, tickSize: 0 },
         marks: [
           Plot.link(spans, { x1: "low", x2: "high", y1: "server", y2: "server", stroke: "var(--rule)", strokeWidth: 3 }),
           Plot.dot(points, { x: "value", y: "server", r: 5, stroke: "colour", strokeWidth: 2, fill: (p: { sound: boolean; colour: string }) => (p.sound ? p.colour : "var(--ground)") }),

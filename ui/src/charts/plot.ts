@@ -34,6 +34,15 @@ export const timeTick = (ns: number): string => short(time(ns));
 export const bytesTick = (count: number): string => (count === 0 ? "0" : short(bytes(count)));
 export const rateTick = (perS: number): string => rate(perS);
 
+/** The width of a letter at 12 pixels, of a wide typeface. */
+const LETTER = 7;
+
+/** The margin that names need beside a chart, at most a share of its width, and the part of a name that fits in it. */
+export function nameMargin(names: string[], width: number, share: number): { margin: number; fit: (name: string) => string } {
+  const letters = Math.min(Math.max(...names.map((name) => name.length), 0), Math.floor((width * share - 16) / LETTER));
+  return { margin: letters * LETTER + 16, fit: (name) => (name.length > letters ? `${name.slice(0, letters - 1)}…` : name) };
+}
+
 /** Those of the labels of a logarithmic horizontal axis that have room in `width` pixels. */
 export function roomyLog(labels: number[], low: number, high: number, text: (value: number) => string, width: number): number[] {
   return roomy(labels, (value) => (100 * Math.log(value / low)) / Math.log(high / low), text, width);

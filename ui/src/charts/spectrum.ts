@@ -2,7 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import type { TimesPage } from "../wire";
 import { time } from "../format";
-import { draw, roomyLog, timeAxis } from "./plot";
+import { draw, nameMargin, roomyLog, timeAxis } from "./plot";
 import type { ChartSource, Line } from "./source";
 
 export interface Spectrum extends Line {
@@ -27,7 +27,7 @@ export function spectra(all: Spectrum[]): ChartSource {
     note: "Horizontal: 1/(1 − p), so each step to the right is ten times rarer. A line ends with a mark where the samples are too few for its percentile.",
     draw: (width, height) => {
       const labels = spread(drawn.flatMap(({ spectrum, last }) => last.map((p) => ({ ...p, spectrum }))), low * 0.9, high * 1.1, height - 48);
-      const room = Math.min(width * 0.34, 190);
+      const { margin: room, fit } = nameMargin(all.map((spectrum) => spectrum.name), width, 0.36);
       return draw({
         width, height, marginLeft: 64, marginRight: room,
         x: { type: "log", domain: [1, far], label: "percentile", ticks: roomyLog(LEVELS.filter((x) => x <= far * 1.01), 1, far, level, width - 64 - room), tickFormat: level, grid: true },
@@ -36,7 +36,7 @@ export function spectra(all: Spectrum[]): ChartSource {
           Plot.line(solid, { x: "x", y: "y", stroke: spectrum.colour, strokeWidth: 2, curve: "monotone-x", ...(spectrum.dashed ? { strokeDasharray: "4 3" } : {}) }),
           Plot.dot(last, { x: "x", y: "y", r: 3.5, fill: "var(--ground)", stroke: spectrum.colour, strokeWidth: 2 }),
         ]).concat(
-          labels.map((l) => Plot.text([l], { x: () => far, y: "at", text: () => l.spectrum.name, dx: 14, textAnchor: "start", fill: "var(--text)", fontSize: 12 })),
+          labels.map((l) => Plot.text([l], { x: () => far, y: "at", text: () => fit(l.spectrum.name), dx: 14, textAnchor: "start", fill: "var(--text)", fontSize: 12 })),
           labels.map((l) => Plot.link([l], { x1: "x", y1: "y", x2: () => far, y2: "at", stroke: l.spectrum.colour, strokeWidth: 1, strokeOpacity: 0.5 })),
         ),
       });

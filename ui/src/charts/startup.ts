@@ -1,20 +1,14 @@
 // How servers start: the time to the first answer, and the rate in each second until it no longer grows.
 import * as Plot from "@observablehq/plot";
-import type { Figure, StartTable, WarmUp } from "../wire";
-import { bytes, rate, significant, time } from "../format";
-import { draw, rateTick, roomyLog, timeAxis, timeTick } from "./plot";
-import type { ChartSource, Line } from "./source";
+import type { Figure, StartTable, WarmUpRow } from "../wire";
+import { bytes, percent, rate, significant, time } from "../format";
+import { draw, nameMargin, rateTick, roomyLog, timeAxis, timeTick } from "./plot";
+import type { ChartSource, Line, Table } from "./source";
 import { spread } from "./spectrum";
 
 /** The warm-up of one launch. */
 export interface Cold extends Line {
-  warmUp: WarmUp;
-}
-
-/** What a launch answered in the last seconds of its warm-up. */
-export function steadyRate({ rate_per_s: rates }: WarmUp): number {
-  const last = rates.slice(-4);
-  return last.reduce((sum, one) => sum + one, 0) / (last.length || 1);
+  warmUp: { rate_per_s: number[]; steady_after_s?: number | null };
 }
 
 export function coldCurves(all: Cold[]): ChartSource {
@@ -23,12 +17,12 @@ export function coldCurves(all: Cold[]): ChartSource {
   const most = Math.max(1, ...drawn.flatMap(({ points }) => points.map((p) => p.y))) * 1.05;
   /** The point of a line at a moment, between two seconds. */
   const at = (points: { x: number; y: number }[], x: number) => points.reduce((near, p) => (Math.abs(p.x - x) < Math.abs(near.x - x) ? p : near), points[0]!);
-  const steady = drawn.flatMap(({ cold, points }) => (cold.warmUp.steady_after_s === undefined ? [] : [{ ...at(points, cold.warmUp.steady_after_s), colour: cold.colour }]));
+  const steady = drawn.flatMap(({ cold, points }) => (typeof cold.warmUp.steady_after_s === "number" ? [{ ...at(points, cold.warmUp.steady_after_s), colour: cold.colour }] : []));
   const ends = drawn.map(({ cold, points }) => ({ ...points[points.length - 1]!, cold }));
   return {
     note: "Responses per second in each second after the start, in a closed loop. Dot: from here on the rate no longer grew by more than 5 %.",
     draw: (width, height) => {
-      const room = Math.min(width * 0.3, 170);
+      const { margin: room, fit } = nameMargin(ends.map((end) => end.cold.name), width, 0.36);
       // Labels stand at the right end, moved apart: the shift is the same on a linear axis from 1.
       const labels = spread(ends.map((end) => ({ ...end, y: Math.exp((end.y / most) * 5) })), 1, Math.exp(5), height - 48);
       return draw({
@@ -41,7 +35,7 @@ export function coldCurves(all: Cold[]): ChartSource {
           ...labels.flatMap((l): Plot.Markish[] => {
             const y = (Math.log(l.at) / 5) * most;
             return [
-              Plot.text([l], { x: () => far, y: () => y, text: () => l.cold.name, dx: 14, textAnchor: "start", fill: "var(--text)" }),
+              Plot.text([l], { x: () => far, y: () => y, text: () => fit(l.cold.name), dx: 14, textAnchor: "start", fill: "var(--text)" }),
               Plot.link([l], { x1: "x", y1: () => l.cold.warmUp.rate_per_s[l.cold.warmUp.rate_per_s.length - 1] ?? 0, x2: () => far, y2: () => y, stroke: l.cold.colour, strokeOpacity: 0.5 }),
             ];
           }),
@@ -80,19 +74,19 @@ export function firstAnswers(table: StartTable, name: (server: string) => string
   return {
     note: "From the start of the process to its first valid answer, logarithmic axis. Filled: mean of later starts, with the range over launches. Hollow: the first start since the build.",
     draw: (width, height) => {
-      const marginLeft = Math.min(width * 0.36, 200);
+      const { margin: marginLeft, fit } = nameMargin(rows.map((row) => name(row.server)), width, 0.42);
       const axis = timeAxis("", low, high);
       return draw({
         width, height, marginLeft, marginTop: 8, marginBottom: 24, marginRight: 24,
         x: { ...axis, ticks: roomyLog(axis.ticks as number[], low, high, timeTick, width - marginLeft - 24), label: null },
-        y: { type: "band", domain: rows.map((row) => row.server), tickFormat: (server: string) => name(server).slice(0, Math.floor(marginLeft / 8)), label: null, tickSize: 0 },
+        y: { type: "band", domain: rows.map((row) => row.server), tickFormat: (server: string) => fit(name(server)), label: null, tickSize: 0 },
         marks: [
           Plot.link(points, { x1: "low", x2: "high", y1: "server", y2: "server", stroke: "var(--c0)", strokeWidth: 2, strokeOpacity: 0.6 }),
           Plot.dot(points, { x: "x", y: "server", r: 5, stroke: "var(--c0)", strokeWidth: 2, fill: (p: { first: boolean }) => (p.first ? "var(--ground)" : "var(--c0)") }),
         ],
       });
     },
-    table: () => ({
+    table: () => filled({
       columns: ["server", "first start", "later starts", "port accepts", "memory at start", "memory after load", "read from disk"],
       rows: rows.map((row) => [
         name(row.server), text(row.first?.first_answer_ms, shown), text(row.later?.first_answer_ms, shown), text((row.later ?? row.first)?.listening_ms, shown),
@@ -102,12 +96,26 @@ export function firstAnswers(table: StartTable, name: (server: string) => string
   };
 }
 
-/** `9 s`, or the range over launches; none where none became steady. */
-export function steadyText(all: WarmUp[]): string {
-  const known = all.flatMap((warmUp) => warmUp.steady_after_s ?? []);
-  const [low, high] = [Math.min(...known), Math.max(...known)];
-  const text = low === high ? `${significant(low, 2)} s` : `${significant(low, 2)} to ${significant(high, 2)} s`;
-  const missing = all.length - known.length;
-  if (known.length === 0) return `not within ${significant(Math.max(...all.map((warmUp) => warmUp.warmed_s)), 2)} s`;
-  return missing > 0 ? `${text}; ${missing} of ${all.length} not` : text;
+/** Without the columns that are empty in every row. */
+function filled(table: Table): Table {
+  const kept = table.columns.map((_, at) => at).filter((at) => table.rows.some((row) => row[at] !== ""));
+  const of = <T>(row: T[]): T[] => kept.map((at) => row[at]!);
+  return { columns: of(table.columns), rows: table.rows.map(of) };
+}
+
+/** How long each server took to its steady state, and how far from it the first second was. */
+export function steadyTable(rows: WarmUpRow[], limitS: number, name: (server: string) => string): Table {
+  const mean = (figure: Figure | null) => { const value = typical(figure); return value === null ? "" : rate(value); };
+  return {
+    columns: ["server", "steady after", "first second, requests/s", "last 4 s, requests/s", "first second, of last 4 s"],
+    rows: rows.map((row) => [name(row.server), steadyText(row, limitS), mean(row.first_second_per_s), mean(row.last_per_s), row.first_second_share === null ? "" : percent(row.first_second_share)]),
+  };
+}
+
+/** `9 s`, or the range over launches; the limit where none became steady. */
+function steadyText({ steady_after_s: steady, launches_not_steady: missing, curves }: WarmUpRow, limitS: number): string {
+  if (!steady) return `not within ${significant(limitS, 2)} s`;
+  const [low, high] = [significant(steady.min, 2), significant(steady.max, 2)];
+  const text = low === high ? `${low} s` : `${low} to ${high} s`;
+  return missing > 0 ? `${text}; ${missing} of ${curves.length} not` : text;
 }

@@ -398,7 +398,7 @@ fn time_to_steady_state_and_the_cold_curve_are_shown_launch_by_launch() {
     let row = &report.warm_ups[0].rows[0];
     assert_eq!((row.curves.len(), row.launches_not_steady), (2, 1));
     assert_eq!(row.steady_after_s.as_ref().unwrap().median, 8.0);
-    let share = row.share_in_second(1).unwrap();
+    let share = row.first_second_share.unwrap();
     assert!((share - (0.1 + 300.0 / 550.0) / 2.0).abs() < 1e-9, "{share}");
     assert!(row.share_in_second(9).is_none());
     let page = report.render(Format::Markdown, Options { width: 80, colour: false, full: true });

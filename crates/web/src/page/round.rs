@@ -6,7 +6,7 @@
 use super::explanation::{self, Explanation};
 use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, metrics};
-use super::ties;
+use super::{overall, ties};
 use paceline_record::{Limit, Load, Pinning, Round, Server, Trial};
 use paceline_report::Standing;
 use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table, WarmUpTable};
@@ -82,6 +82,9 @@ pub struct RoundPage {
     pub metrics: Vec<MetricPage>,
     /// A table for each workload, form and load, machine by machine.
     pub tables: Vec<TablePage>,
+    /// Servers by metric, best over all tables first: by the geometric mean of their shares of each table's best. Those
+    /// without a figure are left out.
+    pub overall: BTreeMap<&'static str, Vec<String>>,
     /// How servers started.
     pub starts: Vec<StartTable>,
     /// How servers became warm, with the cold curve of each launch.
@@ -243,15 +246,17 @@ impl RoundPage {
                 .flat_map(|row| &row.verdicts)
                 .any(|verdict| verdict == name)
         };
+        let measured: Vec<MetricPage> = all.iter().filter(measured).cloned().collect();
         Self {
             verdicts: explanation::of(carried),
+            overall: overall::by_metric(&measured, &tables),
             about: report.round,
             plan_about: plan_about(&records.round.plan_toml),
             imported: records.round.plan_toml.is_empty(),
             generator: records.round.generator.clone(),
             machines: report.machines,
             servers,
-            metrics: all.iter().filter(measured).cloned().collect(),
+            metrics: measured,
             tables,
             starts: report.starts,
             warm_ups: report.warm_ups,
@@ -363,6 +368,22 @@ mod tests {
         assert_eq!((page.servers.len(), page.tables.len()), (SERVERS_MOST, 1));
         assert!(page.unreadable[0].starts_with("8 trials are not shown: "), "{:?}", page.unreadable);
         assert!(page.tables[0].ties.is_empty(), "a thousand rows were compared in pairs");
+    }
+
+    #[test]
+    fn servers_are_ordered_by_their_shares_of_the_best() {
+        let page = RoundPage::of(&records());
+        let of_table: Vec<&str> = page.tables[0].rows.iter().map(|row| &*row.server).collect();
+        assert_eq!(page.overall["achieved_per_s"], of_table, "one table: its own order");
+        let mut reversed = page.clone();
+        for row in &mut reversed.tables[0].rows {
+            let value = row.values.get_mut("achieved_per_s").unwrap();
+            value.estimate = 1.0 / value.estimate;
+        }
+        let metrics: Vec<MetricPage> =
+            page.metrics.iter().filter(|metric| metric.id == "achieved_per_s").cloned().collect();
+        let order = &overall::by_metric(&metrics, &reversed.tables)["achieved_per_s"];
+        assert!(order.iter().rev().eq(&of_table), "{order:?}");
     }
 
     #[test]
