@@ -125,7 +125,8 @@ fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCas
     let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
     let workloads = known.filter(|workload| !workload.needs_database());
     let case = workloads.flat_map(|workload| &workload.cases).next().cloned();
-    case.ok_or_else(|| Complaint::usage(format!("{}: none of its workloads can be used", server.id)).into())
+    let what = "all its workloads need a database: add one without, such as `hello`";
+    case.ok_or_else(|| Complaint::usage(format!("{}: {what}", server.id)).into())
 }
 
 fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {

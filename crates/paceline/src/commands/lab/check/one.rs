@@ -89,7 +89,8 @@ impl Checker<'_> {
         let known = server.workloads.iter().filter_map(named);
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
-            return Err(Spoiled::fault(Stage::Start, "none of its workloads can be used", false));
+            let message = "all its workloads need a database: add one without, such as `hello`";
+            return Err(Spoiled::fault(Stage::Start, message, false));
         };
         let before = SourceFiles::of(&server.folder);
         let mut launch = self.launch(server, ready)?;
