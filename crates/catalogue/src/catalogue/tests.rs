@@ -42,13 +42,13 @@ fn a_manifest_of_an_unknown_workload_is_told_with_its_line() {
 }
 
 #[test]
-fn a_folder_without_a_manifest_is_told_and_passed_over() {
+fn a_folder_without_a_manifest_is_ignored_with_a_note() {
     let tree = Tree::with(&["go-one"]);
     tree.write("servers/notes/README.md", "");
     tree.write("servers/README.md", "");
     let catalogue = tree.catalogue();
     assert_eq!((catalogue.servers.len(), catalogue.broken_servers.len(), catalogue.notes.len()), (1, 0, 1));
-    assert!(catalogue.notes[0].contains("servers/notes has no server.toml"), "{}", catalogue.notes[0]);
+    assert!(catalogue.notes[0].ends_with("servers/notes: it has no server.toml"), "{}", catalogue.notes[0]);
 }
 
 #[test]

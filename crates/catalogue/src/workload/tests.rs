@@ -86,7 +86,7 @@ fn a_computed_answer_has_a_place_for_x_and_bounds() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_are_reported_with_their_line() {
     let body = "body = \"Hello World\\n\"";
     let table = [
         (body, "body_file = \"none.txt\"", "some.toml:8: cannot read"),
@@ -103,8 +103,8 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         ("\"/hello\"", "\"hello\"", "some.toml:4: `hello` is not a path"),
         ("\"/hello\"", "\"/he llo\"", "some.toml:4: `/he llo` is not a path"),
-        ("\"404\"", "\"40x\"", "some.toml:12: `40x` is no refusal"),
-        ("\"404\"", "\"200\"", "some.toml:12: `200` is no refusal"),
+        ("\"404\"", "\"40x\"", "some.toml:12: `40x` is not an error status"),
+        ("\"404\"", "\"200\"", "some.toml:12: `200` is not an error status"),
         ("status = 200", "staus = 200", "some.toml:6: unknown key `staus`; did you mean `status`?"),
     ];
     for (from, to, expected) in table {
@@ -126,7 +126,7 @@ fn everything_wrong_with_a_workload_is_reported_at_once() {
         lines[0].contains("`hello` is not a path") && lines[1].contains("exactly one of `body`"),
         "{error}"
     );
-    assert!(lines[2].contains("`200` is no refusal"), "{error}");
+    assert!(lines[2].contains("`200` is not an error status"), "{error}");
 }
 
 #[test]

@@ -294,10 +294,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_still_as_it_was_set_is_put_back_and_nothing_else() {
+    fn only_unchanged_settings_are_restored() {
         let expect = |reported: &str, now: &str| (reported.to_owned(), now.to_owned(), false);
-        assert_eq!(mended("65535\n", Some("65535")), expect("put back", "4096"));
-        assert_eq!(mended("65535\n", None), expect("put back", "4096"));
+        assert_eq!(mended("65535\n", Some("65535")), expect("restored", "4096"));
+        assert_eq!(mended("65535\n", None), expect("restored", "4096"));
         let left_alone = "not restored: it was changed to 8192 meanwhile";
         assert_eq!(mended("8192\n", Some("65535")), expect(left_alone, "8192\n"));
         assert_eq!(mended("4096\n", Some("65535")), expect("", "4096\n"));

@@ -117,7 +117,7 @@ fn the_next_round_restores_settings_left_by_a_killed_shepherd() {
     let ran = tree.run(&[&SHORT[..], &["--tune-root", root.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stderr.contains("left by a round that was killed: ") && ran.stderr.contains("put back"),
+        ran.stderr.contains("left by a round that was killed: ") && ran.stderr.contains("restored"),
         "{ran:?}"
     );
     assert_eq!(somaxconn(&tree), "4096");
