@@ -7,6 +7,7 @@
 
 use anyhow::Context as _;
 use paceline_escape::{JsonText, Printable, TerminalText};
+use paceline_report::wrap;
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::process::ExitCode;
@@ -120,10 +121,27 @@ fn render(error: &anyhow::Error) {
 
 /// Prints an error to standard error: what happened, then a hint at the remedy.
 pub fn print_error(what: &str, hint: Option<&str>) {
-    say(&format!("paceline: {what}"));
+    let width = crate::terminal::width_of_errors();
+    say(&fitted(&format!("paceline: {what}"), "  ", width));
     if let Some(hint) = hint {
-        say(&format!("  hint: {hint}"));
+        say(&fitted(&format!("  hint: {hint}"), "        ", width));
     }
+}
+
+/// Breaks lines that are too wide for a terminal at spaces, and indents the rest. Without a terminal they stay whole, so
+/// that programs can search them.
+fn fitted(text: &str, indent: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let fit = |line: &str| {
+        let words = line.trim_start_matches(' ');
+        let margin = &line[..line.len() - words.len()];
+        if line.chars().count() <= width {
+            return line.to_owned();
+        }
+        let lines = wrap(words, width.saturating_sub(indent.len().max(margin.len())));
+        format!("{margin}{}", lines.join(&format!("\n{indent}")))
+    };
+    text.lines().map(fit).collect::<Vec<_>>().join("\n")
 }
 
 /// An error with its causes. A cause is left out where the text so far ends with it, as many library errors do.
@@ -190,6 +208,15 @@ pub fn say(line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lines_are_broken_on_a_terminal() {
+        let text = "paceline: one two three\nshort";
+        assert_eq!(fitted(text, "  ", Some(16)), "paceline: one\n  two three\nshort");
+        let hint = "  hint: one two three four five";
+        assert_eq!(fitted(hint, "        ", Some(24)), "  hint: one two\n        three four five");
+        assert_eq!(fitted(text, "  ", None), text);
+    }
 
     #[test]
     fn a_cause_that_was_said_is_not_said_again() {

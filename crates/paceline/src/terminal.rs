@@ -27,6 +27,11 @@ pub fn width() -> usize {
     size.map_or(100, |(width, _)| usize::from(width.0))
 }
 
+/// Columns of the terminal on standard error, if it is one.
+pub fn width_of_errors() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0))
+}
+
 /// Columns for running text: those of standard output if the text is shown there and it is a terminal, at most 100,
 /// since longer lines are hard to read; else 80.
 pub fn width_for_text(shown: bool) -> usize {

@@ -28,6 +28,7 @@ mod warm_up;
 pub use balanced::{BalancedRow, BalancedTable, FaultEffect};
 pub use copies::{ClaimCount, CopyCheck, CopyTally, MetricNoise, copies_text};
 pub use figure::{Figure, Figures};
+pub use format::layout::wrap;
 pub use format::number::whole;
 pub use format::{Format, Options};
 pub use hdr::{hgrm, hlog_header, hlog_line};

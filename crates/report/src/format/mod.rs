@@ -6,7 +6,7 @@
 mod columns;
 mod csv;
 mod json;
-mod layout;
+pub(crate) mod layout;
 mod markdown;
 pub(crate) mod number;
 mod sheet;
