@@ -518,8 +518,8 @@ fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: 
     service
 }
 
-/// Computes the response time of scheduled requests, from the intended send to the last byte of the response; records it
-/// and the other times except the service time.
+/// Computes the response time of scheduled requests, from the intended send to the last byte of the response; records
+/// it and the other times except the service time.
 #[inline(never)]
 fn end_scheduled(
     tally: &mut Tally,

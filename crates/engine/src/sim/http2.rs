@@ -1,9 +1,9 @@
 //! Implements a scripted HTTP/2 server that does everything a server may do, and everything it should not, chosen by
 //! its seed.
 //!
-//! It answers late, in pieces, in any order, with the frames of several responses mixed, on streams that have ended or never existed; it refuses, resets, ends
-//! connections with GOAWAY before and after the request that it names, changes its settings, floods, and sends invalid
-//! bytes. Of requests it reads only where they end.
+//! It answers late, in pieces, in any order, with the frames of several responses mixed, on streams that have ended or
+//! never existed; it refuses, resets, ends connections with GOAWAY before and after the request that it names, changes
+//! its settings, floods, and sends invalid bytes. Of requests it reads only where they end.
 
 use super::{Act, Connect, Script};
 use crate::{Nanos, Random, Slot};

@@ -1,4 +1,5 @@
-//! HTTP/2 flow control: computes the windows of streams and connections (RFC 9113 §5.2, §6.9); and stream ids (§5.1.1).
+//! HTTP/2 flow control: computes the windows of streams and connections (RFC 9113 §5.2, §6.9). Also stream ids
+//! (§5.1.1).
 //!
 //! The engine keeps one window for each stream and one for the connection and decides what to send; this module sends
 //! nothing.

@@ -210,8 +210,8 @@ impl FrameReader {
         }
     }
 
-    /// The body of `stream`, if `input` begins with all of it as one whole frame, and the length of that frame in bytes.
-    /// `None` says nothing about the input and changes nothing.
+    /// The body of `stream`, if `input` begins with all of it as one whole frame, and the length of that frame in
+    /// bytes. `None` says nothing about the input and changes nothing.
     #[inline]
     pub fn whole_body<'a>(&mut self, input: &'a [u8], stream: u32) -> Option<(&'a [u8], usize)> {
         match self.whole_frame(input)? {

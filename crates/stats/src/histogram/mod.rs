@@ -168,9 +168,9 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The value at quantile `q` in 0..=1, so that 0.99 is the 99th percentile: the highest value of the cell that holds the observation of rank
-    /// `max(1, ceil(q * count))`, never above the exact maximum and never below the exact minimum (HdrHistogram's
-    /// `getValueAtPercentile`). None while empty.
+    /// The value at quantile `q` in 0..=1, where 0.99 is the 99th percentile: the highest value of the cell that holds
+    /// the observation of rank `max(1, ceil(q * count))`, never above the exact maximum and never below the exact
+    /// minimum (HdrHistogram's `getValueAtPercentile`). None while empty.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
