@@ -10,11 +10,16 @@ use std::fmt::Write as _;
 pub(crate) fn sentence(comparison: &PairedComparison) -> String {
     let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
     let Some(decision) = comparison.decision() else {
-        let unit = unit(comparison);
-        return format!(
-            "undecided: {} {unit} are too few to compare {first} with {second}",
-            comparison.pairs
-        );
+        return match comparison.is_interleaved {
+            true => {
+                format!("undecided: {} pairs are too few to compare {first} with {second}", comparison.pairs)
+            }
+            false => format!(
+                "undecided: two observations of each are needed to compare {first} with {second}, and one has {}; \
+                 paceline gate URL --save FILE measures ten",
+                comparison.pairs
+            ),
+        };
     };
     let (metric, size) = (decision.metric, (decision.ratio - 1.0).abs() * 100.0);
     let (better, worse) = adjectives(metric);
@@ -41,7 +46,7 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
 }
 
 fn unit(comparison: &PairedComparison) -> &'static str {
-    if comparison.is_interleaved { "pairs" } else { "launches" }
+    if comparison.is_interleaved { "pairs" } else { "observations" }
 }
 
 /// The adjectives for a better and for a worse second side.
@@ -66,6 +71,9 @@ fn than(metric: ComparedMetric, ratio: f64, first: &str) -> String {
 /// The comparison in lines for a terminal.
 pub fn compare_text(comparison: &PairedComparison) -> String {
     let mut text = format!("{}\n\n", sentence(comparison));
+    if comparison.metrics.is_empty() {
+        return text;
+    }
     let names = comparison.samples.each_ref().map(|set| shortened(&set.name));
     // Writing to a string cannot fail.
     let _ = writeln!(
