@@ -61,6 +61,8 @@ after(async () => {
 /** A page on which every error is collected; a test fails when there is one. */
 async function open(address, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options });
+  // On a busy machine the pages of all rounds take longer than 30 s, the usual limit.
+  page.setDefaultTimeout(300_000);
   page.problems = [];
   page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
   page.on("pageerror", (error) => page.problems.push(error.message));
