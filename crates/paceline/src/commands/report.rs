@@ -52,8 +52,8 @@ pub struct Arguments {
     /// Write to a file instead of standard output, which is `-` too
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw a chart: `ranking`, `percentiles`, `load-curve`, or a metric to rank by, as `time_ns_p99`; one panel a
-    /// table
+    /// Draw a chart: `ranking`, `percentiles`, `load-curve`, or a metric to rank by, such as `time_ns_p99`;
+    /// one panel per table
     #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
     svg: Option<String>,
     /// Include start-up, limits, versions and explanations; Markdown always has them

@@ -77,7 +77,7 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
                 .hint("offer a rate (-r 1000)"),
         ),
         Demand::AchievedShare(_) => Some(
-            Complaint::usage(format!("--slo {expression:?}: a closed loop has no offered rate, so no share of it"))
+            Complaint::usage(format!("--slo {expression:?}: a closed loop has no offered rate, so `achieved` cannot be a share"))
                 .hint("offer a rate (-r 1000), or demand a number per second: \"achieved>=1000\""),
         ),
         _ => None,
@@ -235,7 +235,7 @@ mod tests {
                 "database.p99<10ms",
                 "Available are response, service, connect, handshake, first_byte, lag, achieved",
             ),
-            ("response<10ms", "Write response.p99"),
+            ("response<10ms", "write response.p99"),
             ("p99<10ms", "write 'response.p99<10ms' with -r, or 'service.p99<10ms'"),
             ("response.p999<10ms", "did you mean \"p99.9\"?"),
             ("response.maximum<10ms", "Available are p50"),
@@ -272,7 +272,7 @@ mod tests {
         for (text, part) in [
             ("response.p99<1s", "coordinated omission"),
             ("lag.p99<1s", "no schedule"),
-            ("achieved>=99%", "no rate"),
+            ("achieved>=99%", "no offered rate"),
         ] {
             let error = flags(text).all(false, false).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");

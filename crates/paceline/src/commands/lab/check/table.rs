@@ -212,7 +212,7 @@ listens, answers: time from the start to an open port and to the first valid ans
 again: time to the first valid answer of a second start, with its files in the page cache
 memory, from disk: at the first valid answer; 0 MB means the files were already in the page cache
 *: the first start since it was built or its folder changed
-drawn with --seed 7
+random numbers from --seed 7
 
 0 pass, 0 warn, 1 fail, 1 not set up; 7 s
 ";
