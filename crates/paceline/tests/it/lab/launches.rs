@@ -72,11 +72,11 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     };
     let ran = check(&sound.replace("pipelining = true", "pipelining = false"));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  pipelining: the manifest says no, the server does it: write `pipelining = true` in line 15 of server.toml\n";
+    let reported = "  fail  pipelining: the manifest has `false`, but the server does it: write `pipelining = true` in line 15 of server.toml\n";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("head = false\n", ""));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  HEAD: does not hold: status 501 instead of 200; taken for granted: add `head = false` below [traits], line 14 of server.toml\n";
+    let reported = "  fail  HEAD: does not hold: status 501 instead of 200; assumed: add `head = false` below [traits], line 14 of server.toml\n";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("pipelining = true\n", ""));
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -167,7 +167,7 @@ fn a_connection_closed_after_each_answer_is_a_trait() {
     let tree = Tree::new().with_server("python-closing", &closing, 60);
     let ran = tree.run(&["lab", "check", "python-closing"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  keep-alive: does not hold: the connection ends with the answer; taken for granted: add `keep_alive = false`";
+    let reported = "  fail  keep-alive: does not hold: the connection ends with the answer; assumed: add `keep_alive = false`";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let manifest = tree.path("servers/python-closing/server.toml");
     let text = fs::read_to_string(&manifest).unwrap();
@@ -214,7 +214,7 @@ fn a_taken_port_names_its_holder() {
     let port = holder.local_addr().unwrap().port().to_string();
     let ran = tree.run(&["lab", "serve", "python-good", "--port", &port]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    let by = format!("port {port} is taken by ");
+    let by = format!("port {port} is in use by ");
     assert!(ran.stderr.contains(&by), "{ran:?}");
     assert!(ran.stderr.contains(&format!("(process {})", std::process::id())), "{ran:?}");
 }
