@@ -2,8 +2,12 @@
 
 use crate::StoreError;
 use crate::error::{DatabaseError, Place};
+use postgres::NoTls;
 use postgres::types::ToSql;
 use rusqlite::types::ValueRef;
+
+/// The schema of our tables in PostgreSQL, so that a database can be shared with others.
+pub const SCHEMA: &str = "paceline";
 
 /// An open connection.
 pub enum Database {
@@ -71,6 +75,12 @@ impl Row {
 }
 
 impl Database {
+    /// Connects to a PostgreSQL server.
+    pub fn connect(config: postgres::Config) -> Result<Self, DatabaseError> {
+        let client = postgres_client(&config)?;
+        Ok(Self::Postgres(Box::new(client), Box::new(config)))
+    }
+
     /// Runs a statement that returns no rows.
     pub fn execute(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<(), DatabaseError> {
         match self {
@@ -146,10 +156,17 @@ impl Database {
         if let Self::Postgres(client, config) = self
             && client.is_closed()
         {
-            **client = crate::postgres::connect(config)?;
+            **client = postgres_client(config)?;
         }
         Ok(())
     }
+}
+
+/// A connection whose search path is our schema.
+fn postgres_client(config: &postgres::Config) -> Result<postgres::Client, DatabaseError> {
+    let mut client = config.connect(NoTls)?;
+    client.batch_execute(&format!("SET search_path TO {SCHEMA}"))?;
+    Ok(client)
 }
 
 fn sqlite_value<'a>(parameter: &'a Parameter<'a>) -> rusqlite::types::ToSqlOutput<'a> {

@@ -1,15 +1,13 @@
-//! Code for PostgreSQL only: its URL, the schema of our tables, and its locks for migrations and rounds.
+//! Code for PostgreSQL only: its URL, and the creation and upgrade of our tables under a lock.
 
-use crate::database::Database;
+use crate::database::{Database, SCHEMA};
 use crate::error::{DatabaseError, Place};
 use crate::{StoreError, migrations};
-use postgres::{Client, Config, NoTls};
+use postgres::Config;
 use std::time::Duration;
 
 /// Timeout of connecting, unless the URL sets another.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Our tables are in a schema of this name, so that a database can be shared with others.
-const SCHEMA: &str = "paceline";
 /// The key of the advisory lock for creating and upgrading the tables: "PACELINE" as a number.
 const MIGRATION_LOCK: i64 = 0x5041_4345_4c49_4e45;
 
@@ -26,8 +24,7 @@ pub fn open(url: &str, place: &Place, writes: bool) -> Result<(Database, i64), S
         config.connect_timeout(CONNECT_TIMEOUT);
     }
     config.application_name("paceline");
-    let client = connect(&config).map_err(failed)?;
-    let mut database = Database::Postgres(Box::new(client), Box::new(config));
+    let mut database = Database::connect(config).map_err(failed)?;
     if writes {
         // The lock is released with the transaction.
         database.transaction(place, |database| {
@@ -45,13 +42,6 @@ pub fn open(url: &str, place: &Place, writes: bool) -> Result<(Database, i64), S
 
 fn schema() -> String {
     format!("CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-}
-
-/// A connection whose search path is our schema.
-pub fn connect(config: &Config) -> Result<Client, DatabaseError> {
-    let mut client = config.connect(NoTls)?;
-    client.batch_execute(&format!("SET search_path TO {SCHEMA}"))?;
-    Ok(client)
 }
 
 /// The URL without its password, for messages.
