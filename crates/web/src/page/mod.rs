@@ -7,7 +7,6 @@ mod explanation;
 mod heat;
 mod index;
 mod metric;
-mod overall;
 mod round;
 mod run;
 mod series;

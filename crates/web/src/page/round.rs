@@ -6,7 +6,7 @@
 use super::explanation::{self, Explanation};
 use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, metrics};
-use super::{overall, ties};
+use super::ties;
 use paceline_record::{Limit, Load, Pinning, Round, Server, Trial};
 use paceline_report::Standing;
 use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table, WarmUpTable};
@@ -249,7 +249,7 @@ impl RoundPage {
         let measured: Vec<MetricPage> = all.iter().filter(measured).cloned().collect();
         Self {
             verdicts: explanation::of(carried),
-            overall: overall::by_metric(&measured, &tables),
+            overall: overall(&measured, &tables),
             about: report.round,
             plan_about: plan_about(&records.round.plan_toml),
             imported: records.round.plan_toml.is_empty(),
@@ -341,6 +341,37 @@ fn entry(trial: &Trial) -> TrialEntry {
     }
 }
 
+/// The ids of servers by metric, best over all tables first: by the geometric mean of their shares of a table's best.
+/// A server without a figure above zero is left out.
+fn overall(metrics: &[MetricPage], tables: &[TablePage]) -> BTreeMap<&'static str, Vec<String>> {
+    metrics.iter().map(|metric| (metric.id, order(metric, tables))).collect()
+}
+
+fn order(metric: &MetricPage, tables: &[TablePage]) -> Vec<String> {
+    let mut shares: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for table in tables {
+        let figures = || table.rows.iter().filter_map(|row| Some((&*row.server, estimate(metric, row)?)));
+        let better = if metric.less_is_better { f64::min } else { f64::max };
+        let Some(best) = figures().map(|(_, value)| value).reduce(better) else { continue };
+        for (server, value) in figures() {
+            let share = if metric.less_is_better { best / value } else { value / best };
+            let (sum, count) = shares.entry(server).or_default();
+            *sum += share.ln();
+            *count += 1.0;
+        }
+    }
+    let mut servers: Vec<(&str, f64)> =
+        shares.into_iter().map(|(server, (sum, count))| (server, sum / count)).collect();
+    servers.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    servers.into_iter().map(|(server, _)| server.to_owned()).collect()
+}
+
+/// The figure of a row that counts.
+fn estimate(metric: &MetricPage, row: &RowPage) -> Option<f64> {
+    let estimate = row.values.get(metric.id)?.estimate;
+    (ties::counts(row.standing) && estimate > 0.0).then_some(estimate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,7 +413,7 @@ mod tests {
         }
         let metrics: Vec<MetricPage> =
             page.metrics.iter().filter(|metric| metric.id == "achieved_per_s").cloned().collect();
-        let order = &overall::by_metric(&metrics, &reversed.tables)["achieved_per_s"];
+        let order = &overall(&metrics, &reversed.tables)["achieved_per_s"];
         assert!(order.iter().rev().eq(&of_table), "{order:?}");
     }
 
