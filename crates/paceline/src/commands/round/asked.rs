@@ -1,4 +1,5 @@
-//! The plan of a new round: a plan file with the changes from flags, or a plan made from flags.
+//! The plan of a new round: a plan file with the changes from flags, or a plan made from flags; and a round before it
+//! starts.
 //!
 //! A changed plan is checked by the rules for plan files, and the changes are reported. The lab resolves the plan on a
 //! tree of servers and fits it to a machine and its time budget.
@@ -6,7 +7,23 @@
 use super::flags::Asked;
 use crate::exit::Complaint;
 use crate::places::complain;
-use paceline_catalogue::{AdHoc, Catalogue, Plan, Select, format_duration};
+use paceline_catalogue::{AdHoc, Catalogue, Plan, PlannedLaunch, Resolution, Select, format_duration};
+use paceline_record::Round;
+use std::time::Duration;
+
+/// A round before anything has been started for it.
+pub struct Begun {
+    /// Its record.
+    pub round: Round,
+    /// Its resolved plan.
+    pub resolution: Resolution,
+    /// Every launch, in order.
+    pub launches: Vec<PlannedLaunch>,
+    /// The keys of its original cells that can no longer be measured.
+    pub gone: Vec<String>,
+    /// How long each launch may be warmed up.
+    pub steady_within: Duration,
+}
 
 /// The requested plan, and what the flags changed in it, as text.
 pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {

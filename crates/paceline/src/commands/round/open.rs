@@ -3,6 +3,7 @@
 //! Called by `mod.rs`, also for `--estimate`, which begins nothing. The lab resolves the plan, fits it to its time
 //! budget and orders it. Afterwards the round is locked and kept; no server has started yet.
 
+use super::asked::Begun;
 use super::flags::{Asked, Carrying};
 use super::progress::people;
 use super::{alone, asked, generator, resume, tune};
@@ -58,20 +59,6 @@ pub struct Opened {
     pub tuning: Option<Tuning>,
     /// The lock: no other process can resume the round while this value lives.
     _lock: Option<FileLock>,
-}
-
-/// A round before anything has been started for it.
-pub struct Begun {
-    /// Its record.
-    pub round: Round,
-    /// Its resolved plan.
-    pub resolution: Resolution,
-    /// Every launch, in order.
-    pub launches: Vec<PlannedLaunch>,
-    /// The keys of its original cells that can no longer be measured.
-    pub gone: Vec<String>,
-    /// How long each launch may be warmed up.
-    pub steady_within: Duration,
 }
 
 /// The size and duration of a new round, as text; nothing is begun.

@@ -4,7 +4,7 @@
 //! measured are reported, kept with the round and counted when it ends; none is dropped silently.
 
 use super::alone;
-use super::open::Begun;
+use super::asked::Begun;
 use crate::exit::Complaint;
 use crate::kept;
 use crate::places::complain;
