@@ -53,7 +53,7 @@ fn think(text: &str) -> Result<Pause, String> {
             return Err(format!("write {time} for a constant time, {time}:exp for a random one"));
         }
     };
-    let time = Nanos::from(super::flags::duration(time)?);
+    let time = Nanos::from(super::values::duration(time)?);
     Ok(Pause(match (time, exponential) {
         (Nanos::ZERO, _) => None,
         (time, true) => Some(Think::exponential(time)),

@@ -1,4 +1,4 @@
-//! The flags of `paceline run`, and the parsing of their values.
+//! The flags of `paceline run`, and the job that they describe.
 //!
 //! Every flag that describes the job is optional: a flag that is not given leaves the job's value, from `--job` or the
 //! default. Flags that cannot be combined are refused by clap, by `shape.rs`, or by [`Job::check`].
@@ -8,14 +8,14 @@ use super::curl::CurlCommand;
 use super::gates::GateFlags;
 use super::requests::RequestFlags;
 use super::several::SeveralFlags;
+use super::shape::ShapeFlags;
 use super::target::TargetFlags;
 use super::telling::OutputFlags;
+use super::values::{duration, whole};
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_http::Url;
-use paceline_job::{
-    Arrivals, DurationError, Job, Nanos, PaceChoice, Rate, Shape, Timestamps, parse_duration,
-};
+use paceline_job::{Job, Nanos, PaceChoice, Timestamps};
 use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,31 +32,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub connections: Option<u32>,
 
-    /// Length of the measured window: 500ms, 10s, 2m [default: 10s]
-    #[arg(short, long, value_name = "T", value_parser = duration, help_heading = "Load")]
-    pub duration: Option<Duration>,
-
-    /// End the window after N requests instead; no warm-up
-    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>, conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
-    pub requests: Option<u64>,
-
-    /// Offer a rate of requests, whatever the server does (open loop)
-    ///
-    /// Without it the loop is closed: a connection sends its next request after the last response. The rate may change:
-    /// 1000:50000 grows linearly over the window, 1000,2000,5000@10s takes steps of 10 s each.
-    #[arg(short, long, value_name = "PER_SECOND", value_parser = super::shape::rates, help_heading = "Load")]
-    pub rate: Option<Shape>,
-
-    /// Send at the times in FILE, one per line
-    ///
-    /// A time is in seconds (0.25) or has a unit (250ms) and counts from the beginning of the warm-up, which has no
-    /// length unless --warmup is given.
-    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
-    pub schedule: Option<PathBuf>,
-
-    /// Spacing of the arrivals of an open loop [default: constant]
-    #[arg(hide_short_help = true, long, value_enum, requires = "rate", help_heading = "Load")]
-    pub arrivals: Option<Arrivals>,
+    #[command(flatten)]
+    pub shape: ShapeFlags,
 
     /// Threads, which share the connections [default: 1]
     #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
@@ -165,7 +142,7 @@ impl Arguments {
         }
         job.drain = self.drain.map_or(job.drain, Nanos::from);
         job.connect_timeout = self.connect_timeout.map_or(job.connect_timeout, Nanos::from);
-        super::shape::fill(self, &mut job, inputs)?;
+        self.shape.fill(self.warmup, &mut job, inputs)?;
         self.target.fill(&mut job);
         self.connection.fill(&mut job);
         self.request.fill(&mut job, inputs)?;
@@ -257,63 +234,9 @@ Examples:
 Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.
 Ctrl-C ends the run and reports the results so far; a second one exits at once.";
 
-/// Parses a duration: `500ms`, `10s`, `2m`; a number without a unit is in seconds, as in other load generators.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    match parse_duration(text) {
-        Err(DurationError::NoUnit(number)) => {
-            let seconds = parse_duration(&format!("{number}s")).map_err(|error| error.to_string())?;
-            crate::exit::say(&format!("paceline: {number} has no unit; using {number}s"));
-            Ok(seconds)
-        }
-        read => read.map_err(|error| error.to_string()),
-    }
-}
-
-/// Parses a whole number: `64`, `100_000`, `100k`, `2M`.
-pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
-    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1_000),
-        None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1_000_000)),
-    };
-    let digits = digits.replace('_', "");
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("a whole number is needed, 0 or more, such as 64, 100_000 or 100k".to_owned());
-    }
-    let number = digits.parse().ok().and_then(|number: u64| N::try_from(number.checked_mul(factor)?).ok());
-    let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<N>());
-    number.ok_or_else(|| format!("the number is too large: at most {most}"))
-}
-
-/// Parses a rate: `20000`, `20_000`, `20k`, `1.5M`.
-pub fn rate(text: &str) -> Result<Rate, String> {
-    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1e3),
-        None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
-    };
-    let number: f64 =
-        digits.replace('_', "").parse().map_err(|_| "a rate is a number, such as 20000 or 20k".to_owned())?;
-    let highest = Rate::HIGHEST;
-    Rate::per_second(number * factor)
-        .ok_or_else(|| format!("a rate is above 0 and at most {highest} per second"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn whole_numbers() {
-        assert_eq!((whole::<u32>("64"), whole::<u64>("100_000")), (Ok(64), Ok(100_000)));
-        assert_eq!((whole::<u64>("1k"), whole::<u64>("2M")), (Ok(1_000), Ok(2_000_000)));
-        assert!(whole::<u16>("66k").is_err());
-        for text in ["", "-5", "1.5", "1e5", "x"] {
-            assert!(whole::<u64>(text).unwrap_err().starts_with("a whole number is needed"), "{text}");
-        }
-        let too_large = |most: &str| format!("the number is too large: at most {most}");
-        assert_eq!(whole::<u16>("65536"), Err(too_large("65535")));
-        assert_eq!(whole::<u32>("4294967296"), Err(too_large("4294967295")));
-        assert_eq!(whole::<u64>("18446744073709551616"), Err(too_large("18446744073709551615")));
-    }
 
     #[test]
     fn urls_that_are_nearly_right_are_answered_with_the_right_one() {
@@ -325,24 +248,5 @@ mod tests {
         }
         let hint = url("http://b\u{fc}cher.example/").unwrap_err().hint.unwrap();
         assert!(hint.contains("idn2 b\u{fc}cher.example"));
-    }
-
-    #[test]
-    fn a_number_without_a_unit_is_seconds() {
-        assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
-        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
-        assert!(duration("99999999").unwrap_err().contains("too long"));
-    }
-
-    #[test]
-    fn rates() {
-        for (text, per_second) in
-            [("20000", 2e4), ("20_000", 2e4), ("20k", 2e4), ("1.5M", 1.5e6), ("0.5", 0.5)]
-        {
-            assert_eq!(rate(text).unwrap().get(), per_second, "{text}");
-        }
-        for text in ["", "k", "0", "-1", "nan", "inf", "1e12", "20 k"] {
-            assert!(rate(text).is_err(), "{text}");
-        }
     }
 }

@@ -109,8 +109,8 @@ fn achieved(operator: &str, value: &str) -> Result<Demand, String> {
     if value.ends_with('%') {
         return share(value).map(Demand::AchievedShare);
     }
-    let rate =
-        super::flags::rate(value).map_err(|_| format!("{value:?} is not a rate; write 20000, 20k or 99%"))?;
+    let rate = super::values::rate(value)
+        .map_err(|_| format!("{value:?} is not a rate; write 20000, 20k or 99%"))?;
     Ok(Demand::AchievedPerS(rate.get()))
 }
 

@@ -20,9 +20,11 @@ mod shape;
 mod stop;
 mod target;
 mod telling;
+mod values;
 
-pub use flags::{Arguments, duration};
+pub use flags::Arguments;
 pub use several::loader;
+pub use values::duration;
 
 use super::view::{Beside, Seconds};
 use crate::exit::{Complaint, Status};
@@ -59,7 +61,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
     if arguments.several.is_asked() {
-        let run = several::run(&arguments, job, gates, events.as_ref(), &mut inputs)?;
+        outputs.check_for_several()?;
+        let argv = argv(&arguments);
+        let run = several::run(&arguments.several, argv, job, gates, events.as_ref(), &mut inputs)?;
         deliver::deliver(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }

@@ -49,7 +49,7 @@ pub struct RequestFlags {
     /// Follow up to N redirects of a request to the same host; its times include all of them, its status is the last
     ///
     /// HTTP/1.1 with keep-alive only: a redirect with which the server closes the connection is not followed.
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = super::flags::whole::<u16>, help_heading = "Requests")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = super::values::whole::<u16>, help_heading = "Requests")]
     pub follow: Option<u16>,
 
     /// Basic authentication, USER:PASS

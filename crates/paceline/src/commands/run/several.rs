@@ -2,8 +2,8 @@
 //!
 //! The crate `loaders` executes it. This module has the flags, the messages, and the hidden command of a loader.
 
-use super::flags::{Arguments, duration, whole};
-use super::{argv, explain, with_hint};
+use super::values::{duration, whole};
+use super::{explain, with_hint};
 use crate::exit::{Complaint, Status, say};
 use anyhow::Context as _;
 use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, Shipment, SlurmError};
@@ -113,21 +113,21 @@ fn no_allocation(error: SlurmError) -> anyhow::Error {
     }
 }
 
-/// Executes a run by several generators.
+/// Executes a run by several generators; `argv` is the command line for its record.
 pub fn run(
-    arguments: &Arguments,
+    flags: &SeveralFlags,
+    argv: Vec<String>,
     job: Job,
     gates: Vec<Gate>,
     events: Option<&Events>,
     inputs: &mut Inputs,
 ) -> anyhow::Result<Run> {
-    arguments.telling.check_for_several()?;
-    if arguments.several.loaders == Some(0) {
+    if flags.loaders == Some(0) {
         return Err(Complaint::usage("--loaders 0: ask for at least 1").into());
     }
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
     job.check().map_err(|error| explain(error.into()))?;
-    let (places, allocation) = arguments.several.places(&job, interrupt)?;
+    let (places, allocation) = flags.places(&job, interrupt)?;
     let connections = job.connections;
     let share = Coordinator::share_of_first(&job, places.len() as u32).map_err(complaint)?;
     let prepared = Prepared::new(share, gates, inputs).map_err(explain)?;
@@ -135,7 +135,7 @@ pub fn run(
     let program = program_for(&places)?;
     let coordinator =
         Coordinator::start(prepared, connections, &places, &program, interrupt).map_err(complaint)?;
-    let run = coordinator.carry_out(argv(arguments), events, |progress, host| match progress {
+    let run = coordinator.carry_out(argv, events, |progress, host| match progress {
         Progress::Started => {}
         Progress::Lost => say(&format!("paceline: the loader on {host} is lost; the others go on")),
     });

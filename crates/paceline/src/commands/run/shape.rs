@@ -1,70 +1,104 @@
 //! The load from `-r`, `--schedule`, `-d`, `-n` and `--warmup`, with checks that they fit together.
 
 use super::explain;
-use super::flags::{Arguments, rate};
+use super::values::{duration, rate, whole};
 use crate::exit::Complaint;
-use paceline_job::{Bound, Job, LoadModel, Nanos, Shape};
+use paceline_job::{Arrivals, Bound, Job, LoadModel, Nanos, Shape};
 use paceline_run::{Inputs, read_schedule};
+use std::path::PathBuf;
+use std::time::Duration;
 
-/// Puts the flags of load and phases that were given into a job.
-pub fn fill(arguments: &Arguments, job: &mut Job, inputs: &mut Inputs) -> anyhow::Result<()> {
-    let shape = match &arguments.schedule {
-        Some(path) => Some(Shape::Trace(read_schedule(path, inputs).map_err(explain)?)),
-        None => arguments.rate.clone(),
-    };
-    if arguments.requests.is_some() || arguments.schedule.is_some() {
-        job.warmup = Nanos::ZERO;
-    }
-    job.warmup = arguments.warmup.map_or(job.warmup, Nanos::from);
-    match (arguments.requests, arguments.duration) {
-        (Some(requests), _) => job.window = Bound::Requests(requests),
-        (None, Some(duration)) => job.window = Bound::Duration(duration.into()),
-        (None, None) => {}
-    }
-    if let Some(shape) = shape {
-        if let Some(window) = own_window(&shape, arguments, job.warmup)? {
-            job.window = window;
-        }
-        let arrivals = arguments.arrivals.unwrap_or_default();
-        job.load = LoadModel::Open { shape, arrivals };
-    } else if let (Some(given), LoadModel::Open { arrivals, .. }) = (arguments.arrivals, &mut job.load) {
-        *arrivals = given;
-    }
-    Ok(())
+/// The load, and the length of the window.
+#[derive(clap::Args, Debug)]
+pub struct ShapeFlags {
+    /// Length of the measured window: 500ms, 10s, 2m [default: 10s]
+    #[arg(short, long, value_name = "T", value_parser = duration, help_heading = "Load")]
+    pub duration: Option<Duration>,
+
+    /// End the window after N requests instead; no warm-up
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>, conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
+    pub requests: Option<u64>,
+
+    /// Offer a rate of requests, whatever the server does (open loop)
+    ///
+    /// Without it the loop is closed: a connection sends its next request after the last response. The rate may change:
+    /// 1000:50000 grows linearly over the window, 1000,2000,5000@10s takes steps of 10 s each.
+    #[arg(short, long, value_name = "PER_SECOND", value_parser = rates, help_heading = "Load")]
+    pub rate: Option<Shape>,
+
+    /// Send at the times in FILE, one per line
+    ///
+    /// A time is in seconds (0.25) or has a unit (250ms) and counts from the beginning of the warm-up, which has no
+    /// length unless --warmup is given.
+    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
+    pub schedule: Option<PathBuf>,
+
+    /// Spacing of the arrivals of an open loop [default: constant]
+    #[arg(hide_short_help = true, long, value_enum, requires = "rate", help_heading = "Load")]
+    pub arrivals: Option<Arrivals>,
 }
 
-/// The window of steps and schedules, which define their length.
-fn own_window(shape: &Shape, arguments: &Arguments, warmup: Nanos) -> anyhow::Result<Option<Bound>> {
-    let refuse = |what: &str, hint: &str| Err(Complaint::usage(what).hint(hint).into());
-    match (shape, shape.length()) {
-        (Shape::Ramp { .. }, _) if arguments.requests.is_some() => refuse(
-            "-n cannot be combined with a ramp: its rates and its length determine the number of requests",
-            "set its length with -d; it sends (from + to) / 2 requests per second on average",
-        ),
-        (Shape::Steps { .. }, _) if arguments.requests.is_some() => refuse(
-            "-n cannot be combined with steps: their rates and lengths determine the number of requests",
-            "remove -n",
-        ),
-        (Shape::Steps { .. }, _) if arguments.duration.is_some() => refuse(
-            "-d cannot be combined with steps: the window is as long as all steps together",
-            "remove -d, and set the length of a step after the @",
-        ),
-        (Shape::Steps { .. }, Some(length)) => Ok(Some(Bound::Duration(length))),
-        (Shape::Trace(_), Some(length)) if length <= warmup => refuse(
-            "the schedule ends before its warm-up does",
-            "shorten --warmup: the times of the schedule count from the beginning of the warm-up",
-        ),
-        (Shape::Trace(_), Some(length)) if arguments.duration.is_none() => {
-            Ok(Some(Bound::Duration(length.since(warmup))))
+impl ShapeFlags {
+    /// Puts the flags that were given, and the length of the warm-up, into a job.
+    pub fn fill(&self, warmup: Option<Duration>, job: &mut Job, inputs: &mut Inputs) -> anyhow::Result<()> {
+        let shape = match &self.schedule {
+            Some(path) => Some(Shape::Trace(read_schedule(path, inputs).map_err(explain)?)),
+            None => self.rate.clone(),
+        };
+        if self.requests.is_some() || self.schedule.is_some() {
+            job.warmup = Nanos::ZERO;
         }
-        _ => Ok(None),
+        job.warmup = warmup.map_or(job.warmup, Nanos::from);
+        match (self.requests, self.duration) {
+            (Some(requests), _) => job.window = Bound::Requests(requests),
+            (None, Some(duration)) => job.window = Bound::Duration(duration.into()),
+            (None, None) => {}
+        }
+        if let Some(shape) = shape {
+            if let Some(window) = self.own_window(&shape, job.warmup)? {
+                job.window = window;
+            }
+            let arrivals = self.arrivals.unwrap_or_default();
+            job.load = LoadModel::Open { shape, arrivals };
+        } else if let (Some(given), LoadModel::Open { arrivals, .. }) = (self.arrivals, &mut job.load) {
+            *arrivals = given;
+        }
+        Ok(())
+    }
+
+    /// The window of steps and schedules, which define their length.
+    fn own_window(&self, shape: &Shape, warmup: Nanos) -> anyhow::Result<Option<Bound>> {
+        let refuse = |what: &str, hint: &str| Err(Complaint::usage(what).hint(hint).into());
+        match (shape, shape.length()) {
+            (Shape::Ramp { .. }, _) if self.requests.is_some() => refuse(
+                "-n cannot be combined with a ramp: its rates and its length determine the number of requests",
+                "set its length with -d; it sends (from + to) / 2 requests per second on average",
+            ),
+            (Shape::Steps { .. }, _) if self.requests.is_some() => refuse(
+                "-n cannot be combined with steps: their rates and lengths determine the number of requests",
+                "remove -n",
+            ),
+            (Shape::Steps { .. }, _) if self.duration.is_some() => refuse(
+                "-d cannot be combined with steps: the window is as long as all steps together",
+                "remove -d, and set the length of a step after the @",
+            ),
+            (Shape::Steps { .. }, Some(length)) => Ok(Some(Bound::Duration(length))),
+            (Shape::Trace(_), Some(length)) if length <= warmup => refuse(
+                "the schedule ends before its warm-up does",
+                "shorten --warmup: the times of the schedule count from the beginning of the warm-up",
+            ),
+            (Shape::Trace(_), Some(length)) if self.duration.is_none() => {
+                Ok(Some(Bound::Duration(length.since(warmup))))
+            }
+            _ => Ok(None),
+        }
     }
 }
 
 /// Parses a value of `-r`: `20000`, `1000:50000`, `1000,2000,5000@10s`.
 pub fn rates(text: &str) -> Result<Shape, String> {
     if let Some((steps, length)) = text.split_once('@') {
-        let each = Nanos::from(super::flags::duration(length)?);
+        let each = Nanos::from(duration(length)?);
         let rates = steps.split(',').map(rate).collect::<Result<Vec<_>, _>>()?;
         return Ok(Shape::Steps { rates, each });
     }
