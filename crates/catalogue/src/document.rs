@@ -3,17 +3,21 @@
 //! For manifests, workloads and plans. The valid keys come from `deny_unknown_fields` of the types.
 
 use crate::CatalogueError;
+use crate::error::ERRORS_MOST;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
-/// Errors of one file that are reported at once.
-const ERRORS_MOST: usize = 20;
+/// Most bytes parsed again to find further errors of a file. For the largest file of the repository (30 kB) that is more
+/// than all [`ERRORS_MOST`]; parsing 4 MiB of keys takes a second.
+const PARSED_AGAIN_BYTES_MOST: usize = 4 << 20;
 
 /// A file's text with its name, for error messages.
 pub(crate) struct Document {
     pub(crate) path: PathBuf,
     text: String,
+    /// The offsets of its line feeds, so that the line of an error is found without reading the text again.
+    line_feeds: Vec<usize>,
 }
 
 impl Document {
@@ -30,18 +34,24 @@ impl Document {
                     _ => CatalogueError::File { action: "read", path: path.into(), source },
                 },
             )?;
-        Ok(Self { path: path.into(), text })
+        Ok(Self::of_text(path, text))
     }
 
     /// Text that is not in a file, or no longer is: a stored plan.
     pub(crate) fn of(path: &Path, text: &str) -> Self {
-        Self { path: path.into(), text: text.into() }
+        Self::of_text(path, text.into())
+    }
+
+    fn of_text(path: &Path, text: String) -> Self {
+        let line_feeds = text.match_indices('\n').map(|(at, _)| at).collect();
+        Self { path: path.into(), text, line_feeds }
     }
 
     /// The document as a `T`.
     ///
     /// The parser stops at the first error. To report all of them, the line with a wrong key or value is blanked and
     /// the rest parsed again. Keys that are missing only because their line was blanked or misspelt are not reported.
+    /// In a large file only the first errors are found.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, CatalogueError> {
         let mut text = self.text.clone();
         let mut found = Vec::new();
@@ -60,8 +70,12 @@ impl Document {
             }
             found.extend(meant(message));
             errors.push(self.complain(start, with_nearest(message)));
-            let line = start.filter(|_| missing.is_none() && errors.len() < ERRORS_MOST);
-            match line.and_then(|start| blank_line(&mut text, start)) {
+            match start.filter(|_| missing.is_none()).and_then(|start| blank_line(&mut text, start)) {
+                Some(_) if is_enough(errors.len(), text.len()) => {
+                    errors.sort_by_key(CatalogueError::line);
+                    errors.push(self.complain(None, "there may be more errors: correct these first"));
+                    return Err(CatalogueError::Several(errors, 0));
+                }
                 Some(line) => found.extend(line.split('=').next().map(|key| key.trim().to_owned())),
                 None => break,
             }
@@ -73,8 +87,7 @@ impl Document {
 
     /// The line, from 1, of the byte at `offset`.
     pub(crate) fn line(&self, offset: usize) -> usize {
-        let before = self.text.as_bytes().get(..offset.min(self.text.len())).unwrap_or_default();
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
+        self.line_feeds.partition_point(|at| *at < offset) + 1
     }
 
     /// The byte offset of a key of the `nth` table of an array.
@@ -96,6 +109,11 @@ impl Document {
         let line = offset.map(|offset| self.line(offset));
         CatalogueError::Document { path: self.path.clone(), line, problem: problem.into() }
     }
+}
+
+/// Whether no more errors are searched for in a text of this size.
+fn is_enough(errors: usize, bytes: usize) -> bool {
+    errors >= ERRORS_MOST || errors * bytes > PARSED_AGAIN_BYTES_MOST
 }
 
 /// Replaces the assignment on the line at an offset by blanks, so that the offsets of all others stay the same. Returns
@@ -138,11 +156,15 @@ fn with_nearest(message: &str) -> String {
 /// The candidate closest to `word`, if one is close enough: at most a third of the letters, and at least one, may
 /// differ (Damerau-Levenshtein, so that two swapped letters count once).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (word.chars().count() / 3).max(1) + 1;
+    let length = word.chars().count();
+    let allowed = (length / 3).max(1) + 1;
     let distance =
         |candidate: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &candidate.to_lowercase());
+    // The comparison needs time and memory for each pair of letters; a word may be megabytes long.
+    let is_near = |candidate: &&str| candidate.chars().count().abs_diff(length) <= allowed;
     candidates
         .into_iter()
+        .filter(is_near)
         .map(|candidate| (distance(candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
@@ -203,6 +225,28 @@ mod tests {
         assert_eq!(one.lines().count(), 1, "{one}");
         // A table cannot be blanked: errors after it are reported once it is fixed.
         assert!(complaint("[other]\nname = 1\n").contains("other"));
+    }
+
+    #[test]
+    fn a_file_full_of_errors_is_not_parsed_for_each() {
+        let keys = |count: usize| (0..count).map(|key| format!("key{key} = 1\n")).collect::<String>();
+        let more = "there may be more errors: correct these first";
+        let few = complaint(&keys(30));
+        assert_eq!(few.lines().count(), ERRORS_MOST + 1, "{few}");
+        assert!(few.ends_with(more), "{few}");
+        // 1.5 MB: parsed three times.
+        let many = complaint(&keys(110_000));
+        assert!((2..6).contains(&many.lines().count()) && many.ends_with(more), "{many}");
+        // One error at the end of a large file has no others to mention.
+        let one = complaint(&format!("name = 'x'\n{}about = = 1", "# comment\n".repeat(400_000)));
+        assert_eq!(one.lines().count(), 1, "{one}");
+    }
+
+    #[test]
+    fn a_key_of_another_length_is_not_compared_letter_by_letter() {
+        // That would take 96 GB here.
+        let (long, short) = ("k".repeat(200_000), "x".repeat(60_000));
+        assert_eq!(nearest(&long, [short.as_str()]), None);
     }
 
     #[test]

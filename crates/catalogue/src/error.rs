@@ -5,6 +5,9 @@
 use paceline_record::Blame;
 use std::path::{Path, PathBuf};
 
+/// Most errors of one file that are listed; the others are counted.
+pub(crate) const ERRORS_MOST: usize = 20;
+
 /// Why a part of the catalogue cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
@@ -19,9 +22,9 @@ pub enum CatalogueError {
         /// What is wrong, and the nearest valid value if there is one.
         problem: String,
     },
-    /// Several errors in one file, at least two.
-    #[error("{}", listed(.0))]
-    Several(Vec<CatalogueError>),
+    /// Several errors in one file, at least two, and the number of those that are not listed.
+    #[error("{}", listed(.0, *.1))]
+    Several(Vec<CatalogueError>, usize),
     /// A file or folder that could not be read or written.
     #[error("cannot {action} {}", path.display())]
     File {
@@ -66,7 +69,7 @@ impl CatalogueError {
     pub fn blame(&self) -> Blame {
         match self {
             CatalogueError::Document { .. }
-            | CatalogueError::Several(_)
+            | CatalogueError::Several(..)
             | CatalogueError::NoTree { .. }
             | CatalogueError::Unknown { .. }
             | CatalogueError::Plan { .. } => Blame::User,
@@ -75,10 +78,18 @@ impl CatalogueError {
     }
 
     /// Combines several errors into one; `None` if there are none.
-    pub(crate) fn of_all(mut errors: Vec<CatalogueError>) -> Option<Self> {
+    pub(crate) fn of_all(errors: Vec<CatalogueError>) -> Option<Self> {
+        Self::of_each(errors, |error| error)
+    }
+
+    /// Combines the errors that `complain` makes of `problems`; `None` if there are none. It is called only for those
+    /// that are listed: finding the place of one may parse the file again.
+    pub(crate) fn of_each<T>(problems: Vec<T>, complain: impl FnMut(T) -> Self) -> Option<Self> {
+        let more = problems.len().saturating_sub(ERRORS_MOST);
+        let mut errors: Vec<Self> = problems.into_iter().take(ERRORS_MOST).map(complain).collect();
         match errors.len() {
             0 | 1 => errors.pop(),
-            _ => Some(CatalogueError::Several(errors)),
+            _ => Some(CatalogueError::Several(errors, more)),
         }
     }
 
@@ -113,8 +124,9 @@ impl CatalogueError {
 }
 
 /// One error per line.
-fn listed(errors: &[CatalogueError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+fn listed(errors: &[CatalogueError], more: usize) -> String {
+    let more = (more > 0).then(|| format!("and {more} more"));
+    errors.iter().map(ToString::to_string).chain(more).collect::<Vec<_>>().join("\n")
 }
 
 fn at(path: &Path, line: Option<usize>) -> String {

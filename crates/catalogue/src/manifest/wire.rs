@@ -174,7 +174,7 @@ fn id_of(folder: &Path, document: &Document) -> Result<String, CatalogueError> {
 
 /// Several errors as one.
 fn all(errors: impl Iterator<Item = CatalogueError>) -> CatalogueError {
-    CatalogueError::Several(errors.collect())
+    CatalogueError::Several(errors.collect(), 0)
 }
 
 /// Errors in single values.

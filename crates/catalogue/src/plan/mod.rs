@@ -151,8 +151,7 @@ impl Plan {
             };
             document.complain(place, problem.text)
         };
-        let problems = check::problems(&plan).into_iter().map(complain).collect();
-        CatalogueError::of_all(problems).map_or(Ok(plan), Err)
+        CatalogueError::of_each(check::problems(&plan), complain).map_or(Ok(plan), Err)
     }
 
     /// Its keys of instances and balancer, for every load.

@@ -94,7 +94,7 @@ impl Plan {
             match (self.cases(&self.workloads, catalogue), self.servers(catalogue, &mut notes)) {
                 (Ok(cases), Ok(servers)) => (cases, servers),
                 (Err(of_cases), Err(of_servers)) => {
-                    return Err(CatalogueError::Several(vec![of_cases, of_servers]));
+                    return Err(CatalogueError::Several(vec![of_cases, of_servers], 0));
                 }
                 (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error),
             };

@@ -166,6 +166,14 @@ fn what_a_plan_may_not_say_is_told() {
 }
 
 #[test]
+fn of_many_wrong_loads_the_first_are_listed_and_the_others_counted() {
+    let load = |number| format!("[[load]]\nname = \"load-{number}\"\nconnections = 0\nduration = \"1s\"\n\n");
+    let text = PLAN.to_owned() + "\n" + &(0..50).map(load).collect::<String>();
+    let error = parse(&text).unwrap_err();
+    assert!(error.lines().count() == 21 && error.ends_with("\nand 30 more"), "{error}");
+}
+
+#[test]
 fn everything_a_plan_may_not_say_is_reported_at_once() {
     let text = PLAN
         .replace("repeats = 3", "repeats = 0\nforms = [\"core\"]")
