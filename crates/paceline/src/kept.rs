@@ -63,7 +63,7 @@ pub fn complain(error: StoreError) -> anyhow::Error {
             (Status::Environment, Some("name another place with --store or PACELINE_STORE"))
         }
         StoreError::Full { .. } => {
-            (Status::Environment, Some("free some space, then `paceline round --resume` continues"))
+            (Status::Environment, Some("free some space, then `paceline round --resume` continues a round"))
         }
         StoreError::Busy { .. } => {
             (Status::Environment, Some("wait for the other process to end, or find it with `fuser FILE`"))

@@ -37,11 +37,42 @@ impl fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     /// SQLite.
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
+    #[error("{}", sqlite_message(.0))]
+    Sqlite(rusqlite::Error),
     /// PostgreSQL, or the connection to it.
     #[error("{}", postgres_message(.0))]
     Postgres(#[from] postgres::Error),
+}
+
+impl From<rusqlite::Error> for DatabaseError {
+    fn from(error: rusqlite::Error) -> Self {
+        DatabaseError::Sqlite(error)
+    }
+}
+
+/// SQLite's message in plain words. The library's message for some results is only a number.
+fn sqlite_message(error: &rusqlite::Error) -> String {
+    use rusqlite::ffi;
+    let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return error.to_string() };
+    let what = match code {
+        ffi::SQLITE_FULL => "the disk or the user's quota is full",
+        ffi::SQLITE_IOERR_SHMSIZE => "the disk is full: the index of its log (-shm) cannot be extended",
+        ffi::SQLITE_IOERR_WRITE => "a write failed: the disk is faulty, or the user's quota is full",
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => {
+            "written data did not reach the disk: it is full or faulty"
+        }
+        ffi::SQLITE_IOERR_SHMMAP | ffi::SQLITE_IOERR_SHMOPEN => {
+            "the index of its log (-shm) cannot be opened or mapped"
+        }
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "the disk cannot be read",
+        _ => {
+            // "disk I/O error", without the library's number before it.
+            let text = error.to_string();
+            let words = text.strip_prefix(&format!("Error code {code}: ")).unwrap_or(&text);
+            return format!("{words} (SQLite result code {code})");
+        }
+    };
+    what.to_owned()
 }
 
 /// PostgreSQL's own message if there is one; the library's message says only that there was an error.
@@ -132,7 +163,9 @@ pub enum StoreError {
         known: i64,
     },
     /// Environment: no space left; the record was not stored, earlier records are unchanged.
-    #[error("no space left for {place}: this record was not kept, everything before it was")]
+    #[error(
+        "no space left on the disk of the results, {place}: earlier records are kept, no more can be added"
+    )]
     Full {
         /// The store.
         place: Place,
@@ -340,4 +373,37 @@ pub(crate) fn is_damage(error: &DatabaseError) -> bool {
 /// Whether a record refers to a missing one.
 pub(crate) fn is_unknown_reference(error: &DatabaseError) -> bool {
     matches!(Meaning::of(error), Meaning::UnknownReference)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi;
+
+    fn error_of(code: i32) -> DatabaseError {
+        rusqlite::Error::SqliteFailure(ffi::Error::new(code), None).into()
+    }
+
+    #[test]
+    fn result_codes_of_a_full_disk_are_explained() {
+        let place = Place::File("/data/results.sqlite".into());
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE] {
+            let error = StoreError::of(&place, error_of(code));
+            assert!(matches!(error, StoreError::Full { .. }), "{code}: {error:?}");
+            assert!(error.to_string().contains("/data/results.sqlite"), "{error}");
+            let cause = std::error::Error::source(&error).unwrap();
+            assert!(cause.to_string().contains("full") && cause.source().is_none(), "{code}: {cause}");
+        }
+        assert_eq!(ffi::SQLITE_IOERR_SHMSIZE, 4874);
+    }
+
+    #[test]
+    fn no_result_code_is_only_a_number() {
+        // The extended result codes of an I/O error, and all primary ones that are errors.
+        for code in (1..=28).chain((1..=34).map(|kind| ffi::SQLITE_IOERR | kind << 8)) {
+            let message = error_of(code).to_string();
+            assert!(!message.starts_with("Error code"), "{code}: {message}");
+            assert!(message.chars().any(char::is_alphabetic), "{code}: {message}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Pause between attempts to get a lock that SQLite itself does not wait for: a write takes milliseconds.
-const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
+pub const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 /// Files up to this size are checked whole when they are opened, which takes about 0.1 s. `paceline store check` checks
 /// larger ones.
 const CHECKED_BYTES_MOST: u64 = 64 << 20;
@@ -36,7 +36,7 @@ pub fn open(path: &Path, place: &Place) -> Result<Database, StoreError> {
     Ok(database)
 }
 
-/// Opens the file at `path` for reading only, even if this user may write it.
+/// Opens the file at `path` for reading only, even if this user may write it. The version is 0 for an empty database.
 ///
 /// # Errors
 /// [`StoreError`] if the file is not a store, or cannot be read.
@@ -50,9 +50,6 @@ pub fn open_read_only(
         opened => opened.map_err(|error| StoreError::of(place, error))?,
     };
     let version = migrations::version(&mut database, place)?;
-    if version == 0 {
-        return Err(StoreError::NotAStore { place: place.clone(), found: "an empty database".to_owned() });
-    }
     check_file(&mut database, path, place)?;
     Ok((database, copy, version))
 }

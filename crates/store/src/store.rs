@@ -8,6 +8,11 @@ use crate::error::{DatabaseError, Place};
 use crate::{StoreError, migrations, postgres, sqlite};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a reader waits for an empty file to become a store. Between creating the file and its tables, another
+/// process writes to the disk a few times, which takes milliseconds.
+const CREATION_MOST: Duration = Duration::from_secs(3);
 
 /// Stored rounds and trials. Several processes may have the same store open: each waits until the other's write ends.
 pub struct Store {
@@ -17,6 +22,13 @@ pub struct Store {
     version: i64,
     /// The folder with the copy that is read, if the store itself cannot be.
     _copy: Option<tempfile::TempDir>,
+}
+
+/// The result of opening a file for reading once.
+enum Opened {
+    Store(Store),
+    /// Nothing is in it, yet: what it is instead of a store.
+    Empty(&'static str),
 }
 
 impl std::fmt::Debug for Store {
@@ -42,7 +54,7 @@ impl Store {
     }
 
     /// Opens an existing store for reading only: a file that this user may read, even if its folder is read-only, or
-    /// the URL of a PostgreSQL database.
+    /// the URL of a PostgreSQL database. A store that another process is creating is waited for.
     ///
     /// # Errors
     /// [`StoreError::Missing`] when there is none, [`StoreError::NotAStore`] when it is not a store; others when it is
@@ -59,12 +71,35 @@ impl Store {
             Err(_) => return Err(StoreError::Missing { place: Place::File(place.to_owned()) }),
             Ok(found) if found.is_dir() => return not_a_store("a folder"),
             Ok(found) if !found.is_file() => return not_a_store("not a regular file"),
-            Ok(found) if found.len() == 0 => return not_a_store("an empty file"),
             Ok(_) => {}
         }
-        let place = Place::File(path.clone());
-        let (database, copy, version) = sqlite::open_read_only(&path, &place)?;
-        Ok(Self { database: Mutex::new(database), place, version, _copy: copy })
+        let begun = Instant::now();
+        loop {
+            let empty = match Self::open_file(&path)? {
+                Opened::Store(store) => return Ok(store),
+                Opened::Empty(what) => what,
+            };
+            if begun.elapsed() > CREATION_MOST {
+                return not_a_store(empty);
+            }
+            std::thread::sleep(sqlite::BETWEEN_ATTEMPTS);
+        }
+    }
+
+    /// Opens a regular file for reading.
+    fn open_file(path: &Path) -> Result<Opened, StoreError> {
+        let place = Place::File(path.to_owned());
+        match std::fs::metadata(path) {
+            Err(_) => return Err(StoreError::Missing { place }),
+            Ok(found) if found.len() == 0 => return Ok(Opened::Empty("an empty file")),
+            Ok(_) => {}
+        }
+        Ok(match sqlite::open_read_only(path, &place)? {
+            (.., 0) => Opened::Empty("an empty database"),
+            (database, copy, version) => {
+                Opened::Store(Self { database: Mutex::new(database), place, version, _copy: copy })
+            }
+        })
     }
 
     fn open_url(url: &str, writes: bool) -> Result<Self, StoreError> {

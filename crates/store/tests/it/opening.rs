@@ -65,6 +65,26 @@ fn a_reader_leaves_an_empty_file_empty() {
 }
 
 #[test]
+fn a_store_that_is_being_created_is_waited_for() {
+    // An empty file and an empty database are what a reader may find while another process creates the store.
+    for statements in ["", "PRAGMA journal_mode = WAL"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.sqlite");
+        std::fs::write(&path, "").unwrap();
+        with_sqlite(&path, statements);
+        let both = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                both.wait();
+                Store::open(&path).unwrap();
+            });
+            both.wait();
+            assert!(Store::open_existing(&path).unwrap().rounds().unwrap().is_empty(), "{statements}");
+        });
+    }
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
