@@ -50,9 +50,11 @@ impl Catalogue {
     /// Reads everything in `places`.
     ///
     /// # Errors
-    /// [`CatalogueError::File`] when one of the folders itself cannot be listed. Errors within a manifest or workload
+    /// [`CatalogueError::File`] when one of the folders itself cannot be listed, or a folder of the state folder is
+    /// another user's symbolic link. Errors within a manifest or workload
     /// are kept beside the valid ones.
     pub fn read(places: Places) -> Result<Self, CatalogueError> {
+        places.check_links()?;
         let mut catalogue = Self {
             servers: Vec::new(),
             broken_servers: Vec::new(),

@@ -24,6 +24,9 @@ pub struct PlaceFlags {
     pub user: Option<String>,
 }
 
+/// The folders that the lab makes in the state folder.
+const STATE_FOLDERS: [&str; 6] = ["logs", "build", "scratch", "bodies", "home", "packages"];
+
 /// The places, absolute. `plans_dir`, `balancers_dir`, `databases_dir` and `state_dir` need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Places {
@@ -95,6 +98,21 @@ impl Places {
         let user = flags.user.clone();
         Self { servers_dir, workloads_dir, plans_dir, balancers_dir, databases_dir, state_dir, user }
             .speakable()
+    }
+
+    /// Checks the folders in the state folder that are written, emptied or run from: none is a symbolic link that
+    /// another user placed there.
+    ///
+    /// # Errors
+    /// [`CatalogueError::File`] with the link.
+    pub fn check_links(&self) -> Result<(), CatalogueError> {
+        STATE_FOLDERS.iter().map(|name| self.state_dir.join(name)).try_for_each(|path| {
+            paceline_files::check_link(&path).map_err(|source| CatalogueError::File {
+                action: "use",
+                path,
+                source,
+            })
+        })
     }
 
     /// Servers' commands receive these paths, and a manifest's `env` holds text only.

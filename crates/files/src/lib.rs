@@ -9,9 +9,11 @@
 //! Errors are [`std::io::Error`], so that a call of `std::fs` can be replaced without changing the caller's errors; an
 //! error of this crate is a [`FileError`] inside it.
 
+mod link;
 mod read;
 mod write;
 
+pub use link::check_link;
 pub use read::{
     Bounded, FileError, OUTPUT_BYTES_MOST, TEXT_BYTES_MOST, gunzip, is_gzip, open, open_gzip, open_input,
     read, read_text, tail, take_text,

@@ -27,6 +27,9 @@ pub enum FileError {
     /// More than the limit, once decompressed.
     #[error("it decompresses to more than the limit of {}", in_units(*.0))]
     InflatesTooLarge(u64),
+    /// A symbolic link of the user with this id, who is neither this user nor root.
+    #[error("it is a symbolic link of another user (user id {0}): remove it, or create it as your own user")]
+    ForeignLink(u32),
     /// Not UTF-8.
     #[error("byte {} is not valid UTF-8", .0 + 1)]
     NotText(usize),
@@ -37,6 +40,7 @@ impl From<FileError> for io::Error {
         let kind = match error {
             FileError::NotRegular(_) => io::ErrorKind::InvalidInput,
             FileError::TooLarge(_) | FileError::InflatesTooLarge(_) => io::ErrorKind::FileTooLarge,
+            FileError::ForeignLink(_) => io::ErrorKind::PermissionDenied,
             FileError::NotText(_) => io::ErrorKind::InvalidData,
         };
         io::Error::new(kind, error)

@@ -87,6 +87,24 @@ fn a_tree_is_found_around_the_current_folder() {
 }
 
 #[test]
+fn a_link_of_another_user_in_the_state_folder_is_refused() {
+    use std::os::unix::fs::{lchown, symlink};
+    for name in ["logs", "build"] {
+        let tree = Tree::with(&["go-one"]);
+        let places = tree.catalogue().places;
+        let link = places.state_dir.join(name);
+        std::fs::create_dir_all(&places.state_dir).unwrap();
+        symlink(tree.path("servers"), &link).unwrap();
+        crate::Catalogue::read(places.clone()).expect("a link of this user");
+        // Only root can give a link to another user.
+        if lchown(&link, Some(54_321), None).is_ok() {
+            let refused = crate::Catalogue::read(places).unwrap_err();
+            assert!(refused.to_string().ends_with(name), "{refused}");
+        }
+    }
+}
+
+#[test]
 fn an_installation_has_its_tree_beside_the_binary_and_keeps_its_state_elsewhere() {
     let tree = Tree::new();
     tree.write("usr/share/paceline/servers/go-one/server.toml", MANIFEST);
