@@ -134,8 +134,16 @@ pub(crate) fn saturated(run: &Run) -> Option<Finding> {
         outstanding_growth_per_s_high: growth.map(|growth| growth.interval.high),
         kept_up_at_per_s: fell_behind.and_then(|(before, _)| Some(before?.offered_per_s)),
         fell_behind_at_per_s: fell_behind.map(|(_, at)| at.offered_per_s),
-        try_rate: rate_to_try(kept_up(run, fell_behind)),
+        advice: saturated_advice(run, kept_up(run, fell_behind)),
     })
+}
+
+/// A rate to try, if the server completed any request: without one no lower rate is known to help.
+fn saturated_advice(run: &Run, kept_up_per_s: f64) -> String {
+    if kept_up_per_s > 0.0 {
+        return format!("Try -r {}.", rate_to_try(kept_up_per_s));
+    }
+    format!("No request was completed in the window. Check with: curl -i {}", run.target.url)
 }
 
 /// The highest rate that the server is known to have kept up with.

@@ -114,8 +114,8 @@ verdict_table! {
         outstanding_growth_per_s_high: Option<f64> = "upper end of its 95 % interval",
         kept_up_at_per_s: Option<f64> = "where the rate changes: the last segment's rate that the server kept up with",
         fell_behind_at_per_s: Option<f64> = "where the rate changes: the first segment's rate that was too high",
-    } with { try_rate: String = "350" }
-    => "The server cannot keep up, so requests queue and these times depend on how long you run. Try -r {try_rate}.";
+    } with { advice: String = "Try -r 350." }
+    => "The server cannot keep up, so requests queue and these times depend on how long you run. {advice}";
 
     /// At a fixed rate: the server ran on this machine and was observed (`--pid`, or found by its port), and it used at
     /// least 90 % of the cores that it may run on, or one of its threads was on a core for at least 90 % of the window.

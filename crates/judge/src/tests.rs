@@ -302,6 +302,12 @@ fn overload_is_growth_of_what_is_outstanding() {
     let verdict = run_verdicts(&run).remove(0);
     assert!(verdict.remedy.ends_with("Try -r 700."), "{}", verdict.remedy);
     assert_eq!(verdict.evidence["outstanding_growth_per_s"], 500.0);
+    let mut run = sound();
+    answered(0)(&mut run);
+    run.rate_per_s.achieved = 0.0;
+    let verdicts = run_verdicts(&run);
+    let verdict = verdicts.iter().find(|verdict| verdict.name == "saturated").unwrap();
+    assert!(!verdict.remedy.contains("-r ") && verdict.remedy.contains("curl -i"), "{}", verdict.remedy);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn saturated() -> Verdict {
         outstanding_growth_per_s_high: None,
         kept_up_at_per_s: None,
         fell_behind_at_per_s: None,
-        try_rate: String::new(),
+        advice: String::new(),
     };
     finding.verdict()
 }
