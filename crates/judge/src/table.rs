@@ -256,8 +256,8 @@ verdict_table! {
     => "Repeat on a quieter host.";
 
     /// The last third of the window was significantly slower than the first: by more than 5 % and more than three
-    /// standard errors of the intervals of the window, which are correlated; in an open loop by more than 20 µs too.
-    /// The figures are averages over a change.
+    /// standard errors of the intervals of the window, which are correlated, or by a factor of 2 and more without overlap
+    /// of their blocks; in an open loop by more than 20 µs too. The figures are averages over a change.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
         change: f64 = "change from the first to the last third as a share: of responses per second (closed loop) or of service time (open loop)",

@@ -76,6 +76,17 @@ fn rates(rates: [u64; 9]) -> impl FnOnce(&mut Run) {
     }
 }
 
+/// The service time of each interval, in microseconds.
+fn times(times: [u64; 9]) -> impl FnOnce(&mut Run) {
+    move |run| {
+        for (interval, time_us) in run.intervals[1..10].iter_mut().zip(times) {
+            let mut histogram = Histogram::new();
+            histogram.record_n(1_000 * time_us, 1_000);
+            interval.block.service_time_ns = Some(Times::of(&histogram));
+        }
+    }
+}
+
 fn loaders(run: &mut Run, change: impl FnOnce(&mut [Loader], &mut [Block])) {
     let window = Some(Span { start_ns: 1_000_000_000, end_ns: 11_000_000_000 });
     let loader =
@@ -401,6 +412,17 @@ fn every_verdict_has_a_scenario_that_provokes_it() {
             name.as_str()
         );
     }
+}
+
+#[test]
+fn a_large_change_is_named_in_the_noise_of_a_busy_machine() {
+    let noisy = |expected: &str, scenario: Scenario| assert_eq!(scenario.verdicts(), [expected]);
+    noisy("slowing_down", closed(rates([1000, 600, 1400, 700, 1300, 600, 200, 120, 280])));
+    noisy("slowing_down", open(times([200, 350, 130, 300, 180, 600, 1000, 600, 1400])));
+    noisy("still_warming", closed(rates([200, 350, 130, 700, 300, 1300, 1000, 600, 1400])));
+    noisy("still_warming", open(times([1000, 600, 1400, 700, 1300, 600, 200, 120, 280])));
+    let flat = closed(rates([1000, 600, 1400, 700, 1300, 600, 1400, 700, 1000]));
+    assert_eq!(flat.verdicts(), [] as [&str; 0], "noise alone");
 }
 
 #[test]
