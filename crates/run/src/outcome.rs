@@ -161,7 +161,7 @@ fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>
             if failure.breaks_rules()
                 && !matches!(failure, Failure::Unsolicited | Failure::SuspectFraming) =>
         {
-            format!("{failure} ({error})")
+            said_once(&failure.to_string(), error)
         }
         (Failure::Tls(fault), _) => {
             let reported =
@@ -170,6 +170,11 @@ fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>
         }
         _ => failure.to_string(),
     }
+}
+
+/// A failure with its details in parentheses, or the details alone where they begin with the failure.
+fn said_once(failure: &str, details: &str) -> String {
+    if details.starts_with(failure) { details.to_owned() } else { format!("{failure} ({details})") }
 }
 
 /// Minimum, median and maximum of a number that each connection has.
@@ -274,4 +279,20 @@ fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
         kept.push(record::Interval { phase, start_ns, block: block(&tally) });
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_and_its_details_say_the_same_once() {
+        let of = |details: &str| {
+            let protocol_error = Some(details.to_owned());
+            in_full(Failure::Protocol, &ConnectionCounts { protocol_error, ..Default::default() }, None)
+        };
+        let begins = "the response is not HTTP: it begins \"x\"";
+        assert_eq!(of(begins), begins);
+        assert_eq!(of("a status of two digits"), "the response is not HTTP (a status of two digits)");
+    }
 }
