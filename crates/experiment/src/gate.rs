@@ -86,6 +86,20 @@ pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlTex
     )
 }
 
+/// A gate that could not be evaluated, as a Markdown section.
+pub fn gate_error_markdown(reason: &str) -> MarkdownText {
+    markdown!("### Performance gate not evaluated\n\nThere is no result: {}\n", reason)
+}
+
+/// A gate that could not be evaluated, as JUnit XML: one test case with an `error`, which is neither passed nor failed.
+pub fn gate_error_junit(reason: &str) -> HtmlText {
+    html!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"1\" failures=\"0\" errors=\"1\">\n  \
+         <testcase classname=\"paceline\" name=\"gate\"><error message=\"{}\"/></testcase>\n</testsuite>\n",
+        reason
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +134,18 @@ mod tests {
         assert!(page.as_str().starts_with("### Performance gate failed"));
         assert!(
             page.as_str().contains("An unchanged server fails this gate in at most 5 % of runs"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn a_gate_without_a_result_is_an_error_and_escaped() {
+        let xml = gate_error_junit("no <rate> met \"x\"").to_string();
+        assert!(xml.contains("errors=\"1\"") && !xml.contains("<failure"), "{xml}");
+        assert!(xml.contains("<error message=\"no &lt;rate&gt; met &quot;x&quot;\"/>"), "{xml}");
+        let page = gate_error_markdown("no rate met it");
+        assert!(
+            page.as_str().starts_with("### Performance gate not evaluated\n\nThere is no result"),
             "{page}"
         );
     }

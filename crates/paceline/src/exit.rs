@@ -102,7 +102,7 @@ pub fn number_of(outcome: anyhow::Result<Status>) -> u8 {
 
 /// The status of an error. A broken pipe without a [`Complaint`] is a success: the reader of the output closed it
 /// early. One with a [`Complaint`] occurred elsewhere, such as on a connection to a server, and has that status.
-fn status_of(error: &anyhow::Error) -> Status {
+pub fn status_of(error: &anyhow::Error) -> Status {
     let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
     };

@@ -44,6 +44,22 @@ fn stored_baselines_are_compared_and_gated() {
 }
 
 #[test]
+fn a_gate_without_a_result_writes_its_files_and_exits_with_three() {
+    let folder = tempfile::tempdir().unwrap();
+    baseline(folder.path(), "old.json", &[100.0, 102.0, 98.0, 101.0]);
+    let files = ["--junit", "gate.xml", "--markdown", "gate.md"];
+    let gate = ["gate", "http://127.0.0.1:1/", "--against", "old.json"];
+    let gated = paceline(folder.path(), &[&gate[..], &files[..]].concat());
+    assert_eq!(gated.status.code(), Some(3), "{gated:?}");
+    let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(
+        read("gate.xml").contains("errors=\"1\"") && read("gate.xml").contains("<error message="),
+        "{gated:?}"
+    );
+    assert!(read("gate.md").starts_with("### Performance gate not evaluated"), "{gated:?}");
+}
+
+#[test]
 fn invalid_arguments_exit_with_two_and_say_why() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("no.json"), "{}").unwrap();

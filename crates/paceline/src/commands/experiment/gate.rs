@@ -8,7 +8,9 @@ use super::status_of;
 use crate::exit::{self, Complaint, Status};
 use anyhow::Context as _;
 use paceline_escape::Printable;
-use paceline_experiment::{GatePolicy, gate_junit, gate_markdown, judge_gate};
+use paceline_experiment::{
+    GatePolicy, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, judge_gate,
+};
 use std::path::{Path, PathBuf};
 
 /// Flags of `paceline gate`.
@@ -57,7 +59,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let Some(baseline) = &arguments.against else {
         return Err(Complaint::usage("--against is missing").into());
     };
-    let comparison = compare([baseline, &arguments.candidate], &arguments.how, arguments.load)?;
+    let compared = compare([baseline, &arguments.candidate], &arguments.how, arguments.load);
+    let comparison = compared.or_else(|error| {
+        write_error(&error, arguments.markdown.as_deref(), arguments.junit.as_deref())?;
+        Err(error)
+    })?;
     let policy = if arguments.fail_undecided { GatePolicy::FailUndecided } else { GatePolicy::PassUndecided };
     let result = judge_gate(&comparison, policy);
     let markdown = gate_markdown(&comparison, &result).into();
@@ -70,6 +76,22 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     exit::print(markdown)?;
     let status = if result.passed { Status::Done } else { Status::Failed };
     Ok(status_of(comparison.ended_early.as_deref(), status))
+}
+
+/// Writes the files for CI if the gate could not be evaluated because of its environment: CI reads them, not the
+/// exit status alone.
+fn write_error(error: &anyhow::Error, markdown: Option<&Path>, junit: Option<&Path>) -> anyhow::Result<()> {
+    if exit::status_of(error) != Status::Environment {
+        return Ok(());
+    }
+    let reason = exit::error_text(error.as_ref());
+    if let Some(file) = markdown {
+        write(file, &gate_error_markdown(&reason).into())?;
+    }
+    if let Some(file) = junit {
+        write(file, &gate_error_junit(&reason).into())?;
+    }
+    Ok(())
 }
 
 fn write(file: &Path, text: &Printable) -> anyhow::Result<()> {
