@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
-/// Most bytes parsed again to find further errors of a file. For the largest file of the repository (30 kB) that is more
-/// than all [`ERRORS_MOST`]; parsing 4 MiB of keys takes a second.
+/// Most bytes parsed again to find further errors of a file. The largest file of the repository (30 kB) can be parsed
+/// for each of [`ERRORS_MOST`] errors; parsing 4 MiB of keys takes up to a second.
 const PARSED_AGAIN_BYTES_MOST: usize = 4 << 20;
 
 /// A file's text with its name, for error messages.
