@@ -143,12 +143,17 @@ impl Measurement {
         trial
     }
 
+    /// The kind of loop. wrk2 is always an open loop: it requires a rate, but its report does not print it.
+    fn loop_kind(&self) -> &'static str {
+        if self.rate_per_s.is_some() || self.tool == "wrk2" { "open" } else { "closed" }
+    }
+
     fn load(&self) -> Value {
         // Some reports do not give the number of connections, others a rate that was computed.
         let connections = Some(self.connections).filter(|count| *count > 0).map(|count| count.to_string());
         let rate = self.rate_per_s.map(|rate| ((rate * 100.0).round() / 100.0).to_string());
         let parts: Vec<String> = connections.into_iter().chain(rate).collect();
-        let kind = if self.rate_per_s.is_some() { "open" } else { "closed" };
+        let kind = self.loop_kind();
         let default = if parts.is_empty() { kind.to_owned() } else { format!("{kind}-{}", parts.join("x")) };
         let mut load = json!({
             "name": if self.load.is_empty() { default } else { self.load.clone() },
@@ -177,7 +182,7 @@ impl Measurement {
             "argv": self.argv, "seed": 0, "started_at": report.started_at,
             "target": { "url": self.url, "protocol": self.protocol, "address": "" },
             "loop": {
-                "kind": if self.rate_per_s.is_some() { "open" } else { "closed" },
+                "kind": self.loop_kind(),
                 "connections": self.connections, "depth": self.depth.max(1),
             },
             "pace": { "asked": "auto", "used": "sleep", "spin_before_ns": 0 },

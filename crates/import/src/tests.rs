@@ -4,7 +4,7 @@
 //! wrk2 and ab as sources 002 and 000 print them, TechEmpower, HttpArena.
 
 use super::*;
-use paceline_record::Imported;
+use paceline_record::{Imported, LoopKind};
 use proptest::prelude::*;
 
 /// Reports as the tools print them, by format name.
@@ -109,6 +109,14 @@ fn wrk_and_wrk2() {
     assert_eq!((sums(&trials[0]), ms(&trials[0], "p99_9")), ((2_343, 47, 0, 199.11), 151.04));
     assert_eq!(origin(wrk2).figures["late_answers"], 12.0);
     assert_eq!(wrk2.run.as_ref().unwrap().window_s, 60.0);
+    // wrk2 always offers a rate, which its report does not contain: its times are response times.
+    let kinds = |trial: &Trial| (trial.load.kind, trial.run.as_ref().unwrap().loop_.kind);
+    assert_eq!(kinds(wrk), (LoopKind::Closed, LoopKind::Closed));
+    for trial in [wrk2, &trials[0]] {
+        assert_eq!(kinds(trial), (LoopKind::Open, LoopKind::Open));
+        assert_eq!((trial.load.rate_per_s, trial.run.as_ref().unwrap().rate_per_s.offered), (None, None));
+    }
+    assert_eq!(wrk2.load.name, "open-10000");
 }
 
 #[test]
