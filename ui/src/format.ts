@@ -123,11 +123,12 @@ export function moment(rfc3339: string): string {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d.*Z$/.test(rfc3339) ? `${rfc3339.slice(0, 10)} ${rfc3339.slice(11, 16)} UTC` : rfc3339;
 }
 
-/** `closed loop`, `2,000/s offered`, `50 % of each server's capacity offered` or `capacity with response.p99<10ms`. */
+/** `closed loop`, `open loop` without a known rate, `2,000/s offered`, `50 % of each server's capacity offered` or `capacity with response.p99<10ms`. */
 function loadKind(load: Load): string {
   if (load.capacity) return `capacity with ${load.capacity.objective}`;
   if (load.share) return `${percent(load.share.share)} of each server's capacity offered`;
-  return load.kind === "open" && load.rate_per_s ? `${whole(load.rate_per_s)}/s offered` : "closed loop";
+  if (load.kind === "closed") return "closed loop";
+  return load.rate_per_s ? `${whole(load.rate_per_s)}/s offered` : "open loop";
 }
 
 /** `closed loop, 64 connections` or `2,000/s offered, 64 connections`. */

@@ -430,10 +430,13 @@ test("a run is shown while it goes on, after a reload too, and its result when i
   const target = createServer((_, response) => response.end("hello"));
   await new Promise((listening) => target.listen(0, "127.0.0.1", listening));
   const { child, url: own } = await shown(["run", `http://127.0.0.1:${target.address().port}/`, "-c", "2", "-r", "200", "-d", "6s", "--warmup", "0s", "--view"]);
-  const page = await open(`${own}#/live`, { host: own });
+  const page = await open(`${own}#/live`, { host: own, bypassCSP: true });
   await page.getByText("requests/s", { exact: true }).first().waitFor();
   await page.reload();
   await page.getByText("requests/s", { exact: true }).first().waitFor();
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["heading-order"] }));
+  assert.deepEqual(violations.map((violation) => violation.nodes.map((node) => node.html)), []);
   await page.getByRole("link", { name: "See everything about this run." }).click({ timeout: 60_000 });
   await page.getByRole("heading", { name: "How requests ended" }).waitFor();
   child.kill("SIGINT");
