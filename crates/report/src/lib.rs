@@ -1,7 +1,7 @@
 //! Turns stored records into tables: for a terminal, Markdown, CSV and JSON.
 //!
 //! Called by the binary after a round and by `paceline report`. Pure: records in, text out; without access to clock,
-//! files or terminal. Each launch is one observation: a figure is the median and the range over the launches, and
+//! files or terminal; the tables of a round are computed in parallel threads. Each launch is one observation: a figure is the median and the range over the launches, and
 //! nothing is pooled across them. `docs/reading-a-report.md` explains columns and marks.
 
 mod balanced;
@@ -14,6 +14,7 @@ mod live;
 mod machine;
 mod observed;
 mod pairing;
+mod parallel;
 mod rank;
 mod report;
 mod row;
@@ -36,6 +37,7 @@ pub use live::Live;
 pub use machine::Machine;
 pub use observed::{Beside, Standing as BesideStanding};
 pub use pairing::{PairRow, Pairing};
+pub use parallel::map_parallel;
 pub use rank::RankedBy;
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{Failure, Note, Row, Standing, Subject};

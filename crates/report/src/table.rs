@@ -8,6 +8,7 @@ use crate::copies::{CopyCheck, MetricNoise, copy_checks, noise};
 use crate::figure::{Figure, set_intervals};
 use crate::launch::Launches;
 use crate::machine::Machines;
+use crate::parallel::map_parallel;
 use crate::rank::{RankedBy, rank};
 use crate::row::{self, Note, Row, Standing};
 use paceline_judge::{Metric, unequal_work};
@@ -87,26 +88,26 @@ pub fn tables(machines: &Machines, trials: &[&Trial], planned: u32) -> Vec<Table
     }
     let label =
         |place: usize| machines.list.get(place).map(|machine| machine.label.clone()).unwrap_or_default();
-    let mut tables: Vec<Table> = groups
-        .iter()
-        .filter_map(|(key, trials)| Some(table(label(key.0), trials.first()?, trials, planned)))
-        .collect();
-    for table in &mut tables {
+    let groups: Vec<(Key, Vec<&Trial>)> = groups.into_iter().collect();
+    let of_group = |(key, trials): (Key, Vec<&Trial>)| {
+        let mut table = table(label(key.0), trials.first()?, &trials, planned);
         for metric in Metric::ALL {
             let is_steady: Vec<bool> = table.rows.iter().map(Row::is_steady).collect();
             let figures = table.rows.iter_mut().map(|row| row.figures.get_mut(metric)).zip(is_steady);
             set_intervals(figures.filter_map(|(figure, is_steady)| Some((figure?, is_steady))).collect());
         }
-    }
+        Some(table)
+    };
+    let mut tables: Vec<Table> = map_parallel(groups, of_group).into_iter().flatten().collect();
     for place in 0..tables.len() {
         refer(&mut tables, place);
     }
-    for table in &mut tables {
+    map_parallel(tables, |mut table| {
         table.smallest_difference = rank(&mut table.rows, table.ranked_by);
         table.copies = copy_checks(&table.rows, table.ranked_by);
         table.noise = noise(&table.rows, table.ranked_by);
-    }
-    tables
+        table
+    })
 }
 
 fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Table {

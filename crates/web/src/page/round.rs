@@ -9,6 +9,7 @@ use super::metric::{FigurePage, MetricPage, figure, metrics};
 use super::ties;
 use paceline_record::{Limit, Load, Pinning, Round, Server, Trial};
 use paceline_report::Standing;
+use paceline_report::map_parallel;
 use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table, WarmUpTable};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -234,8 +235,7 @@ impl RoundPage {
             }
         }
         let all = metrics();
-        let tables: Vec<TablePage> =
-            report.tables.into_iter().map(|table| TablePage::of(table, &all, &cells)).collect();
+        let tables = map_parallel(report.tables, |table| TablePage::of(table, &all, &cells));
         let measured = |metric: &&MetricPage| {
             tables.iter().flat_map(|table| &table.rows).any(|row| row.values.contains_key(metric.id))
         };
