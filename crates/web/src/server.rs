@@ -26,6 +26,7 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -39,6 +40,9 @@ const CONNECTIONS_MOST: usize = 512;
 
 /// The time a client has for the head of a request, also of the next one on its connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time after which a connection is closed whose client reads nothing of its response.
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pause after an accept that failed, usually because no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -152,6 +156,10 @@ async fn accept(listener: tokio::net::TcpListener, router: Router) {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
+        if limit_stalls(&stream, STALL_TIMEOUT).is_err() {
+            // The client is gone.
+            continue;
+        }
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let service = TowerToHyperService::new(router.clone());
@@ -162,6 +170,13 @@ async fn accept(listener: tokio::net::TcpListener, router: Router) {
             drop(place);
         });
     }
+}
+
+/// Makes the kernel close a connection when nothing that was sent to its client was acknowledged for so long, or when the
+/// client's window stayed closed (`TCP_USER_TIMEOUT`, RFC 5482).
+fn limit_stalls(stream: &impl AsFd, timeout: Duration) -> std::io::Result<()> {
+    let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+    Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, timeout_ms)?)
 }
 
 fn router(state: Shared) -> Router {
@@ -342,4 +357,22 @@ fn token() -> Result<String, WebError> {
         let _ = write!(text, "{byte:02x}");
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{ErrorKind, Write as _};
+    use std::net::TcpStream;
+
+    #[test]
+    fn a_client_that_reads_nothing_is_disconnected() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        limit_stalls(&stream, Duration::from_millis(100)).unwrap();
+        // Without the limit the write would wait for ever, once the buffers are full.
+        let error = std::iter::repeat_with(|| stream.write(&[0; 65_536])).find_map(Result::err).unwrap();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
 }
