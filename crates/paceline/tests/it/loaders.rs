@@ -120,11 +120,14 @@ fn a_killed_loader_leaves_a_smaller_run_with_a_verdict() {
     assert!(!names(&run).contains(&"saturated"), "the server is not to blame: {run}");
 }
 
-/// Replaces ssh: runs the command here. For the host `late`, the order to start arrives a second later.
+/// Replaces ssh: runs the command here. For the host `late`, the order to start arrives a second later. `late` waits until
+/// `prompt` has received the program, because `read` cannot pass on binary data.
 const SSH: &str = r#"#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 case "$2 $3" in
-late*"'loader'") while IFS= read -r line; do
+late*"'loader'")
+  until ls "$HOME/.cache/paceline/bin" 2>/dev/null | grep -q '^[^.]*$'; do sleep 0.1; done
+  while IFS= read -r line; do
     case $line in *'"start"'*) sleep 1 ;; esac
     printf '%s\n' "$line"
   done | sh -c "$3" ;;
@@ -141,7 +144,12 @@ fn the_window_is_cut_where_a_loader_begins_late() {
     std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
     let flags = ["-c", "4", "-r", "200", "-d", "8s", "--on", "ssh:loader=prompt,loader=late"];
-    let child = command(address, &flags).env("PATH", path).env("HOME", folder.path()).spawn().unwrap();
+    let child = command(address, &flags)
+        .env("PATH", path)
+        .env("HOME", folder.path())
+        .env_remove("XDG_CACHE_HOME")
+        .spawn()
+        .unwrap();
     let (_, run, said) = end(child);
     let loaders = run["loaders"].as_array().unwrap_or_else(|| panic!("no record: {said}"));
     let late_ns = loaders[1]["late_ns"].as_u64().unwrap();
