@@ -188,7 +188,7 @@ mod tests {
         let (good, version) = (response(7, SELF_CONTAINED, b"ok"), familiar.head.version);
         let (head, data) = good.split_at(familiar.head.bytes);
         let bad = response(7, SELF_CONTAINED, b"no");
-        for followed_by in [&[][..], &data[..5], &head[..], &bad[head.len()..]] {
+        for followed_by in [&[][..], &data[..5], head, &bad[head.len()..]] {
             let input = [head, followed_by].concat();
             assert!(familiar.is_head_at(&input, 7) && !familiar.is_at(&input, 7));
         }

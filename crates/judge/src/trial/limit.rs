@@ -247,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_closed_loop_has_the_limit_that_its_figures_show() {
-        let cases: [(LimitKind, f64, fn(&mut Trial, &mut Run)); 8] = [
+        type Change = fn(&mut Trial, &mut Run);
+        let cases: [(LimitKind, f64, Change); 8] = [
             (LimitKind::ServerCpu, 0.99, |_, _| {}),
             (LimitKind::Waiting, 0.3, |_, _| {}),
             (LimitKind::Generator, 0.99, |_, run| run.generator.utilization = 0.95),

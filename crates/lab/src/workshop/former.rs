@@ -76,7 +76,7 @@ impl Former {
     /// Copies the stamps, and the rights of the build folder, which a step for another user changes.
     fn keep_notes(&self, notes: &Path) -> io::Result<()> {
         fs::create_dir(notes)?;
-        for name in names(&self.keep)?.into_iter().filter(|name| is_stamp(name)) {
+        for name in names(&self.keep)?.into_iter().filter(is_stamp) {
             fs::copy(self.keep.join(&name), notes.join(&name))?;
         }
         let about = fs::metadata(&self.build)?;
@@ -119,7 +119,7 @@ impl Former {
         let notes = moving.join(KEPT);
         let entries = names(moving).map_err(of_build)?;
         move_all(&entries, moving, &self.build)?;
-        for name in names(&notes).unwrap_or_default().into_iter().filter(|name| is_stamp(name)) {
+        for name in names(&notes).unwrap_or_default().into_iter().filter(is_stamp) {
             fs::copy(notes.join(&name), self.keep.join(&name)).map_err(of_build)?;
         }
         let rights = fs::read_to_string(notes.join(FOLDER)).unwrap_or_default();
