@@ -4,6 +4,7 @@
 //! streams are connected to those of the remote process, so that all other code (pipes, waiting, stopping) is the same
 //! for every place. When the local child is killed, the remote process reads the end of its standard input.
 
+use crate::{Interrupt, system};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,7 +12,10 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Bytes of a program's SHA-256 that are part of its name.
 const DIGEST_BYTES: usize = 12;
@@ -21,6 +25,10 @@ const SSH_CONNECT_S: u32 = 10;
 /// is given up.
 const SSH_ALIVE_S: u32 = 5;
 const SSH_ALIVE_MISSING: u32 = 3;
+/// Longest time until a place has received and started a program: some tens of megabytes, also behind a slow link.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// Interval of the check for an interrupt.
+const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
 /// The variable with the digest of a program that a parent process has already computed: see [`Shipment::note`].
 pub const PROGRAM_DIGEST: &str = "PACELINE_PROGRAM_DIGEST";
@@ -265,16 +273,17 @@ impl Shipment {
         place.command_by(control, "sh", &words)
     }
 
-    /// Starts the program at a place, sends it there if it is missing, and waits until it runs. The reader has the
-    /// output that follows.
+    /// Starts the program at a place, sends it there if it is missing, and waits until it runs: at most two
+    /// minutes, and not after an interrupt. The reader has the output that follows.
     ///
     /// # Errors
-    /// [`PlaceError`] when the program cannot be read or sent.
+    /// [`PlaceError`] when the program cannot be read, sent or started.
     pub fn start(
         &self,
         place: &Place,
         control: Control<'_>,
         arguments: &[&str],
+        interrupt: Interrupt,
     ) -> Result<(Child, BufReader<ChildStdout>), PlaceError> {
         let (program, host) = (self.program.display().to_string(), place.name().to_owned());
         let local = |source| PlaceError::Local { program: program.clone(), host: host.clone(), source };
@@ -284,26 +293,43 @@ impl Shipment {
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(local(io::ErrorKind::BrokenPipe.into()));
         };
-        let mut output = BufReader::new(output);
+        let (group, mut output) = (child.id().cast_signed(), BufReader::new(output));
+        let (waiting, ended) = mpsc::channel::<()>();
+        let (is_there, was_killed) = thread::scope(|scope| {
+            let watch = scope.spawn(move || kill_unless_ended(group, interrupt, &ended));
+            let is_there = self.wait_until_there(&mut input, &mut output);
+            drop(waiting);
+            (is_there, watch.join().unwrap_or_default())
+        });
+        if is_there && !was_killed {
+            child.stdin = Some(input);
+            return Ok((child, output));
+        }
+        drop(input);
+        let ended = child.wait_with_output().map_err(local)?;
+        let said = match String::from_utf8_lossy(&ended.stderr).trim() {
+            _ if was_killed && interrupt.asked() => "interrupted".to_owned(),
+            _ if was_killed => format!("it did not start within {} s", START_LIMIT.as_secs()),
+            "" => format!("it ended with {}", ended.status),
+            said => said.to_owned(),
+        };
+        Err(PlaceError::Remote { program, host, said })
+    }
+
+    /// Sends the program if the place requests it; returns whether it runs there.
+    fn wait_until_there(&self, input: &mut ChildStdin, output: &mut BufReader<ChildStdout>) -> bool {
         let mut line = Vec::new();
         while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             match line.trim_ascii() {
-                word if word == Self::THERE.as_bytes() => {
-                    child.stdin = Some(input);
-                    return Ok((child, output));
-                }
+                word if word == Self::THERE.as_bytes() => return true,
                 // A place that fails while it receives says why.
-                word if word == Self::MISSING.as_bytes() => _ = self.write(&mut input),
+                word if word == Self::MISSING.as_bytes() => _ = self.write(input),
                 // Output of a login shell.
                 _ => {}
             }
             line.clear();
         }
-        drop(input);
-        let ended = child.wait_with_output().map_err(local)?;
-        let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-        let said = if said.is_empty() { format!("it ended with {}", ended.status) } else { said };
-        Err(PlaceError::Remote { program, host, said })
+        false
     }
 
     /// The line that requests the program.
@@ -319,6 +345,19 @@ impl Shipment {
         io::copy(&mut File::open(&self.program)?, to)?;
         to.flush()
     }
+}
+
+/// Kills a process group after [`START_LIMIT`] or an interrupt, unless the other end of `ended` is dropped before; returns
+/// whether it did.
+fn kill_unless_ended(group: i32, interrupt: Interrupt, ended: &Receiver<()>) -> bool {
+    let deadline = Instant::now() + START_LIMIT;
+    while ended.recv_timeout(INTERRUPT_CHECK) == Err(RecvTimeoutError::Timeout) {
+        if interrupt.asked() || Instant::now() >= deadline {
+            let _ = system::kill_group(group, libc::SIGKILL);
+            return true;
+        }
+    }
+    false
 }
 
 /// Metadata that changes when a file is written or replaced.

@@ -119,7 +119,8 @@ impl Coordinator {
             begun_ns: monotonic_ns(),
             alive_at: Instant::now(),
         };
-        let start = |index: usize, place| RunningLoader::start(place, program, index, speaking.clone());
+        let start =
+            |index: usize, place| RunningLoader::start(place, program, index, speaking.clone(), interrupt);
         let started: Vec<_> = thread::scope(|scope| {
             let starting = places.iter().enumerate();
             let starting: Vec<_> =
@@ -138,7 +139,7 @@ impl Coordinator {
             }
         }
         if let Some(error) = failed {
-            return Err(error);
+            return Err(if interrupt.asked() { LoadersError::Interrupted } else { error });
         }
         for (index, order) in orders.into_iter().enumerate() {
             coordinator.tell(index, &ToLoader::Order(Box::new(order)));
@@ -366,12 +367,13 @@ impl RunningLoader {
         program: &LoaderProgram,
         index: usize,
         speaking: Sender<(usize, Heard)>,
+        interrupt: Interrupt,
     ) -> Result<Self, LoadersError> {
         let host = place.name().to_owned();
         let failed = |source| LoadersError::Start { host: host.clone(), source };
         let (mut child, output) = match program {
             LoaderProgram::Here(path) => spawn(place, path).map_err(failed)?,
-            LoaderProgram::Sent(shipment) => shipment.start(place, Control::Shared, &[LOADER])?,
+            LoaderProgram::Sent(shipment) => shipment.start(place, Control::Shared, &[LOADER], interrupt)?,
         };
         let (input, errors) = (child.stdin.take(), child.stderr.take());
         let listen = move || {

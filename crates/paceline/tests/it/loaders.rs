@@ -168,6 +168,32 @@ fn the_window_is_cut_where_a_loader_begins_late() {
 }
 
 #[test]
+fn an_interrupt_ends_the_wait_for_a_silent_place() {
+    let (address, _seen) = server();
+    let folder = tempfile::tempdir().unwrap();
+    let (ssh, started) = (folder.path().join("ssh"), folder.path().join("started"));
+    std::fs::write(
+        &ssh,
+        "#!/bin/sh\necho $$ >\"$STARTED.new\"; mv \"$STARTED.new\" \"$STARTED\"; exec sleep 600\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let flags = ["-c", "2", "-r", "100", "-d", "1s", "--on", "ssh:loader=silent"];
+    let child = command(address, &flags).env("PATH", path).env("STARTED", &started).spawn().unwrap();
+    let deadline = Instant::now() + LIMIT;
+    while !started.exists() {
+        assert!(Instant::now() < deadline, "ssh was not started");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) }, 0);
+    let (status, run, said) = end(child);
+    assert!(status == Some(130) && run.is_null() && said.contains("interrupted"), "{status:?} {said}");
+    let silent: i32 = std::fs::read_to_string(&started).unwrap().trim().parse().unwrap();
+    assert_eq!(unsafe { libc::kill(silent, 0) }, -1, "the connection was left open");
+}
+
+#[test]
 fn no_loader_outlives_its_coordinator() {
     let (address, seen) = server();
     let mut child = start(address, &["-c", "2", "-r", "100", "-d", "60s", "--loaders", "2"]);
