@@ -247,7 +247,7 @@ mod tests {
             sent_limit_bytes_per_s: Some(1e6),
         };
         let direction = |network: &NetworkUse| full(network).map(|link| link.direction.name);
-        // The bucket limits what is sent: what is received has no limit here.
+        // The token bucket limits only sending; receiving has no limit here.
         assert_eq!(direction(&at(1e5, 9e6, None)), None);
         assert_eq!(direction(&at(0.95e6, 9e6, None)), Some("sent"));
         assert_eq!(direction(&at(1e5, 9.5e6, Some(1e7))), Some("received"));

@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn items_are_worked_on_simultaneously_and_stay_in_order() {
-        // One thread alone would wait for ever at the first item.
+        // A single thread would never pass the barrier.
         let both = Barrier::new(2);
         let doubled = map_in_threads(2, (0..10).collect(), |item| {
             both.wait();

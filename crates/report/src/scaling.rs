@@ -74,7 +74,7 @@ type Curve<'a> = (usize, &'a str, ScaledBy, &'a str, String);
 /// The fits of some trials, which must be in the order they ran; for servers measured at four sizes or more.
 pub fn scaling(machines: &Machines, trials: &[&Trial]) -> Vec<ScalingTable> {
     let mut curves: BTreeMap<Curve<'_>, BTreeMap<u32, Vec<&Trial>>> = BTreeMap::new();
-    // A load's twin has no curve of its own: pairings compare it.
+    // Twins of loads are left out: the pairing table compares them.
     let is_twin = |trial: &Trial| {
         trial.load.variant.as_ref().is_some_and(|variant| variant.kind != VariantKind::Balanced)
     };

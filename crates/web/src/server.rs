@@ -371,7 +371,7 @@ mod tests {
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         limit_stalls(&stream, Duration::from_millis(100)).unwrap();
-        // Without the limit the write would wait for ever, once the buffers are full.
+        // Without the limit, the write would never end once the buffers are full.
         let error = std::iter::repeat_with(|| stream.write(&[0; 65_536])).find_map(Result::err).unwrap();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
     }

@@ -19,7 +19,7 @@ const STRAY_FRAMES_MAX: u32 = 10_000;
 
 /// The state for the responses to one kind of request.
 pub(super) struct Answers {
-    /// The kind of the method, for its responses.
+    /// The method, which decides whether a response can have a body.
     method: Method,
     /// The last good one, if the next may be the same.
     familiar: FamiliarResponse,

@@ -61,7 +61,7 @@ fn memory(trial: &Trial, _: &Run) -> Found {
     };
     let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
     let evidence = match (oom_kills, limit_bytes.zip(rss_bytes_peak)) {
-        (1.., _) => format!("the machine killed {oom_kills} process(es) for want of memory"),
+        (1.., _) => format!("the kernel killed {oom_kills} process(es) because memory ran out"),
         (0, Some((limit, peak))) if peak as f64 >= FULL_LEAST * limit as f64 => {
             format!("the server used {} of the {} that it may use", megabytes(peak), megabytes(limit))
         }

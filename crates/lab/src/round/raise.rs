@@ -77,7 +77,7 @@ impl Carried<'_> {
             Some((held, node)) => {
                 let manifest = database.as_server();
                 let mut folders = vec![manifest.folder.clone()];
-                // Without a build of its own, its build folder has only templates, which the node makes.
+                // A server that is not built has only templates in its build folder; the node makes them.
                 if manifest.build.is_some() {
                     self.bench.workshop.build(&manifest, false).map_err(of_lab)?;
                     folders.push(self.bench.workshop.build_dir(&manifest));

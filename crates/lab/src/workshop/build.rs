@@ -19,7 +19,7 @@ impl Workshop {
     ///
     /// # Errors
     /// [`LabError::NotSetUp`], [`LabError::Command`] with the end of the log, [`LabError::Interrupted`]; each leaves
-    /// the build of before in use, if there is one.
+    /// the previous build in use, if there is one.
     pub fn build(&self, server: &Manifest, again: bool) -> Result<Made, LabError> {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
@@ -79,7 +79,7 @@ impl Workshop {
             Ok(elapsed) => former.replace().map(|()| elapsed),
             Err(error) => {
                 match former.recover() {
-                    Ok(_) => (self.notice)(&format!("{}: the {name} of before stays in use", server.id)),
+                    Ok(_) => (self.notice)(&format!("{}: the previous {name} stays in use", server.id)),
                     Err(error) => {
                         (self.notice)(&format!("{}: {error}; the next {name} tries again", server.id))
                     }
@@ -158,7 +158,7 @@ impl Workshop {
         let lock = lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())?;
         if self.former(server).recover()? {
             (self.notice)(&format!(
-                "{}: a set-up or build was killed; the one of before is in use again",
+                "{}: a set-up or build was killed; the previous one is in use again",
                 server.id
             ));
         }

@@ -131,7 +131,7 @@ impl Former {
         remove(moving).map_err(of_build)
     }
 
-    /// Removes what no version needs. What cannot be removed now, the next step removes.
+    /// Removes files that no version needs. The next step tries again where this fails.
     fn sweep(&self) {
         for left in [COPYING, REPLACED] {
             let _ = remove(&self.keep.join(left));

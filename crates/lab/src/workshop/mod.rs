@@ -287,7 +287,7 @@ impl Workshop {
     }
 
     fn stamp(&self, server: &Manifest, name: &str) -> Option<String> {
-        // While a step runs, or after it was killed, the version of before is the one in use.
+        // While a step runs, or after it was killed, the previous version is the one in use.
         stamp::read(&self.keep_dir(server), name).or_else(|| self.former(server).stamp(name))
     }
 

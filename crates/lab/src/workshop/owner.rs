@@ -1,4 +1,4 @@
-//! Checks who can change a build folder: whoever runs its files, or could not replace them, gets the remedy.
+//! Checks the owners of a build folder, before its files are run as root or replaced by another user.
 //!
 //! Root that runs servers as another user takes folders over instead: `paceline_host::User::share_folder`.
 

@@ -163,7 +163,7 @@ impl Workshop {
         for reported in BootServices::disable_new(before, Path::new("/")) {
             (self.notice)(&reported);
         }
-        // What was interrupted, the next set-up completes.
+        // The next set-up completes an interrupted installation.
         if !matches!(done, Err(LabError::Interrupted)) {
             // If the note cannot be removed, the next set-up finds nothing to complete.
             let _ = std::fs::remove_file(self.services_note());

@@ -262,7 +262,7 @@ fn wait(mut child: Child, until: Instant) -> io::Result<Output> {
     }
 }
 
-/// Reads what is in a pipe now, without waiting for more; keeps the beginning.
+/// Reads the bytes that a pipe holds now, without waiting for more; keeps the beginning.
 fn drain(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>) -> io::Result<()> {
     let Some(pipe) = pipe else { return Ok(()) };
     let mut piece = [0; 4096];

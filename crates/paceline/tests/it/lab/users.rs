@@ -150,7 +150,7 @@ fn a_failed_set_up_as_another_user_leaves_what_root_built() {
     )
     .unwrap();
     let ran = run("nobody", &["lab", "setup", "python-plain"]);
-    assert!(ran.code == Some(3) && ran.stderr.contains("the setup of before stays in use"), "{ran:?}");
+    assert!(ran.code == Some(3) && ran.stderr.contains("the previous setup stays in use"), "{ran:?}");
     fs::write(&manifest, text).unwrap();
     assert_eq!(["", "setup", "build", "home"].map(facts), before);
     let ran = run("root", &["lab", "build", "python-plain"]);
@@ -180,14 +180,14 @@ fn a_folder_of_another_user_is_refused_with_the_remedy() {
     for command in ["setup", "build"] {
         assert_eq!(run("nobody", &["lab", command, "python-plain"]).code, Some(0));
     }
-    // What another user built is not run as root.
+    // Root does not run files that another user built.
     let ran = run("root", &["lab", "build", "python-plain"]);
     let said = format!("{} can be changed by the user `nobody`, and root would run it", build.display());
     assert!(ran.code == Some(3) && ran.stderr.contains(&said), "{ran:?}");
     assert!(ran.stderr.contains(&format!("rm -r {}", build.display())), "{ran:?}");
     let ran = run("root", &["lab", "check", "python-plain"]);
     assert!(ran.code == Some(1) && ran.stdout.contains(&said), "{ran:?}");
-    // A user who is not root cannot replace what root made.
+    // A user other than root cannot replace files that root made.
     let mut own = tree.paceline(&["lab", "build", "python-plain"]);
     own.env_remove("PACELINE_USER").uid(65_534).gid(65_534);
     let ran = Ran::of(own.output().unwrap());
