@@ -10,9 +10,9 @@ mod wire;
 
 pub use traits::{Trait, Traits};
 
-use crate::{CatalogueError, Variables};
+use crate::Variables;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The file in a server's folder.
@@ -117,23 +117,6 @@ impl Form {
 }
 
 impl Manifest {
-    /// Reads the manifest of the server in `folder`.
-    ///
-    /// # Errors
-    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, a form is missing or the
-    /// folder's name is not an id; [`CatalogueError::File`] when it cannot be read.
-    pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
-        wire::read(folder)
-    }
-
-    /// Parses `text` as the manifest in `folder`, without reading a file.
-    ///
-    /// # Errors
-    /// [`CatalogueError::Document`] as [`Manifest::read`].
-    pub fn parse(folder: &Path, text: &str) -> Result<Self, CatalogueError> {
-        wire::parse(folder, text)
-    }
-
     /// The same server under a second name, `<id>-copy`.
     #[must_use]
     pub fn copy(&self) -> Self {

@@ -1,7 +1,7 @@
 //! The format of `server.toml`, and the checks that turn it into a [`Manifest`].
 //!
-//! Used by `Manifest::read` and `Manifest::parse`. These checks need only the file and its folder's name: the workshop
-//! checks its needs on this machine, and the catalogue that its workloads exist.
+//! [`Manifest::read`] and [`Manifest::parse`] are here. The checks need only the file and its folder's name: the
+//! workshop checks its needs on this machine, and the catalogue that its workloads exist.
 
 use super::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;
@@ -83,12 +83,23 @@ struct WireTraits {
     http2_port: Option<Spanned<bool>>,
 }
 
-pub(super) fn read(folder: &Path) -> Result<Manifest, CatalogueError> {
-    of(folder, Document::read(&folder.join(MANIFEST_FILE))?)
-}
+impl Manifest {
+    /// Reads the manifest of the server in `folder`.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, a form is missing or the
+    /// folder's name is not an id; [`CatalogueError::File`] when it cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
+        of(folder, Document::read(&folder.join(MANIFEST_FILE))?)
+    }
 
-pub(super) fn parse(folder: &Path, text: &str) -> Result<Manifest, CatalogueError> {
-    of(folder, Document::of(&folder.join(MANIFEST_FILE), text))
+    /// Parses `text` as the manifest in `folder`, without reading a file.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] as [`Manifest::read`].
+    pub fn parse(folder: &Path, text: &str) -> Result<Self, CatalogueError> {
+        of(folder, Document::of(&folder.join(MANIFEST_FILE), text))
+    }
 }
 
 fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {

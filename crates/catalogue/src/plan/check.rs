@@ -1,16 +1,49 @@
-//! Checks of a plan that do not depend on servers and workloads.
+//! Reading a plan, with the checks that do not depend on servers and workloads.
 //!
 //! For every plan, from a file or from flags, before a catalogue is read. All problems are reported at once; those that
 //! follow from the loads, such as duplicate names, are checked once each load is valid. `resolve` checks that servers,
 //! workloads and policies exist.
 
 use super::{Balance, Pin, PinDatabase, Plan, PlanLoad, SEED_MAX, Scale, own_capacity};
-use crate::nearest;
+use crate::document::Document;
+use crate::{CatalogueError, nearest};
 use paceline_record::{LoopKind, VariantKind};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// The forms a manifest can have.
 const FORMS: [&str; 2] = ["single", "cores"];
+
+impl Plan {
+    /// Reads the plan in the file at `path`.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] with file and line when a key is unknown, wrong or contradicts another;
+    /// [`CatalogueError::File`] when it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, CatalogueError> {
+        Self::of(&Document::read(path)?)
+    }
+
+    /// Reads a plan from its text; `origin` replaces the file's name in an error.
+    ///
+    /// # Errors
+    /// As [`Plan::read`].
+    pub fn parse(origin: &str, text: &str) -> Result<Self, CatalogueError> {
+        Self::of(&Document::of(Path::new(origin), text))
+    }
+
+    fn of(document: &Document) -> Result<Self, CatalogueError> {
+        let plan = document.parse::<Self>()?;
+        let complain = |problem: Problem| {
+            let place = match problem.load {
+                Some(load) => document.place_in("load", load, problem.key),
+                None => document.place_of(problem.key),
+            };
+            document.complain(place, problem.text)
+        };
+        CatalogueError::of_each(problems(&plan), complain).map_or(Ok(plan), Err)
+    }
+}
 
 /// One problem of a plan.
 pub(super) struct Problem {

@@ -2,11 +2,13 @@
 //!
 //! As written in the file. `expand` makes a load for each twin with the plan's scale applied.
 
-use super::{Balance, LoadSearch, Percent, Pin};
+use super::{Balance, Pin};
 use crate::duration;
 use paceline_record::{
-    Arrivals, BalancedLoad, DatabaseLoad, FaultKind, LoopKind, RateShare, Scaled, Variant, VariantKind,
+    Arrivals, BalancedLoad, CapacityLoad, DatabaseLoad, FaultKind, LoopKind, RateShare, Scaled, Variant,
+    VariantKind,
 };
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::time::Duration;
 
 /// The default warm-up; with `requests` there is none, as with the binary's `-n`.
@@ -16,8 +18,19 @@ const COUNTED_LIMIT: Duration = Duration::from_secs(600);
 /// And this many times its expected length: a server may be slower than expected.
 const COUNTED_TIMES: u32 = 3;
 
+/// The default length of the confirming window.
+const CONFIRM: Duration = Duration::from_secs(20);
+/// Windows of a search at most, as in the command.
+const WINDOWS_MOST: u32 = 40;
+/// The usual number of windows of a search, including the closed loop before it (docs/capacity.md).
+const WINDOWS_USUAL: u32 = 20;
+/// Long windows that a search may try.
+const CONFIRM_TRIES: u32 = 4;
+/// The highest share of its capacity that a server can be offered.
+const SHARE_MOST: f64 = 10.0;
+
 /// One load of a plan. With a rate it is an open loop, without one a closed loop.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanLoad {
     /// Its name in results, unique in the plan.
@@ -124,6 +137,37 @@ pub struct PlanLoad {
     pub group: Group,
 }
 
+/// A search that a load does instead of offering a fixed rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadSearch {
+    /// It searches the highest rate that meets an objective.
+    Capacity,
+}
+
+/// A share of another rate, written `50%`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percent(pub f64);
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let share = number.map(|number| number / 100.0).filter(|share| *share > 0.0 && *share <= SHARE_MOST);
+        share.map(Percent).ok_or_else(|| {
+            D::Error::custom(format!(
+                "`rate` is {text:?}: write a share of the server's capacity such as \"50%\", or `rate_per_s = 2000`"
+            ))
+        })
+    }
+}
+
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{}%", self.0 * 100.0))
+    }
+}
+
 /// Which loads share a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
@@ -221,6 +265,36 @@ impl PlanLoad {
         };
         let search = self.search_lengths().map(|(_, longest)| longest);
         search.or_else(|| self.length()).unwrap_or_else(counted)
+    }
+
+    /// Whether it searches for a capacity.
+    pub fn is_search(&self) -> bool {
+        self.load == Some(LoadSearch::Capacity)
+    }
+
+    /// The search in a trial's record.
+    fn capacity(&self) -> Option<CapacityLoad> {
+        let objective = self.objective.clone().filter(|_| self.is_search())?;
+        Some(CapacityLoad {
+            objective,
+            confirm_s: self.confirm().as_secs_f64(),
+            windows_most: self.windows.unwrap_or(WINDOWS_MOST),
+        })
+    }
+
+    fn confirm(&self) -> Duration {
+        self.confirm.unwrap_or(CONFIRM)
+    }
+
+    /// The expected and the maximum length of its search.
+    fn search_lengths(&self) -> Option<(Duration, Duration)> {
+        let window = self.duration.filter(|_| self.is_search())? + self.warmup();
+        let confirm = self.confirm() + self.warmup();
+        let most = self.windows.unwrap_or(WINDOWS_MOST);
+        let usual = window.saturating_mul(WINDOWS_USUAL.min(most)).saturating_add(confirm);
+        // An objective may need longer windows than the plan says: up to a minute each.
+        let longest = window.max(Duration::from_secs(60)).saturating_mul(most.saturating_add(1));
+        Some((usual, longest.saturating_add(confirm.saturating_mul(CONFIRM_TRIES))))
     }
 
     /// Its own keys of instances and balancer.

@@ -20,17 +20,14 @@ mod size;
 pub use adhoc::AdHoc;
 pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinDatabase, PinInstances};
 pub use estimate::{COUNTED_GUESS, TRIAL_EXTRA_GUESS, estimate, launch_guess};
-pub use load::PlanLoad;
-pub use own_capacity::{LoadSearch, Percent};
+pub use load::{LoadSearch, Percent, PlanLoad};
 pub use resolve::{Cell, Resolution, key_of};
 pub use scale::Scale;
 pub use select::Select;
 pub use size::{Room, Sized};
 
-use crate::document::Document;
 use crate::{CatalogueError, duration};
 use paceline_record::{FaultKind, Observation};
-use std::path::Path;
 use std::time::Duration;
 
 /// The largest seed: 2^53 - 1, so that it survives TOML's and JavaScript's integers.
@@ -125,35 +122,6 @@ fn single() -> Vec<String> {
 }
 
 impl Plan {
-    /// Reads the plan in the file at `path`.
-    ///
-    /// # Errors
-    /// [`CatalogueError::Document`] with file and line when a key is unknown, wrong or contradicts another;
-    /// [`CatalogueError::File`] when it cannot be read.
-    pub fn read(path: &Path) -> Result<Self, CatalogueError> {
-        Self::of(&Document::read(path)?)
-    }
-
-    /// Reads a plan from its text; `origin` replaces the file's name in an error.
-    ///
-    /// # Errors
-    /// As [`Plan::read`].
-    pub fn parse(origin: &str, text: &str) -> Result<Self, CatalogueError> {
-        Self::of(&Document::of(Path::new(origin), text))
-    }
-
-    fn of(document: &Document) -> Result<Self, CatalogueError> {
-        let plan = document.parse::<Self>()?;
-        let complain = |problem: check::Problem| {
-            let place = match problem.load {
-                Some(load) => document.place_in("load", load, problem.key),
-                None => document.place_of(problem.key),
-            };
-            document.complain(place, problem.text)
-        };
-        CatalogueError::of_each(check::problems(&plan), complain).map_or(Ok(plan), Err)
-    }
-
     /// Its keys of instances and balancer, for every load.
     fn balance(&self) -> Balance {
         Balance {

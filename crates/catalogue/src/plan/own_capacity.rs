@@ -1,86 +1,10 @@
 //! Loads that depend on each server's own capacity: a search for it, and rates as a share of it.
 //!
-//! Their format, their checks, and the choice of the load that is 100 %. `paceline capacity` does the search; the lab
-//! works out the rate of a trial when the other load has been measured.
+//! Their checks, and the choice of the load that is 100 %. `paceline capacity` does the search; the lab works out the
+//! rate of a trial when the other load has been measured.
 
 use super::PlanLoad;
-use paceline_record::{CapacityLoad, RateShare};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use std::time::Duration;
-
-/// The default length of the confirming window.
-const CONFIRM: Duration = Duration::from_secs(20);
-/// Windows of a search at most, as in the command.
-const WINDOWS_MOST: u32 = 40;
-/// The usual number of windows of a search, including the closed loop before it (docs/capacity.md).
-const WINDOWS_USUAL: u32 = 20;
-/// Long windows that a search may try.
-const CONFIRM_TRIES: u32 = 4;
-/// The highest share of its capacity that a server can be offered.
-const SHARE_MOST: f64 = 10.0;
-
-/// A search that a load does instead of offering a fixed rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoadSearch {
-    /// It searches the highest rate that meets an objective.
-    Capacity,
-}
-
-/// A share of another rate, written `50%`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Percent(pub f64);
-
-impl<'de> Deserialize<'de> for Percent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-        let share = number.map(|number| number / 100.0).filter(|share| *share > 0.0 && *share <= SHARE_MOST);
-        share.map(Percent).ok_or_else(|| {
-            D::Error::custom(format!(
-                "`rate` is {text:?}: write a share of the server's capacity such as \"50%\", or `rate_per_s = 2000`"
-            ))
-        })
-    }
-}
-
-impl Serialize for Percent {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("{}%", self.0 * 100.0))
-    }
-}
-
-impl PlanLoad {
-    /// Whether it searches for a capacity.
-    pub fn is_search(&self) -> bool {
-        self.load == Some(LoadSearch::Capacity)
-    }
-
-    /// The search in a trial's record.
-    pub(super) fn capacity(&self) -> Option<CapacityLoad> {
-        let objective = self.objective.clone().filter(|_| self.is_search())?;
-        Some(CapacityLoad {
-            objective,
-            confirm_s: self.confirm().as_secs_f64(),
-            windows_most: self.windows.unwrap_or(WINDOWS_MOST),
-        })
-    }
-
-    fn confirm(&self) -> Duration {
-        self.confirm.unwrap_or(CONFIRM)
-    }
-
-    /// The expected and the maximum length of its search.
-    pub(super) fn search_lengths(&self) -> Option<(Duration, Duration)> {
-        let window = self.duration.filter(|_| self.is_search())? + self.warmup();
-        let confirm = self.confirm() + self.warmup();
-        let most = self.windows.unwrap_or(WINDOWS_MOST);
-        let usual = window.saturating_mul(WINDOWS_USUAL.min(most)).saturating_add(confirm);
-        // An objective may need longer windows than the plan says: up to a minute each.
-        let longest = window.max(Duration::from_secs(60)).saturating_mul(most.saturating_add(1));
-        Some((usual, longest.saturating_add(confirm.saturating_mul(CONFIRM_TRIES))))
-    }
-}
+use paceline_record::RateShare;
 
 /// Problems in the keys of one load.
 pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
@@ -169,7 +93,7 @@ pub(super) fn check_bases(loads: &[PlanLoad]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::super::Plan;
-    use super::*;
+    use std::time::Duration;
 
     const CLOSED: &str = "[[load]]\nname = \"closed\"\nconnections = 8\nduration = \"3s\"\n";
     const HALF: &str = "[[load]]\nname = \"half\"\nconnections = 8\nduration = \"3s\"\nrate = \"50%\"\n";

@@ -8,12 +8,10 @@ mod wire;
 
 pub use html::HtmlPage;
 
-use crate::CatalogueError;
 use paceline_job::JsonForm;
 use paceline_record::DatabaseWork;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::path::Path;
 
 /// A kind of request and its right answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,15 +197,6 @@ impl Workload {
     /// Whether its requests need a database.
     pub fn needs_database(&self) -> bool {
         self.cases.iter().any(|case| case.database.is_some())
-    }
-
-    /// Reads the workload in the file at `path`, and the bodies that it refers to, in the same folder.
-    ///
-    /// # Errors
-    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong or a body is given twice or not
-    /// at all; [`CatalogueError::File`] when the file or a body cannot be read.
-    pub fn read(path: &Path) -> Result<Self, CatalogueError> {
-        wire::read(path)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The format of `workloads/*.toml`, and the checks that turn it into a [`Workload`].
 //!
-//! Used by `Workload::read`. The workload's name is the file's, and a case's address follows from it. A body given by
+//! [`Workload::read`] is here. The workload's name is the file's, and a case's address follows from it. A body given by
 //! its digest is not known here: validation passes on the first body that matches.
 
 use super::{
@@ -72,36 +72,43 @@ struct WireRefusal {
     status: Spanned<String>,
 }
 
-pub(super) fn read(path: &Path) -> Result<Workload, CatalogueError> {
-    let document = Document::read(path)?;
-    let wire: Wire = document.parse()?;
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    if wire.case.is_empty() {
-        return Err(document.complain(None, "a workload needs at least one `[[case]]`"));
-    }
-    let mut errors = Vec::new();
-    let several = wire.case.len() > 1;
-    let mut addresses = BTreeSet::new();
-    let named = |spanned: Spanned<WireCase>| {
-        let at = spanned.span().start;
-        let case = case_of(&name, several, spanned, &document)?;
-        match addresses.insert(case.address.clone()) {
-            true => Ok(case),
-            false => {
-                Err(document.complain(Some(at), format!("two cases have the address `{}`", case.address)))
-            }
+impl Workload {
+    /// Reads the workload in the file at `path`, and the bodies that it refers to, in the same folder.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong or a body is given twice or not
+    /// at all; [`CatalogueError::File`] when the file or a body cannot be read.
+    pub fn read(path: &Path) -> Result<Self, CatalogueError> {
+        let document = Document::read(path)?;
+        let wire: Wire = document.parse()?;
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if wire.case.is_empty() {
+            return Err(document.complain(None, "a workload needs at least one `[[case]]`"));
         }
-    };
-    let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
-    let unnamed = |case: Spanned<WireCase>| case_of(&name, false, case, &document);
-    let checks = CatalogueError::keep(wire.check.into_iter().map(unnamed), &mut errors);
-    let refused = |refusal| refusal_of(refusal, &document);
-    let refusals = CatalogueError::keep(wire.refuse.into_iter().map(refused), &mut errors);
-    let computed = |computed| computed_of(computed, &document);
-    let computed = CatalogueError::keep(wire.computed.into_iter().map(computed), &mut errors);
-    match CatalogueError::of_all(errors) {
-        Some(error) => Err(error),
-        None => Ok(Workload { name, about: wire.about, cases, checks, refusals, computed }),
+        let mut errors = Vec::new();
+        let several = wire.case.len() > 1;
+        let mut addresses = BTreeSet::new();
+        let named = |spanned: Spanned<WireCase>| {
+            let at = spanned.span().start;
+            let case = case_of(&name, several, spanned, &document)?;
+            match addresses.insert(case.address.clone()) {
+                true => Ok(case),
+                false => {
+                    Err(document.complain(Some(at), format!("two cases have the address `{}`", case.address)))
+                }
+            }
+        };
+        let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
+        let unnamed = |case: Spanned<WireCase>| case_of(&name, false, case, &document);
+        let checks = CatalogueError::keep(wire.check.into_iter().map(unnamed), &mut errors);
+        let refused = |refusal| refusal_of(refusal, &document);
+        let refusals = CatalogueError::keep(wire.refuse.into_iter().map(refused), &mut errors);
+        let computed = |computed| computed_of(computed, &document);
+        let computed = CatalogueError::keep(wire.computed.into_iter().map(computed), &mut errors);
+        match CatalogueError::of_all(errors) {
+            Some(error) => Err(error),
+            None => Ok(Workload { name, about: wire.about, cases, checks, refusals, computed }),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
-//! The format of a request file, and the checks that turn it into a [`RequestFile`].
+//! A request file: several requests with weights, and the expected response of each (`--mix`).
+//!
+//! Paths in it are relative to its folder; the caller reads those files.
 
-use super::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 use crate::CatalogueError;
 use crate::document::Document;
 use paceline_job::{
@@ -8,7 +9,69 @@ use paceline_job::{
     hexadecimal, parse_duration,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use toml::Spanned;
+
+/// Requests of one file: each has a separate block in a record and separate histograms in memory.
+pub const REQUESTS_MOST: usize = 100;
+/// The largest weight: shares finer than a millionth would not occur in a run.
+pub const WEIGHT_MOST: u32 = 1_000_000;
+
+/// Several requests, each with its share of the load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestFile {
+    path: PathBuf,
+    /// In the order of the file, at least one.
+    pub requests: Vec<FileRequest>,
+}
+
+/// One request of a request file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileRequest {
+    /// The request; paths in it are relative to the working directory, like the path of the request file.
+    pub spec: RequestSpec,
+    /// The line in the file where it begins.
+    pub line: usize,
+}
+
+impl RequestFile {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] with the line of the problem.
+    pub fn of(path: &Path, text: &str) -> Result<Self, CatalogueError> {
+        let document = &Document::of(path, text);
+        let wire: Wire = document.parse()?;
+        if wire.request.is_empty() || wire.request.len() > REQUESTS_MOST {
+            let problem = format!("a request file has 1 to {REQUESTS_MOST} `[[request]]`");
+            return Err(document.complain(None, problem));
+        }
+        let mut names = BTreeSet::new();
+        let mut requests = Vec::new();
+        for request in wire.request {
+            let at = request.span().start;
+            let request = request_of(request, document)?;
+            if !names.insert(request.spec.shown_name().to_owned()) {
+                let problem = format!(
+                    "two requests are named `{}`: give each a different `name`",
+                    request.spec.shown_name()
+                );
+                return Err(document.complain(Some(at), problem));
+            }
+            requests.push(request);
+        }
+        Ok(RequestFile { path: document.path.clone(), requests })
+    }
+
+    /// An error in one of the requests, with its line.
+    pub fn complain(&self, request: &FileRequest, problem: impl std::fmt::Display) -> CatalogueError {
+        CatalogueError::Document {
+            path: self.path.clone(),
+            line: Some(request.line),
+            problem: format!("request `{}`: {problem}", request.spec.shown_name()),
+        }
+    }
+}
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,29 +101,6 @@ struct WireRequest {
     think: Option<Spanned<String>>,
     #[serde(default)]
     extract: BTreeMap<Spanned<String>, ExtractFrom>,
-}
-
-pub(super) fn read(document: &Document) -> Result<RequestFile, CatalogueError> {
-    let wire: Wire = document.parse()?;
-    if wire.request.is_empty() || wire.request.len() > REQUESTS_MOST {
-        let problem = format!("a request file has 1 to {REQUESTS_MOST} `[[request]]`");
-        return Err(document.complain(None, problem));
-    }
-    let mut names = BTreeSet::new();
-    let mut requests = Vec::new();
-    for request in wire.request {
-        let at = request.span().start;
-        let request = request_of(request, document)?;
-        if !names.insert(request.spec.shown_name().to_owned()) {
-            let problem = format!(
-                "two requests are named `{}`: give each a different `name`",
-                request.spec.shown_name()
-            );
-            return Err(document.complain(Some(at), problem));
-        }
-        requests.push(request);
-    }
-    Ok(RequestFile { path: document.path.clone(), requests })
 }
 
 fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<FileRequest, CatalogueError> {
@@ -234,3 +274,6 @@ fn json_value(value: toml::Value) -> Result<serde_json::Value, &'static str> {
 fn beside(file: &Spanned<String>, document: &Document) -> Content {
     Content::File { file: document.path.with_file_name(file.get_ref()) }
 }
+
+#[cfg(test)]
+mod tests;
