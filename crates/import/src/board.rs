@@ -1,7 +1,6 @@
 //! Result boards: TechEmpower's `results.json` and HttpArena's JSON.
 
-use crate::Text;
-use crate::measurement::{Measurement, Report, bytes, number, time_ns};
+use crate::measurement::{Measurement, Report, Text, bytes, number, time_ns};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -2,8 +2,7 @@
 //!
 //! The five sources that Paceline grew out of are such files (`history/sources/`).
 
-use crate::Text;
-use crate::measurement::{Measurement, Report};
+use crate::measurement::{Measurement, Report, Text};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

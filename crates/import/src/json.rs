@@ -1,7 +1,6 @@
 //! JSON summaries of k6, vegeta, oha and siege.
 
-use crate::Text;
-use crate::measurement::{Measurement, Report, total};
+use crate::measurement::{Measurement, Report, Text, total};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ mod json;
 mod measurement;
 mod text;
 
-use measurement::Report;
+use measurement::{Report, Text};
 use paceline_record::{RecordError, Round, Trial};
 
 /// Why a report cannot be imported.
@@ -58,19 +58,6 @@ struct Format {
     /// Quick check whether a text is a report of this kind.
     is: fn(&Text<'_>) -> bool,
     read: fn(&Text<'_>) -> Result<Report, String>,
-}
-
-/// A report as text, and parsed where it is JSON.
-struct Text<'a> {
-    text: &'a str,
-    json: Option<serde_json::Value>,
-}
-
-impl Text<'_> {
-    /// Returns true for a JSON object with all of these keys.
-    fn has(&self, keys: &[&str]) -> bool {
-        self.json.as_ref().is_some_and(|json| keys.iter().all(|key| json.get(key).is_some()))
-    }
 }
 
 /// Every format, in the order in which they are tried.

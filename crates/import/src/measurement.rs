@@ -1,10 +1,23 @@
-//! The measurements found in a report, and their conversion to records.
+//! A report, the measurements found in it, and their conversion to records.
 //!
 //! Records are deserialized from JSON, so that keys that are not set here are left out or have their defaults.
 
 use paceline_record::{RecordError, Round, SCHEMA, Trial, read_round, read_trial};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// A report as text, and parsed where it is JSON.
+pub struct Text<'a> {
+    pub text: &'a str,
+    pub json: Option<serde_json::Value>,
+}
+
+impl Text<'_> {
+    /// Returns true for a JSON object with all of these keys.
+    pub fn has(&self, keys: &[&str]) -> bool {
+        self.json.as_ref().is_some_and(|json| keys.iter().all(|key| json.get(key).is_some()))
+    }
+}
 
 /// The content of a whole report.
 #[derive(Debug, Default)]

@@ -1,7 +1,6 @@
 //! Importers of text reports: ab, wrk, wrk2, siege, hey.
 
-use crate::Text;
-use crate::measurement::{Measurement, Report, bytes, count, number, time_ns, total};
+use crate::measurement::{Measurement, Report, Text, bytes, count, number, time_ns, total};
 use std::collections::BTreeMap;
 
 /// Finds a line that begins with `label`; returns its number (from 1) and the text after the label.
