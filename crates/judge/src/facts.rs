@@ -8,6 +8,9 @@ use paceline_record::{Counts, LoopKind, Phase, Run};
 use paceline_stats::{Histogram, RunPercentile, run_percentile};
 use std::collections::BTreeMap;
 
+/// Below this share of the scheduled requests a load counts as not delivered.
+pub const ACHIEVED_LEAST: f64 = 0.99;
+
 /// A stretch of the window between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Stretch {

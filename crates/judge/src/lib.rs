@@ -16,22 +16,18 @@ mod table;
 mod trial;
 mod verdict;
 
-pub use facts::{achieved_share, percentile_of_run};
+pub use facts::{ACHIEVED_LEAST, achieved_share, percentile_of_run};
 pub use gate::judge as judge_gates;
 pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
 pub use load::{fell_short, server_limit};
-pub use metric::{Better, Column, Metric, NO_SPREAD, Unit, Value, judged_times, metric_reference};
+pub use metric::{
+    Better, Column, Metric, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times, metric_reference,
+};
 pub use table::{Finding, VerdictName};
 pub use trial::{FullCore, full_cores, limit, process_name, row_verdicts, trial_verdicts, unequal_work};
 pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
 use paceline_record::{Run, Verdict};
-
-/// Below this share of the scheduled requests a load counts as not delivered.
-pub const ACHIEVED_LEAST: f64 = 0.99;
-/// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
-/// (p^n <= 0.025, that is n >= ln 40 / -ln p, about 3.7/(1-p)).
-pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {

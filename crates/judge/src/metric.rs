@@ -4,9 +4,12 @@
 //! generated from it: `UPDATE=1 cargo test -p paceline-judge --test it`. A figure here is one number of one launch; the
 //! report combines launches.
 
-use crate::SAMPLES_FOR_INTERVAL;
 use paceline_record::{Block, LimitKind, LoopKind, Run, Times, Trial};
 use std::fmt::Write as _;
+
+/// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
+/// (p^n <= 0.025, that is n >= ln 40 / -ln p, about 3.7/(1-p)).
+pub const SAMPLES_FOR_INTERVAL: f64 = 3.7;
 
 /// The unit of a metric, which its key ends in or names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

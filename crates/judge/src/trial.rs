@@ -3,7 +3,6 @@
 //! Pure functions of the record, so that a later version can judge a stored trial again. Verdicts that need knowledge
 //! of the lab (another round on the machine, a server that stayed busy) are added by the lab, from the same table.
 
-mod database;
 mod limit;
 
 pub use limit::limit;
@@ -32,6 +31,11 @@ const IDLE_MOST: f64 = 0.5;
 /// Times below this, in nanoseconds, are too short for a wait.
 const WAIT_NS_LEAST: u64 = 1_000_000;
 
+/// Statements and rows may be missing by this share: MariaDB's counters lag by less.
+const READ_MISSING_MOST: f64 = 0.01;
+/// Updated rows may be missing by this share: with 20 rows drawn from 10,000, one response in 53 has a row twice.
+const UPDATED_MISSING_MOST: f64 = 0.05;
+
 /// From this difference of body sizes, servers did not do the same work. Smaller differences come from blanks in JSON
 /// (716 bytes instead of 637 for twenty rows of `queries`) and random numbers.
 const BODY_DIFFERS: f64 = 0.15;
@@ -57,11 +61,11 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         instances_share_cores,
         uneven_instances,
         instance_not_taken_out,
-        database::queries_not_run,
-        database::updates_not_stored,
-        database::database_not_counted,
-        database::database_bound,
-        database::database_shares_cores,
+        queries_not_run,
+        updates_not_stored,
+        database_not_counted,
+        database_bound,
+        database_shares_cores,
     ];
     judges.iter().filter_map(|judge| judge(trial)).map(|finding| finding.verdict()).collect()
 }
@@ -389,6 +393,96 @@ fn balancer_of(trial: &Trial) -> Option<&ProcessUse> {
 
 fn instances_of(trial: &Trial) -> Option<impl Iterator<Item = &ProcessUse>> {
     Some(balanced_processes(trial)?.iter().filter(|process| process.role == ProcessRole::Instance))
+}
+
+fn is_short(found: u64, expected: u64, missing_most: f64) -> bool {
+    (found as f64) < expected as f64 * (1.0 - missing_most)
+}
+
+fn queries_not_run(trial: &Trial) -> Option<Finding> {
+    let used = trial.database.as_ref()?;
+    let counted = used.counted?;
+    let selects_expected = used.responses * u64::from(used.work.selects);
+    let rows_expected = used.responses * u64::from(used.work.rows_read);
+    let short = is_short(counted.selects, selects_expected, READ_MISSING_MOST)
+        || is_short(counted.rows_read, rows_expected, READ_MISSING_MOST);
+    short.then_some(Finding::QueriesNotRun {
+        selects_expected,
+        selects: counted.selects,
+        rows_expected,
+        rows_read: counted.rows_read,
+    })
+}
+
+fn updates_not_stored(trial: &Trial) -> Option<Finding> {
+    let used = trial.database.as_ref().filter(|used| used.work.rows_updated > 0)?;
+    let rows_expected = used.responses * u64::from(used.work.rows_updated);
+    let rows_updated = used.counted.map(|counted| counted.rows_updated);
+    let seen = used.stored.unwrap_or_default();
+    let short = rows_updated.is_some_and(|rows| is_short(rows, rows_expected, UPDATED_MISSING_MOST));
+    (short || seen.stored < seen.returned).then_some(Finding::UpdatesNotStored {
+        rows_expected,
+        rows_updated: rows_updated.unwrap_or_default(),
+        returned: seen.returned,
+        stored: seen.stored,
+    })
+}
+
+fn database_bound(trial: &Trial) -> Option<Finding> {
+    let process = trial.database.as_ref()?.process.as_ref()?;
+    let server_utilization = trial.usage.as_ref()?.utilization;
+    let shares = shares_cores(trial, &process.cores);
+    (!shares && process.utilization >= FULL_LEAST && server_utilization < FULL_LEAST).then_some(
+        Finding::DatabaseBound {
+            database_utilization: process.utilization,
+            server_utilization,
+            database_cpu_ns_per_request: process.cpu_ns_per_request,
+        },
+    )
+}
+
+fn database_not_counted(trial: &Trial) -> Option<Finding> {
+    let used = trial.database.as_ref()?;
+    // A database that ended under load is the trial's error.
+    (used.counted.is_none() && trial.error.is_none())
+        .then_some(Finding::DatabaseNotCounted { responses: used.responses })
+}
+
+/// Whether a core of the database belongs to the server: on one machine.
+fn shares_cores(trial: &Trial, cores: &[u32]) -> bool {
+    host(trial, ProcessRole::Instance) == host(trial, ProcessRole::Database)
+        && cores.iter().any(|core| trial.pinning.server.contains(core))
+}
+
+/// Whether a core of the database belongs to the generator, on one machine.
+fn shares_with_generator(trial: &Trial, cores: &[u32]) -> bool {
+    let generator = generator_cores(trial, host(trial, ProcessRole::Database));
+    cores.iter().any(|core| generator.contains(core))
+}
+
+/// Whether a core of the database belongs to the balancer that the requests passed through, on one machine.
+fn shares_with_balancer(trial: &Trial, cores: &[u32]) -> bool {
+    trial.load.balanced.as_ref().is_some_and(|balanced| balanced.route == Route::Balanced)
+        && host(trial, ProcessRole::Balancer) == host(trial, ProcessRole::Database)
+        && cores.iter().any(|core| trial.pinning.balancer.contains(core))
+}
+
+fn database_shares_cores(trial: &Trial) -> Option<Finding> {
+    let process = trial.database.as_ref()?.process.as_ref()?;
+    let usage = trial.usage.as_ref()?;
+    let both_s = process.cpu_s + usage.cpu_s;
+    let sharers = [
+        ("server", shares_cores(trial, &process.cores)),
+        ("balancer", shares_with_balancer(trial, &process.cores)),
+        ("generator", shares_with_generator(trial, &process.cores)),
+    ];
+    let with: Vec<String> =
+        sharers.iter().filter(|(_, shares)| *shares).map(|(name, _)| (*name).to_owned()).collect();
+    (!with.is_empty()).then(|| Finding::DatabaseSharesCores {
+        database_cores: process.cores.clone(),
+        with,
+        database_share: if both_s > 0.0 { process.cpu_s / both_s } else { 0.0 },
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The first that applies, from the most to the least certain. A search has the limit that its closed-loop run found.
 
-use super::{FULL_LEAST, OWN_LEAST, balancer_of, database, host, memory_bound, server_network_bound};
+use super::{FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_bound, server_network_bound};
 use crate::facts::is_open;
 use crate::{ACHIEVED_LEAST, Finding, GENERATOR_BUSY_MOST, load, loaders};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
@@ -102,8 +102,7 @@ fn balancer(trial: &Trial, _: &Run) -> Found {
 }
 
 fn database_full(trial: &Trial, _: &Run) -> Found {
-    let Finding::DatabaseBound { database_utilization, server_utilization, .. } =
-        database::database_bound(trial)?
+    let Finding::DatabaseBound { database_utilization, server_utilization, .. } = database_bound(trial)?
     else {
         return None;
     };
