@@ -3,7 +3,7 @@
 //! For validation. It uses the codec of `paceline_http`, whose HPACK is tested with the vectors of RFC 7541; the
 //! requests and the comparison of answers are separate from the engine.
 
-use super::{Answer, Patience, Question, SLICE, Trouble, reader};
+use super::{Answer, Patience, Question, SLICE, Trouble, is_slice_over};
 use paceline_http::h2::{
     BlockCache, Event, FieldDecoder, Fields, FrameReader, HpackDecoder, HpackEncoder, HpackScratch,
     Http2Error, Indexing, OUR_WINDOW, PeerSettings, ReceiveWindow, ResponseProgress, write_client_preface,
@@ -59,7 +59,7 @@ pub fn ask(
                 return Err(Trouble::Closed("before all streams had their answer".into()));
             }
             Ok(length) => responses.take(&mut frames, &chunk[..length])?,
-            Err(error) if reader::is_slice_over(&error) => {}
+            Err(error) if is_slice_over(&error) => {}
             Err(error) => return Err(Trouble::Io(error)),
         }
         stream.write_all(&std::mem::take(&mut responses.replies)).map_err(Trouble::Io)?;

@@ -5,7 +5,7 @@
 //! user of servers can write. Renaming `former` is the commit. A killed step leaves it behind: the next holder of the
 //! lock puts the original back. `build` decides when; `stamp` files belong to what is kept and go with it.
 
-use super::{KEPT, stamp};
+use super::stamp::{self, KEPT};
 use crate::LabError;
 use paceline_host::User;
 use std::ffi::OsString;

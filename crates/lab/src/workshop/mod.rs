@@ -29,6 +29,7 @@ use command::Step;
 use former::Former;
 use paceline_catalogue::{Manifest, Places, Variables};
 use paceline_host::{Interrupt, User};
+use stamp::KEPT;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,9 +49,6 @@ const GUARDS: [(&str, &str); 2] = [("PIP_REQUIRE_VIRTUALENV", "1"), ("PIP_DISABL
 fn own<const N: usize>(pairs: [(&str, &str); N]) -> impl Iterator<Item = (String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter()
 }
-
-/// The folder within a build for the workshop's files.
-const KEPT: &str = ".paceline";
 
 /// What the names of databases' build folders begin with. Their commands never run as root.
 const DATABASE_PREFIX: &str = "database-";
@@ -276,7 +274,7 @@ impl Workshop {
     fn run(&self, step: &Step<'_>, server: &Manifest) -> Result<Duration, LabError> {
         let mut outcome = command::run(step, &self.shepherd, self.interrupt);
         if let Err(LabError::Command(failure)) = &mut outcome {
-            failure.absent_packages = packages::absent(&server.packages);
+            failure.absent_packages = tools::absent_packages(&server.packages);
         }
         outcome
     }

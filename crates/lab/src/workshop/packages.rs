@@ -7,7 +7,7 @@ use super::Workshop;
 use super::command::{self, Step, Words};
 use super::lock;
 use super::services::{BootServices, StartsDenied};
-use super::tools::Toolbox;
+use super::tools::{Toolbox, absent_packages};
 use crate::LabError;
 use paceline_catalogue::Manifest;
 use paceline_host::FileLock;
@@ -41,19 +41,6 @@ fn sum_of_sizes(uris: &str) -> u64 {
     uris.lines().filter(|line| line.starts_with('\'')).filter_map(size).sum()
 }
 
-/// The `packages` that dpkg does not list as installed; empty without dpkg.
-pub(super) fn absent(packages: &[String]) -> Vec<String> {
-    let is_absent = |package: &&String| {
-        let status = Command::new("dpkg-query")
-            .args(["--show", "--showformat=${db:Status-Status}", "--", package.as_str()])
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output();
-        status.is_ok_and(|status| status.stdout != b"installed")
-    };
-    packages.iter().filter(is_absent).cloned().collect()
-}
-
 /// The packages that `server` lacks, by its manifest. If a need is missing, all of them: apt-get skips installed ones.
 /// If every need is met by a package, those that are not installed: their contents may not be among the needs. If a
 /// need is met in another way, none: a user with a separate toolchain does not want a second one.
@@ -62,7 +49,7 @@ pub(super) fn short_of(server: &Manifest, toolbox: &Toolbox) -> Vec<String> {
     if found.iter().any(Option::is_none) {
         return server.packages.clone();
     }
-    let absent = absent(&server.packages);
+    let absent = absent_packages(&server.packages);
     if absent.is_empty() || found.into_iter().flatten().all(|file| came_by_package(&file)) {
         return absent;
     }

@@ -1,7 +1,7 @@
 //! Checks the `needs` of a manifest: whether each exists, and its version.
 //!
 //! A need is a program on the PATH, or, if it contains a `/`, a pattern of files of which one must exist: headers and
-//! modules come in packages without a program.
+//! modules come in packages without a program. It also finds packages that are not installed.
 
 use crate::LabError;
 use paceline_host::{User, system};
@@ -280,6 +280,19 @@ fn drain(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The `packages` that dpkg does not list as installed; empty without dpkg.
+pub(super) fn absent_packages(packages: &[String]) -> Vec<String> {
+    let is_absent = |package: &&String| {
+        let status = Command::new("dpkg-query")
+            .args(["--show", "--showformat=${db:Status-Status}", "--", package.as_str()])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        status.is_ok_and(|status| status.stdout != b"installed")
+    };
+    packages.iter().filter(is_absent).cloned().collect()
 }
 
 #[cfg(test)]

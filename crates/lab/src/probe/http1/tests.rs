@@ -4,6 +4,7 @@
 //! engine's codec is not used as an oracle: the two must not share a mistake.
 
 use super::*;
+use paceline_host::Interrupt;
 use std::io::{Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,10 +1,12 @@
-//! Reads one answer from a stream: head, then body with the length by RFC 9112's rules, strictly.
+//! HTTP/1.1: a connection that sends requests, and reads each answer strictly by RFC 9112's rules.
 //!
-//! Strict, because a server that violates a rule would be measured while doing something else than it claims.
+//! Uses the standard library alone. Strict, because a server that violates a rule would be measured while doing
+//! something else than it claims.
 
-use super::{Answer, Patience, Question, Trouble};
-use std::io::{self, Read};
-use std::time::Duration;
+use super::{Answer, Patience, Question, SLICE, Trouble, is_slice_over};
+use std::io::{Read, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 /// The longest head: the highest limit of common servers and proxies.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -16,9 +18,162 @@ const INTERIM_MOST: usize = 16;
 /// Trailers of a chunked body, in bytes: the same as for a head.
 const TRAILER_BYTES_MAX: usize = HEAD_BYTES_MAX;
 
+/// The result of waiting for a server to close.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Unsolicited bytes before that.
+    pub bytes: Vec<u8>,
+    /// How long it took to close; `None` if it was open at the deadline.
+    pub closed_after: Option<Duration>,
+}
+
+/// One connection to a server.
+pub struct Connection {
+    stream: TcpStream,
+    address: SocketAddr,
+    patience: Patience,
+    reader: Reader,
+    /// When a request was last sent.
+    sent_at: Instant,
+}
+
+impl Connection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// [`Trouble::Connect`] when no process listens.
+    pub fn open(address: SocketAddr, patience: Patience) -> Result<Self, Trouble> {
+        patience.check()?;
+        let stream =
+            TcpStream::connect_timeout(&address, patience.left().max(SLICE)).map_err(Trouble::Connect)?;
+        stream.set_read_timeout(Some(SLICE)).map_err(Trouble::Io)?;
+        stream.set_nodelay(true).map_err(Trouble::Io)?;
+        Ok(Self { stream, address, patience, reader: Reader::default(), sent_at: Instant::now() })
+    }
+
+    /// Sends one request and reads its answer.
+    ///
+    /// # Errors
+    /// [`Trouble`], with the cause.
+    pub fn ask(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+        self.ask_ahead(&[question]).map(|mut answers| answers.remove(0))
+    }
+
+    /// Sends all requests at once, then reads an answer to each.
+    ///
+    /// # Errors
+    /// [`Trouble`], with the cause.
+    pub fn ask_ahead(&mut self, questions: &[Question<'_>]) -> Result<Vec<Answer>, Trouble> {
+        let text: String = questions.iter().map(|question| question.text(self.address)).collect();
+        self.send(text.as_bytes())?;
+        let answers = questions
+            .iter()
+            .map(|question| self.answer(question))
+            .collect::<Result<Vec<Answer>, Trouble>>()?;
+        self.reader.nothing_left()?;
+        Ok(answers)
+    }
+
+    /// Sends all requests at once and reads the answer to the first; the others are not read.
+    ///
+    /// # Errors
+    /// [`Trouble`], with the cause.
+    pub fn ask_first_of(&mut self, questions: &[Question<'_>]) -> Result<Answer, Trouble> {
+        let Some(first) = questions.first() else {
+            return Err(Trouble::Closed("before it was asked".into()));
+        };
+        let text: String = questions.iter().map(|question| question.text(self.address)).collect();
+        self.send(text.as_bytes())?;
+        self.answer(first)
+    }
+
+    /// Sends one request byte by byte, with `pause` between, and reads its answer.
+    ///
+    /// # Errors
+    /// [`Trouble`], with the cause.
+    pub fn ask_slowly(&mut self, question: Question<'_>, pause: Duration) -> Result<Answer, Trouble> {
+        for byte in question.text(self.address).as_bytes() {
+            self.send(&[*byte])?;
+            // Each byte is a separate packet; the pause lets the server read it before the next arrives.
+            std::thread::sleep(pause);
+        }
+        self.read(question)
+    }
+
+    /// Sends raw bytes.
+    ///
+    /// # Errors
+    /// [`Trouble::Io`].
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        self.sent_at = Instant::now();
+        self.stream.write_all(bytes).map_err(Trouble::Io)
+    }
+
+    /// Sends one request and reads its answer; bytes after it are left for [`Connection::wait_closed`].
+    ///
+    /// # Errors
+    /// [`Trouble`], with the cause.
+    pub fn ask_loosely(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+        let text = question.text(self.address);
+        self.send(text.as_bytes())?;
+        self.answer(&question)
+    }
+
+    /// Reads one answer, as to `question`.
+    ///
+    /// # Errors
+    /// [`Trouble`], with the cause.
+    fn read(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+        let answer = self.answer(&question)?;
+        self.reader.nothing_left()?;
+        Ok(answer)
+    }
+
+    /// The next answer on the connection.
+    fn answer(&mut self, question: &Question<'_>) -> Result<Answer, Trouble> {
+        let answer = self.reader.answer(&mut self.stream, question, &self.patience)?;
+        Ok(Answer { took: self.sent_at.elapsed(), ..answer })
+    }
+
+    /// Waits for the server to close, at most until `deadline`, and returns the bytes that it sends meanwhile.
+    ///
+    /// # Errors
+    /// [`Trouble::Interrupted`]; a connection that breaks counts as closed.
+    pub fn wait_closed(&mut self, deadline: Instant) -> Result<Rest, Trouble> {
+        let (begun, mut bytes) = (Instant::now(), self.reader.take());
+        let mut chunk = [0; 4096];
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Ok(Rest { bytes, closed_after: Some(begun.elapsed()) }),
+                Ok(length) => bytes.extend_from_slice(&chunk[..length]),
+                Err(error) if is_slice_over(&error) => {}
+                Err(_) => return Ok(Rest { bytes, closed_after: Some(begun.elapsed()) }),
+            }
+            match (Patience { deadline, ..self.patience }).check() {
+                Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+                Err(_) => return Ok(Rest { bytes, closed_after: None }),
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// Replaces the deadline.
+    pub fn be_patient(&mut self, patience: Patience) {
+        self.patience = patience;
+    }
+}
+
+/// Sends one request on a new connection.
+///
+/// # Errors
+/// [`Trouble`], with the cause.
+pub fn ask(address: SocketAddr, question: Question<'_>, patience: Patience) -> Result<Answer, Trouble> {
+    Connection::open(address, patience)?.ask(question)
+}
+
 /// Bytes read and not yet used.
 #[derive(Default)]
-pub struct Reader {
+struct Reader {
     buffer: Vec<u8>,
 }
 
@@ -175,11 +330,6 @@ impl<S: Read> Source<'_, S> {
     }
 }
 
-pub fn is_slice_over(error: &io::Error) -> bool {
-    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
-}
-
 /// A parsed head.
 struct Head {
     minor: u8,
@@ -261,3 +411,6 @@ fn not_http(what: impl Into<String>) -> Trouble {
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
 }
+
+#[cfg(test)]
+mod tests;
