@@ -15,5 +15,5 @@ mod overlap;
 pub use coordinator::{Coordinator, LoaderProgram, Progress};
 pub use error::LoadersError;
 pub use loader::serve;
-pub use merge::{Merge, Part};
-pub use overlap::Overlap;
+pub use merge::Merge;
+pub use overlap::{Overlap, Part};

@@ -3,29 +3,18 @@
 //! Counts and histograms add up, as those of threads do. Times of phases and intervals count from the beginning of the
 //! warm-up, which all loaders share. Verdicts and gates are judged from the sum.
 
-use crate::{LoadersError, Overlap};
+use crate::{LoadersError, Overlap, Part};
 use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
     BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader, Phase, Phases, Rates,
-    RecordError, RequestPart, Run, Segment, Served, SessionPart, Span, Summary,
+    RecordError, RequestPart, Run, Segment, Served, SessionPart, Span,
 };
 use paceline_run::{Prepared, arrival_check, moment};
 use std::collections::BTreeMap;
 
 /// Unsent requests that the engine counts one by one.
 const UNSENT_EXACT: u64 = 1 << 20;
-
-/// The contribution of one loader.
-#[derive(Debug)]
-pub struct Part {
-    /// Its entry in the record.
-    pub loader: Loader,
-    /// Its record; none if it is lost.
-    pub run: Option<Run>,
-    /// Sends noted to test random arrivals, since the beginning of the warm-up, by stretch.
-    pub noted: Vec<Vec<Nanos>>,
-}
 
 /// The sum so far. Results are added as they come, and only their sum is kept.
 #[derive(Debug, Default)]
@@ -186,7 +175,7 @@ impl Merge {
         };
         run.verdicts = paceline_judge::run_verdicts(&run);
         run.gates = paceline_judge::judge_gates(&prepared.gates, &run);
-        run.summary = Some(Summary::of(&run));
+        run.summary = Some(run.summarize());
         Ok(run)
     }
 }

@@ -5,13 +5,24 @@
 //! requests are left out by the moment they ended. If a loader's window ends with the common one, requests that ended
 //! in its drain are kept.
 
-use crate::Part;
+use paceline_engine::Nanos;
 use paceline_record::{Block, BlockSum, Loader, Phase, RecordError, RequestPart, Run, Span};
 
 /// Windows that differ by less than this share of their length are treated as one.
 const APART_SHARE_LEAST: f64 = 0.01;
 /// How far a clock may be off in units of an interval's length, for a moment to count as the interval's edge.
 const EDGE: f64 = 0.1;
+
+/// The contribution of one loader.
+#[derive(Debug)]
+pub struct Part {
+    /// Its entry in the record.
+    pub loader: Loader,
+    /// Its record; none if it is lost.
+    pub run: Option<Run>,
+    /// Sends noted to test random arrivals, since the beginning of the warm-up, by stretch.
+    pub noted: Vec<Vec<Nanos>>,
+}
 
 /// The intervals that all loaders have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

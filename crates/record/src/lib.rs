@@ -12,15 +12,14 @@ mod database;
 mod error;
 #[doc(hidden)]
 pub mod fixture;
-mod imported;
+mod generator;
 mod limit;
 mod load;
-mod loader;
+mod phase;
 mod round;
 mod run;
 mod schema;
 mod second;
-mod shape;
 pub mod slim;
 mod summary;
 mod target;
@@ -38,25 +37,24 @@ pub use database::{
     DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, StoredRows,
 };
 pub use error::RecordError;
-pub use imported::Imported;
+pub use generator::{
+    ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection, Loader, NetworkUse,
+    Served,
+};
 pub use limit::{Limit, LimitKind};
 pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKind};
-pub use loader::{ClockOffset, LinkDirection, Loader, NetworkUse};
 pub use paceline_job::{
     Arrivals, Distribution, ExpectedValue, JsonForm, PaceChoice, PaceKind, Shape, Think, Trace,
 };
+pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
-pub use run::{
-    CarriedOver, Connections, FoundBy, Generator, GeneratorThread, Interval, Left, Loop, LoopKind, Pace,
-    Phase, Phases, Rates, Run, Served, ServerUse, Span, Tool,
-};
+pub use run::{CarriedOver, FoundBy, Loop, LoopKind, Pace, Rates, Run, ServerUse, Tool};
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
 pub use second::Second;
-pub use shape::{ArrivalCheck, Segment};
 pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};
 pub use trial::{
-    Check, CheckOutcome, CoreTime, CpuSource, Fault, MemoryUse, Pinning, RoleMachine, Sample, Server, Stage,
+    Check, CheckOutcome, CpuSource, Fault, Imported, MemoryUse, Pinning, RoleMachine, Sample, Server, Stage,
     Startup, Trial, Usage, Validation, WarmUp,
 };
 pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

@@ -1,12 +1,11 @@
 //! A run: one generator against one target, once. Units are in the names of the keys.
 //!
-//! The binary fills it in (`commands/run/outcome.rs`); for another load generator, the lab does. Trials contain it,
-//! verdicts and gates judge it, reports show it. Nothing is computed here; checks, target, shape and blocks are in
-//! other files.
+//! The crate `run` fills it in; for another load generator, the lab does. Trials contain it, verdicts and gates judge
+//! it, reports show it. Its parts are in other files: blocks, phases, the generator, the target, expectations.
 
 use crate::{
-    ArrivalCheck, BadBody, Block, CoreTime, Environment, Expectations, GateOutcome, Loader, RequestPart,
-    Segment, SessionPart, Summary, Target, Verdict,
+    ArrivalCheck, BadBody, Block, Connections, Environment, Expectations, GateOutcome, Generator, Interval,
+    Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target, Verdict,
 };
 use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -97,6 +96,35 @@ pub struct Run {
     pub gates: Vec<GateOutcome>,
 }
 
+impl Run {
+    /// Its most important figures.
+    pub fn summarize(&self) -> Summary {
+        let (time, times) = match self.loop_.kind {
+            LoopKind::Open => (SummaryTime::Response, self.total.response_time_ns.as_ref()),
+            LoopKind::Closed => (SummaryTime::Service, self.total.service_time_ns.as_ref()),
+        };
+        let counts = &self.total.counts;
+        let mut verdicts: Vec<_> = self.verdicts.iter().collect();
+        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+        Summary {
+            achieved_per_s: self.rate_per_s.achieved,
+            offered_per_s: self.rate_per_s.offered,
+            requests: counts.scheduled,
+            ok: counts.ok,
+            not_ok: counts.not_ok(),
+            time,
+            mean_ns: times.map(|times| times.mean),
+            p50_ns: times.map(|times| times.p50),
+            p90_ns: times.map(|times| times.p90),
+            p95_ns: times.map(|times| times.p95),
+            p99_ns: times.map(|times| times.p99),
+            p99_9_ns: times.map(|times| times.p99_9),
+            max_ns: times.map(|times| times.max),
+            verdicts: verdicts.into_iter().map(|verdict| verdict.name.clone()).collect(),
+        }
+    }
+}
+
 /// The load generator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
@@ -169,147 +197,6 @@ pub struct Pace {
     pub spin_before_ns: u64,
 }
 
-/// The phases of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Phases {
-    /// Connections are made, a capped number at a time.
-    pub connect: Span,
-    /// Load without a cohort: caches, compilers and congestion windows settle.
-    pub warmup: Span,
-    /// The window: what is measured.
-    pub window: Span,
-    /// No new requests fall due; due requests are still sent and awaited.
-    pub drain: Span,
-}
-
-/// A stretch of time, in nanoseconds from the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Span {
-    /// Start, in nanoseconds.
-    pub start_ns: u64,
-    /// End, in nanoseconds.
-    pub end_ns: u64,
-}
-
-/// The name of a phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// See [`Phases::connect`].
-    #[default]
-    Connect,
-    /// See [`Phases::warmup`].
-    Warmup,
-    /// See [`Phases::window`].
-    Window,
-    /// See [`Phases::drain`].
-    Drain,
-    /// The run is over.
-    End,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-/// Connections requested and opened, and the side that closed them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Connections {
-    /// The number of requested connections.
-    pub asked: u64,
-    /// Open at the same time when the warm-up began.
-    pub had: u64,
-    /// Closed by the server from then on, including the drain.
-    pub closed_by_server: u64,
-    /// Closed by the generator before the end of the run: after a timeout or a response that broke the rules.
-    pub closed_by_us: u64,
-    /// Closed by either side after the last request of the connection.
-    #[serde(skip_serializing_if = "is_zero", default)]
-    pub closed_as_asked: u64,
-    /// Attempts to connect that failed, the first connect phase included.
-    pub failed_attempts: u64,
-    /// Failed attempts caused by missing resources of this machine: descriptors, ports, memory.
-    #[serde(default)]
-    pub failed_here: u64,
-    /// Redirects that were followed, including the warm-up.
-    #[serde(skip_serializing_if = "is_zero", default)]
-    pub redirects_followed: u64,
-    /// Connections abandoned because the received bytes were not HTTP, or were not requested.
-    #[serde(default)]
-    pub broke_rules: u64,
-    /// The most frequent reason of a failed attempt or broken connection, as text.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub commonest_failure: Option<String>,
-    /// The lowest number of concurrent streams that the server allowed on a connection, if below `depth`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub streams_allowed: Option<u32>,
-    /// Whether a response was compressed although no request accepts that.
-    #[serde(skip_serializing_if = "is_false", default)]
-    pub compressed_unasked: bool,
-    /// Requests of the window served by each connection.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub served: Option<Served>,
-    /// The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections with at
-    /// least 16 responses.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub service_time_ns_p50: Option<Served>,
-}
-
-/// The distribution over connections: one number for each connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Served {
-    /// The lowest value of a connection.
-    pub min: u64,
-    /// The median over connections.
-    pub median: u64,
-    /// The highest value of a connection.
-    pub max: u64,
-}
-
-/// CPU time and memory of the generator over the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Generator {
-    /// Number of threads that sent load.
-    pub threads: u32,
-    /// The cores they may run on.
-    pub cores: Vec<u32>,
-    /// CPU time of all of them over the window, in seconds.
-    pub cpu_s: f64,
-    /// Useful CPU time: `cpu_s` minus `spin_s`.
-    pub busy_s: f64,
-    /// CPU time of polls that found nothing.
-    pub spin_s: f64,
-    /// `busy_s` per request sent in the window, in nanoseconds.
-    pub cpu_ns_per_request: f64,
-    /// Share of wall-clock time for which the busiest thread was busy, or the share of all threads on all their cores
-    /// if that is higher, 0 to 1.
-    pub utilization: f64,
-    /// Time runnable but not running, all threads, in seconds.
-    pub run_delay_s: f64,
-    /// Time the hypervisor took from the machine, all cores, in seconds.
-    pub steal_s: f64,
-    /// Peak resident memory of the process.
-    pub rss_bytes_peak: u64,
-    /// Longest time between two turns of a worker's loop in the window, excluding intended waits: the longest stall of
-    /// the generator, in nanoseconds.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub longest_gap_ns: Option<u64>,
-    /// Requests due and unsent when the window opened: the warm-up's backlog.
-    pub backlog_at_window_start: u64,
-    /// CPU time of each thread.
-    pub by_thread: Vec<GeneratorThread>,
-    /// Each core of the machine over the window, including the server's if it is on this machine.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub by_core: Vec<CoreTime>,
-    /// Resources left for further connections when the window ended.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub left: Option<Left>,
-}
-
 /// CPU time and memory of the server over the window, all of its processes together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerUse {
@@ -354,48 +241,6 @@ pub struct CarriedOver {
     pub outstanding: u64,
     /// Those without a response, because of a timeout or the end of the run.
     pub unanswered: u64,
-}
-
-/// Resources left for further connections when the window ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Left {
-    /// TCP sockets in use on the machine; a connection over loopback counts twice.
-    pub sockets_in_use: u64,
-    /// TCP sockets in TIME_WAIT on the machine.
-    pub sockets_time_wait: u64,
-    /// Local ports for further connections to the target, over all source addresses, assuming that all TIME_WAIT
-    /// sockets are the generator's.
-    pub ports: u64,
-    /// File descriptors that the process could still open.
-    pub descriptors: u64,
-}
-
-/// One generator thread over the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GeneratorThread {
-    /// User CPU time, in seconds.
-    pub user_s: f64,
-    /// System CPU time, in seconds.
-    pub system_s: f64,
-    /// Time spent in polls that found nothing, in seconds.
-    pub spin_s: f64,
-    /// Time runnable but not running, in seconds.
-    pub run_delay_s: f64,
-    /// Number of voluntary context switches.
-    pub voluntary_switches: u64,
-    /// Number of involuntary context switches.
-    pub involuntary_switches: u64,
-}
-
-/// The requests that ended in an interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Interval {
-    /// The cohort: requests due in the warm-up or in the window.
-    pub phase: Phase,
-    /// Start of the interval, in nanoseconds from the start of the run.
-    pub start_ns: u64,
-    /// The requests of that cohort that ended in it.
-    pub block: Block,
 }
 
 /// Rates over the window, per second.

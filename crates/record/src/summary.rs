@@ -2,7 +2,6 @@
 //!
 //! Derived from the rest of the record when it is made; `--format csv` and `md` print its keys and values.
 
-use crate::{LoopKind, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,33 +49,6 @@ pub enum SummaryTime {
 }
 
 impl Summary {
-    /// The summary of a run.
-    pub fn of(run: &Run) -> Self {
-        let (time, times) = match run.loop_.kind {
-            LoopKind::Open => (SummaryTime::Response, run.total.response_time_ns.as_ref()),
-            LoopKind::Closed => (SummaryTime::Service, run.total.service_time_ns.as_ref()),
-        };
-        let counts = &run.total.counts;
-        let mut verdicts: Vec<_> = run.verdicts.iter().collect();
-        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
-        Self {
-            achieved_per_s: run.rate_per_s.achieved,
-            offered_per_s: run.rate_per_s.offered,
-            requests: counts.scheduled,
-            ok: counts.ok,
-            not_ok: counts.not_ok(),
-            time,
-            mean_ns: times.map(|times| times.mean),
-            p50_ns: times.map(|times| times.p50),
-            p90_ns: times.map(|times| times.p90),
-            p95_ns: times.map(|times| times.p95),
-            p99_ns: times.map(|times| times.p99),
-            p99_9_ns: times.map(|times| times.p99_9),
-            max_ns: times.map(|times| times.max),
-            verdicts: verdicts.into_iter().map(|verdict| verdict.name.clone()).collect(),
-        }
-    }
-
     /// Its keys with their values as text, in order; an absent value is empty.
     pub fn cells(&self) -> Vec<(String, String)> {
         let value = serde_json::to_value(self).unwrap_or_default();

@@ -5,7 +5,7 @@
 //! `verdict.rs`.
 
 use crate::{
-    Balancing, Blame, ClockOffset, DatabaseUse, Environment, FoundCapacity, Imported, Limit, Load,
+    Balancing, Blame, ClockOffset, CoreTime, DatabaseUse, Environment, FoundCapacity, Limit, Load,
     NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
 };
 use schemars::JsonSchema;
@@ -318,34 +318,6 @@ pub struct Sample {
     pub run_delay_s: f64,
 }
 
-/// Time of one core over the window, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CoreTime {
-    /// Number of the core, from 0.
-    pub core: u32,
-    /// Length of the sample, in seconds.
-    pub over_s: f64,
-    /// Time that the core was not idle, interrupts included, in seconds.
-    pub busy_s: f64,
-    /// Time in hard and soft interrupts, in seconds.
-    pub interrupt_s: f64,
-    /// Time that the hypervisor took from it, in seconds.
-    pub steal_s: f64,
-}
-
-/// Resolution of the kernel's CPU accounting, in seconds: `/proc/stat` counts in `USER_HZ`, a hundred ticks a second on
-/// every architecture except Alpha and Itanium (proc_stat(5), include/uapi/asm-generic/param.h).
-const TICK_S: f64 = 0.01;
-
-impl CoreTime {
-    /// The minimum share of its time that the hypervisor took, 0 to 1. Most of the first tick may have accumulated
-    /// before the window: one tick in a window of 25 ms is not evidence.
-    pub fn steal_share_least(&self) -> f64 {
-        let least_s = (self.steal_s - TICK_S).max(0.0);
-        if self.over_s > 0.0 { least_s / self.over_s } else { 0.0 }
-    }
-}
-
 /// The answers checked before the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validation {
@@ -404,4 +376,24 @@ pub enum Stage {
     Load,
     /// The generator failed, or its output could not be read.
     Generate,
+}
+
+/// The origin of an imported trial, and the figures that have no other place in it. Figures missing in the source are
+/// left out here and 0 in the run. The run's phases, generator and connections are not meaningful.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Imported {
+    /// The kind of report: `ab`, `techempower`, `figures` and others.
+    pub format: String,
+    /// The file, and the place in it: lines or a path of keys.
+    pub place: String,
+    /// Times as the source gives them, in nanoseconds, by `min`, `mean`, `stddev`, `p50`, `p99_9`, `max` and similar
+    /// keys: service times of a closed loop, response times of an open one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub times_ns: BTreeMap<String, u64>,
+    /// Other figures, by a name that includes the unit: `server_cpu_percent`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, f64>,
+    /// Notes on the figures.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
 }

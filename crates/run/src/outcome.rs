@@ -76,7 +76,7 @@ pub(crate) fn record(
     };
     run.verdicts = paceline_judge::run_verdicts(&run);
     run.gates = paceline_judge::judge_gates(&prepared.gates, &run);
-    run.summary = Some(record::Summary::of(&run));
+    run.summary = Some(run.summarize());
     run
 }
 

@@ -6,7 +6,7 @@
 use super::telling::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFlag};
 use crate::exit::{Complaint, print};
 use paceline_escape::{CsvText, JsonText, MarkdownText, Printable, TerminalText, markdown};
-use paceline_record::{LoopKind, Run, Summary};
+use paceline_record::{LoopKind, Run};
 use paceline_report::{RunTextOptions, TimeUnit, hgrm, run_text};
 use paceline_web::{Contents, single_file};
 use std::io::IsTerminal as _;
@@ -41,7 +41,7 @@ fn page(run: &Run) -> anyhow::Result<Printable> {
 
 /// The summary as CSV: a line of keys, a line of values.
 fn csv(run: &Run) -> CsvText {
-    let (keys, values): (Vec<String>, Vec<String>) = Summary::of(run).cells().into_iter().unzip();
+    let (keys, values): (Vec<String>, Vec<String>) = run.summarize().cells().into_iter().unzip();
     let line = |first: &str, others: &[String]| {
         let fields = std::iter::once(first).chain(others.iter().map(String::as_str));
         [CsvText::record(fields), CsvText::literal("\n")].into_iter().collect::<CsvText>()
@@ -51,7 +51,7 @@ fn csv(run: &Run) -> CsvText {
 
 /// The summary as a table of Markdown.
 fn summary_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
-    let rows = Summary::of(run).cells().into_iter().filter(|(_, value)| !value.is_empty());
+    let rows = run.summarize().cells().into_iter().filter(|(_, value)| !value.is_empty());
     let rows = rows.map(|(key, value)| match (unit, key.strip_suffix("_ns"), value.parse::<f64>()) {
         (Some(unit), Some(name), Ok(nanoseconds)) => {
             let (scale, _, symbol) = unit.scale();

@@ -1,10 +1,60 @@
-//! Segments of the window that are reported separately, and the check that random arrivals were random.
+//! The phases of a run, its intervals and segments, and the check that random arrivals were random.
 //!
 //! Parts of a run. The change of the offered rate is described by [`paceline_job::Shape`].
 
 use crate::Block;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The phases of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Phases {
+    /// Connections are made, a capped number at a time.
+    pub connect: Span,
+    /// Load without a cohort: caches, compilers and congestion windows settle.
+    pub warmup: Span,
+    /// The window: what is measured.
+    pub window: Span,
+    /// No new requests fall due; due requests are still sent and awaited.
+    pub drain: Span,
+}
+
+/// A stretch of time, in nanoseconds from the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Span {
+    /// Start, in nanoseconds.
+    pub start_ns: u64,
+    /// End, in nanoseconds.
+    pub end_ns: u64,
+}
+
+/// The name of a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// See [`Phases::connect`].
+    #[default]
+    Connect,
+    /// See [`Phases::warmup`].
+    Warmup,
+    /// See [`Phases::window`].
+    Window,
+    /// See [`Phases::drain`].
+    Drain,
+    /// The run is over.
+    End,
+}
+
+/// The requests that ended in an interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// The cohort: requests due in the warm-up or in the window.
+    pub phase: Phase,
+    /// Start of the interval, in nanoseconds from the start of the run.
+    pub start_ns: u64,
+    /// The requests of that cohort that ended in it.
+    pub block: Block,
+}
 
 /// A part of the window with its own load: a step, or a tenth of a ramp. Its block contains the requests that fell due
 /// in it.
