@@ -18,7 +18,6 @@ pub mod moment;
 mod outcome;
 mod parts;
 mod prepare;
-mod quiet;
 mod requests;
 mod schedule;
 mod segments;
@@ -34,7 +33,8 @@ pub use events::Events;
 pub use follow::{Plan, Progress, Rows, Sink, times};
 pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
-pub use prepare::{Prepared, Watching, allowed_cores, read_trace};
+pub use outcome::Watching;
+pub use prepare::{Prepared, allowed_cores, read_trace};
 #[cfg(fuzzing)]
 pub use schedule::fuzz_schedule;
 pub use schedule::read_schedule;

@@ -1,26 +1,77 @@
-//! Converts the engine's outcome to the run's record: the same numbers under their published keys.
+//! Carries a job out, and converts the engine's outcome to the run's record: the same numbers under their published
+//! keys.
 //!
-//! Called by `paceline run` when the engine has finished. Loop and segments are in `segments.rs`, requests and wrong
-//! bodies in `parts.rs`. Verdicts and gates are in the judge crate.
+//! Loop and segments are in `segments.rs`, blocks, requests and wrong bodies in `parts.rs`. Verdicts and gates are in
+//! the judge crate.
 
 use crate::block::block;
+use crate::follow::{Follower, Plan, Sink};
 use crate::health::{Health, rss_bytes_peak};
 use crate::left::left;
 use crate::parts;
 use crate::segments::{arrival_check, by_segment, load_of};
 use crate::sessions;
-use crate::{Prepared, moment};
+use crate::{Events, Prepared, RunError, moment};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    ConnectionCounts, Counts as EngineCounts, Ending, Failure, Nanos, Phase as EnginePhase, RunOutcome,
-    SPIN_BEFORE, Spans, Tally,
+    Beginning, ConnectionCounts, Counts as EngineCounts, Ending, Failure, Nanos, Phase as EnginePhase,
+    RunOutcome, SPIN_BEFORE, Spans, Stop, Tally,
 };
 use paceline_job::Job;
 use paceline_record as record;
 use paceline_record::{Block, Run};
 
+/// How a run in progress is observed.
+#[derive(Default)]
+pub struct Watching {
+    /// Receives a line at the beginning of each phase.
+    pub events: Option<Events>,
+    /// Receive a report of each second.
+    pub sinks: Vec<Box<dyn Sink>>,
+}
+
+impl Prepared {
+    /// Carries the job out. Write errors of the sinks are returned with the record.
+    ///
+    /// # Errors
+    /// [`RunError::Engine`] if there is no result.
+    pub fn carry_out(
+        mut self,
+        argv: Vec<String>,
+        watching: Watching,
+        stop: &'static Stop,
+    ) -> Result<(Run, Vec<std::io::Error>), RunError> {
+        let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
+        let started_at = moment::now_rfc3339();
+        let follower = Follower::new(health, Plan::of(&self.settings), watching.sinks, stop)?;
+        let outcome = paceline_engine::run(&self.settings, stop, &follower);
+        let (health, unwritten) = follower.end();
+        let outcome = outcome.map_err(RunError::Engine)?;
+        Ok((record(&self, argv, outcome, health, started_at), unwritten))
+    }
+
+    /// Carries out the share of a loader. `begin` sets the start, as in [`paceline_engine::run_when`]. Also returns the
+    /// sends that were recorded to test random arrivals, since the beginning of the warm-up.
+    ///
+    /// # Errors
+    /// [`RunError::Engine`] if there is no result.
+    pub fn carry_out_share(
+        self,
+        argv: Vec<String>,
+        stop: &'static Stop,
+        begin: &dyn Fn(u64) -> Beginning,
+    ) -> Result<(Run, Vec<Vec<Nanos>>), RunError> {
+        let health = Health::new(self.settings.threads, None);
+        let started_at = moment::now_rfc3339();
+        let outcome =
+            paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
+        let noted = outcome.noted_sends.clone();
+        Ok((record(&self, argv, outcome, health, started_at), noted))
+    }
+}
+
 /// The record of a run.
-pub(crate) fn record(
+fn record(
     prepared: &Prepared,
     argv: Vec<String>,
     outcome: RunOutcome,
@@ -56,7 +107,7 @@ pub(crate) fn record(
         total: total(&outcome),
         by_segment: by_segment(job, &outcome),
         by_request: parts::by_request(prepared, &outcome),
-        sessions: sessions::of_run(prepared, &outcome),
+        sessions: sessions::of_run(settings, &outcome),
         bad_bodies: parts::bad_bodies(prepared, &outcome),
         by_generator: None,
         server: health.server(window_s, sent_in_window(&outcome)),

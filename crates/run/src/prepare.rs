@@ -1,18 +1,17 @@
 //! Turns a job into a run that can start: everything is checked and looked up, but not started.
 
-use crate::follow::{Follower, Plan, Sink};
 use crate::server::ServerWatch;
 use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
-use crate::{Events, Health, Inputs, RunError, moment, outcome, quiet, read_schedule, requests};
-use paceline_engine::{Beginning, Settings, Stop};
-use paceline_job::{Job, LoadModel, Nanos, PaceChoice, PaceKind, Shape};
+use crate::{Inputs, RunError, read_schedule, requests};
+use paceline_engine::Settings;
+use paceline_job::{Job, LoadModel, PaceChoice, PaceKind, Shape};
 use paceline_judge::gate::Gate;
-use paceline_record::Run;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::sched_getaffinity;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::Write as _;
 use std::sync::Arc;
 
 /// Descriptors that a run needs in addition to its connections and those of each thread: standard streams, files.
@@ -22,6 +21,9 @@ const DESCRIPTORS_BESIDE: u64 = 16;
 const DESCRIPTORS_PER_THREAD: u64 = 2;
 /// Most threads that may be started to hold more connections than fit into one descriptor table.
 const TABLES_MAX: u64 = 128;
+
+/// Held at 0, it keeps processors awake (kernel Documentation/power/pm_qos_interface).
+const WAKE_DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// A job that is ready to be carried out.
 #[derive(Debug)]
@@ -41,16 +43,7 @@ pub struct Prepared {
     /// Keeps the processors awake as long as it is open.
     awake: Option<File>,
     /// The server, if it is watched.
-    server: Option<ServerWatch>,
-}
-
-/// How a run in progress is observed.
-#[derive(Default)]
-pub struct Watching {
-    /// Receives a line at the beginning of each phase.
-    pub events: Option<Events>,
-    /// Receive a report of each second.
-    pub sinks: Vec<Box<dyn Sink>>,
+    pub(crate) server: Option<ServerWatch>,
 }
 
 impl Prepared {
@@ -107,56 +100,29 @@ impl Prepared {
         Ok(())
     }
 
-    /// Carries the job out. Write errors of the sinks are returned with the record.
-    ///
-    /// # Errors
-    /// [`RunError::Engine`] if there is no result.
-    pub fn carry_out(
-        mut self,
-        argv: Vec<String>,
-        watching: Watching,
-        stop: &'static Stop,
-    ) -> Result<(Run, Vec<std::io::Error>), RunError> {
-        let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
-        let started_at = moment::now_rfc3339();
-        let follower = Follower::new(health, Plan::of(&self.settings), watching.sinks, stop)?;
-        let outcome = paceline_engine::run(&self.settings, stop, &follower);
-        let (health, unwritten) = follower.end();
-        let outcome = outcome.map_err(RunError::Engine)?;
-        Ok((outcome::record(&self, argv, outcome, health, started_at), unwritten))
-    }
-
-    /// Carries out the share of a loader. `begin` sets the start, as in [`paceline_engine::run_when`]. Also returns the
-    /// sends that were recorded to test random arrivals, since the beginning of the warm-up.
-    ///
-    /// # Errors
-    /// [`RunError::Engine`] if there is no result.
-    pub fn carry_out_share(
-        self,
-        argv: Vec<String>,
-        stop: &'static Stop,
-        begin: &dyn Fn(u64) -> Beginning,
-    ) -> Result<(Run, Vec<Vec<Nanos>>), RunError> {
-        let health = Health::new(self.settings.threads, None);
-        let started_at = moment::now_rfc3339();
-        let outcome =
-            paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
-        let noted = outcome.noted_sends.clone();
-        Ok((outcome::record(&self, argv, outcome, health, started_at), noted))
-    }
-
     fn keep_awake(&mut self) {
         if !self.settings.job.quiet_cpu {
             return;
         }
-        match quiet::hold() {
+        match hold_awake() {
             Ok(file) => {
-                self.held.push(quiet::description());
+                self.held.push(format!("{WAKE_DEVICE} = 0 (idle states off)"));
                 self.awake = Some(file);
             }
             Err(notice) => self.notices.push(notice),
         }
     }
+}
+
+/// `--quiet-cpu`: keeps processors out of deep sleep for as long as the file is open, or returns a notice with the
+/// reason why it cannot.
+///
+/// Waking an idle server takes tens of microseconds, which are then part of every response time at low rates. Closing
+/// the file restores the previous state. It is a condition of the result, so the record contains it.
+fn hold_awake() -> Result<File, String> {
+    let opened = OpenOptions::new().write(true).open(WAKE_DEVICE);
+    let held = opened.and_then(|mut file| file.write_all(&0i32.to_ne_bytes()).map(|()| file));
+    held.map_err(|error| format!("--quiet-cpu: cannot hold {WAKE_DEVICE} ({error}); continuing without"))
 }
 
 /// Reads the send times of a schedule that a job names, unless they have been read already.

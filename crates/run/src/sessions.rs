@@ -3,10 +3,10 @@
 //! Consecutive requests that name the same session are its steps. How many sessions failed, and at which step, follows
 //! from the counts of the steps: all of them are counted in the cohort of their session.
 
+use crate::RunError;
 use crate::block::block;
-use crate::{Prepared, RunError};
 use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
-use paceline_engine::{Ending, RunOutcome, Tally};
+use paceline_engine::{Ending, RunOutcome, Settings, Tally};
 use paceline_job::{ExtractFrom, Job, RequestSpec};
 use paceline_record::{SessionPart, SessionStep, Times};
 use regex::bytes::RegexBuilder;
@@ -98,9 +98,9 @@ fn source(spec: &RequestSpec, from: &ExtractFrom) -> Result<Source, RunError> {
 }
 
 /// The results of the sessions; `None` if no request names a session.
-pub(crate) fn of_run(prepared: &Prepared, outcome: &RunOutcome) -> Option<Vec<SessionPart>> {
-    let job = &prepared.settings.job;
-    let plan = prepared.settings.requests.sessions()?;
+pub(crate) fn of_run(settings: &Settings, outcome: &RunOutcome) -> Option<Vec<SessionPart>> {
+    let job = &settings.job;
+    let plan = settings.requests.sessions()?;
     if plan.keeps_cookies {
         return None;
     }
