@@ -1,22 +1,15 @@
-//! The noise of a table and its A/A check: a server and its copy, and the differences that a set of rounds claimed
-//! between such pairs.
+//! The noise of a table and its A/A check: a server and its copy.
 //!
 //! A copy is the same server with separate launches, so that every difference claimed between the two is false. The
 //! copies do not define the noise floor: it comes from the variance of the whole table
 //! ([`crate::Table::smallest_difference`]), and the copies check it. The compared metrics depend on the loop: the rate
 //! is compared only in a closed loop.
 
-use crate::Report;
 use crate::rank::{RankedBy, fit, key_metric};
 use crate::row::Row;
-use paceline_escape::{TerminalText, terminal};
 use paceline_judge::Metric;
-use paceline_stats::{Variance, binomial_most};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// The expected share of false claims between equal servers.
-const FALSE_CLAIMS: f64 = 0.05;
 
 /// The noise of a metric over the launches of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -98,105 +91,4 @@ pub(crate) fn copy_checks(rows: &[Row], by: RankedBy) -> Vec<CopyCheck> {
         }
     }
     checks
-}
-
-/// The claims of a set of A/A rounds about copies.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct CopyTally {
-    /// Rounds with a copy.
-    pub rounds: usize,
-    /// Figures by which tables are ordered.
-    pub deciding: ClaimCount,
-    /// All figures; the figures of one launch depend on each other.
-    pub all: ClaimCount,
-    /// The spread of the differences in standard errors. Outside 0.8 to 1.3 the intervals are wrong.
-    pub t_spread: Option<f64>,
-}
-
-/// The number of figures that were claimed to differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ClaimCount {
-    /// Compared figures.
-    pub compared: usize,
-    /// Figures that were claimed to differ.
-    pub claimed: usize,
-    /// Maximum number of claims in 19 of 20 such sets, with 95 % intervals.
-    pub claimed_most: usize,
-}
-
-impl ClaimCount {
-    fn of(checks: &[&CopyCheck]) -> Self {
-        let claimed = checks.iter().filter(|check| check.is_claimed).count();
-        Self { compared: checks.len(), claimed, claimed_most: binomial_most(checks.len(), FALSE_CLAIMS) }
-    }
-
-    /// Whether the number of claims is within the limit for 95 % intervals.
-    pub fn is_kept(&self) -> bool {
-        self.claimed <= self.claimed_most
-    }
-}
-
-impl CopyTally {
-    /// Counts the claims of some rounds.
-    pub fn of(reports: &[Report]) -> Self {
-        let tables = || reports.iter().flat_map(|report| &report.tables);
-        let all: Vec<&CopyCheck> = tables().flat_map(|table| &table.copies).collect();
-        let deciding: Vec<&CopyCheck> = all.iter().copied().filter(|check| check.is_deciding).collect();
-        let spread = Variance::of(&deciding.iter().map(|check| check.t).collect::<Vec<_>>());
-        let has_copy = |report: &&Report| report.tables.iter().any(|table| !table.copies.is_empty());
-        Self {
-            rounds: reports.iter().filter(has_copy).count(),
-            deciding: ClaimCount::of(&deciding),
-            all: ClaimCount::of(&all),
-            t_spread: spread.map(|spread| spread.value.sqrt()),
-        }
-    }
-
-    /// Whether the claims on deciding figures are within the limit.
-    pub fn is_kept(&self) -> bool {
-        self.deciding.is_kept()
-    }
-}
-
-/// Every pair of copies of some rounds, then the claims, for a terminal.
-pub fn copies_text(reports: &[Report]) -> TerminalText {
-    let mut text = TerminalText::default();
-    for report in reports {
-        for table in &report.tables {
-            for check in table.copies.iter().filter(|check| check.is_deciding) {
-                let [low, high] = check.interval;
-                text.push(&terminal!(
-                    "{}  {} {}  {}  {}: {:.3} ({:.3} to {:.3}){}\n",
-                    report.round.id,
-                    table.workload,
-                    table.load.name,
-                    check.server,
-                    check.metric,
-                    check.ratio,
-                    low,
-                    high,
-                    if check.is_claimed { "  FALSE CLAIM" } else { "" }
-                ));
-            }
-        }
-    }
-    let tally = CopyTally::of(reports);
-    let count = |count: ClaimCount| {
-        terminal!(
-            "{} of {} claimed to differ; at most {} expected\n",
-            count.claimed,
-            count.compared,
-            count.claimed_most
-        )
-    };
-    text.push(&terminal!("\n{} rounds with copies\n", tally.rounds));
-    text.push(&terminal!("figures that tables are ordered by: {}", count(tally.deciding)));
-    text.push(&terminal!("all figures (those of one launch depend on each other): {}", count(tally.all)));
-    if let Some(spread) = tally.t_spread.filter(|_| tally.deciding.compared >= 5) {
-        text.push(&terminal!(
-            "spread of the differences in standard errors: {:.2} (0.8 to 1.3 is right)\n",
-            spread
-        ));
-    }
-    text
 }

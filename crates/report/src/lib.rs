@@ -6,6 +6,7 @@
 
 mod balanced;
 mod copies;
+mod copy_tally;
 mod figure;
 mod format;
 mod hdr;
@@ -27,7 +28,8 @@ mod table;
 mod warm_up;
 
 pub use balanced::{BalancedRow, BalancedTable, FaultEffect};
-pub use copies::{ClaimCount, CopyCheck, CopyTally, MetricNoise, copies_text};
+pub use copies::{CopyCheck, MetricNoise};
+pub use copy_tally::{ClaimCount, CopyTally, copies_text};
 pub use figure::{Figure, Figures};
 pub use format::layout::wrap;
 pub use format::number::whole;

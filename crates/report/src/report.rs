@@ -4,7 +4,6 @@
 //! does not depend on the source of the records; `table.rs` makes tables, `format` renders them.
 
 use crate::balanced::{BalancedTable, balanced};
-use crate::format::{Format, Options};
 use crate::machine::{Machine, Machines};
 use crate::observed::{Beside, beside};
 use crate::pairing::{Pairing, pairings};
@@ -13,7 +12,6 @@ use crate::scaling::{ScalingTable, scaling};
 use crate::start::{StartTable, starts};
 use crate::table::{Table, tables};
 use crate::warm_up::{WarmUpTable, warm_ups};
-use paceline_escape::Printable;
 use paceline_record::{Round, Trial, Tuned};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -132,11 +130,6 @@ impl Report {
     /// Whether any row is free of reasons to distrust its numbers.
     pub fn has_sound_row(&self) -> bool {
         self.tables.iter().flat_map(|table| &table.rows).any(Row::is_sound)
-    }
-
-    /// The report as text in the given format, ending in a newline.
-    pub fn render(&self, format: Format, options: Options) -> Printable {
-        format.formatter().render(self, options)
     }
 }
 

@@ -4,15 +4,11 @@
 //! `_max`, `_mean`, `_low` and `_high`; the other columns are listed here, each with its text. Pairings, start-ups and
 //! other parts that are not rows of a table have no line.
 
-use super::{Formatter, Options};
 use crate::row::Row;
 use crate::{BalancedRow, BalancedTable, Beside, FaultEffect, Figure, Report, Table};
 use paceline_escape::{CsvText, Printable};
 use paceline_judge::Metric;
 use paceline_record::BalancedLoad;
-
-/// Comma-separated values.
-pub struct Csv;
 
 /// A column that is not a metric: its name and its text.
 type Cell = (&'static str, fn(&Line<'_>) -> String);
@@ -94,19 +90,18 @@ const REST: &[Cell] = &[
     ("limit_evidence", |line| optional(line.row.limit.as_ref().map(|limit| &limit.evidence))),
 ];
 
-impl Formatter for Csv {
-    fn render(&self, report: &Report, _options: Options) -> Printable {
-        let mut text = record(header().into_iter());
-        for table in &report.tables {
-            for row in &table.rows {
-                let line = Line { report, table, row };
-                let of = |cells: &[Cell]| cells.iter().map(|(_, cell)| cell(&line)).collect::<Vec<_>>();
-                let metrics = Metric::ALL.iter().flat_map(|metric| parts(metric, row.figures.get(metric)));
-                text.push(&record(of(SUBJECT).into_iter().chain(metrics).chain(of(REST))));
-            }
+/// The report as CSV.
+pub(super) fn render(report: &Report) -> Printable {
+    let mut text = record(header().into_iter());
+    for table in &report.tables {
+        for row in &table.rows {
+            let line = Line { report, table, row };
+            let of = |cells: &[Cell]| cells.iter().map(|(_, cell)| cell(&line)).collect::<Vec<_>>();
+            let metrics = Metric::ALL.iter().flat_map(|metric| parts(metric, row.figures.get(metric)));
+            text.push(&record(of(SUBJECT).into_iter().chain(metrics).chain(of(REST))));
         }
-        text.into()
     }
+    text.into()
 }
 
 /// A line of CSV.

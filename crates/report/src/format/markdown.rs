@@ -6,45 +6,41 @@
 
 use super::columns::{Column, Role, columns};
 use super::sheet::{Sheet, sheets};
-use super::{Formatter, Options, words};
+use super::words;
 use crate::row::Standing;
 use crate::{Report, Table};
 use paceline_escape::{MarkdownText, Printable, markdown};
 
-/// A page of Markdown.
-pub struct Markdown;
-
-impl Formatter for Markdown {
-    fn render(&self, report: &Report, _options: Options) -> Printable {
-        let mut text = head(report);
-        for machine in &report.machines {
-            let lead = match report.machines.len() {
-                1 => MarkdownText::default(),
-                _ => markdown!("Machine {}: ", machine.label),
-            };
-            if let Some(words) = words::machine(machine) {
-                text.push(&markdown!("\n{}{}.\n", lead, words));
-            }
-            if !machine.differs.is_empty() {
-                text.push(&markdown!("\nDiffers from machine A: {}.\n", machine.differs.join("; ")));
-            }
-            for table in report.tables.iter().filter(|table| table.machine == machine.label) {
-                section(&mut text, table);
-            }
+/// The report as a page of Markdown.
+pub(super) fn render(report: &Report) -> Printable {
+    let mut text = head(report);
+    for machine in &report.machines {
+        let lead = match report.machines.len() {
+            1 => MarkdownText::default(),
+            _ => markdown!("Machine {}: ", machine.label),
+        };
+        if let Some(words) = words::machine(machine) {
+            text.push(&markdown!("\n{}{}.\n", lead, words));
         }
-        sheets(report, true).iter().for_each(|sheet| sheet_section(&mut text, sheet));
-        list_section(&mut text, "Measured", &words::versions(&report.tables));
-        let limits = words::limits(&report.tables);
-        list_section(&mut text, "Known limitations (verified)", &limits);
-        let legend = words::legend(&report.tables, true);
-        if !legend.is_empty() {
-            text.push(&MarkdownText::literal("\n## Reading this\n\n"));
+        if !machine.differs.is_empty() {
+            text.push(&markdown!("\nDiffers from machine A: {}.\n", machine.differs.join("; ")));
         }
-        for (mark, meaning) in legend {
-            text.push(&markdown!("- **{}**: {}\n", mark, meaning));
+        for table in report.tables.iter().filter(|table| table.machine == machine.label) {
+            section(&mut text, table);
         }
-        text.into()
     }
+    sheets(report, true).iter().for_each(|sheet| sheet_section(&mut text, sheet));
+    list_section(&mut text, "Measured", &words::versions(&report.tables));
+    let limits = words::limits(&report.tables);
+    list_section(&mut text, "Known limitations (verified)", &limits);
+    let legend = words::legend(&report.tables, true);
+    if !legend.is_empty() {
+        text.push(&MarkdownText::literal("\n## Reading this\n\n"));
+    }
+    for (mark, meaning) in legend {
+        text.push(&markdown!("- **{}**: {}\n", mark, meaning));
+    }
+    text.into()
 }
 
 /// The subject of the page, and the changes made to the machine for it.

@@ -1,11 +1,10 @@
-//! The output formats of a report: one file for each, behind one trait.
+//! The output formats of a report: one file for each, except JSON, which is the report itself.
 //!
-//! Called by [`Report::render`]. `text`, `markdown`, `csv` and `json` are the formats; the other modules are shared by
-//! the formats for people. No figure is computed here. The text of a single run is not a report: see `run_text`.
+//! `text`, `markdown` and `csv` are the formats; the other modules are shared by the formats for people. No figure is
+//! computed here. The text of a single run is not a report: see `run_text`.
 
 mod columns;
 mod csv;
-mod json;
 pub(crate) mod layout;
 mod markdown;
 pub(crate) mod number;
@@ -13,8 +12,10 @@ mod sheet;
 mod text;
 pub(crate) mod words;
 
+pub use text::Options;
+
 use crate::Report;
-use paceline_escape::Printable;
+use paceline_escape::{JsonText, Printable};
 
 /// The output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,31 +30,21 @@ pub enum Format {
     Json,
 }
 
-/// Layout options of text; the other formats ignore them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Columns of the terminal. Tables leave out columns until they fit.
-    pub width: usize,
-    /// Whether to use colours.
-    pub colour: bool,
-    /// Whether to include start-up, limits, versions and the explanation of every column; without them a report fits
-    /// one screen.
-    pub full: bool,
-}
-
-/// A format: a report in, text out, ending in a newline.
-pub(crate) trait Formatter {
-    /// The report as text.
-    fn render(&self, report: &Report, options: Options) -> Printable;
-}
-
-impl Format {
-    pub(crate) fn formatter(self) -> &'static dyn Formatter {
-        match self {
-            Format::Text => &text::Text,
-            Format::Markdown => &markdown::Markdown,
-            Format::Csv => &csv::Csv,
-            Format::Json => &json::Json,
+impl Report {
+    /// The report as text in the given format, ending in a newline.
+    pub fn render(&self, format: Format, options: Options) -> Printable {
+        match format {
+            Format::Text => text::render(self, options),
+            Format::Markdown => markdown::render(self),
+            Format::Csv => csv::render(self),
+            Format::Json => json(self),
         }
     }
+}
+
+/// The unchanged report as one JSON document. Nothing is rounded; its schema is [`crate::schema`], published in
+/// `docs/report.schema.json`.
+fn json(report: &Report) -> Printable {
+    // Serialization cannot fail: every key is text, and a number that is not finite becomes null.
+    JsonText::of_document(&serde_json::to_string_pretty(report).unwrap_or_default()).into()
 }

@@ -6,7 +6,7 @@
 use super::columns::{Column, Role, columns, letter};
 use super::layout::{Painted, align, fit, gap, padded, width_of, wrap};
 use super::sheet::{Sheet, sheets};
-use super::{Formatter, Options, words};
+use super::words;
 use crate::row::{Row, Standing};
 use crate::{Failure, Machine, Report, Table};
 use anstyle::{AnsiColor, Style};
@@ -14,8 +14,17 @@ use paceline_escape::{Printable, TerminalText};
 use std::collections::BTreeMap;
 use unicode_width::UnicodeWidthStr;
 
-/// The terminal format.
-pub struct Text;
+/// Layout options of text; the other formats ignore them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Columns of the terminal. Tables leave out columns until they fit.
+    pub width: usize,
+    /// Whether to use colours.
+    pub colour: bool,
+    /// Whether to include start-up, limits, versions and the explanation of every column; without them a report fits
+    /// one screen.
+    pub full: bool,
+}
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -24,30 +33,29 @@ const DOUBT: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const PLAIN: Style = Style::new();
 
-impl Formatter for Text {
-    fn render(&self, report: &Report, options: Options) -> Printable {
-        let mut page = Page { text: TerminalText::default(), options, left_out: Vec::new() };
-        page.head(report);
-        // The rankings come last, so that they stay visible.
-        if let [machine] = report.machines.as_slice() {
-            page.machine(machine, false);
-        }
-        page.failures(report);
-        sheets(report, options.full).iter().for_each(|sheet| page.sheet(sheet));
-        if options.full {
-            page.list("Measured", &words::versions(&report.tables));
-            page.list("Known limitations (verified)", &words::limits(&report.tables));
-        }
-        for machine in &report.machines {
-            if report.machines.len() > 1 {
-                page.machine(machine, true);
-            }
-            let tables = report.tables.iter().filter(|table| table.machine == machine.label);
-            tables.for_each(|table| page.table(table));
-        }
-        page.legend(report);
-        page.text.into()
+/// The report as text for a terminal.
+pub(super) fn render(report: &Report, options: Options) -> Printable {
+    let mut page = Page { text: TerminalText::default(), options, left_out: Vec::new() };
+    page.head(report);
+    // The rankings come last, so that they stay visible.
+    if let [machine] = report.machines.as_slice() {
+        page.machine(machine, false);
     }
+    page.failures(report);
+    sheets(report, options.full).iter().for_each(|sheet| page.sheet(sheet));
+    if options.full {
+        page.list("Measured", &words::versions(&report.tables));
+        page.list("Known limitations (verified)", &words::limits(&report.tables));
+    }
+    for machine in &report.machines {
+        if report.machines.len() > 1 {
+            page.machine(machine, true);
+        }
+        let tables = report.tables.iter().filter(|table| table.machine == machine.label);
+        tables.for_each(|table| page.table(table));
+    }
+    page.legend(report);
+    page.text.into()
 }
 
 /// Maximum lines of a failure message: its cause often comes last.

@@ -1,9 +1,12 @@
-//! An SVG picture that is written element by element, and the axes of its charts.
+//! An SVG picture that is written element by element, the axes of its charts, and the titles and units of its panels.
 //!
 //! Text in a picture is escaped ([`HtmlText`]). Colours are those of the results site; a picture on a page follows the
 //! reader's light or dark theme.
 
+use crate::Table;
+use crate::format::{number, words};
 use paceline_escape::{HtmlText, html};
+use paceline_judge::{Metric, Unit};
 use std::fmt::Write as _;
 
 /// Okabe and Ito's colours for lines, which colour-blind readers can distinguish ("Color Universal Design", 2008).
@@ -16,6 +19,11 @@ const STYLE: &str = "text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'L
     .h{font-size:16px;font-weight:600}.r{stroke:#dfe2e6}.g{fill:#fff}.d{stroke:#0072b2;fill:#0072b2}\
     @media(prefers-color-scheme:dark){text{fill:#e9ecef}.m{fill:#a4adb7}.r{stroke:#343a41}.g{fill:#14171a}\
     .d{stroke:#62b8ec;fill:#62b8ec}}";
+
+/// Width of every picture.
+pub const WIDTH: f64 = 920.0;
+/// The margin around a picture.
+pub const MARGIN: f64 = 16.0;
 
 /// The anchor of a text.
 #[derive(Clone, Copy)]
@@ -205,6 +213,58 @@ fn log_ticks(low: f64, high: f64, factors: &[f64]) -> Vec<f64> {
 fn multiples(step: f64, high: f64) -> Vec<f64> {
     let count = if step > 0.0 { (high / step).min(100.0) as u32 } else { 0 };
     (0..=count).map(|place| f64::from(place) * step).collect()
+}
+
+/// The title of a panel and its load; returns the start of its drawing.
+pub fn title(canvas: &mut Canvas, table: &Table, what: &str, top: f64) -> f64 {
+    let mut letters = what.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let heading = format!("{first}{}, {}", letters.as_str(), table.workload);
+    canvas.text((MARGIN, top + 18.0), Anchor::Start, "h", &heading);
+    let asked = words::title(table);
+    let asked = asked.split_once(", ").map_or(asked.clone(), |(_, asked)| asked.to_owned());
+    let load = &table.load;
+    let connections = match load.connections {
+        0 => String::new(),
+        count => format!(", {}", words::count(u64::from(count), "connection", "connections")),
+    };
+    let launches = if table.is_single() { ", one launch each: sorted, not ranked" } else { "" };
+    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &format!("{asked}{connections}{launches}"));
+    top + 52.0
+}
+
+/// The display unit for values of this size: how many of the metric's units it contains, and its name.
+pub fn unit(metric: &Metric, typical: f64) -> (f64, &'static str) {
+    match metric.unit {
+        Unit::PerSecond => (1.0, "/s"),
+        Unit::Nanoseconds => time_unit(typical),
+        Unit::Microseconds => scaled(time_unit(typical * 1e3), 1e3),
+        Unit::Milliseconds => scaled(time_unit(typical * 1e6), 1e6),
+        Unit::Bytes => (1e6, " MB"),
+        Unit::Share => (0.01, " %"),
+        Unit::Count => (1.0, ""),
+    }
+}
+
+fn time_unit(ns: f64) -> (f64, &'static str) {
+    match ns {
+        ns if ns >= 1e9 => (1e9, " s"),
+        ns if ns >= 1e6 => (1e6, " ms"),
+        ns if ns >= 1e3 => (1e3, " µs"),
+        _ => (1.0, " ns"),
+    }
+}
+
+fn scaled((factor, name): (f64, &'static str), by: f64) -> (f64, &'static str) {
+    (factor / by, name)
+}
+
+/// A time as the label of an axis.
+pub fn time(ns: f64) -> String {
+    let (factor, name) = time_unit(ns);
+    let value = number::value(ns / factor);
+    let value = if value.contains('.') { value.trim_end_matches('0').trim_end_matches('.') } else { &value };
+    format!("{value}{name}")
 }
 
 #[cfg(test)]

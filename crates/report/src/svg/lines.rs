@@ -1,7 +1,6 @@
 //! Percentile curves of the servers of a table, and percentiles against the offered rate.
 
-use super::canvas::{Anchor, Axis, Canvas};
-use super::{MARGIN, time, title};
+use super::canvas::{Anchor, Axis, Canvas, MARGIN, time, title};
 use crate::format::number;
 use crate::{Row, Table};
 use paceline_judge::{Metric, SAMPLES_FOR_INTERVAL, judged_times};

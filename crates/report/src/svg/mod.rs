@@ -7,16 +7,11 @@ mod canvas;
 mod lines;
 mod ranking;
 
-use crate::{Report, Table};
-use canvas::{Anchor, Canvas};
+use crate::Report;
+use canvas::{Anchor, Canvas, MARGIN, WIDTH};
 use paceline_escape::Printable;
-use paceline_judge::{Metric, Unit};
+use paceline_judge::Metric;
 use paceline_record::Trial;
-
-/// Width of every picture.
-const WIDTH: f64 = 920.0;
-/// The margin around a picture.
-const MARGIN: f64 = 16.0;
 
 /// A chart of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,56 +69,4 @@ fn heading(canvas: &mut Canvas, report: &Report) -> f64 {
             .collect();
     canvas.text((WIDTH - MARGIN, 26.0), Anchor::End, "m", &facts.join(" · "));
     10.0
-}
-
-/// The title of a panel and its load; returns the start of its drawing.
-fn title(canvas: &mut Canvas, table: &Table, what: &str, top: f64) -> f64 {
-    let mut letters = what.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    let heading = format!("{first}{}, {}", letters.as_str(), table.workload);
-    canvas.text((MARGIN, top + 18.0), Anchor::Start, "h", &heading);
-    let asked = crate::format::words::title(table);
-    let asked = asked.split_once(", ").map_or(asked.clone(), |(_, asked)| asked.to_owned());
-    let load = &table.load;
-    let connections = match load.connections {
-        0 => String::new(),
-        count => format!(", {}", crate::format::words::count(u64::from(count), "connection", "connections")),
-    };
-    let launches = if table.is_single() { ", one launch each: sorted, not ranked" } else { "" };
-    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &format!("{asked}{connections}{launches}"));
-    top + 52.0
-}
-
-/// The display unit for values of this size: how many of the metric's units it contains, and its name.
-fn unit(metric: &Metric, typical: f64) -> (f64, &'static str) {
-    match metric.unit {
-        Unit::PerSecond => (1.0, "/s"),
-        Unit::Nanoseconds => time_unit(typical),
-        Unit::Microseconds => scaled(time_unit(typical * 1e3), 1e3),
-        Unit::Milliseconds => scaled(time_unit(typical * 1e6), 1e6),
-        Unit::Bytes => (1e6, " MB"),
-        Unit::Share => (0.01, " %"),
-        Unit::Count => (1.0, ""),
-    }
-}
-
-fn time_unit(ns: f64) -> (f64, &'static str) {
-    match ns {
-        ns if ns >= 1e9 => (1e9, " s"),
-        ns if ns >= 1e6 => (1e6, " ms"),
-        ns if ns >= 1e3 => (1e3, " µs"),
-        _ => (1.0, " ns"),
-    }
-}
-
-fn scaled((factor, name): (f64, &'static str), by: f64) -> (f64, &'static str) {
-    (factor / by, name)
-}
-
-/// A time as the label of an axis.
-fn time(ns: f64) -> String {
-    let (factor, name) = time_unit(ns);
-    let value = crate::format::number::value(ns / factor);
-    let value = if value.contains('.') { value.trim_end_matches('0').trim_end_matches('.') } else { &value };
-    format!("{value}{name}")
 }

@@ -1,8 +1,7 @@
 //! A dot and an interval for each server of a table, best first; below them the servers without a valid result, with
 //! their verdict.
 
-use super::canvas::{Anchor, Axis, Canvas};
-use super::{MARGIN, WIDTH, title, unit};
+use super::canvas::{Anchor, Axis, Canvas, MARGIN, WIDTH, title, unit};
 use crate::format::number;
 use crate::{Figure, Row, Standing, Table};
 use paceline_judge::{Better, Metric};
