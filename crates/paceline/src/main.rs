@@ -14,7 +14,7 @@ mod reference;
 mod terminal;
 mod usage;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// How fast is an HTTP server, what does it cost, and can the number be trusted?
@@ -71,7 +71,7 @@ enum Command {
 fn main() -> ExitCode {
     // If this fails, a file that grows too large ends the program, as it would others.
     let _ = paceline_host::system::survive_size_limit();
-    let outcome = match usage::read().command {
+    let outcome = match usage::read::<Arguments>().command {
         Command::Run(arguments) => commands::run::run(*arguments),
         Command::Lab(arguments) => commands::lab::run(arguments),
         Command::Round(arguments) => commands::round::run(*arguments),
@@ -84,8 +84,8 @@ fn main() -> ExitCode {
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
-        Command::Completions(arguments) => commands::completions::run(arguments),
-        Command::Man(arguments) => commands::man::run(&arguments),
+        Command::Completions(arguments) => commands::completions::run(&arguments, Arguments::command()),
+        Command::Man(arguments) => commands::man::run(&arguments, Arguments::command()),
         Command::Loader => commands::run::loader(),
         Command::Node => commands::node::run(),
         Command::Shepherd(arguments) => commands::shepherd::run(arguments),

@@ -4,17 +4,17 @@
 //! clear message here. All other usage errors come from clap and are printed in the form of all other errors.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory as _, Parser as _};
+use clap::{Command, Parser};
 use paceline_escape::TerminalText;
 use std::io::{IsTerminal as _, Write as _};
 
 /// Parses the arguments of this process, or prints the error and exits.
-pub fn read() -> super::Arguments {
-    super::Arguments::try_parse().unwrap_or_else(|error| {
+pub fn read<Arguments: Parser>() -> Arguments {
+    Arguments::try_parse().unwrap_or_else(|error| {
         // The arguments may include invalid UTF-8.
         let lossy = |argument: std::ffi::OsString| argument.to_string_lossy().into_owned();
         let given: Vec<String> = std::env::args_os().map(lossy).collect();
-        let what = negative_value(&error, &given, &super::Arguments::command());
+        let what = negative_value(&error, &given, &Arguments::command());
         match what.or_else(|| foreign_flag(&error, &given)) {
             Some(what) => {
                 crate::exit::print_error(&what, None);
@@ -126,6 +126,7 @@ fn takes_value(command: &Command, flag: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory as _;
 
     fn said(line: &str) -> Option<String> {
         let given: Vec<String> = line.split(' ').map(str::to_owned).collect();

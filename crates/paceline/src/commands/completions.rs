@@ -3,7 +3,6 @@
 //! The script is generated from the flag declarations, so that it knows every flag. Installing it is left to the user.
 
 use crate::exit::{Status, print};
-use clap::CommandFactory as _;
 use paceline_escape::Printable;
 
 /// Flags of `paceline completions`.
@@ -13,10 +12,10 @@ pub struct Arguments {
     shell: clap_complete::Shell,
 }
 
-/// Writes the script.
-pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+/// Writes the script for `command`.
+pub fn run(arguments: &Arguments, mut command: clap::Command) -> anyhow::Result<Status> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "paceline", &mut script);
+    clap_complete::generate(arguments.shell, &mut command, "paceline", &mut script);
     print(Printable::generated(String::from_utf8_lossy(&script).into_owned()))?;
     Ok(Status::Done)
 }

@@ -4,7 +4,6 @@
 
 use crate::exit::{Complaint, Status, print};
 use anyhow::Context as _;
-use clap::CommandFactory as _;
 use paceline_escape::Printable;
 use std::path::PathBuf;
 
@@ -16,9 +15,8 @@ pub struct Arguments {
     to: Option<PathBuf>,
 }
 
-/// Prints the page of `paceline`, or writes all pages.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let command = crate::Arguments::command();
+/// Prints the page of `command`, or writes all pages.
+pub fn run(arguments: &Arguments, command: clap::Command) -> anyhow::Result<Status> {
     match &arguments.to {
         Some(folder) => {
             let failed =

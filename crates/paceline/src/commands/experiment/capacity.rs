@@ -2,7 +2,8 @@
 //!
 //! Called by `main`. The search is `paceline_experiment::find_capacity`; progress goes to standard error.
 
-use super::{Bench, LoadFlags, Target, complaint, status_of};
+use super::child::LoadFlags;
+use super::{Bench, Target, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_experiment::{
     CapacityPlan, CapacityProgress, LoadError, Objective, WindowOutcome, capacity_text, find_capacity,

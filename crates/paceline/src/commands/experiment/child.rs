@@ -3,8 +3,8 @@
 //! If the server's processes run on this machine and leave cores free, the child runs on those, and the result includes
 //! the server's CPU and memory during the run.
 
-use super::LoadFlags;
 use super::listener::Listener;
+use crate::commands::run::duration;
 use paceline_experiment::{Load, LoadError, LoadRequest, LoadResult, Objective, ServerUse};
 use paceline_host::{Interrupt, system};
 use std::path::PathBuf;
@@ -13,6 +13,41 @@ use std::time::Duration;
 
 /// The longest record that is read: far more than a run of hours writes.
 const RECORD_BYTES_MOST: u64 = 1 << 28;
+
+/// Flags of the load that all experiments share.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Load")]
+pub struct LoadFlags {
+    /// Connections to hold open
+    #[arg(short, long, default_value_t = 64, value_name = "N")]
+    connections: u32,
+    /// Threads of the generator
+    #[arg(short, long, default_value_t = 1, value_name = "N")]
+    threads: u32,
+    /// Load before each window, not measured
+    #[arg(long, default_value = "1s", value_name = "T", value_parser = duration)]
+    pub(super) warmup: Duration,
+    /// Longest time to wait for a steady rate before the first window; 0s does not wait
+    ///
+    /// A server counts as warm when its last 4 s are no more than 5 % faster than the 4 s before.
+    #[arg(long, default_value = "60s", value_name = "T", value_parser = duration)]
+    pub(super) warm_limit: Duration,
+    /// The path to request from servers of the lab
+    #[arg(long, default_value = "/", value_name = "PATH")]
+    pub(super) path: String,
+    /// The form in which servers of the lab are started
+    #[arg(long, default_value = "single", value_name = "FORM")]
+    pub(super) form: String,
+    /// Folder that keeps the record of every run [default: a new one in .paceline/experiments]
+    #[arg(long, value_name = "DIR")]
+    pub(super) records: Option<PathBuf>,
+    /// The user that servers of the lab run as, as in `paceline lab serve --user`
+    #[arg(long, value_name = "NAME")]
+    pub(super) user: Option<String>,
+    /// Further flags for every `paceline run`, after `--`
+    #[arg(last = true, value_name = "RUN_FLAGS")]
+    run_flags: Vec<String>,
+}
 
 /// Loads one URL with child processes.
 pub(super) struct ChildLoad {

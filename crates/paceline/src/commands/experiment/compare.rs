@@ -4,7 +4,8 @@
 //! the output of `compare` or `gate --save`. `gate` uses this module.
 
 use super::capacity::percent;
-use super::{Bench, LoadFlags, OpenTarget, Target, complaint, status_of};
+use super::child::LoadFlags;
+use super::{Bench, OpenTarget, Target, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText, markdown};
 use paceline_experiment::{

@@ -2,7 +2,7 @@
 //!
 //! The comparison is the one of `compare`; this command adds the exit status, the files for CI, and writing a baseline.
 
-use super::LoadFlags;
+use super::child::LoadFlags;
 use super::compare::{CompareFlags, compare, measure};
 use super::status_of;
 use crate::exit::{self, Complaint, Status};

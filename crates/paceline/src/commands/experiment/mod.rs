@@ -1,6 +1,6 @@
 //! The commands that need several runs: `capacity`, `compare` and `gate`.
 //!
-//! The `experiment` crate makes the decisions. This module has the flags, the load (`paceline run` as a child process,
+//! The `experiment` crate makes the decisions. The modules have the flags, the load (`paceline run` as a child process,
 //! so that each run can be repeated by hand), the servers (`paceline lab serve`) and the output.
 
 pub mod capacity;
@@ -11,48 +11,13 @@ mod listener;
 mod server;
 
 use crate::exit::{Complaint, Status};
-use child::ChildLoad;
+use child::{ChildLoad, LoadFlags};
 use paceline_experiment::{Load, LoadError, LoadRequest};
 use paceline_host::Interrupt;
 use paceline_stats::is_warm;
 use server::ServerChild;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Flags of the load that all experiments share.
-#[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "Load")]
-pub struct LoadFlags {
-    /// Connections to hold open
-    #[arg(short, long, default_value_t = 64, value_name = "N")]
-    connections: u32,
-    /// Threads of the generator
-    #[arg(short, long, default_value_t = 1, value_name = "N")]
-    threads: u32,
-    /// Load before each window, not measured
-    #[arg(long, default_value = "1s", value_name = "T", value_parser = super::run::duration)]
-    warmup: Duration,
-    /// Longest time to wait for a steady rate before the first window; 0s does not wait
-    ///
-    /// A server counts as warm when its last 4 s are no more than 5 % faster than the 4 s before.
-    #[arg(long, default_value = "60s", value_name = "T", value_parser = super::run::duration)]
-    warm_limit: Duration,
-    /// The path to request from servers of the lab
-    #[arg(long, default_value = "/", value_name = "PATH")]
-    path: String,
-    /// The form in which servers of the lab are started
-    #[arg(long, default_value = "single", value_name = "FORM")]
-    form: String,
-    /// Folder that keeps the record of every run [default: a new one in .paceline/experiments]
-    #[arg(long, value_name = "DIR")]
-    records: Option<PathBuf>,
-    /// The user that servers of the lab run as, as in `paceline lab serve --user`
-    #[arg(long, value_name = "NAME")]
-    user: Option<String>,
-    /// Further flags for every `paceline run`, after `--`
-    #[arg(last = true, value_name = "RUN_FLAGS")]
-    run_flags: Vec<String>,
-}
 
 /// The target of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +62,13 @@ impl Bench {
             Target::Url(url) => (None, url.clone()),
             Target::Server(id) => {
                 let log = self.records.join(format!("{prefix}serve.log"));
-                let server = ServerChild::start(id, &self.flags, &log, self.interrupt)?;
+                let server = ServerChild::start(
+                    id,
+                    &self.flags.form,
+                    self.flags.user.as_deref(),
+                    &log,
+                    self.interrupt,
+                )?;
                 let url = format!("{}{}", server.url, self.flags.path.trim_start_matches('/'));
                 (Some(server), url)
             }

@@ -3,7 +3,6 @@
 //! The child builds the server if anything changed, starts it, checks one answer and prints its URL. The child ends
 //! when this value is dropped, and the shepherd stops the server however this process ends.
 
-use super::LoadFlags;
 use crate::commands::lab::serve::Serving;
 use paceline_experiment::LoadError;
 use paceline_host::{Interrupt, system};
@@ -22,18 +21,19 @@ pub(super) struct ServerChild {
 }
 
 impl ServerChild {
-    /// Builds and starts a server in a form. Its messages go to a log file.
+    /// Builds and starts a server in a form, as a user. Its messages go to a log file.
     pub(super) fn start(
         id: &str,
-        flags: &LoadFlags,
+        form: &str,
+        user: Option<&str>,
         log: &Path,
         interrupt: Interrupt,
     ) -> Result<Self, LoadError> {
         let failed = |why: String| LoadError::Failed(format!("cannot start {id}: {why}"));
         let start = || -> std::io::Result<(Child, String)> {
             let mut command = Command::new(std::env::current_exe()?);
-            command.args(["lab", "serve", id, "--form", &flags.form, "--format", "json"]);
-            command.args(flags.user.iter().flat_map(|user| ["--user", user]));
+            command.args(["lab", "serve", id, "--form", form, "--format", "json"]);
+            command.args(user.iter().flat_map(|user| ["--user", user]));
             let mut child =
                 command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(log)?).spawn()?;
             let mut line = String::new();

@@ -3,7 +3,7 @@
 //! The lab crate's workshop detects changes and runs builds. A server that was never set up is not set up here: use
 //! `lab setup`, which prints beforehand what it installs.
 
-use super::{Chosen, for_each, working};
+use super::selection::{Chosen, for_each, working};
 use crate::exit::Status;
 use paceline_catalogue::Catalogue;
 use paceline_lab::Made;

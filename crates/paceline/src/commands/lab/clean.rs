@@ -2,8 +2,8 @@
 //!
 //! The lab finds and removes it. Results are never touched.
 
-use super::{warn, workshop};
-use crate::exit::{Complaint, Status, print};
+use super::selection::workshop;
+use crate::exit::{Complaint, Status, print, say};
 use paceline_catalogue::Catalogue;
 use paceline_host::{Id, Joined, Neighbours};
 use paceline_lab::LeftOver;
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     for one in &left {
         if let Err(error) = one.remove() {
             failed += 1;
-            warn(&format!("cannot remove {}: {error}", one.path.display()));
+            say(&format!("cannot remove {}: {error}", one.path.display()));
         }
     }
     Ok(if failed == 0 { Status::Done } else { Status::Environment })

@@ -3,8 +3,8 @@
 //! It reads the manifests and the state of each server, and builds or starts nothing. `lab check` checks the actual
 //! answers.
 
-use super::{warn, workshop};
-use crate::exit::{Status, json, print};
+use super::selection::workshop;
+use crate::exit::{Status, json, print, say};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 }
 
 fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printable> {
-    catalogue.notes.iter().for_each(|note| warn(&format!("note: {note}")));
+    catalogue.notes.iter().for_each(|note| say(&format!("note: {note}")));
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     let mut below = String::new();
     for server in &catalogue.servers {

@@ -1,24 +1,20 @@
 //! `paceline lab`: lists, sets up, builds, checks and serves the servers under test.
 //!
-//! This module has the selection of servers and messages that several subcommands share; each subcommand has a file or
-//! folder. The lab crate does the work. No server is put under load here, and no store is opened.
+//! Each subcommand has a file or folder; `selection.rs` has what they share. The lab crate does the work. No server is
+//! put under load here, and no store is opened.
 
 mod build;
 mod check;
 mod clean;
 mod list;
 mod new;
+mod selection;
 pub mod serve;
 mod setup;
 
-use crate::exit::{Complaint, Status, error_text, print, say};
-use crate::places::{PlaceArguments, complain, server_user, shepherd_command, user_notice};
-use anyhow::Context as _;
+use crate::exit::Status;
+use crate::places::PlaceArguments;
 use clap::Subcommand;
-use paceline_catalogue::{Catalogue, Manifest, nearest};
-use paceline_host::Interrupt;
-use paceline_lab::{LabError, Workshop};
-use std::sync::Arc;
 
 /// Flags of `paceline lab`.
 #[derive(clap::Args)]
@@ -48,21 +44,6 @@ enum Command {
     Clean(clean::Arguments),
 }
 
-/// The servers that a command applies to.
-#[derive(clap::Args)]
-#[group(required = true, multiple = false)]
-struct Chosen {
-    /// Servers by id, or by pattern: 'go-*'
-    #[arg(value_name = "SERVER")]
-    servers: Vec<String>,
-    /// Select every server
-    #[arg(long)]
-    all: bool,
-    /// Every server a plan selects: a file, or the name of one in the plans folder
-    #[arg(long, value_name = "PLAN")]
-    plan: Option<String>,
-}
-
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let catalogue = arguments.places.catalogue()?;
@@ -75,137 +56,4 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         Command::Serve(arguments) => serve::run(&arguments, &catalogue),
         Command::Clean(arguments) => clean::run(&arguments, &catalogue),
     }
-}
-
-impl Chosen {
-    fn of(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
-        if self.all {
-            return Ok(catalogue.servers.clone());
-        }
-        if let Some(plan) = &self.plan {
-            return of_plan(plan, catalogue).map_err(complain);
-        }
-        catalogue.servers_named(&self.servers).map_err(complain)
-    }
-
-    /// The servers with the selected balancers and databases: all, those of the plan, or those given by id.
-    fn with_others(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
-        for (kind, broken) in
-            [("balancer", &catalogue.broken_balancers), ("database", &catalogue.broken_databases)]
-        {
-            if let Some(broken) = broken.iter().find(|broken| self.names(&broken.id)) {
-                let what = format!("{kind} `{}` cannot be used: {}", broken.id, broken.error);
-                return Err(Complaint::usage(what).into());
-            }
-        }
-        let of_plan = match &self.plan {
-            Some(plan) if !self.all => {
-                Some(catalogue.plan(plan).and_then(|plan| plan.resolve(catalogue)).map_err(complain)?)
-            }
-            _ => None,
-        };
-        let is_meant = |id: &str| self.all || self.names(id);
-        let balancers = of_plan.as_ref().map_or(&catalogue.balancers, |resolved| &resolved.balancers);
-        let databases = of_plan.as_ref().map_or(&catalogue.databases, |resolved| &resolved.databases);
-        let balancers = balancers.iter().filter(|one| of_plan.is_some() || is_meant(&one.id));
-        let databases = databases.iter().filter(|one| of_plan.is_some() || is_meant(&one.id));
-        let others = balancers.map(|one| (one.id.clone(), one.as_server(None)));
-        let others: Vec<(String, Manifest)> =
-            others.chain(databases.map(|one| (one.id.clone(), one.as_server()))).collect();
-        let is_other = |name: &&String| others.iter().any(|(id, _)| id == *name);
-        let servers = self.servers.iter().filter(|name| !is_other(name)).cloned().collect();
-        let mut meant = Self { servers, all: self.all, plan: self.plan.clone() }.of(catalogue)?;
-        meant.extend(others.into_iter().map(|(_, manifest)| Arc::new(manifest)));
-        Ok(meant)
-    }
-
-    /// Whether the server was given by its exact id.
-    fn names(&self, id: &str) -> bool {
-        self.servers.iter().any(|name| name == id)
-    }
-
-    /// Reports servers that are left out because their manifests are wrong; returns their number.
-    fn tell_broken(&self, catalogue: &Catalogue) -> usize {
-        let broken = if self.all { catalogue.broken_servers.as_slice() } else { &[] };
-        let balancers = if self.all { catalogue.broken_balancers.as_slice() } else { &[] };
-        let databases = if self.all { catalogue.broken_databases.as_slice() } else { &[] };
-        for server in broken.iter().chain(balancers).chain(databases) {
-            warn(&format!("{} is left out: {}", server.id, server.error));
-        }
-        broken.len() + balancers.len() + databases.len()
-    }
-}
-
-/// Checks that a server has the form; the error lists the forms that it has.
-fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
-    if server.form(form).is_some() {
-        return Ok(());
-    }
-    let forms = || server.forms.keys().map(String::as_str);
-    let hint = nearest(form, forms()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    let there = forms().collect::<Vec<_>>().join(", ");
-    Err(Complaint::usage(format!("{} has no form `{form}`{hint}", server.id))
-        .hint(format!("it has: {there}"))
-        .into())
-}
-
-/// Checks the workloads of a server; the error is the one that a round reports.
-fn check_workloads(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<()> {
-    let broken = server.workloads.iter().find_map(|name| catalogue.broken_workload(name));
-    broken.map_or(Ok(()), |broken| {
-        Err(Complaint::usage(format!("workload `{}` cannot be used: {}", broken.id, broken.error)).into())
-    })
-}
-
-/// The servers in a plan's cells, each once. What the plan leaves out, and why, is reported by the round.
-fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabError> {
-    let cells = catalogue.plan(name)?.resolve(catalogue)?.cells;
-    let mut servers: Vec<Arc<Manifest>> = cells.into_iter().map(|cell| cell.server).collect();
-    servers.dedup_by(|a, b| a.id == b.id);
-    Ok(servers)
-}
-
-fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
-    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
-    let workshop = Workshop::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(warn);
-    Ok(workshop.with_user(server_user(&catalogue.places)?))
-}
-
-/// The workshop, with a check that its user can be used; prints the notice if that user is a default.
-fn working(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
-    let workshop = workshop(catalogue)?;
-    if let Some(notice) = user_notice(&catalogue.places, server_user(&catalogue.places)?.as_ref()) {
-        warn(&notice);
-    }
-    workshop.prepare_user().map_err(complain)?;
-    Ok(workshop)
-}
-
-/// Runs `step` for each server and continues after a failure, which is reported immediately; an interruption ends the
-/// loop.
-fn for_each(
-    servers: &[Arc<Manifest>],
-    mut step: impl FnMut(&Manifest) -> Result<String, LabError>,
-) -> anyhow::Result<usize> {
-    let mut failed = 0;
-    for server in servers {
-        match step(server) {
-            Ok(done) => print(&format!("{}: {done}\n", server.id))?,
-            Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
-            Err(error) => {
-                failed += 1;
-                let hint = error.hint();
-                warn(&format!("paceline: {}", error_text(&error)));
-                if let Some(hint) = hint {
-                    warn(&format!("  hint: {hint}"));
-                }
-            }
-        }
-    }
-    Ok(failed)
-}
-
-/// Prints a message to standard error.
-fn warn(message: &str) {
-    say(message);
 }

@@ -3,8 +3,8 @@
 //! The server must give one correct answer before its URL is printed; `lab check` checks the other answers. No load is
 //! put on the server, and it is not restarted when it exits.
 
-use super::{check_form, check_workloads, warn, working};
-use crate::exit::{Complaint, Status, print};
+use super::selection::{check_form, check_workloads, working};
+use crate::exit::{Complaint, Status, print, say};
 use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, POOL, Variables, WorkloadCase, fresh_seed};
@@ -172,7 +172,7 @@ fn wait(server: &Manifest, mut launch: Launch, interrupt: Interrupt) -> anyhow::
             return Err(Complaint::environment(format!("{} ended with {ended}", server.id)).into());
         }
         if interrupt.asked() {
-            warn(&format!("stopping {}, up to 5 s; Ctrl-C again kills it", server.id));
+            say(&format!("stopping {}, up to 5 s; Ctrl-C again kills it", server.id));
             launch.stop().with_context(|| format!("cannot stop {}", server.id))?;
             return Ok(Status::Interrupted);
         }

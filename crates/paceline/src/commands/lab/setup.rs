@@ -2,8 +2,8 @@
 //!
 //! If one server fails, the others are still set up. Completed steps are not repeated.
 
-use super::{Chosen, warn, working};
-use crate::exit::{Status, error_text, print};
+use super::selection::{Chosen, working};
+use crate::exit::{Status, error_text, print, say};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Made, SetupPlan, Workshop};
@@ -87,12 +87,12 @@ fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
         }
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
         Err(missing @ LabError::PackagesMissing { .. }) => {
-            warn(&missing.to_string());
+            say(&missing.to_string());
             let why = |packages: &Vec<String>| format!("only root can install {}", packages.join(" "));
             Ok(plan.short_of.iter().map(|(id, packages)| (id.clone(), why(packages))).collect())
         }
         Err(error) if plan.short_of.len() > 1 => {
-            warn(&format!("paceline: {}\n  trying server by server", error_text(&error)));
+            say(&format!("paceline: {}\n  trying server by server", error_text(&error)));
             one_by_one(workshop, plan)
         }
         Err(error) => Ok(plan.short_of.keys().map(|id| (id.clone(), error_text(&error))).collect()),

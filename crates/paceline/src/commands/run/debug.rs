@@ -2,6 +2,7 @@
 //!
 //! Lines begin with `>` if sent, `<` if received, and `*` for comments, as in curl.
 
+use super::explain::explain;
 use crate::exit::{Status, print};
 use paceline_escape::{TerminalText, terminal};
 use paceline_run::{DebugExchange, Prepared};
@@ -14,7 +15,7 @@ const LINE_CHARACTERS_MOST: usize = 400;
 
 /// Sends each request once and prints the response.
 pub fn run(prepared: &Prepared) -> anyhow::Result<Status> {
-    let exchanges = prepared.debug().map_err(super::explain)?;
+    let exchanges = prepared.debug().map_err(explain)?;
     let is_mix = prepared.settings.job.is_mix();
     let mut text = TerminalText::default();
     for exchange in &exchanges {

@@ -2,8 +2,8 @@
 //!
 //! The crate `loaders` executes it. This module has the flags, the messages, and the hidden command of a loader.
 
+use super::explain::{explain, with_hint};
 use super::values::{duration, whole};
-use super::{explain, with_hint};
 use crate::exit::{Complaint, Status, say};
 use anyhow::Context as _;
 use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, Shipment, SlurmError};
@@ -178,7 +178,7 @@ fn complaint(error: LoadersError) -> anyhow::Error {
 
 /// The hidden command of a loader, started by a coordinator that communicates over the standard streams.
 pub fn loader() -> anyhow::Result<Status> {
-    super::memory::large_blocks_from_kernel();
+    super::process::large_blocks_from_kernel();
     let input = BufReader::new(std::io::stdin());
     paceline_loaders::serve(input, std::io::stdout()).context("cannot speak with the coordinator")?;
     Ok(Status::Done)

@@ -1,6 +1,6 @@
 //! The load from `-r`, `--schedule`, `-d`, `-n` and `--warmup`, with checks that they fit together.
 
-use super::explain;
+use super::explain::explain;
 use super::values::{duration, rate, whole};
 use crate::exit::Complaint;
 use paceline_job::{Arrivals, Bound, Job, LoadModel, Nanos, Shape};

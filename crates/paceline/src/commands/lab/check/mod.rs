@@ -7,7 +7,7 @@
 mod one;
 mod table;
 
-use super::{Chosen, check_form, check_workloads, working};
+use super::selection::{Chosen, check_form, check_workloads, working};
 use crate::exit::{Complaint, Status, print};
 use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;

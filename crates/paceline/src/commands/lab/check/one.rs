@@ -3,8 +3,7 @@
 //! Called by `mod.rs` for each server. A failed build, start or answer is a finding and not an error, so that the next
 //! server is still checked. The checks are in the lab's `examine`, the table row in `table.rs`.
 
-use super::super::warn;
-use crate::exit::error_text;
+use crate::exit::{error_text, say};
 use paceline_catalogue::{
     Catalogue, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
 };
@@ -211,7 +210,7 @@ fn stop(server: &Manifest, launch: Launch) -> Check {
         Ok(gone) if gone.forced => "it did not end within 5 s after SIGTERM and was killed".to_owned(),
         Ok(_) => String::new(),
         Err(error) => {
-            warn(&format!("{}: {error}", server.id));
+            say(&format!("{}: {error}", server.id));
             error.to_string()
         }
     };

