@@ -6,7 +6,6 @@
 mod balancer;
 mod catalogue;
 mod database;
-mod digest;
 mod document;
 mod duration;
 mod error;
@@ -23,11 +22,11 @@ mod workload;
 pub use balancer::{BALANCER_FILE, BALANCER_FORM, Balancer, Filling, Statistics};
 pub use catalogue::{Broken, Catalogue};
 pub use database::{DATABASE_FILE, Database, DatabaseCommands, DatabaseSetting, StopSignal};
-pub use digest::{hex, parse_sha256};
 pub use document::nearest;
 pub use error::CatalogueError;
 pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 pub use order::{PlannedLaunch, fresh_seed, order};
+pub use paceline_job::hexadecimal::format as hex;
 pub use paceline_job::{DurationError, format_duration, parse_duration};
 pub use places::{PlaceFlags, Places};
 pub use plan::{

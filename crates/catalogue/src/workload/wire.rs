@@ -7,9 +7,8 @@ use super::{
     Computed, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, Workload, WorkloadCase,
 };
 use crate::CatalogueError;
-use crate::digest::parse_sha256;
 use crate::document::Document;
-use paceline_job::JsonForm;
+use paceline_job::{JsonForm, hexadecimal};
 use paceline_record::DatabaseWork;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -229,7 +228,7 @@ fn load(file: &Spanned<String>, document: &Document) -> Result<Vec<u8>, Catalogu
 }
 
 fn digest_of(digest: &Spanned<String>, document: &Document) -> Result<[u8; 32], CatalogueError> {
-    parse_sha256(digest.get_ref())
+    hexadecimal::parse(digest.get_ref())
         .ok_or_else(|| document.complain(Some(digest.span().start), "`sha256` is not 64 hexadecimal digits"))
 }
 
