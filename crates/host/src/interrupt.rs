@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Duration;
 
 /// The first signal arrived. A static, since a signal handler can only use statics.
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
@@ -22,6 +23,9 @@ const INTERRUPTED: i32 = 130;
 pub struct Interrupt(&'static Arc<AtomicBool>);
 
 impl Interrupt {
+    /// How often a wait checks for an interrupt.
+    pub const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
     /// Handles SIGINT, SIGTERM and, except under nohup, SIGHUP from now on.
     ///
     /// # Errors

@@ -27,8 +27,6 @@ const SSH_ALIVE_S: u32 = 5;
 const SSH_ALIVE_MISSING: u32 = 3;
 /// Longest time until a place has received and started a program: some tens of megabytes, also behind a slow link.
 const START_LIMIT: Duration = Duration::from_secs(120);
-/// Interval of the check for an interrupt.
-const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
 /// The variable with the digest of a program that a parent process has already computed: see [`Shipment::note`].
 pub const PROGRAM_DIGEST: &str = "PACELINE_PROGRAM_DIGEST";
@@ -351,7 +349,7 @@ impl Shipment {
 /// whether it did.
 fn kill_unless_ended(group: i32, interrupt: Interrupt, ended: &Receiver<()>) -> bool {
     let deadline = Instant::now() + START_LIMIT;
-    while ended.recv_timeout(INTERRUPT_CHECK) == Err(RecvTimeoutError::Timeout) {
+    while ended.recv_timeout(Interrupt::CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
         if interrupt.asked() || Instant::now() >= deadline {
             let _ = system::kill_group(group, libc::SIGKILL);
             return true;

@@ -17,8 +17,6 @@ use std::time::Duration;
 const ASK_LIMIT_S: u64 = 20;
 /// Longest time of `salloc` beyond the time it waits for nodes, in seconds.
 const GRANT_LIMIT_S: u64 = 20;
-/// Interval of checks for an interrupt.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Cancels the jobs of a name when the input ends, and waits until they have ended, at most a minute.
 const GUARD: &str = "cat >/dev/null
@@ -151,7 +149,7 @@ fn grant(
             let _ = child.wait();
             return Err(SlurmError::Interrupted);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(Interrupt::CHECK_INTERVAL);
     }
     let mut said = String::new();
     if let Some(mut errors) = child.stderr.take() {

@@ -30,8 +30,6 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 const ROUND_TRIPS: usize = 8;
 /// Time between the last start message and the start: some round trips, with a margin for a busy machine.
 const START_LEAD: Nanos = Nanos::from_millis(250);
-/// Interval of the check for an interrupt.
-const LOOK: Duration = Duration::from_millis(50);
 /// Interval of keep-alive messages: each loader exits after 20 s without any message.
 const ALIVE_EVERY: Duration = Duration::from_secs(4);
 /// Longest time that a loader takes to end when it is no longer needed.
@@ -229,7 +227,7 @@ impl Coordinator {
                 let host = self.loaders[missing].host.clone();
                 return Err(LoadersError::NotReady { host, what, hint: None });
             }
-            self.hear(LOOK);
+            self.hear(Interrupt::CHECK_INTERVAL);
         }
         Ok(())
     }
@@ -249,7 +247,7 @@ impl Coordinator {
                     && self.loaders[index].lost.is_none()
                     && Instant::now() < deadline
                 {
-                    self.hear(LOOK);
+                    self.hear(Interrupt::CHECK_INTERVAL);
                 }
                 let loader = &mut self.loaders[index];
                 match loader.pong.take() {
@@ -314,7 +312,7 @@ impl Coordinator {
                 self.loaders.iter_mut().for_each(RunningLoader::give_up);
             }
             let next_ns = phases.first().map_or(u64::MAX, |(_, at_ns)| at_ns.saturating_sub(monotonic_ns()));
-            self.hear(LOOK.min(Duration::from_nanos(next_ns)));
+            self.hear(Interrupt::CHECK_INTERVAL.min(Duration::from_nanos(next_ns)));
             while phases.first().is_some_and(|(_, at_ns)| *at_ns <= monotonic_ns()) {
                 let (phase, at_ns) = phases.remove(0);
                 tell(phase, at_ns);
