@@ -4,13 +4,8 @@
 //! A limit that the data do not show is `unknown`.
 
 use crate::load::{LoadResult, ServerUse};
+use paceline_judge::{DELAYED_LEAST, FULL_LEAST, GENERATOR_BUSY_MOST, cores_used, memory_shortage};
 use paceline_record::{Limit, LimitKind, MemoryUse};
-
-/// Share of a core, or of all cores, from which they count as full.
-const FULL: f64 = 0.9;
-
-/// Share of the time that a thread waits for a core from which other processes are the limit.
-const DELAYED: f64 = 0.2;
 
 /// Finds the limit of a closed-loop run.
 pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
@@ -20,11 +15,11 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
         let evidence = format!("{} of the requests of the closed-loop run failed", percent(failed_share));
         return Limit { kind: LimitKind::Errors, evidence };
     }
-    if let Some(evidence) = closed.server.and_then(|server| memory_evidence(&server)) {
+    if let Some(evidence) = closed.server.and_then(|server| memory_shortage(&memory_of(&server))) {
         return Limit { kind: LimitKind::Memory, evidence };
     }
     let generator = percent(closed.generator_busy_share);
-    if closed.has_verdict("generator_bound") || closed.generator_busy_share > FULL {
+    if closed.has_verdict("generator_bound") || closed.generator_busy_share > GENERATOR_BUSY_MOST {
         let evidence =
             format!("the generator was {generator} busy: give it more threads (-t) or other cores");
         return Limit { kind: LimitKind::Generator, evidence };
@@ -36,18 +31,14 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
     };
     let cores = f64::from(server.cores.max(1));
     let (busy, thread) = (server.cpu_s / server.over_s, server.busiest_thread_s / server.over_s);
-    let used = format!(
-        "the server used {busy:.2} of {}, its busiest thread {}",
-        if server.cores == 1 { "1 core".to_owned() } else { format!("{} cores", server.cores) },
-        percent(thread)
-    );
-    if busy >= FULL * cores {
+    let used = format!("{}, its busiest thread {}", cores_used(busy, cores), percent(thread));
+    if busy >= FULL_LEAST * cores {
         Limit { kind: LimitKind::ServerCpu, evidence: used }
-    } else if server.run_delay_s > DELAYED * server.over_s {
+    } else if server.run_delay_s > DELAYED_LEAST * server.over_s {
         let delay = percent(server.run_delay_s / server.over_s);
         let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
         Limit { kind: LimitKind::Neighbours, evidence }
-    } else if thread >= FULL {
+    } else if thread >= FULL_LEAST {
         Limit { kind: LimitKind::ServerThread, evidence: used }
     } else if closed.has_verdict("too_few_connections") {
         Limit {
@@ -59,18 +50,13 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
     }
 }
 
-/// The evidence of a memory shortage, if there was one.
-fn memory_evidence(server: &ServerUse) -> Option<String> {
-    let megabytes = |bytes: u64| bytes as f64 / 1e6;
-    if server.oom_kills > 0 {
-        return Some(format!("the kernel killed {} process(es) because memory ran out", server.oom_kills));
+fn memory_of(server: &ServerUse) -> MemoryUse {
+    MemoryUse {
+        limit_bytes: server.memory_limit_bytes,
+        rss_bytes_peak: Some(server.rss_bytes),
+        swapped_bytes: server.swapped_bytes,
+        oom_kills: server.oom_kills,
     }
-    if server.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST {
-        return Some(format!("the machine swapped {:.0} MB meanwhile", megabytes(server.swapped_bytes)));
-    }
-    let limit = server.memory_limit_bytes.filter(|limit| server.rss_bytes as f64 >= FULL * *limit as f64)?;
-    let (used, limit) = (megabytes(server.rss_bytes), megabytes(limit));
-    Some(format!("the server used {used:.0} MB of the {limit:.0} MB that it may use"))
 }
 
 #[cfg(test)]

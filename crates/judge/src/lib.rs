@@ -24,7 +24,10 @@ pub use metric::{
     Better, Column, Metric, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times, metric_reference,
 };
 pub use table::{Finding, VerdictName};
-pub use trial::{FullCore, full_cores, limit, process_name, row_verdicts, trial_verdicts, unequal_work};
+pub use trial::{
+    DELAYED_LEAST, FULL_LEAST, FullCore, cores_used, full_cores, limit, memory_shortage, process_name,
+    row_verdicts, trial_verdicts, unequal_work,
+};
 pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
 use paceline_record::{Run, Verdict};

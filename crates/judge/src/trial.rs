@@ -5,7 +5,7 @@
 
 mod limit;
 
-pub use limit::limit;
+pub use limit::{DELAYED_LEAST, cores_used, limit};
 
 use crate::generator::disturbance;
 use crate::loaders::full;
@@ -18,7 +18,7 @@ use paceline_stats::WARM_UP_SECONDS;
 use std::collections::BTreeSet;
 
 /// A core, or a process on its cores, is full from this share of its time.
-const FULL_LEAST: f64 = 0.9;
+pub const FULL_LEAST: f64 = 0.9;
 /// Below this share of a core's busy time, another process kept it busy.
 const OWN_LEAST: f64 = 0.5;
 /// An instance that got this multiple of its even share did not get it by chance: with 1,000 requests or more, drawn at
@@ -210,10 +210,6 @@ fn claim_does_not_hold(trial: &Trial) -> Option<Finding> {
 
 fn memory_bound(trial: &Trial) -> Option<Finding> {
     let memory = trial.memory?;
-    let is_near = memory
-        .limit_bytes
-        .zip(memory.rss_bytes_peak)
-        .is_some_and(|(limit, peak)| peak as f64 >= FULL_LEAST * limit as f64);
     let has_swapped = memory.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST;
     let advice = match (memory.oom_kills > 0, has_swapped) {
         (true, _) => {
@@ -226,13 +222,32 @@ fn memory_bound(trial: &Trial) -> Option<Finding> {
             "Raise the limit of its control group (memory.max), or give the server a smaller heap or fewer processes."
         }
     };
-    (is_near || has_swapped || memory.oom_kills > 0).then_some(Finding::MemoryBound {
+    memory_shortage(&memory).map(|_| Finding::MemoryBound {
         limit_bytes: memory.limit_bytes,
         rss_bytes_peak: memory.rss_bytes_peak,
         swapped_bytes: memory.swapped_bytes,
         oom_kills: memory.oom_kills,
         advice,
     })
+}
+
+/// Why memory was the limit of a server, in words; none if it was not.
+pub fn memory_shortage(memory: &MemoryUse) -> Option<String> {
+    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
+    let near = memory
+        .limit_bytes
+        .zip(memory.rss_bytes_peak)
+        .filter(|(limit, peak)| *peak as f64 >= FULL_LEAST * *limit as f64);
+    match (memory.oom_kills, near) {
+        (kills @ 1.., _) => Some(format!("the kernel killed {kills} process(es) because memory ran out")),
+        (0, Some((limit, peak))) => {
+            Some(format!("the server used {} of the {} that it may use", megabytes(peak), megabytes(limit)))
+        }
+        (0, None) if memory.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST => {
+            Some(format!("the machine swapped {}", megabytes(memory.swapped_bytes)))
+        }
+        (0, None) => None,
+    }
 }
 
 /// A closed loop without think times whose connections wait while no core is full. A load of a fixed number of requests

@@ -2,7 +2,9 @@
 //!
 //! The first that applies, from the most to the least certain. A search has the limit that its closed-loop run found.
 
-use super::{FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_bound, server_network_bound};
+use super::{
+    FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_shortage, server_network_bound,
+};
 use crate::facts::is_open;
 use crate::{ACHIEVED_LEAST, Finding, GENERATOR_BUSY_MOST, load, loaders};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
@@ -12,7 +14,7 @@ const FAILED_LEAST: f64 = 0.01;
 /// A server that used about one of several cores was limited by one thread.
 const ONE_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// Time that a server was ready but not running, per second, from which other processes were the limit.
-const DELAYED_LEAST: f64 = 0.2;
+pub const DELAYED_LEAST: f64 = 0.2;
 
 /// What limited the trial; none if it is not usable, or imported.
 pub fn limit(trial: &Trial) -> Option<Limit> {
@@ -54,20 +56,7 @@ fn errors(_: &Trial, run: &Run) -> Found {
 }
 
 fn memory(trial: &Trial, _: &Run) -> Found {
-    let Finding::MemoryBound { limit_bytes, rss_bytes_peak, swapped_bytes, oom_kills, .. } =
-        memory_bound(trial)?
-    else {
-        return None;
-    };
-    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
-    let evidence = match (oom_kills, limit_bytes.zip(rss_bytes_peak)) {
-        (1.., _) => format!("the kernel killed {oom_kills} process(es) because memory ran out"),
-        (0, Some((limit, peak))) if peak as f64 >= FULL_LEAST * limit as f64 => {
-            format!("the server used {} of the {} that it may use", megabytes(peak), megabytes(limit))
-        }
-        (0, _) => format!("the machine swapped {}", megabytes(swapped_bytes)),
-    };
-    Some((LimitKind::Memory, evidence))
+    Some((LimitKind::Memory, memory_shortage(trial.memory.as_ref()?)?))
 }
 
 /// An open loop whose load was delivered.
@@ -119,7 +108,7 @@ fn server_cores(trial: &Trial, _: &Run) -> Found {
     let usage = trial.usage.as_ref()?;
     let cores = trial.server_cores().len().max(1) as f64;
     let used = usage.utilization * cores;
-    let evidence = format!("the server used {used:.2} of {}", of_cores(cores));
+    let evidence = cores_used(used, cores);
     if usage.utilization >= FULL_LEAST {
         return Some((LimitKind::ServerCpu, evidence));
     }
@@ -150,7 +139,7 @@ fn one_thread(trial: &Trial, run: &Run) -> Found {
     let used = usage.utilization * cores;
     let most = busy_shares(trial).into_iter().fold(0.0, f64::max);
     (ONE_CORE.contains(&used) || most >= FULL_LEAST).then(|| {
-        let evidence = format!("the server used {used:.2} of {}", of_cores(cores));
+        let evidence = cores_used(used, cores);
         let busiest = if most > 0.0 { format!(", the busiest {}", percent(most)) } else { String::new() };
         (LimitKind::ServerThread, evidence + &busiest)
     })
@@ -197,8 +186,10 @@ fn nothing_full(trial: &Trial, run: &Run) -> (LimitKind, String) {
     }
 }
 
-fn of_cores(cores: f64) -> String {
-    if cores == 1.0 { "1 core".to_owned() } else { format!("{cores} cores") }
+/// The part of its cores that a server used, in words.
+pub fn cores_used(used: f64, cores: f64) -> String {
+    let of = if cores == 1.0 { "1 core".to_owned() } else { format!("{cores} cores") };
+    format!("the server used {used:.2} of {of}")
 }
 
 /// The busy share of each core of the server, of the time that the hypervisor left it; none if the server ran on

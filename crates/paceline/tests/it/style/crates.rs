@@ -27,7 +27,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("loaders", &["engine", "host", "job", "judge", "record", "run"]),
     ("report", &["escape", "judge", "record", "stats"]),
     ("web", &["escape", "files", "judge", "stats", "record", "report", "store"]),
-    ("experiment", &["escape", "record", "stats"]),
+    ("experiment", &["escape", "judge", "record", "stats"]),
     (
         "paceline",
         &[
