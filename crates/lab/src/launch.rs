@@ -403,7 +403,7 @@ impl Starting {
         interrupt: Interrupt,
     ) -> Result<(), Spoiled> {
         let patience = Patience::of(timeout, interrupt);
-        let mut last = NotReady { stage: Stage::Start, why: "nobody listens".to_owned() };
+        let mut last = NotReady { stage: Stage::Start, why: "no process listens".to_owned() };
         let mut heard = false;
         loop {
             if let Some(ended) = self.processes.shepherd.ended() {

@@ -69,7 +69,7 @@ mod tests {
         let expected = "the server ended with exit status 9 under load";
         assert_eq!(end(died), Err(Spoiled::fault(Stage::Load, expected, false)));
         let Err(Spoiled::Fault { fault, .. }) = end(Ended { code: None, ..died }) else { panic!("it ended") };
-        assert!(fault.transient, "nobody saw what the server did: {fault:?}");
+        assert!(fault.transient, "the server was not observed: {fault:?}");
         assert_eq!(check_within(Duration::ZERO, || None), Ok(()));
     }
 

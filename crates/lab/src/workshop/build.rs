@@ -70,12 +70,23 @@ impl Workshop {
             return Err(LabError::Interrupted);
         }
         owner::check_replaceable(&self.build_dir(server))?;
+        let keep = self.keep_dir(server);
+        let make_in_place = || {
+            if name == "setup" {
+                stamp::remove(&keep, "build")?;
+            }
+            stamp::remove(&keep, name)?;
+            stamp::remove(&keep, LAUNCHED)?;
+            let elapsed = self.run(&self.step(server, name, command, MAKE_LIMIT)?, server)?;
+            stamp::write(&keep, name, fingerprint)?;
+            Ok(elapsed)
+        };
         if self.stamp(server, name).is_none() {
-            return self.make_in_place(server, name, command, fingerprint);
+            return make_in_place();
         }
         let former = self.former(server);
         former.set_aside(self.user.as_ref(), |entries, to| self.copy(server, entries, to))?;
-        match self.make_in_place(server, name, command, fingerprint) {
+        match make_in_place() {
             Ok(elapsed) => former.replace().map(|()| elapsed),
             Err(error) => {
                 match former.recover() {
@@ -87,24 +98,6 @@ impl Workshop {
                 Err(error)
             }
         }
-    }
-
-    fn make_in_place(
-        &self,
-        server: &Manifest,
-        name: &'static str,
-        command: &str,
-        fingerprint: &str,
-    ) -> Result<Duration, LabError> {
-        let keep = self.keep_dir(server);
-        if name == "setup" {
-            stamp::remove(&keep, "build")?;
-        }
-        stamp::remove(&keep, name)?;
-        stamp::remove(&keep, LAUNCHED)?;
-        let elapsed = self.run(&self.step(server, name, command, MAKE_LIMIT)?, server)?;
-        stamp::write(&keep, name, fingerprint)?;
-        Ok(elapsed)
     }
 
     /// Copies entries of the build folder to a folder, as the user of servers: root would follow links that a process

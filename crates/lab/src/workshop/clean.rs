@@ -4,11 +4,15 @@
 //! builds of removed servers; with `all` every build, and the caches of tools in the homes of other users. Results are
 //! never removed.
 
-use super::{Workshop, disk};
+use super::Workshop;
 use paceline_catalogue::Catalogue;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+/// The unit of `st_blocks`, on every file system: stat(3).
+const BLOCK_BYTES: u64 = 512;
 
 /// A file or folder that can be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +28,7 @@ pub struct LeftOver {
 impl LeftOver {
     fn of(what: &'static str, path: PathBuf) -> Self {
         let bytes = match fs::symlink_metadata(&path) {
-            Ok(about) if about.is_dir() => disk::folder_bytes(&path),
+            Ok(about) if about.is_dir() => folder_bytes(&path),
             Ok(about) => about.len(),
             Err(_) => 0,
         };
@@ -86,6 +90,18 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// The blocks of everything below `folder`, in bytes; 0 if it does not exist. Links are not followed; files that vanish
+/// meanwhile are not counted.
+pub(super) fn folder_bytes(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| {
+        let Ok(about) = entry.metadata() else { return 0 };
+        let below = if about.is_dir() { folder_bytes(&entry.path()) } else { 0 };
+        below + about.blocks() * BLOCK_BYTES
+    });
+    bytes.sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +147,17 @@ mod tests {
             tree.path(".paceline/results.sqlite").exists()
                 && tree.path(".paceline/build/go-server/server").exists()
         );
+    }
+
+    #[test]
+    fn everything_below_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(folder_bytes(&folder.path().join("none")), 0);
+        fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        let empty = folder_bytes(folder.path());
+        fs::write(folder.path().join("a/b/c"), vec![1; 100_000]).unwrap();
+        std::os::unix::fs::symlink("/", folder.path().join("a/root")).unwrap();
+        let full = folder_bytes(folder.path());
+        assert!((empty + 100_000..empty + 200_000).contains(&full), "{empty} to {full}");
     }
 }

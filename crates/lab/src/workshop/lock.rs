@@ -1,6 +1,6 @@
 //! Lets one process at a time set up or build a server; the others wait, unless interrupted.
 //!
-//! `crate::lock` implements the lock; this module adds the wait.
+//! `FileLock` implements the lock; this module adds the wait.
 
 use crate::LabError;
 use paceline_host::{FileLock, Id, LockAttempt};

@@ -7,7 +7,6 @@
 mod build;
 mod clean;
 mod command;
-mod disk;
 mod fingerprint;
 mod former;
 mod lock;

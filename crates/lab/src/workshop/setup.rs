@@ -3,7 +3,7 @@
 //! Only `paceline lab setup` calls it, since it downloads and installs: a round or a build that finds a server without
 //! set-up reports an error.
 
-use super::{Made, Workshop, disk, packages};
+use super::{Made, Workshop, clean, packages};
 use crate::LabError;
 use paceline_catalogue::Manifest;
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ impl Workshop {
 
     /// The disk usage of everything made for `server`, in bytes.
     pub fn made_bytes(&self, server: &Manifest) -> u64 {
-        disk::folder_bytes(&self.build_dir(server))
+        clean::folder_bytes(&self.build_dir(server))
     }
 
     /// The disk usage of all installed packages, in bytes, if the package manager reports it.
