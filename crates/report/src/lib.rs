@@ -1,15 +1,15 @@
 //! Turns stored records into tables: for a terminal, Markdown, CSV and JSON.
 //!
 //! Called by the binary after a round and by `paceline report`. Pure: records in, text out; without access to clock,
-//! files or terminal; the tables of a round are computed in parallel threads. Each launch is one observation: a figure is the median and the range over the launches, and
-//! nothing is pooled across them. `docs/reading-a-report.md` explains columns and marks.
+//! files or terminal; the tables of a round are computed in parallel threads. Each launch is one observation: a figure
+//! is the median and the range over the launches, and nothing is pooled across them. `docs/reading-a-report.md` explains
+//! columns and marks.
 
 mod balanced;
 mod copies;
 mod copy_tally;
 mod figure;
 mod format;
-mod hdr;
 mod launch;
 mod live;
 mod machine;
@@ -19,9 +19,9 @@ mod parallel;
 mod rank;
 mod report;
 mod row;
+mod run_files;
 mod run_text;
 mod scaling;
-mod second_csv;
 mod start;
 mod svg;
 mod table;
@@ -34,7 +34,6 @@ pub use figure::{Figure, Figures};
 pub use format::layout::wrap;
 pub use format::number::whole;
 pub use format::{Format, Options};
-pub use hdr::{hgrm, hlog_header, hlog_line};
 pub use live::Live;
 pub use machine::Machine;
 pub use observed::{Beside, Standing as BesideStanding};
@@ -43,9 +42,9 @@ pub use parallel::map_parallel;
 pub use rank::RankedBy;
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{Failure, Note, Row, Standing, Subject};
+pub use run_files::{hgrm, hlog_header, hlog_line, second_csv, seconds_csv_header};
 pub use run_text::{RunTextOptions, TimeUnit, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};
-pub use second_csv::{second_csv, seconds_csv_header};
 pub use start::{StartRow, StartTable, Starts};
 pub use svg::{Chart, svg};
 pub use table::Table;

@@ -1,10 +1,14 @@
-//! Times for HdrHistogram's tools: the percentile distribution as text (`.hgrm`) and the histogram log (`.hlog`).
+//! The files of a run for other programs: its seconds as CSV, and times for HdrHistogram's tools.
 //!
-//! Called by `paceline run --hdr`: the distribution at the end of the run, the log's lines during it. The stats crate
-//! encodes histograms; the binary opens and writes the files.
+//! Called by `paceline run`: with `--csv` after each second, with `--hdr` for the percentile distribution as text
+//! (`.hgrm`) at the end of the run and the histogram log (`.hlog`) during it. The record crate defines the columns of a
+//! second; the stats crate encodes histograms; the binary opens and writes the files. The CSV of a round's report is in
+//! `format/csv.rs`.
 
 use crate::run_text::STEPS_PER_HALF;
+use paceline_record::Second;
 use paceline_stats::Histogram;
+use serde_json::Value;
 use std::fmt::Write as _;
 
 /// Nanoseconds in the unit of both formats, the millisecond: the default unit of their tools.
@@ -56,4 +60,25 @@ pub fn hlog_header(version: &str, target: &str, start_s: f64, started_at: &str) 
 pub fn hlog_line(tag: &str, start_s: f64, length_s: f64, histogram: &Histogram) -> String {
     let max = histogram.max().unwrap_or(0) as f64 / UNIT_NS;
     format!("Tag={tag},{start_s:.3},{length_s:.3},{max:.3},{}\n", histogram.to_base64())
+}
+
+/// The header of the seconds of a run as CSV (RFC 4180): the keys of [`Second`], in its order.
+pub fn seconds_csv_header() -> String {
+    Second::COLUMNS.join(",") + "\r\n"
+}
+
+/// A line of CSV: one second, every figure in full precision. Missing values are empty.
+pub fn second_csv(second: &Second) -> String {
+    let value = serde_json::to_value(second).unwrap_or_default();
+    let fields: Vec<String> = Second::COLUMNS.iter().map(|column| field(&value[*column])).collect();
+    fields.join(",") + "\r\n"
+}
+
+/// No text in a second contains a comma or a quotation mark.
+fn field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
