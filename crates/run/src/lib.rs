@@ -4,7 +4,6 @@
 //! process. [`Prepared::carry_out`] drives the engine, samples the machine and makes the record. This crate prints no
 //! output; a [`Sink`] can show a run in progress.
 
-mod block;
 mod content;
 mod debug;
 pub mod environment;
@@ -26,7 +25,6 @@ mod sessions;
 mod sources;
 mod target;
 
-pub use block::block;
 pub use debug::DebugExchange;
 pub use error::{Problem, RunError};
 pub use events::Events;
@@ -34,6 +32,7 @@ pub use follow::{Plan, Progress, Rows, Sink, times};
 pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
 pub use outcome::Watching;
+pub use parts::block;
 pub use prepare::{Prepared, allowed_cores, read_trace};
 #[cfg(fuzzing)]
 pub use schedule::fuzz_schedule;

@@ -4,11 +4,10 @@
 //! Loop and segments are in `segments.rs`, blocks, requests and wrong bodies in `parts.rs`. Verdicts and gates are in
 //! the judge crate.
 
-use crate::block::block;
 use crate::follow::{Follower, Plan, Sink};
 use crate::health::{Health, rss_bytes_peak};
 use crate::left::left;
-use crate::parts;
+use crate::parts::{self, block};
 use crate::segments::{arrival_check, by_segment, load_of};
 use crate::sessions;
 use crate::{Events, Prepared, RunError, moment};

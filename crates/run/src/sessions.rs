@@ -4,7 +4,7 @@
 //! from the counts of the steps: all of them are counted in the cohort of their session.
 
 use crate::RunError;
-use crate::block::block;
+use crate::parts::block;
 use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
 use paceline_engine::{Ending, RunOutcome, Settings, Tally};
 use paceline_job::{ExtractFrom, Job, RequestSpec};
