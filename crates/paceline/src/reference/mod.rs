@@ -5,13 +5,11 @@
 //! times between arrival and answer that the server recorded. It polls without sleeping, so that its timers add no
 //! delay. It is a test instrument for runs of about 30 s, not a server for production.
 
-mod conversation;
 mod service;
 
 pub use service::{FREEZE, FREEZE_PERIOD, Service};
 
-use conversation::Conversation;
-use mio::net::TcpListener;
+use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::{Clock as _, Nanos, Random};
@@ -29,6 +27,8 @@ const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\nContent-Type: text/plain\r\n\r\nHello World\n";
 /// The body only.
 pub const BODY: &[u8] = b"Hello World\n";
+/// The end of a request without a body.
+const BLANK_LINE: &[u8] = b"\r\n\r\n";
 const LISTENER: Token = Token(usize::MAX);
 /// How often the end of standard input is checked.
 const LOOK: Duration = Duration::from_millis(100);
@@ -165,5 +165,43 @@ mod tests {
         assert_eq!((next(999), next(2_500)), (Duration::ZERO, Duration::from_millis(2)));
         assert_eq!((next(900_000), patience(None, false)), (LOOK, LOOK));
         assert_eq!(patience(None, true), Duration::ZERO);
+    }
+}
+
+/// One client: its requests are counted by their blank lines, so that they must have no bodies.
+#[derive(Debug)]
+struct Conversation {
+    stream: TcpStream,
+    /// Bytes of a blank line matched so far.
+    matched: usize,
+}
+
+impl Conversation {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, matched: 0 }
+    }
+
+    /// Reads all available bytes; returns the number of requests that they complete.
+    fn requests(&mut self) -> usize {
+        let (mut buffer, mut requests) = ([0; 16 * 1024], 0);
+        while let Ok(count @ 1..) = self.stream.read(&mut buffer) {
+            for byte in &buffer[..count] {
+                self.matched = if *byte == BLANK_LINE[self.matched] {
+                    self.matched + 1
+                } else {
+                    usize::from(*byte == b'\r')
+                };
+                if self.matched == BLANK_LINE.len() {
+                    requests += 1;
+                    self.matched = 0;
+                }
+            }
+        }
+        requests
+    }
+
+    /// Writes a short answer. If the client's buffer is full, the answer is dropped without waiting.
+    fn say(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes);
     }
 }

@@ -2,17 +2,16 @@
 //!
 //! The lab runs the trials; this module has the flags, the store, the progress and the exit status.
 
-mod alone;
 mod asked;
 mod flags;
 mod generator;
 mod keep;
+mod machine;
 mod open;
 mod progress;
 mod resume;
-mod tune;
 
-pub use alone::lock_round;
+pub use machine::lock_round;
 
 pub use flags::Arguments;
 
@@ -61,7 +60,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
     let outcome = sit(&opened, &carrying, &catalogue, &store, watched, &mut progress);
     progress.end();
-    tune::end(opened.tuning.take(), &mut progress);
+    machine::end_tuning(opened.tuning.take(), &mut progress);
     let summary = match outcome {
         Ok(summary) => summary,
         Err(Stopped::Interrupted) => return Err(interrupted(&opened.round.id)),

@@ -6,7 +6,7 @@
 use super::asked::Begun;
 use super::flags::{Asked, Carrying};
 use super::progress::people;
-use super::{alone, asked, generator, resume, tune};
+use super::{asked, generator, machine, resume};
 use crate::exit::Complaint;
 use crate::kept;
 use crate::places::complain;
@@ -92,15 +92,19 @@ pub fn open(
         Some(id) => resume::resumed(id, asked.plan.as_deref(), catalogue, store)?,
         None => {
             let begun = new_round(asked, catalogue, environment::read(), None)?;
-            let lock = alone::lock_round(&Id::parse(&begun.round.id)?, store)?;
+            let lock = machine::lock_round(&Id::parse(&begun.round.id)?, store)?;
             (begun, lock)
         }
     };
     let generator = generator::of_round(&mut begun.round, carrying.generator()?.as_deref())?;
-    let (neighbours, shares_with) =
-        alone::on_machine(&Id::parse(&begun.round.id)?, carrying.share_machine, &mut begun.resolution.notes)?;
+    let (neighbours, shares_with) = machine::join_machine(
+        &Id::parse(&begun.round.id)?,
+        carrying.share_machine,
+        &mut begun.resolution.notes,
+    )?;
     let sitting = moment::new_id();
-    let tuning = tune::begin(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
+    let tuning =
+        machine::begin_tuning(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
     // Read after tuning. A resumed round may be on another machine now.
     let environment = environment::read();
     if !is_resumed {

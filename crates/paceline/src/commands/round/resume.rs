@@ -3,8 +3,8 @@
 //! Called by `open.rs` for `--resume`. The round follows the plan that is kept with it. Cells that can no longer be
 //! measured are reported, kept with the round and counted when it ends; none is dropped silently.
 
-use super::alone;
 use super::asked::Begun;
+use super::machine;
 use crate::exit::Complaint;
 use crate::kept;
 use crate::places::complain;
@@ -24,7 +24,7 @@ pub fn resumed(
     store: &Store,
 ) -> anyhow::Result<(Begun, Option<FileLock>)> {
     let id = meant(id, plan, catalogue, store)?.id;
-    let lock = alone::lock_round(&Id::parse(&id).map_err(|error| forged(&error, store))?, store)?;
+    let lock = machine::lock_round(&Id::parse(&id).map_err(|error| forged(&error, store))?, store)?;
     // Read after locking: another process may just have resumed it.
     let mut round = store.find_round(&id).map_err(kept::complain)?;
     for sitting in &round.sittings {

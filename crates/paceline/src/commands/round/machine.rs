@@ -1,0 +1,103 @@
+//! The machine of a round: locks against other processes and rounds, and `--tune`, which sets the machine up for load
+//! while a round runs and restores it afterwards.
+//!
+//! Two processes on one round would each measure all remaining trials; two rounds on one machine would disturb each
+//! other. Settings that a killed round left changed are restored first, even without `--tune`; on a machine shared with
+//! another round neither is done. The host crate has the settings and the process that restores them in any case.
+
+use super::flags::Carrying;
+use super::progress::Progress;
+use crate::exit::Complaint;
+use crate::kept;
+use crate::places::shepherd_command;
+use anyhow::Context as _;
+use paceline_catalogue::Catalogue;
+use paceline_host::{FileLock, Id, Joined, LockAttempt, Neighbours, Tuning, mend_tuning};
+use paceline_record::Tuned;
+use paceline_store::Store;
+use std::path::{Path, PathBuf};
+
+/// Locks a round, so that no second process resumes it. The lock is beside the store or in its database server, which
+/// every process with access to the round shares, wherever its state folder is.
+pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<Option<FileLock>> {
+    store.lock_round(id.as_str()).map_err(kept::complain)?;
+    let Some(file) = store.file() else { return Ok(None) };
+    let folder = file.with_file_name("locks");
+    let attempt = FileLock::try_take(&folder, id, &format!("round {id}"));
+    match attempt.with_context(|| format!("cannot lock {id}.lock in {}", folder.display()))? {
+        LockAttempt::Taken(lock) => Ok(Some(lock)),
+        LockAttempt::HeldBy(holder) => {
+            let process = holder.split(" (").next().unwrap_or(&holder);
+            let what = format!("round {id} is being run by {process}");
+            Err(Complaint::environment(what).hint("wait for it to end, or interrupt it").into())
+        }
+    }
+}
+
+/// This round's registration on the machine, and the rounds that already run there. If there are any, this is an error
+/// unless the machine may be shared. If other rounds cannot be detected, `notes` says so.
+pub fn join_machine(
+    id: &Id,
+    share: bool,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<(Option<Neighbours>, Option<String>)> {
+    match Neighbours::join(id, share) {
+        Ok(Joined::Placed(neighbours, others)) => {
+            Ok((Some(neighbours), (!others.is_empty()).then(|| others.join(", "))))
+        }
+        Ok(Joined::Occupied(others)) => {
+            Err(Complaint::environment(format!("another round runs on this machine: {}", others.join(", ")))
+                .hint("each would disturb the other: wait for it to end, or continue with --share-machine")
+                .into())
+        }
+        Err(error) => {
+            notes.push(format!("cannot see whether another round runs on this machine: {error}"));
+            Ok((None, None))
+        }
+    }
+}
+
+/// Begins tuning, if it is requested and no other round uses the machine; messages go to `notes`.
+pub fn begin_tuning(
+    carrying: &Carrying,
+    catalogue: &Catalogue,
+    shares_with: Option<&str>,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Option<Tuning>> {
+    let note = note(catalogue);
+    let is_machine = carrying.tune_root == Path::new("/");
+    // Settings that another round changed are still in use.
+    if shares_with.is_none() || !is_machine {
+        notes.extend(
+            mend_tuning(&note, &carrying.tune_root)
+                .into_iter()
+                .map(|left| format!("left by a round that was killed: {left}")),
+        );
+    }
+    if !carrying.tune {
+        return Ok(None);
+    }
+    if let Some(other) = shares_with.filter(|_| is_machine) {
+        notes.push(format!("--tune changes nothing: another round runs on this machine: {other}"));
+        return Ok(None);
+    }
+    let tuning = Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root)
+        .with_context(|| format!("--tune: cannot ensure that settings are restored ({})", note.display()))?;
+    let changed: Vec<String> = tuning.settings().iter().filter_map(Tuned::changed).collect();
+    let none = "no setting needed a change or could be changed".to_owned();
+    let changed = if changed.is_empty() { none } else { changed.join("; ") };
+    notes.push(format!("set for this round: {changed}"));
+    notes.extend(Tuned::amiss(tuning.settings()).into_iter().map(|amiss| format!("not set: {amiss}")));
+    Ok(Some(tuning))
+}
+
+/// Restores all settings.
+pub fn end_tuning(tuning: Option<Tuning>, progress: &mut Progress) {
+    for left in tuning.map(Tuning::end).unwrap_or_default() {
+        progress.note(&format!("could not be restored: {left}"));
+    }
+}
+
+fn note(catalogue: &Catalogue) -> PathBuf {
+    catalogue.places.state_dir.join("tuned.json")
+}
