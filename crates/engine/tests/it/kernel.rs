@@ -3,7 +3,7 @@
 //! Also against addresses where no server answers. Counts, bytes and phases are exact; response times are not checked
 //! here, but in virtual time (`freeze.rs`, `life.rs`). Servers that respond wrongly are in `faults.rs`.
 
-use crate::server::{answer, nobody, serve};
+use crate::server::{answer, closed_address, serve};
 use crate::support::{REQUEST, asking, closed_loop, open_loop};
 use paceline_engine::{
     Address, Bound, Ending, EngineError, Measure, Nanos, NoObserver, Observer, PaceKind, Phase, RunOutcome,
@@ -200,14 +200,14 @@ fn sources_are_used_in_turn_by_any_number_of_threads() {
 #[test]
 fn phases_are_reported_in_order() {
     #[derive(Default)]
-    struct Told(Mutex<Vec<Phase>>);
-    impl Observer for Told {
+    struct PhaseLog(Mutex<Vec<Phase>>);
+    impl Observer for PhaseLog {
         fn phase(&self, phase: Phase, _: Nanos) {
             self.0.lock().unwrap().push(phase);
         }
         fn thread_phase(&self, _: u32, _: Phase) {}
     }
-    let reported = Told::default();
+    let reported = PhaseLog::default();
     let settings = closed_loop(2, 1).with(|job| job.warmup = Nanos::from_millis(20));
     let settings = Settings { address: answer(OK), ..settings }
         .with(|job| job.window = Bound::Duration(Nanos::from_millis(50)));
@@ -261,7 +261,7 @@ fn unix_sockets_that_cannot_be_used() {
 
 #[test]
 fn nobody_listens() {
-    let address = Address::from(nobody());
+    let address = Address::from(closed_address());
     for threads in [1, 3] {
         let settings = Settings { threads, ..numbered(address.clone(), 3, 10) };
         let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();

@@ -12,9 +12,9 @@ use paceline_engine::{
 use std::sync::Mutex;
 
 #[derive(Default)]
-struct Told(Mutex<Vec<Second>>);
+struct SecondLog(Mutex<Vec<Second>>);
 
-impl Observer for Told {
+impl Observer for SecondLog {
     fn phase(&self, _: Phase, _: Nanos) {}
     fn thread_phase(&self, _: u32, _: Phase) {}
     fn wants_seconds(&self) -> bool {
@@ -30,7 +30,7 @@ fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<Second>) {
     let (period, freeze) = (Nanos::from_secs(10), Nanos::from_millis(1_500));
     let script =
         Freezing { period, freeze, service: Nanos::ZERO, done_at: Nanos::ZERO, answer: response("ok") };
-    let reported = Told::default();
+    let reported = SecondLog::default();
     let outcome = simulate_observed(settings, script, &VirtualClock::new(Nanos::ZERO), &reported).unwrap();
     (outcome, reported.0.into_inner().unwrap())
 }

@@ -29,7 +29,7 @@ pub fn serve(handler: impl Fn(&mut TcpStream, usize) -> bool + Send + Sync + 'st
 
 /// An address where no process listens: every local address refuses this port, which is bound, so that no other process
 /// gets it.
-pub fn nobody() -> SocketAddr {
+pub fn closed_address() -> SocketAddr {
     let address = libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,
         sin_port: 0,

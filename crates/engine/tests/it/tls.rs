@@ -377,8 +377,8 @@ fn keys_that_do_not_fit_are_refused() {
     identity.chain = authority.issue("me", |_| {}).chain;
     let error = TlsSettings::new(TlsAsked { identity: Some(identity), ..asked(&authority) }).unwrap_err();
     assert!(matches!(error, EngineError::Tls { .. }), "{error}");
-    let nobody = Trust::Roots { roots: Vec::new(), also_themselves: false };
-    assert!(TlsSettings::new(TlsAsked { trust: nobody, ..asked(&authority) }).is_err());
+    let no_roots = Trust::Roots { roots: Vec::new(), also_themselves: false };
+    assert!(TlsSettings::new(TlsAsked { trust: no_roots, ..asked(&authority) }).is_err());
 }
 
 /// Reads this many requests. After the handshake no bytes are sent: the tickets wait with all other bytes.
