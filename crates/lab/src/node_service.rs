@@ -45,18 +45,26 @@ pub fn serve_node(
     environment: fn() -> Environment,
 ) -> io::Result<()> {
     let interrupt = Interrupt::listen()?;
-    let hello = read_line(&mut input)?.unwrap_or_default();
-    let Ok(ToNode::Hello(settings)) = serde_json::from_slice(&hello) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not a greeting"));
-    };
+    let settings = greeting(&mut input)?;
     let cores = physical_cores()?;
     answer(&mut output, &Welcome { address: own_address(), cores, environment: environment() })?;
     let questions = listen(input, interrupt.flag())?;
-    let mut service = NodeService::new(*settings, shepherd, interrupt);
+    let mut service = NodeService::new(settings, shepherd, interrupt);
     let done = service.serve(&questions, &mut output);
     // All started processes end here, after errors too.
     drop(service);
     done
+}
+
+/// Reads the lab's first message. Its state folder must not lead to a folder of another user of this machine: files are
+/// written and removed there.
+fn greeting(input: &mut impl BufRead) -> io::Result<NodeSettings> {
+    let hello = read_line(input)?.unwrap_or_default();
+    let Ok(ToNode::Hello(settings)) = serde_json::from_slice(&hello) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not a greeting"));
+    };
+    settings.places.check_links().map_err(io::Error::other)?;
+    Ok(*settings)
 }
 
 fn answer(output: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
@@ -349,5 +357,48 @@ fn arrived(content: &FolderContent) -> Result<(), String> {
         }
         Ok(_) => Err(format!("{} did not arrive whole", content.folder.display())),
         Err(error) => Err(format!("cannot read {}: {error}", content.folder.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_catalogue::Places;
+    use paceline_host::shepherd::Guard;
+    use std::os::unix::fs::{lchown, symlink};
+
+    fn greet(state_dir: &Path) -> io::Result<NodeSettings> {
+        let folder = |name: &str| state_dir.join(name);
+        let places = Places {
+            servers_dir: folder("servers"),
+            workloads_dir: folder("workloads"),
+            plans_dir: folder("plans"),
+            balancers_dir: folder("balancers"),
+            databases_dir: folder("databases"),
+            state_dir: state_dir.to_owned(),
+            user: None,
+        };
+        let hello = ToNode::Hello(Box::new(NodeSettings { places, guard: Guard::default(), user: None }));
+        greeting(&mut line(&hello).unwrap().as_slice())
+    }
+
+    #[test]
+    fn a_link_of_another_user_in_the_state_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("logs");
+        symlink(folder.path(), &link).unwrap();
+        assert_eq!(greet(folder.path()).unwrap().places.state_dir, folder.path());
+        // Only root can make a link of another user.
+        if rustix::process::geteuid().is_root() {
+            lchown(&link, Some(54_321), None).unwrap();
+            let refused = greet(folder.path()).unwrap_err();
+            assert_eq!(refused.to_string(), format!("cannot use {}", link.display()));
+        }
+    }
+
+    #[test]
+    fn the_first_message_must_be_a_greeting() {
+        let refused = greeting(&mut &b"\"alive\"\n"[..]).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
     }
 }
