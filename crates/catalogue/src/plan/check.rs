@@ -6,6 +6,7 @@
 
 use super::{Balance, Pin, PinDatabase, Plan, PlanLoad, SEED_MAX, Scale, own_capacity};
 use crate::document::Document;
+use crate::error::ERRORS_MOST;
 use crate::{CatalogueError, nearest};
 use paceline_record::{LoopKind, VariantKind};
 use std::collections::BTreeSet;
@@ -55,8 +56,18 @@ pub(super) struct Problem {
     pub text: String,
 }
 
-/// All problems of `plan`.
+/// Most loads of a plan, twins and databases included: several times those of a large plan. For each of two loads, the
+/// checks compare them.
+const LOADS_MOST: usize = 2_000;
+/// Most entries of any other list of a plan: some hundred times those of a large plan.
+const ENTRIES_MOST: usize = 10_000;
+
+/// All problems of `plan`. The lists of a plan that is too large are not examined.
 pub(super) fn problems(plan: &Plan) -> Vec<Problem> {
+    let too_long = too_long(plan);
+    if !too_long.is_empty() {
+        return too_long;
+    }
     let of_plan = |(key, text)| Problem { load: None, key, text };
     let mut problems: Vec<Problem> = of_values(plan).into_iter().map(of_plan).collect();
     let before = problems.len();
@@ -69,6 +80,37 @@ pub(super) fn problems(plan: &Plan) -> Vec<Problem> {
     }
     if problems.len() == before {
         problems.extend(of_loads(plan).into_iter().map(of_plan));
+    }
+    problems
+}
+
+/// The lists that are too long: the time of the checks below, and the number of loads, grow with products of their
+/// lengths.
+fn too_long(plan: &Plan) -> Vec<Problem> {
+    let lists = [
+        ("workloads", plan.workloads.len()),
+        ("databases", plan.databases.len()),
+        ("pool", plan.pool.len()),
+        ("forms", plan.forms.len()),
+        ("copies", plan.copies.len()),
+        ("observed", plan.observed.len()),
+    ];
+    let of_plan = lists.map(|(key, length)| (None, key, length));
+    let of_loads = plan.load.iter().enumerate();
+    let of_loads = of_loads.map(|(place, load)| (Some(place), "workloads", load.workloads.len()));
+    let lists = of_plan.into_iter().chain(of_loads).filter(|(_, _, length)| *length > ENTRIES_MOST);
+    let mut problems: Vec<Problem> = lists
+        .map(|(load, key, length)| {
+            let text = format!("`{key}` has {length} entries: at most {ENTRIES_MOST}");
+            Problem { load, key, text }
+        })
+        .collect();
+    let loads = plan.loads_most();
+    if loads > LOADS_MOST {
+        let text = format!(
+            "the plan comes to {loads} loads with twins, databases and pools: at most {LOADS_MOST}; split it"
+        );
+        problems.push(Problem { load: None, key: "load", text });
     }
     problems
 }
@@ -194,19 +236,22 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
 }
 
-/// Observations of the source must name a load and a workload of the plan.
+/// Observations of the source must name a load and a workload of the plan. Only problems that are listed have a hint:
+/// one compares the name with every load.
 fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Vec<String> {
     let mut wrong = Vec::new();
+    let workloads = plan.workload_names();
     for seen in &plan.observed {
         if let Some(load) = seen.load.as_ref().filter(|load| !loads.contains(*load)) {
-            let near = nearest(load, loads.iter().map(String::as_str));
+            let known = loads.iter().map(String::as_str).filter(|_| wrong.len() < ERRORS_MOST);
+            let near = nearest(load, known);
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             wrong.push(format!(
                 "`observed` of {} names the load `{load}`, which the plan does not have{hint}",
                 seen.subject
             ));
         }
-        if let Some(workload) = seen.workload.as_ref().filter(|workload| !plan.has_workload(workload)) {
+        if let Some(workload) = seen.workload.as_ref().filter(|workload| !workloads.have(workload)) {
             wrong.push(format!(
                 "`observed` of {} names the workload `{workload}`, which the plan does not have",
                 seen.subject
@@ -221,11 +266,12 @@ fn forms(plan: &Plan) -> Vec<String> {
     if plan.forms.is_empty() {
         wrong.push("`forms` is empty".into());
     }
-    for (index, form) in plan.forms.iter().enumerate() {
+    let mut known = BTreeSet::new();
+    for form in &plan.forms {
         if !FORMS.contains(&form.as_str()) {
             let near = nearest(form, FORMS).unwrap_or("single");
             wrong.push(format!("unknown form `{form}`; did you mean `{near}`?"));
-        } else if plan.forms[..index].contains(form) {
+        } else if !known.insert(form) {
             wrong.push(format!("`forms` names `{form}` twice"));
         }
     }

@@ -9,6 +9,18 @@ use super::{Balance, PinDatabase, Plan, PlanLoad, Scale};
 use paceline_record::{BalancedLoad, DatabaseLoad, Route, Scaled, Variant, VariantKind};
 
 impl Plan {
+    /// The number of loads in [`Plan::expanded`] at most, from the lengths of the lists.
+    pub(super) fn loads_most(&self) -> usize {
+        let databases = self.databases.len().saturating_mul(self.pool.len().max(1)).saturating_add(1);
+        let has_balancer = |load: &PlanLoad| load.balancer.as_ref().or(self.balancer.as_ref()).is_some();
+        let twins = |load: &PlanLoad| match has_balancer(load) {
+            true => 1,
+            false => load.twins.len() + usize::from(load.first_run),
+        };
+        let loads = self.load.iter().map(|load| 1 + twins(load)).sum::<usize>();
+        loads.saturating_mul(databases)
+    }
+
     /// Every load that is measured, in the plan's order, twins after the load they belong to.
     pub fn expanded(&self) -> Vec<PlanLoad> {
         let factor = match self.scale {
@@ -136,6 +148,21 @@ mod tests {
     fn loads(text: &str) -> Vec<PlanLoad> {
         let text = format!("name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{text}");
         Plan::parse("p.toml", &text).unwrap().expanded()
+    }
+
+    #[test]
+    fn the_number_of_loads_is_known_without_them() {
+        let load = "[[load]]\nname = \"a\"\nconnections = 2\nduration = \"1s\"\n";
+        for (keys, text) in [
+            ("", load.to_owned()),
+            ("", format!("{load}first_run = true\ntwins = [\"close\", \"http10\"]\n")),
+            ("databases = [\"x\", \"y\"]\npool = [1, 2, 3]\n", format!("{load}twins = [\"close\"]\n")),
+            ("balancer = \"b\"\ninstances = 2\n", load.to_owned()),
+        ] {
+            let text = format!("name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{keys}{text}");
+            let plan = Plan::parse("p.toml", &text).unwrap();
+            assert_eq!(plan.loads_most(), plan.expanded().len(), "{text}");
+        }
     }
 
     fn names(text: &str) -> Vec<String> {

@@ -9,6 +9,25 @@ use paceline_record::Observation;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// The workloads and cases that a plan names.
+pub(super) struct WorkloadNames<'a> {
+    as_written: BTreeSet<&'a str>,
+    /// Without their cases.
+    whole: BTreeSet<&'a str>,
+}
+
+impl WorkloadNames<'_> {
+    /// Whether a workload or one of its cases is measured, as a whole or by a case.
+    pub(super) fn have(&self, name: &str) -> bool {
+        self.as_written.contains(name) || self.as_written.contains(whole(name)) || self.whole.contains(name)
+    }
+}
+
+/// The workload of a case.
+fn whole(name: &str) -> &str {
+    name.split('/').next().unwrap_or(name)
+}
+
 impl Plan {
     /// The plan with only the servers that match one of the patterns `servers`, and only `workloads`; an empty list
     /// keeps all. Also returns messages about the changes.
@@ -44,20 +63,20 @@ impl Plan {
     pub(super) fn forget_unseen(&mut self) -> usize {
         let loads: BTreeSet<String> = self.expanded().into_iter().map(|load| load.name).collect();
         let (before, observed) = (self.observed.len(), std::mem::take(&mut self.observed));
+        let workloads = self.workload_names();
         let is_left = |seen: &Observation| {
             seen.load.as_ref().is_none_or(|load| loads.contains(load))
-                && seen.workload.as_ref().is_none_or(|workload| self.has_workload(workload))
+                && seen.workload.as_ref().is_none_or(|workload| workloads.have(workload))
         };
-        self.observed = observed.into_iter().filter(is_left).collect();
+        let left = observed.into_iter().filter(is_left).collect();
+        self.observed = left;
         before - self.observed.len()
     }
 
-    /// Whether it measures a workload or one of its cases, as a whole or by a case.
-    pub(super) fn has_workload(&self, name: &str) -> bool {
-        fn whole(name: &str) -> &str {
-            name.split('/').next().unwrap_or(name)
-        }
-        self.workloads.iter().any(|known| known == name || known == whole(name) || whole(known) == name)
+    /// The names of what it measures.
+    pub(super) fn workload_names(&self) -> WorkloadNames<'_> {
+        let names = self.workloads.iter().map(String::as_str);
+        WorkloadNames { whole: names.clone().map(whole).collect(), as_written: names.collect() }
     }
 
     /// The remaining ids, as patterns.

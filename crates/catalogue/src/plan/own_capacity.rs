@@ -5,6 +5,7 @@
 
 use super::PlanLoad;
 use paceline_record::RateShare;
+use std::collections::BTreeSet;
 
 /// Problems in the keys of one load.
 pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
@@ -42,32 +43,52 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
 /// Names the load that is 100 % for each share: the one named in the plan, else a capacity search of the same launch,
 /// else a closed loop.
 pub(super) fn with_bases(loads: Vec<PlanLoad>) -> Vec<PlanLoad> {
-    let with_base = |load: &PlanLoad| {
+    let candidates: Vec<Candidate> = loads.iter().map(Candidate::of).collect();
+    let with_base = |own: &Candidate| {
+        let load = own.load;
         let share = load.rate.map(|percent| RateShare {
             share: percent.0,
-            of: base(load, &loads).map(|base| base.name.clone()).unwrap_or_default(),
+            of: base(own, &candidates).map(|base| base.name.clone()).unwrap_or_default(),
             full_per_s: None,
             full_trial: None,
         });
         PlanLoad { share, ..load.clone() }
     };
-    loads.iter().map(with_base).collect()
+    candidates.iter().map(with_base).collect()
 }
 
-fn base<'a>(load: &PlanLoad, loads: &'a [PlanLoad]) -> Option<&'a PlanLoad> {
+/// A load with its workloads as a set: lists of two loads would be compared entry by entry.
+struct Candidate<'a> {
+    load: &'a PlanLoad,
+    workloads: BTreeSet<&'a str>,
+}
+
+impl<'a> Candidate<'a> {
+    fn of(load: &'a PlanLoad) -> Self {
+        Self { load, workloads: load.workloads.iter().map(String::as_str).collect() }
+    }
+
+    /// Whether it measures all workloads of another load. No workloads means all of the plan.
+    fn covers(&self, other: &Self) -> bool {
+        self.workloads.is_empty()
+            || (!other.workloads.is_empty() && other.workloads.is_subset(&self.workloads))
+    }
+}
+
+fn base<'a>(own: &Candidate, candidates: &[Candidate<'a>]) -> Option<&'a PlanLoad> {
+    let load = own.load;
     let is_closed =
         |other: &PlanLoad| !other.is_search() && other.rate.is_none() && other.rate_per_s.is_none();
-    let is_base = |other: &&PlanLoad| {
-        let covers = other.workloads.is_empty()
-            || (!load.workloads.is_empty() && load.workloads.iter().all(|own| other.workloads.contains(own)));
+    let is_base = |candidate: &&Candidate| {
+        let other = candidate.load;
         (other.is_search() || is_closed(other))
-            && covers
             && other.group == load.group
             && other.database == load.database
             && !other.group.is_ordered
             && load.of.as_ref().is_none_or(|of| other.plan_name == *of)
+            && candidate.covers(own)
     };
-    let bases: Vec<&PlanLoad> = loads.iter().filter(is_base).collect();
+    let bases: Vec<&PlanLoad> = candidates.iter().filter(is_base).map(|candidate| candidate.load).collect();
     let same_shape = |other: &&&PlanLoad| {
         (other.http.as_ref(), other.keep_alive, other.depth)
             == (load.http.as_ref(), load.keep_alive, load.depth)

@@ -93,6 +93,38 @@ fn a_plan_comes_to_its_cells() {
 }
 
 #[test]
+fn a_plan_of_megabytes_is_refused_by_its_counts() {
+    let seen = "[[observed]]\nsource = \"1\"\nsubject = \"s\"\nworkload = \"hello\"\nwhat = \"requests_per_s\"\n\
+                value = 1.0\nunit = \"requests/s\"\n";
+    let error = parse(&format!("{PLAN}{}", seen.repeat(10_001))).unwrap_err();
+    assert!(error.ends_with("`observed` has 10001 entries: at most 10000"), "{error}");
+    assert!(parse(&format!("{PLAN}{}", seen.repeat(10_000))).is_ok());
+    // 2 loads, each without a database and with 100 x 100.
+    let numbers = |text: fn(u32) -> String| (1..=100).map(text).collect::<Vec<_>>().join(", ");
+    let keys = format!(
+        "databases = [{}]\npool = [{}]\nrepeats = 3",
+        numbers(|number| format!("\"db{number}\"")),
+        numbers(|number| number.to_string())
+    );
+    let error = parse(&PLAN.replacen("repeats = 3", &keys, 1)).unwrap_err();
+    assert!(error.contains("comes to 20002 loads with twins, databases and pools: at most 2000"), "{error}");
+}
+
+#[test]
+fn only_problems_that_are_listed_are_compared_with_every_load() {
+    let seen = "[[observed]]\nsource = \"1\"\nsubject = \"s\"\nload = \"close\"\nwhat = \"requests_per_s\"\n\
+                value = 1.0\nunit = \"requests/s\"\n";
+    let text = format!("{PLAN}{}", seen.repeat(30));
+    let plan = toml::from_str(&text).unwrap();
+    let problems = super::check::problems(&plan);
+    let hints = problems.iter().filter(|problem| problem.text.ends_with("did you mean `closed`?"));
+    assert_eq!((problems.len(), hints.count()), (30, 20));
+    let listed = parse(&text).unwrap_err();
+    assert_eq!(listed.matches("did you mean `closed`?").count(), 20, "{listed}");
+    assert!(listed.ends_with("and 10 more"), "{listed}");
+}
+
+#[test]
 fn a_bare_workload_means_all_its_cases_each_once() {
     let resolution = resolved("[\"hello\", \"tetra/3\"]", "[\"tetra/3\", \"tetra\", \"hello\"]").unwrap();
     let of_one: Vec<String> = keys(&resolution).into_iter().filter(|key| key.starts_with("go-one")).collect();
