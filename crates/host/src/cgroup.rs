@@ -4,14 +4,23 @@
 //! group that can be created is used. Neither sets a limit. If no group can be created, [`crate::tree`] reads `/proc`
 //! instead.
 
+use crate::process::Stat;
+use crate::system::{self, Pid};
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Prefix of the names of all groups.
 const PREFIX: &str = "paceline-";
-/// A group without a process is a leftover when it is older than this: a launch joins its group at once.
+/// A group that names no owner and holds no process is a leftover when it is older than this: a launch joins its group
+/// at once.
 const LEFT_AFTER: Duration = Duration::from_secs(60);
+/// How long the processes of a leftover group may take to end.
+const END_LIMIT: Duration = Duration::from_secs(2);
+/// Interval at which they are killed again: one may have been forked meanwhile.
+const END_AGAIN: Duration = Duration::from_millis(10);
 
 /// A control group for a launch, removed when dropped, if it is empty by then.
 #[derive(Debug)]
@@ -27,20 +36,25 @@ enum Version {
 }
 
 impl ControlGroup {
-    /// Removes groups that remain after a lab and its shepherd were both killed: groups with this prefix, below the
-    /// caller's own group, that hold no process and were not created in the last minute. The kernel refuses to remove
-    /// any other.
+    /// Removes groups that remain after a lab and its shepherd were both killed: groups with this prefix below the
+    /// caller's own group, whose lab has ended. Their processes are killed: without a PID namespace, processes that a
+    /// server has forked outlive it. A group of an unknown lab is removed if it holds no process and was not created in
+    /// the last minute.
     pub fn sweep() {
         for version in [Version::V2, Version::V1] {
             let Some(own) = own_group(version) else { continue };
-            let entries = fs::read_dir(own).into_iter().flatten().flatten();
-            let is_left = |entry: &fs::DirEntry| {
-                let modified = entry.metadata().and_then(|about| about.modified()).ok();
-                let age = modified.and_then(|modified| modified.elapsed().ok()).unwrap_or_default();
-                entry.file_name().to_string_lossy().starts_with(PREFIX) && age >= LEFT_AFTER
-            };
-            for group in entries.filter(is_left) {
-                let _ = fs::remove_dir(group.path());
+            for entry in fs::read_dir(own).into_iter().flatten().flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let Some(name) = name.strip_prefix(PREFIX) else { continue };
+                let owner = Owner::parse(name);
+                let has_ended = owner.as_ref().is_some_and(Owner::has_ended);
+                if has_ended || (owner.is_none_or(|owner| !owner.is_visible()) && is_old(&entry)) {
+                    // Dropping it removes it if it is empty.
+                    let left = ControlGroup { folder: entry.path(), version };
+                    if has_ended {
+                        left.end();
+                    }
+                }
             }
         }
     }
@@ -48,8 +62,9 @@ impl ControlGroup {
     /// Creates a group named after a launch below the caller's own. `None` if the machine has no control groups or does
     /// not permit creating one.
     pub fn create(launch: &str) -> Option<ControlGroup> {
+        let owner = Owner::this_process().map(|owner| format!("{owner}-")).unwrap_or_default();
         [Version::V2, Version::V1].into_iter().find_map(|version| {
-            let folder = own_group(version)?.join(format!("{PREFIX}{launch}"));
+            let folder = own_group(version)?.join(format!("{PREFIX}{owner}{launch}"));
             let group = ControlGroup { folder, version };
             fs::create_dir(&group.folder).ok()?;
             // A group whose CPU time cannot be read is removed again when dropped.
@@ -80,6 +95,79 @@ impl ControlGroup {
         // 0 stands for a process outside the caller's namespace.
         listed.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect()
     }
+}
+
+impl ControlGroup {
+    /// Kills its processes until none is left.
+    fn end(&self) {
+        let begun = Instant::now();
+        loop {
+            let left = self.processes();
+            if left.is_empty() || begun.elapsed() > END_LIMIT {
+                return;
+            }
+            for pid in left {
+                // It may already have ended.
+                let _ = system::kill(pid, libc::SIGKILL);
+            }
+            thread::sleep(END_AGAIN);
+        }
+    }
+}
+
+/// The process that created a group, as a part of the group's name: process ids are used again, and have another
+/// meaning in another PID namespace.
+#[derive(Debug, PartialEq, Eq)]
+struct Owner {
+    namespace: u64,
+    pid: Pid,
+    started_ticks: u64,
+}
+
+impl Owner {
+    fn this_process() -> Option<Self> {
+        let pid = std::process::id().cast_signed();
+        Some(Self { namespace: own_namespace()?, pid, started_ticks: Stat::read(pid)?.started_ticks })
+    }
+
+    /// Reads the owner in the name of a group.
+    fn parse(name: &str) -> Option<Self> {
+        let mut numbers = name.split('-').next()?.split('.');
+        let owner = Self {
+            namespace: numbers.next()?.parse().ok()?,
+            pid: numbers.next()?.parse().ok()?,
+            started_ticks: numbers.next()?.parse().ok()?,
+        };
+        numbers.next().is_none().then_some(owner)
+    }
+
+    /// Whether its process id has a meaning here.
+    fn is_visible(&self) -> bool {
+        own_namespace() == Some(self.namespace)
+    }
+
+    /// Whether the process is known to have ended.
+    fn has_ended(&self) -> bool {
+        let is_other = || Stat::read(self.pid).is_none_or(|stat| stat.started_ticks != self.started_ticks);
+        self.is_visible() && (Stat::is_ended(self.pid) || is_other())
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.namespace, self.pid, self.started_ticks)
+    }
+}
+
+/// The number of the caller's PID namespace: namespaces(7).
+fn own_namespace() -> Option<u64> {
+    let link = fs::read_link("/proc/self/ns/pid").ok()?;
+    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn is_old(entry: &fs::DirEntry) -> bool {
+    let modified = entry.metadata().and_then(|about| about.modified()).ok();
+    modified.and_then(|modified| modified.elapsed().ok()).unwrap_or_default() >= LEFT_AFTER
 }
 
 impl Drop for ControlGroup {
@@ -183,5 +271,30 @@ mod tests {
         let folder = group.folder().to_owned();
         drop(group);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_group_of_a_lab_that_has_ended_goes_with_its_processes() {
+        let own = Owner::this_process().unwrap();
+        assert_eq!(Owner::parse(&format!("{own}-20261123-040822-645ec3c5")), Some(own));
+        assert_eq!(Owner::parse("20261123-040822-645ec3c5"), None);
+        let mut lab = std::process::Command::new("true").spawn().unwrap();
+        let owner = Owner { pid: lab.id().cast_signed(), ..Owner::this_process().unwrap() };
+        lab.wait().unwrap();
+        assert!(owner.has_ended());
+        let Some(used) = ControlGroup::create(&format!("used-{}", std::process::id())) else { return };
+        let of_lab = |owner: &Owner| used.folder.with_file_name(format!("{PREFIX}{owner}-test"));
+        let elsewhere = Owner { namespace: 1, ..Owner::this_process().unwrap() };
+        let (left, other) = (of_lab(&owner), of_lab(&elsewhere));
+        fs::create_dir(&left).unwrap();
+        fs::create_dir(&other).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        fs::write(left.join("cgroup.procs"), child.id().to_string()).unwrap();
+        // The sweep waits until the group is empty, and this process must reap the child for that.
+        let reaper = thread::spawn(move || child.wait().unwrap());
+        ControlGroup::sweep();
+        assert!(!reaper.join().unwrap().success(), "it was killed");
+        assert!(!left.exists() && other.exists() && used.folder().exists());
+        fs::remove_dir(other).unwrap();
     }
 }
