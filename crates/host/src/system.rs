@@ -179,6 +179,14 @@ pub fn handle_signal(signal: c_int, handler: extern "C" fn(c_int)) -> io::Result
     }
 }
 
+/// Gives the signals that ask a command to end their default action: one of them ends this process from now on.
+pub fn end_by_signals() {
+    for signal in end_signals() {
+        // SAFETY: the default action involves no handler.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// The signals that ask a command to end: Ctrl-C, termination and, except under nohup, the end of its terminal.
 pub fn end_signals() -> Vec<c_int> {
     let mut hangup = MaybeUninit::<libc::sigaction>::zeroed();

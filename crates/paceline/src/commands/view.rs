@@ -148,10 +148,7 @@ impl Beside {
     /// Serves until Ctrl-C, which from now on ends the process.
     pub fn stay(self) -> ! {
         self.live.publish("end", &());
-        for signal in paceline_host::system::end_signals() {
-            // SAFETY: the default action involves no handler.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
+        paceline_host::system::end_by_signals();
         say("The live view stays until Ctrl-C.");
         loop {
             std::thread::park();

@@ -70,6 +70,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let put = store.put_round(&opened.round).map_err(kept::complain);
     put.map_err(|error| kept::resumable(&error, &opened.round.id))?;
     let mut status = tell_unusable(&summary, &mut progress);
+    // All is kept and nothing runs: Ctrl-C ends the round also where the reader of the report does not read.
+    paceline_host::system::end_by_signals();
     let report = print_report(&opened.round, &store)?;
     if !carrying.allow_invalid && !report.has_sound_row() {
         progress.note("every row is invalid, overloaded or failed: nothing is ranked (exit status 1)");

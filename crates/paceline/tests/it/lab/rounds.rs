@@ -9,7 +9,11 @@ use super::witness::Witness;
 use paceline_record::{Stage, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 /// A round with windows so short that it tests only the lab.
 pub(super) const SHORT: [&str; 9] =
@@ -203,6 +207,36 @@ fn an_interrupted_round_leaves_no_process_and_can_be_resumed() {
         assert_each_once(&trials, 2);
         assert!(trials.iter().all(|trial| trial.error.is_none()), "{trials:?}");
     }
+}
+
+#[test]
+fn a_report_without_a_reader_can_be_interrupted() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    // A full pipe: the report waits for its reader.
+    // SAFETY: returns a number; the descriptor is open.
+    let length = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETPIPE_SZ) };
+    writer.write_all(&vec![b'x'; usize::try_from(length).unwrap()]).unwrap();
+    let mut command = tree.paceline(&[&SHORT[..], &["--repeats", "1"]].concat());
+    let mut lab = command.stdout(writer).stderr(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", lab.id());
+    // Once the round is over, SIGINT is no longer caught. The mask of signals is hexadecimal: proc_pid_status(5).
+    let catches_sigint = || {
+        let status = fs::read_to_string(&status).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap() >> (libc::SIGINT - 1) & 1 == 1
+    };
+    let mut was_caught = false;
+    while !was_caught || catches_sigint() {
+        was_caught |= catches_sigint();
+        assert!(lab.try_wait().unwrap().is_none(), "it ended without a reader");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill(&lab, libc::SIGINT);
+    assert_eq!(lab.wait().unwrap().signal(), Some(libc::SIGINT));
+    drop(reader);
+    let (round, trials) = tree.kept();
+    assert!(round.finished_at.is_some() && !trials.is_empty());
 }
 
 #[test]
