@@ -16,6 +16,7 @@ mod generator;
 mod limit;
 mod load;
 mod phase;
+mod relative;
 mod round;
 mod run;
 mod schema;
@@ -47,6 +48,7 @@ pub use paceline_job::{
     Arrivals, Distribution, ExpectedValue, JsonForm, PaceChoice, PaceKind, Shape, Think, Trace,
 };
 pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
+pub use relative::KnownFolders;
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{CarriedOver, FoundBy, Loop, LoopKind, Pace, Rates, Run, ServerUse, Tool};
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};

@@ -85,33 +85,6 @@ fn judged_times(block: Block) -> Block {
     }
 }
 
-/// Removes the machine's folders from a trial: a command-line word that is a path is reduced to its file name, and in
-/// texts and within other words each of `folders` becomes `...`. An address is unchanged: a part of it that equals a
-/// folder is not a folder.
-pub fn forget_places(trial: &mut Trial, folders: &[String]) {
-    let run_argv = trial.run.iter_mut().flat_map(|run| &mut run.argv);
-    for word in trial.generator_argv.iter_mut().chain(run_argv) {
-        let mark = if word.starts_with('@') { "@" } else { "" };
-        if word.starts_with('/') || word.starts_with("@/") {
-            *word = format!("{mark}{}", word.rsplit('/').next().unwrap_or_default());
-        } else if !word.contains("://") {
-            forget_folders(word, folders);
-        }
-    }
-    let configuration = trial.balancing.iter_mut().map(|balancing| &mut balancing.balancer.configuration);
-    let fault = trial.error.iter_mut().map(|fault| &mut fault.message);
-    for text in configuration.chain(fault).chain([&mut trial.log_tail]) {
-        forget_folders(text, folders);
-    }
-}
-
-/// Replaces each of `folders` in a text by `...`.
-pub fn forget_folders(text: &mut String, folders: &[String]) {
-    for folder in folders.iter().filter(|folder| folder.len() > 1) {
-        *text = text.replace(folder.as_str(), "...");
-    }
-}
-
 impl Block {
     /// Every measured distribution.
     pub(crate) fn times_mut(&mut self) -> impl Iterator<Item = &mut Times> {
@@ -122,7 +95,6 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Run;
     use crate::fixture::{self, trial as trial_for_tests};
 
     #[test]
@@ -138,33 +110,6 @@ mod tests {
         }
         let mut block: Block = serde_json::from_value(all).unwrap();
         assert_eq!(block.times_mut().count(), known);
-    }
-
-    #[test]
-    fn paths_keep_the_names_of_files() {
-        let mut trial = trial_for_tests();
-        trial.generator_argv =
-            ["/opt/x/paceline", "run", "http://127.0.0.1:1/", "--expect-body", "@/srv/bodies/17"]
-                .map(str::to_owned)
-                .into();
-        trial.log_tail = "cannot read /srv/state/x".to_owned();
-        forget_places(&mut trial, &["/srv/state".to_owned(), "/".to_owned()]);
-        assert_eq!(trial.generator_argv.join(" "), "paceline run http://127.0.0.1:1/ --expect-body @17");
-        assert_eq!(trial.log_tail, "cannot read .../x");
-    }
-
-    #[test]
-    fn folders_within_words_are_forgotten_too() {
-        let mut trial = trial_for_tests();
-        trial.generator_argv =
-            ["wrk", "-s/srv/me/x.lua", "--expect-body=@/srv/me/state/17", "http://127.0.0.1:1/srv/me/page"]
-                .map(str::to_owned)
-                .into();
-        trial.run = Some(Run { argv: trial.generator_argv.clone(), ..fixture::run(0) });
-        forget_places(&mut trial, &["/srv/me/state".to_owned(), "/srv/me".to_owned()]);
-        let expected = "wrk -s.../x.lua --expect-body=@.../17 http://127.0.0.1:1/srv/me/page";
-        assert_eq!(trial.generator_argv.join(" "), expected);
-        assert_eq!(trial.run.map(|run| run.argv.join(" ")).as_deref(), Some(expected));
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! README that lists what was left out; nothing that the report shows is left out (`paceline_record::slim`).
 
 use crate::exit::{Complaint, Status, error_text};
+use paceline_catalogue::{PlaceFlags, Places};
 use paceline_escape::{MarkdownText, TerminalText, markdown, terminal};
-use paceline_record::slim::{LeftOut, forget_folders, forget_places};
-use paceline_record::{Round, Trial};
+use paceline_record::slim::LeftOut;
+use paceline_record::{KnownFolders, Round, Trial};
 use paceline_report::{Format, Options, Report};
 use paceline_store::archive::{self, ArchiveError, ROUND, TRIALS};
 use std::path::Path;
@@ -19,15 +20,19 @@ const LARGEST_BYTES: usize = 2_000_000;
 /// Wide enough for every column.
 const WIDTH: usize = 180;
 
-/// Writes a round with its trials into `folder`, which is created. Returns a description of what was written.
+/// Writes a round with its trials into `folder`, which is created. Paths of the machine become relative to the project;
+/// `state_dir` and `store` are where the round was kept. Returns a description of what was written.
 pub fn write(
     folder: &Path,
     round: &Round,
     trials: &[Trial],
     state_dir: &Path,
+    store: Option<&Path>,
 ) -> anyhow::Result<TerminalText> {
     spare_others(folder)?;
-    let (round, trials) = without_places(round, trials, &places(state_dir));
+    let known = known_folders(state_dir, store, trials);
+    let round = known.relative(round)?;
+    let trials = trials.iter().map(|trial| known.relative(trial)).collect::<Result<Vec<_>, _>>()?;
     let (round, report) = (&round, Report::new(&round, &trials));
     let report = report.render(Format::Markdown, Options { width: WIDTH, colour: false, full: true });
     let (packed, left_out) = packed(trials.clone())?;
@@ -84,14 +89,6 @@ fn spare_others(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// A round and its trials without the folders of this machine.
-fn without_places(round: &Round, trials: &[Trial], folders: &[String]) -> (Round, Vec<Trial>) {
-    let (mut round, mut trials) = (round.clone(), trials.to_vec());
-    round.generator.iter_mut().for_each(|generator| forget_folders(generator, folders));
-    trials.iter_mut().for_each(|trial| forget_places(trial, folders));
-    (round, trials)
-}
-
 /// The trials as compressed lines, and what was left out: more and more until they are small enough.
 fn packed(mut trials: Vec<Trial>) -> anyhow::Result<(Vec<u8>, Vec<LeftOut>)> {
     let mut left_out = Vec::new();
@@ -107,16 +104,25 @@ fn packed(mut trials: Vec<Trial>) -> anyhow::Result<(Vec<u8>, Vec<LeftOut>)> {
     Ok((packed, left_out))
 }
 
-/// The folders of this machine that may be named in logs and configurations, the longest first.
-fn places(state_dir: &Path) -> Vec<String> {
-    let here = std::env::current_dir().ok();
-    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
-    let project = state_dir.parent().map(Path::to_path_buf);
-    let all = [Some(state_dir.to_path_buf()), project, here, home];
-    let mut texts: Vec<String> =
-        all.into_iter().flatten().map(|path| path.to_string_lossy().into_owned()).collect();
-    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    texts
+/// The folders that records of this store may name: of this project, of the store, and those of the machine that
+/// measured, which may be another.
+fn known_folders(state_dir: &Path, store: Option<&Path>, trials: &[Trial]) -> KnownFolders {
+    let mut known = KnownFolders::default();
+    let mut add_state = |folder: &Path| {
+        let absolute = std::path::absolute(folder).ok();
+        let canonical = std::fs::canonicalize(folder).ok();
+        absolute.iter().chain(&canonical).for_each(|folder| known.add_state(folder));
+    };
+    add_state(state_dir);
+    // A store elsewhere is in the state folder of another project, or in a folder without other files of a round.
+    let beside = store.and_then(Path::parent).filter(|folder| folder.join("bodies").is_dir());
+    beside.into_iter().for_each(add_state);
+    trials.iter().for_each(|trial| known.add_states_of(trial));
+    let around = Places::find(&PlaceFlags::default()).ok();
+    let project = around.and_then(|places| Some(places.servers_dir.parent()?.to_owned()));
+    project.or_else(|| std::env::current_dir().ok()).iter().for_each(|project| known.add_project(project));
+    std::env::var_os("HOME").iter().for_each(|home| known.add_home(Path::new(home)));
+    known
 }
 
 fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> MarkdownText {
@@ -125,7 +131,7 @@ fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> MarkdownText {
         "# {}: round {}\n\n{} trials, begun {}. `report.md` is the report; `paceline report --from DIR` \
          renders it again in any format.\n`round.json` has the plan as it was carried out and the machine, `{}` one trial a \
          line.\n\nLeft out of the trials, to keep this small:\n\n{}\
-         - the folders of the machine, in command lines, logs and configurations\n",
+         - the folders of the machine: paths are relative to the project, `~` is the home folder\n",
         round.plan,
         round.id,
         trials,
@@ -138,6 +144,7 @@ fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> MarkdownText {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_job::{BodyExpectation, Content, Job, RequestSpec};
     use paceline_record::{read_round, read_trial};
     use std::fs;
 
@@ -156,7 +163,7 @@ mod tests {
     fn a_folder_of_somebody_elses_is_left_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let (round, trials) = stored("r1");
-        let export = || write(folder.path(), &round, &trials, Path::new("/nowhere/state"));
+        let export = || write(folder.path(), &round, &trials, Path::new("/nowhere/state"), None);
         fs::write(folder.path().join(README), "mine").unwrap();
         let error = export().unwrap_err().to_string();
         assert!(error.ends_with("README.md exists and is not an exported round"), "{error}");
@@ -168,5 +175,47 @@ mod tests {
         fs::remove_file(folder.path().join(ROUND)).unwrap();
         export().unwrap();
         assert_eq!(read(folder.path()).unwrap().0.id, "r1");
+    }
+
+    #[test]
+    fn an_export_names_no_folder_of_the_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join(".paceline");
+        let path = |name: &str| state.join(name).display().to_string();
+        let (mut round, mut trials) = stored("r1");
+        round.generator = Some(format!("{} run", path("bin/load")));
+        for trial in &mut trials {
+            let argv =
+                ["paceline".into(), "run".into(), "--expect-body".into(), format!("@{}", path("bodies/17"))];
+            trial.generator_argv = argv.into();
+            trial.log_tail = format!("cannot read {}", path("logs"));
+            trial.server.versions = path("version");
+            if let Some(run) = &mut trial.run {
+                run.argv = trial.generator_argv.clone();
+                let request = RequestSpec {
+                    expect_body: Some(BodyExpectation::Exact(Content::File {
+                        file: state.join("bodies/17"),
+                    })),
+                    ..RequestSpec::default()
+                };
+                run.job = Some(Box::new(Job { requests: vec![request], ..Job::default() }));
+            }
+        }
+        // The state folder is known to the export, or only named by the trials.
+        for (number, known) in [state.as_path(), Path::new("/nowhere/state")].into_iter().enumerate() {
+            let to = folder.path().join(number.to_string());
+            write(&to, &round, &trials, known, None).unwrap();
+            for entry in fs::read_dir(&to).unwrap() {
+                let mut bytes = fs::read(entry.unwrap().path()).unwrap();
+                if paceline_files::is_gzip(&bytes) {
+                    bytes = paceline_files::gunzip(&bytes, 1 << 24).unwrap();
+                }
+                let text = String::from_utf8(bytes).unwrap();
+                assert!(!text.contains(state.to_str().unwrap()), "{text}");
+            }
+            let read = read(&to).unwrap().1;
+            assert_eq!(read[0].generator_argv[3], "@.paceline/bodies/17");
+            assert_eq!(read.len(), trials.len());
+        }
     }
 }

@@ -160,7 +160,10 @@ fn of_store(
     };
     if let Some(folder) = &arguments.export {
         let trials = Readable::of(store.readable_whole_trials(&round.id))?;
-        return Ok((archive::write(folder, &round, &trials.records, state_dir)?.into(), trials.status()));
+        return Ok((
+            archive::write(folder, &round, &trials.records, state_dir, store.file())?.into(),
+            trials.status(),
+        ));
     }
     let trials = match format {
         Rendering::Text(_) => Readable::of(store.readable_trials(&round.id))?,

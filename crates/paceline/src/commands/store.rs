@@ -134,7 +134,7 @@ fn check(store: &Store) -> anyhow::Result<Status> {
 fn export(store: &Store, prefix: &str, folder: &Path, state_dir: &Path) -> anyhow::Result<Status> {
     let round = store.find_round(prefix).map_err(complain)?;
     let trials = Readable::of(store.readable_whole_trials(&round.id))?;
-    print(archive::write(folder, &round, &trials.records, state_dir)?)?;
+    print(archive::write(folder, &round, &trials.records, state_dir, store.file())?)?;
     Ok(trials.status())
 }
 
