@@ -4,8 +4,9 @@
 //! Bodies are not compared here: the engine compares them as they arrive, and keeps the first wrong one of each
 //! request.
 
-use crate::Prepared;
-use paceline_engine::{BodyCheck, Check, Counts as EngineCounts, Ending, Measure, RunOutcome, Tally};
+use paceline_engine::{
+    BodyCheck, Check, Counts as EngineCounts, Ending, Measure, RunOutcome, Settings, Tally,
+};
 use paceline_job::hexadecimal::format as hex;
 use paceline_record as record;
 use paceline_record::{BadBody, Block, Expectations, RequestPart, Times};
@@ -53,19 +54,19 @@ fn outcomes(counts: &EngineCounts) -> record::Counts {
 }
 
 /// The expectations for every response; with several requests, each request has its own.
-pub(crate) fn expectations_of_all(prepared: &Prepared) -> Expectations {
-    match prepared.settings.requests.kinds() {
+pub(crate) fn expectations_of_all(settings: &Settings) -> Expectations {
+    match settings.requests.kinds() {
         [only] => expectations(&only.check),
         _ => Expectations::default(),
     }
 }
 
 /// Each request of a request file with its block. For a single request the block is the total.
-pub(crate) fn by_request(prepared: &Prepared, outcome: &RunOutcome) -> Option<Vec<RequestPart>> {
+pub(crate) fn by_request(settings: &Settings, outcome: &RunOutcome) -> Option<Vec<RequestPart>> {
     let of_one = std::slice::from_ref(&outcome.total);
     let tallies = if outcome.by_request.is_empty() { of_one } else { &outcome.by_request };
-    let kinds = prepared.settings.requests.kinds();
-    let job = &prepared.settings.job;
+    let kinds = settings.requests.kinds();
+    let job = &settings.job;
     let parts = job.requests.iter().zip(kinds).zip(tallies).map(|((spec, kind), tally)| RequestPart {
         name: spec.shown_name().to_owned(),
         weight: kind.weight,
@@ -78,8 +79,8 @@ pub(crate) fn by_request(prepared: &Prepared, outcome: &RunOutcome) -> Option<Ve
 }
 
 /// The first wrong body of each request.
-pub(crate) fn bad_bodies(prepared: &Prepared, outcome: &RunOutcome) -> Vec<BadBody> {
-    let job = &prepared.settings.job;
+pub(crate) fn bad_bodies(settings: &Settings, outcome: &RunOutcome) -> Vec<BadBody> {
+    let job = &settings.job;
     let wrong = outcome.wrong_bodies.iter().enumerate();
     let reported = wrong.filter_map(|(kind, wrong)| {
         let wrong = wrong.as_ref()?;
