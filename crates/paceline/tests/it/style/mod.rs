@@ -6,6 +6,7 @@
 mod code;
 mod crates;
 mod files;
+mod modules;
 mod words;
 
 use files::File;
@@ -89,4 +90,9 @@ fn no_file_speaks_of_one_machine() {
 #[test]
 fn crates_depend_on_each_other_as_designed() {
     none("ARCHITECTURE.md lists what depends on what", crates::undesigned_edges());
+}
+
+#[test]
+fn no_modules_use_each_other() {
+    none("a module uses only modules that do not use it: move what they share", modules::cycles());
 }
