@@ -11,7 +11,7 @@ use crate::figure::Figure;
 use crate::row::{Row, Standing};
 use paceline_judge::{Better, Metric};
 use paceline_record::{Load, LoopKind};
-use paceline_stats::{BlockFit, BlockRow};
+use paceline_stats::{BlockFit, BlockRow, Draws};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -58,17 +58,22 @@ impl RankedBy {
     }
 }
 
+/// The draws for the ranks of the tables of a round.
+pub fn draws() -> Draws {
+    Draws::new(SEED)
+}
+
 /// Orders the rows and sets their ranks. Returns the typical difference from which this table distinguishes two rows,
 /// as a share.
-pub fn rank(rows: &mut [Row], by: RankedBy) -> Option<f64> {
+pub fn rank(rows: &mut [Row], by: RankedBy, draws: &Draws) -> Option<f64> {
     rows.sort_by(|a, b| {
         let group = |row: &Row| group(row, by);
         group(a).cmp(&group(b)).then_with(|| by_key(a, b, by)).then_with(|| a.server.id.cmp(&b.server.id))
     });
     let minimums = rows.iter().take_while(|row| group(row, by) == 0).count();
     let ranked = rows.iter().take_while(|row| group(row, by) <= 1).count();
-    let of_minimums = rank_group(rows, 0..minimums, by);
-    let of_estimates = rank_group(rows, minimums..ranked, by);
+    let of_minimums = rank_group(rows, 0..minimums, by, draws);
+    let of_estimates = rank_group(rows, minimums..ranked, by, draws);
     join(rows, minimums, ranked);
     widen_by_unsound(rows, ranked, by);
     of_estimates.or(of_minimums)
@@ -139,7 +144,7 @@ pub(crate) fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
 }
 
 /// Ranks rows that are ordered by one metric, starting at the position of the first.
-fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, by: RankedBy) -> Option<f64> {
+fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, by: RankedBy, draws: &Draws) -> Option<f64> {
     let before = rows.iter().take(range.start).filter(|row| row.rank.is_some()).count();
     let group = rows.get_mut(range)?;
     let metric = key_metric(group.first()?, by);
@@ -154,7 +159,7 @@ fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, by: RankedBy) -> 
         (only.rank, only.rank_worst) = (Some(before as u32 + 1), Some(before as u32 + 1));
         return None;
     }
-    let ranking = fit(group, metric)?.rank(metric.better == Better::Higher, SEED)?;
+    let ranking = fit(group, metric)?.rank(metric.better == Better::Higher, draws)?;
     for (row, set) in group.iter_mut().zip(&ranking.ranks) {
         row.rank = set.map(|set| (before + set.best) as u32);
         row.rank_worst = set.map(|set| (before + set.worst) as u32);

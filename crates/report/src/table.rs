@@ -9,7 +9,7 @@ use crate::figure::{Figure, set_intervals};
 use crate::launch::Launches;
 use crate::machine::Machines;
 use crate::parallel::map_parallel;
-use crate::rank::{RankedBy, rank};
+use crate::rank::{RankedBy, draws, rank};
 use crate::row::{self, Note, Row, Standing};
 use paceline_judge::{Metric, unequal_work};
 use paceline_record::{Load, LoopKind, Pinning, RateShare, Server, Trial};
@@ -102,8 +102,9 @@ pub fn tables(machines: &Machines, trials: &[&Trial], planned: u32) -> Vec<Table
     for place in 0..tables.len() {
         refer(&mut tables, place);
     }
+    let draws = draws();
     map_parallel(tables, |mut table| {
-        table.smallest_difference = rank(&mut table.rows, table.ranked_by);
+        table.smallest_difference = rank(&mut table.rows, table.ranked_by, &draws);
         table.copies = copy_checks(&table.rows, table.ranked_by);
         table.noise = noise(&table.rows, table.ranked_by);
         table

@@ -7,8 +7,8 @@
 #![allow(clippy::print_stdout)]
 
 use paceline_stats::{
-    BlockFit, BlockRow, CapacitySearch, Decision, Histogram, Launches, PAIRS_MOST, Random, SearchWindow,
-    compare_pairs, launch_means, next_look, normal_quantile, run_percentile,
+    BlockFit, BlockRow, CapacitySearch, Decision, Draws, Histogram, Launches, PAIRS_MOST, Random,
+    SearchWindow, compare_pairs, launch_means, next_look, normal_quantile, run_percentile,
 };
 
 /// One launch's deviation, in units of the standard deviation.
@@ -129,11 +129,11 @@ fn figures_and_ratios(noise: Noise, servers: usize, launches: usize, rounds: usi
 }
 
 fn ranks(noise: Noise, servers: usize, launches: usize, rounds: usize) -> (f64, f64) {
-    let mut random = Random::new(2);
+    let (mut random, draws) = (Random::new(2), Draws::new(1));
     let spaced: Vec<f64> = (0..servers).map(|i| 0.05 * i as f64).collect();
     let (mut covered, mut claimed) = (0, 0);
     for _ in 0..rounds {
-        let rank = |rows: &[BlockRow]| BlockFit::of(rows).and_then(|fit| fit.rank(true, 1));
+        let rank = |rows: &[BlockRow]| BlockFit::of(rows).and_then(|fit| fit.rank(true, &draws));
         let Some(ranking) = rank(&table(&mut random, noise, &spaced, launches, 0.1)) else { continue };
         let holds = |(i, rank): (usize, _)| {
             let rank: Option<paceline_stats::RankSet> = rank;

@@ -6,12 +6,10 @@
 //! "Inference for ranks", *Review of Economic Studies*, 2024, doi 10.1093/restud/rdad006): the critical value is a
 //! quantile of the largest of all pairwise t statistics, simulated with a fixed seed.
 
-use crate::launches::{Interval, Prior, UPPER, Variance, logarithms};
-use crate::random::Random;
+use crate::draws::{DRAWS, Draws};
+use crate::launches::{CONFIDENCE, Interval, Prior, UPPER, Variance, logarithms};
 use crate::special::{t_quantile, t_two_sided};
-
-/// Simulated draws of the largest t statistic.
-const DRAWS: usize = 10_000;
+use crate::spread::quantile;
 
 /// A figure of one server in each block; `None` if that launch has no valid value.
 #[derive(Clone, Debug)]
@@ -192,13 +190,13 @@ impl BlockFit {
     }
 
     /// Rank sets of all servers. None if fewer than two are comparable.
-    pub fn rank(&self, higher_is_better: bool, seed: u64) -> Option<Ranking> {
+    pub fn rank(&self, higher_is_better: bool, draws: &Draws) -> Option<Ranking> {
         let comparable: Vec<usize> =
             (0..self.effects.len()).filter(|server| self.variances[*server].is_some()).collect();
         if comparable.len() < 2 {
             return None;
         }
-        let critical_t = self.largest_t(&comparable, seed);
+        let critical_t = self.largest_t(&comparable, draws);
         let score =
             |server: usize| if higher_is_better { self.effects[server] } else { -self.effects[server] };
         let is_ahead = |i: usize, j: usize| {
@@ -218,25 +216,23 @@ impl BlockFit {
 
     /// The 95 % point of the largest of all pairwise t statistics under the hypothesis that the servers are equal.
     /// Means are drawn with the moderated variances, and each variance with its degrees of freedom.
-    fn largest_t(&self, servers: &[usize], seed: u64) -> f64 {
-        let mut random = Random::new(seed);
+    fn largest_t(&self, servers: &[usize], draws: &Draws) -> f64 {
         let of_mean = |server: &usize| {
             let variance = self.variances[*server].unwrap_or(Variance { value: 0.0, df: 1.0 });
             Variance { value: variance.value / self.launches[*server] as f64, df: variance.df }
         };
         let errors: Vec<Variance> = servers.iter().map(of_mean).collect();
+        let df: Vec<f64> = errors.iter().map(|error| error.df).collect();
+        let scales: Vec<(f64, f64)> = errors.iter().map(|error| (error.value.sqrt(), error.value)).collect();
         let mut drawn = vec![(0.0, 0.0); errors.len()];
-        let mut largest: Vec<f64> = (0..DRAWS)
-            .map(|_| {
-                for (place, error) in drawn.iter_mut().zip(&errors) {
-                    *place =
-                        (random.normal() * error.value.sqrt(), error.value * random.variance_ratio(error.df));
-                }
-                largest_squared_t(&drawn).sqrt()
-            })
-            .collect();
-        largest.sort_by(f64::total_cmp);
-        crate::quantile_of_sorted(&largest, crate::launches::CONFIDENCE)
+        let mut largest = Vec::with_capacity(DRAWS);
+        draws.for_each(&df, |draw| {
+            for ((place, (normal, ratio)), (deviation, variance)) in drawn.iter_mut().zip(draw).zip(&scales) {
+                *place = (normal * deviation, variance * ratio);
+            }
+            largest.push(largest_squared_t(&drawn).sqrt());
+        });
+        quantile(&mut largest, CONFIDENCE)
     }
 }
 
@@ -378,6 +374,7 @@ impl Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn rows(table: &[&[f64]]) -> Vec<BlockRow> {
         let row = |values: &&[f64]| BlockRow {
@@ -425,11 +422,11 @@ mod tests {
     #[test]
     fn what_cannot_be_compared_has_no_ratio_or_rank() {
         let fit = BlockFit::of(&rows(&[&[5.0], &[6.0]])).unwrap();
-        assert_eq!((fit.ratio(0, 1), fit.rank(true, 1)), (None, None));
+        assert_eq!((fit.ratio(0, 1), fit.rank(true, &Draws::new(1))), (None, None));
         assert_eq!(fit.ratio(0, 7), None);
         assert!(BlockFit::of(&[]).is_none() && BlockFit::of(&rows(&[&[0.0]])).is_none());
         let fit = BlockFit::of(&rows(&[&[5.0, 5.1], &[6.0, 6.2], &[0.0, 0.0]])).unwrap();
-        let ranking = fit.rank(true, 1).unwrap();
+        let ranking = fit.rank(true, &Draws::new(1)).unwrap();
         assert!(ranking.ranks[2].is_none() && ranking.ranks[0].is_some());
     }
 
@@ -466,11 +463,13 @@ mod tests {
     fn ranks_of_clear_differences_are_single() {
         let fit =
             BlockFit::of(&rows(&[&[10.0, 10.1, 9.9], &[20.0, 20.1, 20.2], &[40.0, 40.3, 39.9]])).unwrap();
-        let ranks = |higher| fit.rank(higher, 1).unwrap().ranks.into_iter().flatten().collect::<Vec<_>>();
+        let ranks = |higher| {
+            fit.rank(higher, &Draws::new(1)).unwrap().ranks.into_iter().flatten().collect::<Vec<_>>()
+        };
         let single = |rank| RankSet { best: rank, worst: rank };
         assert_eq!(ranks(true), [single(3), single(2), single(1)]);
         assert_eq!(ranks(false), [single(1), single(2), single(3)]);
-        assert_eq!(fit.rank(true, 5), fit.rank(true, 5));
+        assert_eq!(fit.rank(true, &Draws::new(5)), fit.rank(true, &Draws::new(5)));
     }
 
     /// A simulated table: ln value = effect + block + noise.
@@ -504,7 +503,7 @@ mod tests {
             let claims = (0..60)
                 .filter(|_| {
                     let rows = table(&mut random, &[0.0; 8], blocks, 0.1, 0.1);
-                    let ranking = BlockFit::of(&rows).unwrap().rank(true, 1).unwrap();
+                    let ranking = BlockFit::of(&rows).unwrap().rank(true, &Draws::new(1)).unwrap();
                     ranking.ranks.into_iter().flatten().any(|rank| rank != RankSet { best: 1, worst: 8 })
                 })
                 .count();
@@ -519,7 +518,7 @@ mod tests {
         let mut widths = 0;
         for _ in 0..30 {
             let rows = table(&mut random, &effects, 5, 0.06, 0.1);
-            let ranking = BlockFit::of(&rows).unwrap().rank(true, 1).unwrap();
+            let ranking = BlockFit::of(&rows).unwrap().rank(true, &Draws::new(1)).unwrap();
             for (server, rank) in ranking.ranks.iter().flatten().enumerate() {
                 let truth = effects.len() - server;
                 assert!(rank.best <= truth && truth <= rank.worst, "{rank:?} for {truth}");

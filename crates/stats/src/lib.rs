@@ -4,6 +4,7 @@
 //! tested against published values, R or NumPy, and by simulation with a fixed seed.
 
 mod blocks;
+mod draws;
 mod exponential;
 mod histogram;
 mod launches;
@@ -18,6 +19,7 @@ mod steady;
 mod trend;
 
 pub use blocks::{BlockFit, BlockRow, RankSet, Ranking, Ratio};
+pub use draws::Draws;
 pub use exponential::{AndersonDarling, exponential_test};
 pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, Step};
 pub use launches::{

@@ -42,25 +42,46 @@ impl Random {
         if p > 0.5 { -acklam(1.0 - p) } else { acklam(p) }
     }
 
-    /// Chi-square with `df` degrees of freedom, divided by `df`: the ratio of a variance estimate to the true variance.
-    /// 1 for infinite `df`. Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+    /// Chi-square with `df` degrees of freedom, divided by `df`: see [`VarianceRatio`].
     pub fn variance_ratio(&mut self, df: f64) -> f64 {
-        if df.is_infinite() {
+        VarianceRatio::new(df).draw(self)
+    }
+}
+
+/// Chi-square with some degrees of freedom, divided by them: the ratio of a variance estimate to the true variance. 1
+/// for infinitely many. Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VarianceRatio {
+    shape: f64,
+    /// For a shape below 1: gamma(shape + 1) times this power of a uniform number.
+    power: Option<f64>,
+    d: f64,
+    c: f64,
+}
+
+impl VarianceRatio {
+    /// The constants for `df` degrees of freedom.
+    pub fn new(df: f64) -> Self {
+        let shape = df / 2.0;
+        let (shape_drawn, power) = if shape < 1.0 { (shape + 1.0, Some(1.0 / shape)) } else { (shape, None) };
+        let d = shape_drawn - 1.0 / 3.0;
+        Self { shape, power, d, c: 1.0 / (9.0 * d).sqrt() }
+    }
+
+    /// The next number.
+    pub fn draw(&self, random: &mut Random) -> f64 {
+        let Self { shape, power, d, c } = *self;
+        if shape.is_infinite() {
             return 1.0;
         }
-        let shape = df / 2.0;
-        // For a shape below 1: gamma(shape + 1) times a power of a uniform number.
-        let (shape_drawn, factor) =
-            if shape < 1.0 { (shape + 1.0, self.uniform().powf(1.0 / shape)) } else { (shape, 1.0) };
-        let d = shape_drawn - 1.0 / 3.0;
-        let c = 1.0 / (9.0 * d).sqrt();
+        let factor = power.map_or(1.0, |power| random.uniform().powf(power));
         loop {
-            let x = self.normal();
+            let x = random.normal();
             let v = (1.0 + c * x).powi(3);
             if v <= 0.0 {
                 continue;
             }
-            let u = self.uniform();
+            let u = random.uniform();
             // Their squeeze test: it nearly always decides without logarithms, with the same result.
             if u < 1.0 - 0.0331 * x.powi(4) || u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
                 return factor * d * v / shape;

@@ -181,7 +181,9 @@ pub(crate) fn acklam(p: f64) -> f64 {
     ];
     const D: [f64; 5] =
         [7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00, 3.754408661907416e+00, 1.0];
-    let polynomial = |coefficients: &[f64], x: f64| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
+    let polynomial = |coefficients: &[f64], x: f64| {
+        coefficients.iter().copied().reduce(|sum, c| sum * x + c).unwrap_or(0.0)
+    };
     if p < 0.02425 {
         let q = (-2.0 * p.ln()).sqrt();
         return polynomial(&C, q) / polynomial(&D, q);

