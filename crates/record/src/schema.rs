@@ -17,7 +17,7 @@ pub const SCHEMA: u32 = 1;
 /// # Errors
 /// [`RecordError`] with cause and position.
 pub fn read_run(json: &str) -> Result<Run, RecordError> {
-    read("run", json)
+    read("run", json, |run: &Run| run.schema)
 }
 
 /// Reads a trial of this or any earlier schema.
@@ -25,7 +25,7 @@ pub fn read_run(json: &str) -> Result<Run, RecordError> {
 /// # Errors
 /// [`RecordError`] with cause and position.
 pub fn read_trial(json: &str) -> Result<Trial, RecordError> {
-    read("trial", json)
+    read("trial", json, |trial: &Trial| trial.schema)
 }
 
 /// Reads a round of this or any earlier schema.
@@ -33,7 +33,7 @@ pub fn read_trial(json: &str) -> Result<Trial, RecordError> {
 /// # Errors
 /// [`RecordError`] with cause and position.
 pub fn read_round(json: &str) -> Result<Round, RecordError> {
-    read("round", json)
+    read("round", json, |round: &Round| round.schema)
 }
 
 /// The JSON Schema of a run, as published in `docs/run.schema.json`.
@@ -72,17 +72,28 @@ fn describe_variants(schema: &mut Schema) {
     }
 }
 
-/// The key that is read before the others.
+/// The key that says why a record cannot be read.
 #[derive(serde::Deserialize)]
 struct Versioned {
     schema: u32,
 }
 
-fn read<T: DeserializeOwned>(kind: &'static str, json: &str) -> Result<T, RecordError> {
+fn read<T: DeserializeOwned>(
+    kind: &'static str,
+    json: &str,
+    schema: impl Fn(&T) -> u32,
+) -> Result<T, RecordError> {
     let as_json = |source| RecordError::Json { kind, source };
-    let found = serde_json::from_str::<Versioned>(json).map_err(as_json)?.schema;
-    if found > SCHEMA {
-        return Err(RecordError::Newer { kind, found, known: SCHEMA });
+    let newer = |found| RecordError::Newer { kind, found, known: SCHEMA };
+    match serde_json::from_str(json) {
+        Ok(record) => match schema(&record) {
+            found if found > SCHEMA => Err(newer(found)),
+            _ => Ok(record),
+        },
+        // Read separately only now: for every record it would be a third of the work.
+        Err(source) => match serde_json::from_str::<Versioned>(json).map_err(as_json)?.schema {
+            found if found > SCHEMA => Err(newer(found)),
+            _ => Err(as_json(source)),
+        },
     }
-    serde_json::from_str(json).map_err(as_json)
 }
