@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 /// How long a reader waits for an empty file to become a store. Between creating the file and its tables, another
 /// process writes to the disk a few times, which takes milliseconds.
 const CREATION_MOST: Duration = Duration::from_secs(3);
+/// An empty file that was not changed for longer is not being created: a reader does not wait for it.
+const NEW_MOST: Duration = Duration::from_secs(10);
 
 /// Stored rounds and trials. Several processes may have the same store open: each waits until the other's write ends.
 pub struct Store {
@@ -79,7 +81,7 @@ impl Store {
                 Opened::Store(store) => return Ok(store),
                 Opened::Empty(what) => what,
             };
-            if begun.elapsed() > CREATION_MOST {
+            if begun.elapsed() > CREATION_MOST || !is_new(&path) {
                 return not_a_store(empty);
             }
             std::thread::sleep(sqlite::BETWEEN_ATTEMPTS);
@@ -175,6 +177,12 @@ pub(crate) fn checksum(key: &str, text: &str) -> i64 {
     crc.update(b"\n");
     crc.update(text.as_bytes());
     crc.sum().into()
+}
+
+/// Whether a file was changed a short time ago.
+fn is_new(path: &Path) -> bool {
+    let changed = std::fs::metadata(path).and_then(|file| file.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age <= NEW_MOST))
 }
 
 /// The place as a URL, if it is one.
