@@ -75,6 +75,8 @@ export function loadCurve({ steps, closed, searches }: { steps: TablePage[]; clo
   const highest = Math.max(Math.min(Math.max(...points.map((p) => p.high)), Math.max(...points.map((p) => p.y)) * 3), objective.ns);
   const within = (ns: number) => Math.min(Math.max(ns, lowest * 0.8), highest * 1.2);
   const search = searched(searches, server);
+  // Of the label of the objective, which stands at the left: above the line unless a point is there.
+  const above = (ns: number) => ns >= objective.ns * 0.9 && Math.log(ns / objective.ns) < (22 / 260) * Math.log((highest * 1.2) / (lowest * 0.8));
   const far = Math.max(...steps.map(offered), ...reached, search?.high ?? 0) * 1.05;
   const limits = capacity(steps, server, objective);
   const range = search && (search.high > search.low ? ` (${rate(search.low)} to ${rate(search.high)})` : "");
@@ -96,12 +98,7 @@ export function loadCurve({ steps, closed, searches }: { steps: TablePage[]; clo
                 Plot.text([search.at], { x: (x: number) => x, frameAnchor: "bottom", text: () => "search", dy: -6, dx: -4, textAnchor: "end", fill: "var(--text)" }),
               ]
             : []),
-          ...(points.length > 0
-            ? [
-                Plot.ruleY([objective.ns], { stroke: "var(--bad)", strokeDasharray: "6 3" }),
-                Plot.text([objective.ns], { x: 0, y: (ns: number) => ns, text: () => `objective ${objective.name} ≤ ${timeTick(objective.ns)}`, dy: -7, dx: 4, textAnchor: "start", fill: "var(--bad)" }),
-              ]
-            : []),
+          ...(points.length > 0 ? [Plot.ruleY([objective.ns], { stroke: "var(--bad)", strokeDasharray: "6 3" })] : []),
           // The tick of the closed loop stands on the axis.
           Plot.ruleX(reached, { stroke: "var(--muted)", strokeDasharray: "2 3" }),
           Plot.text(reached.slice(0, 1), { x: (x: number) => x, frameAnchor: "top", text: () => "closed loop", dy: -8, fill: "var(--muted)" }),
@@ -113,6 +110,10 @@ export function loadCurve({ steps, closed, searches }: { steps: TablePage[]; clo
               Plot.dot(own, { x: "x", y: "y", r: 4, fill: (p: { sound: boolean }) => (p.sound ? line.colour : "var(--ground)"), stroke: line.colour, strokeWidth: 2 }),
             ];
           }),
+          // Over the lines, with an edge in the colour of the ground, so that they do not cross it.
+          ...(points.length > 0
+            ? [Plot.text([objective.ns], { x: 0, y: (ns: number) => ns, text: () => `objective ${objective.name} ≤ ${timeTick(objective.ns)}`, dy: points.some((p) => p.x < far * 0.4 && above(p.y)) ? 9 : -7, dx: 4, textAnchor: "start", fill: "var(--bad)", stroke: "var(--ground)", strokeWidth: 4 })]
+            : []),
           ...labels(points, lowest, highest, height).map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 8, textAnchor: "start", fill: "var(--text)" })),
         ],
         color: { type: "identity" },

@@ -26,7 +26,7 @@ export function coldCurves(all: Cold[]): ChartSource {
       // Labels stand at the right end, moved apart: the shift is the same on a linear axis from 1.
       const labels = spread(ends.map((end) => ({ ...end, y: Math.exp((end.y / most) * 5) })), 1, Math.exp(5), height - 48);
       return draw({
-        width, height, marginLeft: 64, marginRight: room,
+        width, height, marginLeft: 64, marginRight: room, marginBottom: 40,
         x: { label: "seconds since the first request", domain: [0, far] },
         y: { grid: true, label: null, domain: [0, most], ticks: 5, tickFormat: rateTick },
         marks: [
