@@ -1,58 +1,11 @@
-//! The processes of random arrivals: draws their gaps, and samples the actual sends, so that a run can be tested for
-//! whether they were random.
+//! Samples the actual sends of random arrivals, so that a run can be tested for whether they were random.
 //!
-//! The gaps of a process are independent and have one distribution ([`GapDistribution`], a renewal process). Sends are
-//! noted in some stretches of the window, each from its beginning until enough have been noted: memory is bounded. Each
-//! worker notes its own sends; the first sends of all workers together are the first ones of the process.
+//! Sends are noted in some stretches of the window, each from its beginning until enough have been noted: memory is
+//! bounded. Each worker notes its own sends; the first sends of all workers together are the first ones of the process.
 
 use crate::profile::Profile;
-use crate::{Arrivals, LoadModel, Nanos, Random, Settings, Timeline, WindowLength};
-
-/// The distribution of random gaps with mean one. Each process has one entry in [`GapDistribution::of`].
-#[derive(Clone, Copy, Debug)]
-struct GapDistribution {
-    /// The gap for a number that is uniform in (0, 1].
-    gap: fn(f64) -> f64,
-    /// The cumulative hazard of a gap: exponentially distributed with mean one, if the gap is of this distribution.
-    hazard: fn(f64) -> f64,
-    /// The standard deviation of a gap.
-    deviation: f64,
-}
-
-impl GapDistribution {
-    /// The distribution of a process; none if its gaps are not random.
-    fn of(arrivals: Arrivals) -> Option<Self> {
-        match arrivals {
-            Arrivals::Constant => None,
-            Arrivals::Poisson => Some(Self { gap: |unit| -unit.ln(), hazard: |gap| gap, deviation: 1.0 }),
-        }
-    }
-}
-
-/// Draws the gaps of random arrivals: the same for every worker of a run.
-#[derive(Clone, Debug)]
-pub(crate) struct RandomGaps {
-    distribution: GapDistribution,
-    random: Random,
-}
-
-impl RandomGaps {
-    /// The gaps of a process from a seed; none if they are not random.
-    pub(crate) fn of(arrivals: Arrivals, seed: u64) -> Option<Self> {
-        GapDistribution::of(arrivals).map(|distribution| Self { distribution, random: Random::new(seed) })
-    }
-
-    /// The next gap, where `mean` is the mean.
-    #[inline]
-    pub(crate) fn draw(&mut self, mean: f64) -> f64 {
-        (self.distribution.gap)(self.random.unit()) * mean
-    }
-
-    /// The standard deviation of a gap, in mean gaps.
-    pub(crate) fn deviation(&self) -> f64 {
-        self.distribution.deviation
-    }
-}
+use crate::random::GapDistribution;
+use crate::{LoadModel, Nanos, Settings, Timeline, WindowLength};
 
 /// The number of stretches of a long window.
 const STRETCHES: u64 = 16;

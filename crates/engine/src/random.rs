@@ -1,9 +1,9 @@
 //! Generates random numbers for arrivals and simulations: small, seeded, the same on every machine.
 //!
-//! Think times, the choice among requests and the values in them also come from here, each from its own sequence. This
+//! Gaps, think times, the choice among requests and the values in them come from here, each from its own sequence. This
 //! module never takes a seed from the system: the binary draws one if `--seed` is not given.
 
-use crate::{Distribution, Nanos, Think};
+use crate::{Arrivals, Distribution, Nanos, Think};
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): 64 bits of state,
 /// passes BigCrush, good enough for arrivals and cheap enough for the hot path. Not for secrets.
@@ -58,6 +58,53 @@ pub(crate) fn longest_think(think: Option<Think>) -> Nanos {
         None => Nanos::ZERO,
         Some(Think { mean, distribution: Distribution::Constant }) => mean,
         Some(Think { mean, distribution: Distribution::Exponential }) => Nanos(mean.0.saturating_mul(40)),
+    }
+}
+
+/// The distribution of random gaps with mean one. The gaps of a process are independent (a renewal process). Each
+/// process has one entry in [`GapDistribution::of`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GapDistribution {
+    /// The gap for a number that is uniform in (0, 1].
+    gap: fn(f64) -> f64,
+    /// The cumulative hazard of a gap: exponentially distributed with mean one, if the gap is of this distribution.
+    pub hazard: fn(f64) -> f64,
+    /// The standard deviation of a gap.
+    deviation: f64,
+}
+
+impl GapDistribution {
+    /// The distribution of a process; none if its gaps are not random.
+    pub(crate) fn of(arrivals: Arrivals) -> Option<Self> {
+        match arrivals {
+            Arrivals::Constant => None,
+            Arrivals::Poisson => Some(Self { gap: |unit| -unit.ln(), hazard: |gap| gap, deviation: 1.0 }),
+        }
+    }
+}
+
+/// Draws the gaps of random arrivals: the same for every worker of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct RandomGaps {
+    distribution: GapDistribution,
+    random: Random,
+}
+
+impl RandomGaps {
+    /// The gaps of a process from a seed; none if they are not random.
+    pub(crate) fn of(arrivals: Arrivals, seed: u64) -> Option<Self> {
+        GapDistribution::of(arrivals).map(|distribution| Self { distribution, random: Random::new(seed) })
+    }
+
+    /// The next gap, where `mean` is the mean.
+    #[inline]
+    pub(crate) fn draw(&mut self, mean: f64) -> f64 {
+        (self.distribution.gap)(self.random.unit()) * mean
+    }
+
+    /// The standard deviation of a gap, in mean gaps.
+    pub(crate) fn deviation(&self) -> f64 {
+        self.distribution.deviation
     }
 }
 

@@ -3,7 +3,7 @@
 //! Each worker computes it from the shared epoch, as the binary's view of seconds does. Moving from phase to phase is
 //! in `hot/worker.rs`; the actual times of the phases are kept as [`Spans`].
 
-use crate::arrivals::RandomGaps;
+use crate::random::RandomGaps;
 use crate::{Bound, LoadModel, Nanos, Settings};
 
 /// The phases of a run, in order.

@@ -16,15 +16,12 @@ mod outgoing;
 mod receive;
 mod stream;
 
-use crate::hot::{AnswerGroup, Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler};
+use crate::hot::{Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler};
 use crate::outcome::Failure;
 use crate::{Nanos, Progress, Settings, Slot, Transport};
-use connection::Connection;
-use outgoing::Outgoing;
-use paceline_http::h2::{BlockCache, ErrorCode, Event, FrameReader, Http2Error, write_goaway, write_reset};
-use receive::{Answers, Received, fault};
+use paceline_http::h2::{ErrorCode, Event, FrameReader, Http2Error, write_goaway, write_reset};
+use receive::{Http2State, Received, fault};
 use std::io;
-use stream::Streams;
 
 /// The number of streams cancelled without a response between them after which a connection is closed: more looks like
 /// an attack to a server (CVE-2023-44487).
@@ -35,22 +32,6 @@ pub struct Http2 {
     /// Separate from the other state, since events borrow from the readers.
     readers: Box<[FrameReader]>,
     state: Http2State,
-}
-
-/// All state except the frames being read.
-struct Http2State {
-    depth: u16,
-    connections: Box<[Connection]>,
-    streams: Streams,
-    outgoing: Outgoing,
-    /// By kind of request.
-    answers: Box<[Answers]>,
-    cache: BlockCache,
-    /// Responses of one read that are not repeats; empty between reads.
-    group: AnswerGroup,
-    stream_limit: Option<u32>,
-    /// Whether a response was compressed. A field block that is new passes through [`Self::on_fields`].
-    saw_compressed: bool,
 }
 
 impl Http2 {
@@ -124,20 +105,9 @@ impl Http2 {
 
 impl ProtocolHandler for Http2 {
     fn new(settings: &Settings, worker: u32) -> Self {
-        let count = settings.connections_of(worker);
         Self {
-            readers: (0..count).map(|_| FrameReader::default()).collect(),
-            state: Http2State {
-                depth: settings.job.depth,
-                connections: (0..count).map(|_| Connection::default()).collect(),
-                streams: Streams::new(count, Self::places(settings)),
-                outgoing: Outgoing::new(settings, worker),
-                answers: settings.requests.kinds().iter().map(Answers::new).collect(),
-                cache: BlockCache::default(),
-                group: AnswerGroup::default(),
-                stream_limit: None,
-                saw_compressed: false,
-            },
+            readers: (0..settings.connections_of(worker)).map(|_| FrameReader::default()).collect(),
+            state: Http2State::new(settings, worker, Self::places(settings)),
         }
     }
 

@@ -1,15 +1,16 @@
-//! What received frames do: responses that equal the last one are recognised by comparison, all other frames act on
-//! their stream or on the connection.
+//! The state of a worker's connections, and what received frames do to it: responses that equal the last one are
+//! recognised by comparison, all other frames act on their stream or on the connection.
 
-use super::Http2State;
+use super::connection::Connection;
 use super::familiar::{FamiliarResponse, stream_of};
-use super::stream::Stream;
-use crate::hot::{Exchange, Fault, Ledger, Place, Response};
+use super::outgoing::Outgoing;
+use super::stream::{Stream, Streams};
+use crate::hot::{AnswerGroup, Exchange, Fault, Ledger, Place, Response};
 use crate::outcome::Failure;
-use crate::{BodyCheck, Ending, Nanos, RequestKind, Slot};
+use crate::{BodyCheck, Ending, Nanos, RequestKind, Settings, Slot};
 use paceline_http::Method;
 use paceline_http::h2::{
-    BlockRole, ErrorCode, Event, Fields, FrameName, Http2Error, ResponseProgress, write_ping_ack,
+    BlockCache, BlockRole, ErrorCode, Event, Fields, FrameName, Http2Error, ResponseProgress, write_ping_ack,
     write_reset, write_settings_ack, write_window_update,
 };
 
@@ -17,8 +18,24 @@ use paceline_http::h2::{
 /// flood.
 const STRAY_FRAMES_MAX: u32 = 10_000;
 
+/// All state of a worker's connections except the frames being read.
+pub(super) struct Http2State {
+    pub depth: u16,
+    pub connections: Box<[Connection]>,
+    pub streams: Streams,
+    pub outgoing: Outgoing,
+    /// By kind of request.
+    answers: Box<[Answers]>,
+    cache: BlockCache,
+    /// Responses of one read that are not repeats; empty between reads.
+    pub group: AnswerGroup,
+    pub stream_limit: Option<u32>,
+    /// Whether a response was compressed. A field block that is new passes through [`Self::on_fields`].
+    pub saw_compressed: bool,
+}
+
 /// The state for the responses to one kind of request.
-pub(super) struct Answers {
+struct Answers {
     /// The method, which decides whether a response can have a body.
     method: Method,
     /// The last good one, if the next may be the same.
@@ -28,7 +45,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn new(kind: &RequestKind) -> Self {
+    fn new(kind: &RequestKind) -> Self {
         let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
         Self {
             method: kind.method,
@@ -70,6 +87,22 @@ pub(super) fn fault(error: &Http2Error) -> Fault {
 }
 
 impl Http2State {
+    /// The state of worker `worker`, with this many places for each connection.
+    pub(super) fn new(settings: &Settings, worker: u32, places: u16) -> Self {
+        let count = settings.connections_of(worker);
+        Self {
+            depth: settings.job.depth,
+            connections: (0..count).map(|_| Connection::default()).collect(),
+            streams: Streams::new(count, places),
+            outgoing: Outgoing::new(settings, worker),
+            answers: settings.requests.kinds().iter().map(Answers::new).collect(),
+            cache: BlockCache::default(),
+            group: AnswerGroup::default(),
+            stream_limit: None,
+            saw_compressed: false,
+        }
+    }
+
     /// Consumes responses at the beginning of the input that equal the last good one to the same kind of request, as
     /// nearly all do; returns their length in bytes. Responses to requests that were sent together are recorded
     /// together.

@@ -3,8 +3,8 @@
 //! Worker k of N takes the ticks k, k + N, k + 2N, ... of all. Only the schedule uses this module; it decides when
 //! ticks begin and end to count.
 
-use crate::arrivals::RandomGaps;
 use crate::profile::Profile;
+use crate::random::RandomGaps;
 use crate::{LoadModel, Nanos, Settings, Shape, Timeline};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Implements the transport on epoll: edge-triggered, every socket registered once for both directions, so that a
 //! request costs one send, one receive and its share of a wait, and no `epoll_ctl`.
 //!
-//! [`crate::run`] makes one in each thread, and the worker there drives it through [`Transport`]. It does not retry
+//! `run.rs` makes one in each thread, and the worker there drives it through [`Transport`]. It does not retry
 //! connections: errors from the kernel are reported to the worker.
 
 use super::address::RawAddress;

@@ -1,6 +1,6 @@
 //! Implements TLS as a transport around a transport. The worker sees plain bytes; rustls handles the encrypted ones.
 //!
-//! [`crate::run`] puts it around the kernel's transport if the target uses TLS. The worker is compiled a second time
+//! `run.rs` puts it around the kernel's transport if the target uses TLS. The worker is compiled a second time
 //! for it, so that plain text has no extra cost. A connection is open once its handshake is done: until then the slot
 //! is connecting. It reads no file: certificates and keys come as bytes in [`TlsSettings`].
 //!
