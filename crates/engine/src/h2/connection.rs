@@ -89,6 +89,12 @@ impl Connection {
     #[inline]
     pub(super) fn responses_came(&mut self, flow_bytes: u32) {
         (self.cancels, self.stray_frames) = (0, 0);
+        self.count_received(flow_bytes);
+    }
+
+    /// Counts DATA, for which the window has room.
+    #[inline]
+    pub(super) fn count_received(&mut self, flow_bytes: u32) {
         self.receive_window.count(flow_bytes);
         if let Some(increment) = self.receive_window.replenish() {
             write_window_update(&mut self.out, 0, increment);

@@ -10,8 +10,8 @@ use crate::outcome::Failure;
 use crate::{BodyCheck, Ending, Nanos, RequestKind, Settings, Slot};
 use paceline_http::Method;
 use paceline_http::h2::{
-    BlockCache, BlockRole, ErrorCode, Event, Fields, FrameName, Http2Error, ResponseProgress, write_ping_ack,
-    write_reset, write_settings_ack, write_window_update,
+    BlockCache, BlockRole, ErrorCode, Event, FRAME_HEAD_BYTES, Fields, FrameName, Http2Error,
+    ResponseProgress, whole_data, write_ping_ack, write_reset, write_settings_ack, write_window_update,
 };
 
 /// The maximum number of frames for ended streams, and of window updates, without a response between them: more is a
@@ -162,7 +162,8 @@ impl Http2State {
     }
 
     /// Consumes HEADERS and DATA at the beginning of the input that equal those of the last good response, but do not
-    /// follow each other: some servers (nghttpd) send the HEADERS of several streams before their DATA.
+    /// follow each other: some servers (nghttpd) send the HEADERS of several streams before their DATA. Also consumes
+    /// all other DATA of responses that have begun: some servers (node) end a stream with an empty frame.
     #[inline(never)]
     fn take_parts(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> usize {
         let mut taken = 0;
@@ -191,7 +192,7 @@ impl Http2State {
             return Some(familiar.head.bytes);
         }
         if !stream.awaits_body_of(id, &familiar.head) || !familiar.is_body_at(input, id) {
-            return None;
+            return self.take_data(slot, place, input, now, ledger);
         }
         let bytes = familiar.length() - familiar.head.bytes;
         let response = familiar.response(stream.incoming.first_byte, stream.bytes + bytes as u64);
@@ -199,6 +200,31 @@ impl Http2State {
         stream.end();
         let exchange = ledger.exchanges_mut().end(slot, place)?;
         self.group.add(slot, exchange, response, now, ledger);
+        Some(bytes)
+    }
+
+    /// Consumes DATA for the stream at a place, whose response has begun; returns the length of the frame. The window
+    /// of the connection has room for the whole input.
+    #[inline(always)]
+    fn take_data(
+        &mut self,
+        slot: Slot,
+        place: Place,
+        input: &[u8],
+        now: Nanos,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<usize> {
+        let (id, piece, end_stream) = whole_data(input)?;
+        let stream = self.streams.at(slot, place);
+        let flow_bytes = piece.len() as u32;
+        if stream.id != id || !stream.has_response || stream.receive_window.available() < flow_bytes {
+            return None;
+        }
+        let bytes = FRAME_HEAD_BYTES + piece.len();
+        stream.bytes += bytes as u64;
+        stream.receive_window.count(flow_bytes);
+        self.connections[slot as usize].count_received(flow_bytes);
+        self.on_piece(place, piece, end_stream, &mut Received { slot, now, bytes, ledger });
         Some(bytes)
     }
 
@@ -387,9 +413,17 @@ impl Http2State {
         let stream = self.begin_response(slot, place, now);
         stream.bytes += bytes as u64;
         stream.receive_window.receive(id, flow_bytes)?;
+        self.on_piece(place, piece, end_stream, received);
+        Ok(())
+    }
+
+    /// Checks a piece of a body, which is counted in both windows, and completes its response if that ends with it.
+    #[inline]
+    fn on_piece(&mut self, place: Place, piece: &[u8], end_stream: bool, received: &mut Received<'_, '_>) {
+        let Received { slot, now, .. } = *received;
+        let stream = self.streams.at(slot, place);
         if let Err(error) = stream.progress.data(piece.len(), end_stream) {
-            self.fail(place, &Http2Error::Response(error), received);
-            return Ok(());
+            return self.fail(place, &Http2Error::Response(error), received);
         }
         let kind = usize::from(stream.kind);
         if end_stream && stream.incoming.body.bytes == 0 {
@@ -406,16 +440,14 @@ impl Http2State {
             if response.ending == Ending::Ok && head_version == familiar.head.version {
                 familiar.meet_body(piece);
             }
-            self.complete(place, &response, received);
-            return Ok(());
+            return self.complete(place, &response, received);
         }
         received.ledger.inspect(kind, &mut stream.incoming, piece);
         if end_stream {
             self.complete_pieces(place, received);
         } else if let Some(increment) = stream.receive_window.replenish() {
-            write_window_update(&mut self.connections[slot as usize].out, id, increment);
+            write_window_update(&mut self.connections[slot as usize].out, stream.id, increment);
         }
-        Ok(())
     }
 
     /// Completes a response whose body came in pieces, or that has none.

@@ -241,6 +241,30 @@ fn a_reset_stream_fails_one_request() {
 }
 
 #[test]
+fn a_stream_may_end_in_an_empty_frame() {
+    let answer: Answer = |out, stream, number| {
+        let (length, pieces): (&[u8], &[&[u8]]) = match number % 5 {
+            0 => return good(out, stream, number),
+            1 => (&[], &[b"ok"]),
+            2 => (&[], &[b"o", b"k"]),
+            3 => (&[], &[b"no"]),
+            // `content-length: 2`, without indexing.
+            _ => (&[0x0f, 0x0d, 1, b'2'], &[b"ok", b"x"]),
+        };
+        write_field_block(out, stream, &[OK, length].concat(), false);
+        pieces.iter().for_each(|piece| write_data(out, stream, piece, false));
+        write_data(out, stream, b"", true);
+    };
+    let settings =
+        over_http2(closed_loop(2, 1), 4, 0).with(|job| job.window = paceline_engine::Bound::Requests(500));
+    let outcome = run(&settings, server(&[], answer));
+    let ended = [Ending::Ok, Ending::BadBody, Ending::IoFailed].map(|of| outcome.total.counts.ended(of));
+    assert_eq!(ended, [300, 100, 100]);
+    assert_eq!(failures(&outcome, Failure::MalformedResponse), 100);
+    assert_eq!(outcome.connections.made, 2, "the connections stay");
+}
+
+#[test]
 fn a_refused_stream_is_due_again_with_its_intended_send() {
     let answer: Answer = |out, stream, number| match number % 5 {
         0 => write_reset(out, stream, ErrorCode::REFUSED_STREAM),

@@ -34,7 +34,7 @@ pub use hpack::{
     BlockSummary, DecodedField, HpackDecoder, HpackEncoder, HpackError, HpackScratch, Indexing,
     TABLE_SIZE_DEFAULT,
 };
-pub use reader::{CONTINUATIONS_MAX, Event, FIELD_BLOCK_BYTES_MAX, FrameReader, IDLE_FRAMES_MAX};
+pub use reader::{CONTINUATIONS_MAX, Event, FIELD_BLOCK_BYTES_MAX, FrameReader, IDLE_FRAMES_MAX, whole_data};
 pub use request::{Http2Request, RequestBlocks, RequestTable};
 pub use response::{
     BlockCache, BlockRole, FieldDecoder, Fields, HEADER_LIST_BYTES_MAX, RecognisedBlock, ResponseFields,

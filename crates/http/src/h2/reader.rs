@@ -120,6 +120,17 @@ enum State {
     Payload(FrameHead),
 }
 
+/// The stream and the payload of the frame at the beginning of `input`, and whether it ends the stream, if all of it is
+/// there and it is DATA without padding that advance a response. The input must begin between two frames.
+#[inline]
+pub fn whole_data(input: &[u8]) -> Option<(u32, &[u8], bool)> {
+    let FrameHead { length, kind, flags, stream } = FrameHead::read(input.first_chunk()?);
+    let payload = input.get(FRAME_HEAD_BYTES..FRAME_HEAD_BYTES + length as usize)?;
+    let end_stream = flags & flag::END_STREAM != 0;
+    let is_plain = kind == kind::DATA && flags & !flag::END_STREAM == 0 && length <= FRAME_SIZE_DEFAULT;
+    (is_plain && (length > 0 || end_stream)).then_some((stream, payload, end_stream))
+}
+
 /// The size up to which a buffer is kept for the next frame in pieces; a larger one is freed.
 const BUFFER_KEPT_BYTES: usize = 1024;
 

@@ -206,6 +206,26 @@ fn field_blocks_are_limited() {
 }
 
 #[test]
+fn whole_data_has_an_effect_and_no_padding() {
+    let (hi, none) = (&b"hi"[..], &b""[..]);
+    for (frame, expected) in [
+        ("000002 00 00 00000001 6869 00", Some((1, hi, false))),
+        ("000002 00 01 00000003 6869", Some((3, hi, true))),
+        ("000000 00 01 00000005", Some((5, none, true))),
+        ("000000 00 00 00000005", None),
+        ("000003 00 08 00000001 00 6869", None),
+        ("000002 00 00 00000001 68", None),
+        ("000002 00 00 000000", None),
+        ("000002 01 04 00000001 6869", None),
+    ] {
+        assert_eq!(whole_data(&hex(frame)), expected, "{frame}");
+    }
+    let mut long = hex("004001 00 00 00000001");
+    long.resize(long.len() + 0x4001, 0);
+    assert_eq!(whole_data(&long), None, "longer than a frame may be");
+}
+
+#[test]
 fn frames_without_effect_are_limited() {
     let flood = "HTTP/2 flood: 1000 SETTINGS, PING, PRIORITY, empty or unknown frames without a response";
     let ping = |out: &mut Vec<u8>| write_ping(out, [0; 8]);
