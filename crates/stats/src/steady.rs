@@ -22,8 +22,12 @@ const CORRELATION: f64 = 0.46;
 const LARGE_CHANGE: f64 = 2.0;
 /// Blocks of a window that are judged for a large change: three in each third.
 const BLOCKS: usize = 9;
-/// If no part of a window is steady, its halves may still differ by this share.
+/// If no part of a window is steady, its halves may still differ by this share,
 const HALVES_TOLERATED: f64 = 0.25;
+/// and from each other by this many standard errors: without this bound 7.2 % of 4,000 flat windows of 10 intervals are
+/// not called steady at sd 20 % and 11.7 % at sd 30 %, with it 5.1 and 7.1 %; a rate that halves in the middle is found
+/// in 85 % at sd 20 % (94 % without it), in all windows at sd 5 %.
+const HALVES_CRITICAL: f64 = 2.0;
 
 /// Whether a server has warmed up, from its rate in each second of a closed loop so far: the last 4 s are no more than
 /// 5 % faster than the 4 s before. Needs at least 8 s.
@@ -90,7 +94,9 @@ pub fn steadiness(series: &[f64]) -> Steadiness {
     let Some(cut) = mser(&logs, batch) else {
         let (first, last) = (&logs[..logs.len() / 3], &logs[logs.len() - logs.len() / 3..]);
         let (start, end) = logs.split_at(logs.len() / 2);
-        let halves_differ = (mean(end) - mean(start)).exp_m1().abs() > HALVES_TOLERATED;
+        let halves_differ = noise
+            .difference_over(HALVES_CRITICAL, start, end)
+            .is_some_and(|change| change.abs() > HALVES_TOLERATED);
         return match noise.difference(first, last) {
             Some(change) => Steadiness::Changes { change },
             None if halves_differ || noise.difference(start, end).is_some() => Steadiness::Unsteady,
@@ -139,9 +145,14 @@ impl Noise {
 
     /// The relative change from `first` to `last` (logarithms), if it is over 5 % and over three standard errors.
     fn difference(&self, first: &[f64], last: &[f64]) -> Option<f64> {
+        self.difference_over(CRITICAL, first, last)
+    }
+
+    /// The same for another number of standard errors.
+    fn difference_over(&self, critical: f64, first: &[f64], last: &[f64]) -> Option<f64> {
         let error = (self.0 * (mean_variance(first.len()) + mean_variance(last.len()))).sqrt();
         let change = mean(last) - mean(first);
-        (change.abs() > CRITICAL * error && change.exp_m1().abs() > CHANGE_TOLERATED).then(|| change.exp_m1())
+        (change.abs() > critical * error && change.exp_m1().abs() > CHANGE_TOLERATED).then(|| change.exp_m1())
     }
 }
 
@@ -267,13 +278,25 @@ mod tests {
     #[test]
     fn the_noise_of_a_shared_machine_is_no_change() {
         let mut random = Random::new(14);
-        for (points, sd) in [(10, 0.05), (12, 0.08), (30, 0.08)] {
+        for (points, sd, most) in
+            [(10, 0.05, 90), (12, 0.08, 90), (30, 0.08, 90), (10, 0.2, 120), (30, 0.2, 90), (10, 0.3, 165)]
+        {
             let mut flat = || shared(&mut random, points, sd, |_| 1.0);
-            let wrong = (0..500).filter(|_| steadiness(&flat()) != Steadiness::Steady).count();
+            let wrong = (0..2_000).filter(|_| steadiness(&flat()) != Steadiness::Steady).count();
             assert!(
-                wrong <= 35,
-                "{points} points, sd {sd}: {wrong} of 500 flat windows are not called steady"
+                wrong <= most,
+                "{points} points, sd {sd}: {wrong} of 2,000 flat windows are not called steady"
             );
+        }
+    }
+
+    #[test]
+    fn a_rate_that_halves_in_the_middle_is_found() {
+        let mut random = Random::new(17);
+        for (sd, least) in [(0.05, 500), (0.1, 490), (0.2, 390)] {
+            let mut halved = || shared(&mut random, 10, sd, |at| if at < 0.5 { 1.0 } else { 0.5 });
+            let found = (0..500).filter(|_| steadiness(&halved()) != Steadiness::Steady).count();
+            assert!(found >= least, "sd {sd}: found in {found} of 500 windows");
         }
     }
 

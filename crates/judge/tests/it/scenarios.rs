@@ -184,7 +184,7 @@ fn of_load(name: VerdictName) -> Option<Scenario> {
         }),
         VerdictName::SlowingDown => closed(rates([1000, 990, 1010, 900, 800, 700, 200, 210, 190])),
         VerdictName::StillWarming => closed(rates([500, 510, 490, 700, 800, 900, 1000, 990, 1010])),
-        VerdictName::Unsteady => closed(rates([1000, 500, 1000, 500, 1000, 1000, 1000, 1000, 1000])),
+        VerdictName::Unsteady => closed(rates([500, 500, 600, 600, 1000, 900, 900, 1000, 600])),
         _ => return None,
     })
 }
