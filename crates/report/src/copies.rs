@@ -11,6 +11,9 @@ use paceline_judge::Metric;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// The difference for which a report states the launches that it needs.
+pub(crate) const WISHED_DIFFERENCE: f64 = 0.05;
+
 /// The noise of a metric over the launches of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricNoise {
@@ -18,13 +21,17 @@ pub struct MetricNoise {
     pub metric: &'static str,
     /// The smallest difference that can be detected between two rows chosen in advance, as a share: 0.03 is 3 %.
     pub smallest_difference: f64,
+    /// Launches of each row with which that difference would be 5 %; none above 10,000.
+    pub launches_for_5_percent: Option<usize>,
 }
 
 /// The noise of the metrics by which servers are compared, lowest first.
 pub(crate) fn noise(rows: &[Row], by: RankedBy) -> Vec<MetricNoise> {
     let of = |metric: &&Metric| {
-        let smallest_difference = fit(rows, metric)?.smallest_ratio_difference()?;
-        Some(MetricNoise { metric: metric.key, smallest_difference })
+        let fit = fit(rows, metric)?;
+        let smallest_difference = fit.smallest_ratio_difference()?;
+        let launches_for_5_percent = fit.launches_for_difference(WISHED_DIFFERENCE);
+        Some(MetricNoise { metric: metric.key, smallest_difference, launches_for_5_percent })
     };
     let mut noise: Vec<MetricNoise> = compared_metrics(by).iter().filter_map(of).collect();
     noise.sort_by(|a, b| a.smallest_difference.total_cmp(&b.smallest_difference));

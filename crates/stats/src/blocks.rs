@@ -7,7 +7,7 @@
 //! quantile of the largest of all pairwise t statistics, simulated with a fixed seed.
 
 use crate::draws::{DRAWS, Draws};
-use crate::launches::{CONFIDENCE, Interval, Prior, UPPER, Variance, logarithms};
+use crate::launches::{CONFIDENCE, Interval, Prior, UPPER, Variance, launches_needed, logarithms};
 use crate::special::{t_quantile, t_two_sided};
 use crate::spread::quantile;
 
@@ -181,6 +181,15 @@ impl BlockFit {
         let half_width =
             |(i, j)| self.error(i, j).map(|error| t_quantile(UPPER, error.df) * error.value.sqrt());
         median(self.pairs().filter_map(half_width).collect()).map(f64::exp_m1)
+    }
+
+    /// The number of launches of each server with which a difference of `share` (0.05 for 5 %) between a typical pair,
+    /// chosen in advance, is the smallest that can be detected. None above 10,000, or if no pair can be compared.
+    pub fn launches_for_difference(&self, share: f64) -> Option<usize> {
+        let variance = |server: usize| Some((*self.variances.get(server)?)?.value);
+        let of_pair = |(i, j)| Some(variance(i)? + variance(j)?);
+        let variance_of_difference = median(self.pairs().filter_map(of_pair).collect())?;
+        launches_needed(variance_of_difference.sqrt(), share)
     }
 
     /// Pairs of servers, each once.
@@ -494,6 +503,20 @@ mod tests {
                 .count();
             assert!((555..=591).contains(&covered), "block sd {block_sd}: {covered} of 600");
         }
+    }
+
+    #[test]
+    fn the_launches_for_a_difference_are_enough_for_it() {
+        let mut random = Random::new(6);
+        let few = BlockFit::of(&table(&mut random, &[0.0; 8], 5, 0.06, 0.1)).unwrap();
+        assert!(few.smallest_ratio_difference().unwrap() > 0.05);
+        let launches = few.launches_for_difference(0.05).unwrap();
+        // t (n - 1 degrees of freedom) * 0.06 * sqrt(2 / n) <= ln 1.05 from n = 15 on.
+        assert!((10..=21).contains(&launches), "{launches}");
+        let many = BlockFit::of(&table(&mut random, &[0.0; 8], launches, 0.06, 0.1)).unwrap();
+        let smallest = many.smallest_ratio_difference().unwrap();
+        assert!((0.03..=0.06).contains(&smallest), "{smallest} with {launches} launches");
+        assert_eq!(few.launches_for_difference(0.0), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! escapes them. CSV and JSON use the record's names instead.
 
 use super::number;
-use crate::copies::CopyCheck;
+use crate::copies::{CopyCheck, WISHED_DIFFERENCE};
 use crate::rank::RankedBy;
 use crate::row::{Row, Standing};
 use crate::{About, Figure, Machine, Note, Table};
@@ -277,7 +277,21 @@ pub fn noise(table: &Table) -> Option<String> {
         .map(|noise| format!("{} {}", name(noise.metric), number::percent(noise.smallest_difference)))
         .collect();
     let named = "Smallest difference between two rows named in advance, the least noisy metric first";
-    (!parts.is_empty()).then(|| format!("{named}: {}.", parts.join(", ")))
+    let launches = launches_for_difference(table).unwrap_or_default();
+    (!parts.is_empty()).then(|| format!("{named}: {}.{launches}", parts.join(", ")))
+}
+
+/// The launches that the table would need to show a small difference in the metric it is sorted by; none if it has
+/// enough.
+fn launches_for_difference(table: &Table) -> Option<String> {
+    let metric = table.ranked_by.metric();
+    let noise = table.noise.iter().find(|noise| noise.metric == metric.key)?;
+    let launches = noise.launches_for_5_percent.filter(|_| noise.smallest_difference > WISHED_DIFFERENCE)?;
+    let wished = number::percent(WISHED_DIFFERENCE);
+    Some(format!(
+        " For a difference of {wished} in {}, measure about {launches} launches of each (--repeats {launches}).",
+        metric.name
+    ))
 }
 
 /// The sentence below a table on the differences between copies.

@@ -96,6 +96,30 @@ fn launches_are_observations_and_are_never_pooled() {
 }
 
 #[test]
+fn a_noisy_table_says_how_many_launches_would_show_a_small_difference() {
+    let report = |spread: f64| {
+        let launches = |server: &'static str, rates: [f64; 4]| {
+            rates.into_iter().zip(0..).map(move |(change, repeat)| {
+                let per_s = 1000.0 + spread * change;
+                built::trial(server, &built::closed(), repeat, Seen { per_s, ..SEEN })
+            })
+        };
+        let go = launches("go-nethttp", [0.0, 100.0, -50.0, 50.0]);
+        let trials: Vec<_> = go.chain(launches("rust-axum", [10.0, -60.0, 80.0, -10.0])).collect();
+        Report::new(&built::round(), &trials)
+    };
+    let noisy = report(1.0);
+    let noise = &noisy.tables[0].noise;
+    let of_rate = noise.iter().find(|noise| noise.metric == Metric::ACHIEVED_PER_S.key).unwrap();
+    let launches = of_rate.launches_for_5_percent.unwrap();
+    let expected =
+        format!("in requests/s, measure about {launches} launches of each (--repeats {launches}).");
+    assert!(launches > 4, "{launches}");
+    assert!(words(&text(&noisy)).contains(&expected), "{}", text(&noisy));
+    assert!(!words(&text(&report(0.01))).contains("measure about"), "it has enough");
+}
+
+#[test]
 fn a_row_has_the_limit_of_most_of_its_launches() {
     let launch = |(repeat, server_cpu_us): (u32, f64)| {
         built::trial("go-nethttp", &built::closed(), repeat, Seen { per_s: 1000.0, server_cpu_us, ..SEEN })
