@@ -64,6 +64,13 @@ pub enum Place {
     },
 }
 
+/// Identifies the running machine: the kernel's id of its current boot. Two host names, or two containers, of one
+/// machine have the same id.
+pub fn machine_id() -> Option<String> {
+    let id = paceline_files::read_text(Path::new("/proc/sys/kernel/random/boot_id"), 64).ok()?;
+    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
 /// Where the roles of a run or a round are placed: the value of `--on`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Machines {

@@ -18,6 +18,9 @@ const ASK_LIMIT_S: u64 = 20;
 /// Longest time of `salloc` beyond the time it waits for nodes, in seconds.
 const GRANT_LIMIT_S: u64 = 20;
 
+/// The variable with the name of the job that a parent process holds, for [`check_job`].
+pub const JOB_NAME: &str = "PACELINE_SLURM_JOB";
+
 /// Cancels the jobs of a name when the input ends, and waits until they have ended, at most a minute.
 const GUARD: &str = "cat >/dev/null
 for i in $(seq 30); do
@@ -68,6 +71,16 @@ pub enum SlurmError {
         /// The output of `salloc`.
         said: String,
     },
+    /// The id now belongs to another job: the controller lost its state and gives ids again.
+    #[error("job {job} is now {found:?}, not {name:?}: Slurm's controller lost its state")]
+    OtherJob {
+        /// The id.
+        job: u64,
+        /// The name of the job that was granted.
+        name: String,
+        /// The name of the job with this id.
+        found: String,
+    },
     /// The user ended the wait.
     #[error("interrupted while waiting for nodes")]
     Interrupted,
@@ -77,6 +90,7 @@ pub enum SlurmError {
 #[derive(Debug)]
 pub struct Allocation {
     guard: Child,
+    name: String,
     /// Role and node of each, in the order of the request.
     nodes: Vec<(String, Place)>,
 }
@@ -95,7 +109,7 @@ impl Allocation {
             .process_group(0)
             .spawn()
             .map_err(|source| SlurmError::Start { command: "sh", source })?;
-        let mut allocation = Self { guard, nodes: Vec::new() };
+        let mut allocation = Self { guard, name: request.name.clone(), nodes: Vec::new() };
         let partition: Vec<String> =
             request.partition.iter().map(|name| format!("--partition={name}")).collect();
         let features = ask("sinfo", &[&partition[..], &["-h".to_owned(), "-o%f".to_owned()]].concat())?;
@@ -113,6 +127,11 @@ impl Allocation {
     pub fn nodes(&self) -> &[(String, Place)] {
         &self.nodes
     }
+
+    /// The job's name: the value of [`JOB_NAME`] for child processes that start steps in it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl Drop for Allocation {
@@ -121,6 +140,25 @@ impl Drop for Allocation {
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();
     }
+}
+
+/// Checks that a job is the one that the parent process holds ([`JOB_NAME`]), before steps are started in it: an id is
+/// not a key. Without that variable, or if the controller does not answer, there is nothing to compare.
+///
+/// # Errors
+/// [`SlurmError::OtherJob`].
+pub fn check_job(job: u64) -> Result<(), SlurmError> {
+    let Ok(name) = std::env::var(JOB_NAME) else { return Ok(()) };
+    let listed = ask("squeue", &["-h".to_owned(), format!("-j{job}"), "-o%j".to_owned()]).unwrap_or_default();
+    match other_name(&listed, &name) {
+        Some(found) => Err(SlurmError::OtherJob { job, found: found.to_owned(), name }),
+        None => Ok(()),
+    }
+}
+
+/// The name that `squeue` lists, if it is another one.
+fn other_name<'a>(listed: &'a str, name: &str) -> Option<&'a str> {
+    listed.lines().map(str::trim).find(|line| !line.is_empty()).filter(|found| *found != name)
 }
 
 /// Requests the allocation; returns the job's id.
@@ -234,6 +272,13 @@ mod tests {
         let both = constraint(&roles(&[("server", 1), ("loader", 2)]), &known);
         assert_eq!(both.unwrap(), "--constraint=[server*1&loader*2]");
         assert_eq!(constraint(&roles(&[("loader", 2)]), &["(null)"].into()), None);
+    }
+
+    #[test]
+    fn a_job_is_known_by_its_name_not_by_its_id() {
+        assert_eq!(other_name("paceline-a\n", "paceline-a"), None);
+        assert_eq!(other_name("", "paceline-a"), None, "srun reports a job that is missing");
+        assert_eq!(other_name("  bash\n", "paceline-a"), Some("bash"));
     }
 
     #[test]

@@ -6,7 +6,9 @@ use super::explain::{explain, with_hint};
 use super::values::{duration, whole};
 use crate::exit::{Complaint, Status, say};
 use anyhow::Context as _;
-use paceline_host::{Allocation, AllocationRequest, Interrupt, Machines, Place, Shipment, SlurmError};
+use paceline_host::{
+    Allocation, AllocationRequest, Interrupt, Machines, Place, Shipment, SlurmError, check_job,
+};
 use paceline_job::{Bound, Job};
 use paceline_judge::gate::Gate;
 use paceline_loaders::{Coordinator, LoaderProgram, LoadersError, Progress};
@@ -62,6 +64,11 @@ impl SeveralFlags {
                     let what = "--on ssh: no host has the role of a loader";
                     return Err(Complaint::usage(what).hint("write --on ssh:loader=HOST,loader=HOST").into());
                 }
+                let job = hosts.iter().find_map(|place| match place {
+                    Place::Slurm { job, .. } => Some(*job),
+                    Place::Local | Place::Ssh { .. } => None,
+                });
+                job.map_or(Ok(()), check_job).map_err(no_allocation)?;
                 let count = count.unwrap_or(hosts.len());
                 Ok((hosts.into_iter().cycle().take(count).collect(), None))
             }
@@ -105,6 +112,9 @@ fn no_allocation(error: SlurmError) -> anyhow::Error {
         SlurmError::NotGranted { .. } => Complaint::environment(format!("nothing was measured: {text}"))
             .hint("look at `sinfo` and `squeue`; wait longer with --queue-limit")
             .into(),
+        SlurmError::OtherJob { .. } => {
+            Complaint::environment(format!("nothing was measured: {text}")).hint("repeat the command").into()
+        }
         SlurmError::Start { .. } | SlurmError::Failed { .. } => {
             Complaint::environment(format!("nothing was measured: {text}"))
                 .hint("check that this machine can submit jobs: `sinfo`")
