@@ -366,10 +366,15 @@ verdict_table! {
     } with { percent: f64 = "97" }
     => "Interface {interface} of {host} was {percent:.0} % full (bytes {direction}). Use a faster link, or smaller responses.";
 
-    /// Server and generator could not get separate cores and took CPU time from each other.
+    /// Server and generator could not get separate cores and took CPU time from each other: the machine has one core, or
+    /// a loader of `--on` runs on the server's machine, where it is not restricted to other cores.
     SharedCores "shared_cores" Trial [Environment] [Caution] "Server and generator share cores."
-    { server_cores: Vec<u32> = "the server's cores", generator_cores: Vec<u32> = "the generator's cores" }
-    => "Use a machine with at least two cores.";
+    {
+        server_cores: Vec<u32> = "the server's cores",
+        generator_cores: Vec<u32> = "the generator's cores on the lab's machine",
+        loaders: Option<Vec<String>> = "the loaders of other machines, if one of them runs on the server's machine",
+    } with { advice: &'static str = "Use a machine with at least two cores." }
+    => "{advice}";
 
     /// No control group could be made for the server, so its CPU time was read from `/proc`. Processes that started and
     /// ended between two samples are missing: the figure is a minimum.

@@ -137,10 +137,28 @@ fn server_network_bound(trial: &Trial) -> Option<Finding> {
 }
 
 fn shared_cores(trial: &Trial) -> Option<Finding> {
-    (!trial.pinning.disjoint).then(|| Finding::SharedCores {
+    let server = host(trial, ProcessRole::Instance);
+    let loaders: Vec<String> = remote_loaders(trial).map(|loader| loader.host.clone()).collect();
+    (!trial.pinning.disjoint || has_loader(trial, server)).then(|| Finding::SharedCores {
         server_cores: trial.pinning.server.clone(),
-        generator_cores: trial.pinning.generator.clone(),
+        generator_cores: if loaders.is_empty() { trial.pinning.generator.clone() } else { Vec::new() },
+        advice: match loaders.is_empty() {
+            true => "Use a machine with at least two cores.",
+            false => "Put the loaders on another machine than the server (--on ...,loader=HOST).",
+        },
+        loaders: Some(loaders).filter(|loaders| !loaders.is_empty()),
     })
+}
+
+/// The loaders that did not run on the lab's machine.
+fn remote_loaders(trial: &Trial) -> impl Iterator<Item = &Loader> {
+    let loaders = trial.run.iter().flat_map(|run| &run.loaders);
+    loaders.filter(|loader| loader.host != Loader::LOCAL)
+}
+
+/// Whether a loader ran on this machine, which is not the lab's: loaders there may use every core.
+fn has_loader(trial: &Trial, machine: Option<&str>) -> bool {
+    machine.is_some_and(|machine| remote_loaders(trial).any(|loader| loader.host == machine))
 }
 
 fn cpu_lower_bound(trial: &Trial) -> Option<Finding> {
@@ -367,7 +385,8 @@ fn balancer_shares_cores(trial: &Trial) -> Option<Finding> {
     let server = host(trial, ProcessRole::Instance);
     let beside = instances.filter(|process| server == own && overlap(&process.cores));
     let mut with: Vec<String> = beside.map(process_name).collect();
-    with.extend(overlap(generator_cores(trial, own)).then(|| "generator".to_owned()));
+    let beside_generator = has_loader(trial, own) || overlap(generator_cores(trial, own));
+    with.extend(beside_generator.then(|| "generator".to_owned()));
     (!with.is_empty()).then(|| Finding::BalancerSharesCores { balancer_cores: balancer.cores.clone(), with })
 }
 
@@ -471,8 +490,9 @@ fn shares_cores(trial: &Trial, cores: &[u32]) -> bool {
 
 /// Whether a core of the database belongs to the generator, on one machine.
 fn shares_with_generator(trial: &Trial, cores: &[u32]) -> bool {
-    let generator = generator_cores(trial, host(trial, ProcessRole::Database));
-    cores.iter().any(|core| generator.contains(core))
+    let machine = host(trial, ProcessRole::Database);
+    let generator = generator_cores(trial, machine);
+    has_loader(trial, machine) || cores.iter().any(|core| generator.contains(core))
 }
 
 /// Whether a core of the database belongs to the balancer that the requests passed through, on one machine.

@@ -15,7 +15,8 @@ use crate::node::{
 use paceline_catalogue::{Balancer, Database, Places, PlannedLaunch, Variables};
 use paceline_host::shepherd::Guard;
 use paceline_host::{
-    Allocation, AllocationRequest, Interrupt, Machines, PROGRAM_DIGEST, Place, SSH_CONTROL, Shipment,
+    Allocation, AllocationRequest, Interrupt, JOB_NAME, Machines, PROGRAM_DIGEST, Place, SSH_CONTROL,
+    Shipment, machine_id,
 };
 use paceline_record::Stage;
 use std::collections::BTreeMap;
@@ -82,6 +83,8 @@ pub(crate) struct Held {
     balancer: Option<Arc<Node>>,
     listen: Option<IpAddr>,
     loaders: Option<LoaderHosts>,
+    /// The loaders' machines.
+    loader_nodes: Vec<Arc<Node>>,
     /// Every connection: the loaders' are shared by the commands of generators.
     _nodes: Vec<Arc<Node>>,
     /// Released when every connection has ended.
@@ -153,9 +156,23 @@ impl Fleet {
         let beside_server =
             |role: &str| of(role).map(|(_, node)| Arc::clone(node)).or_else(|| server.clone());
         let (database, balancer) = (beside_server(DATABASE), beside_server(BALANCER));
-        let loaders = self.loaders(&roles, &nodes);
+        let mut loaders = self.loaders(&roles, &nodes);
+        if let (Some(loaders), Some(allocation)) = (&mut loaders, &allocation) {
+            loaders.environment.insert(JOB_NAME.to_owned(), allocation.name().to_owned());
+        }
+        let of_loaders = roles.iter().zip(&nodes).filter(|((role, _), _)| role == LOADER);
+        let loader_nodes = of_loaders.map(|(_, node)| Arc::clone(node)).collect();
         let listen = self.settings.listen;
-        Ok(Held { server, database, balancer, listen, loaders, _nodes: nodes, _allocation: allocation })
+        Ok(Held {
+            server,
+            database,
+            balancer,
+            listen,
+            loaders,
+            loader_nodes,
+            _nodes: nodes,
+            _allocation: allocation,
+        })
     }
 
     fn allocation(
@@ -281,6 +298,14 @@ impl Held {
     pub(crate) fn is_one_machine(&self) -> bool {
         let host = |node: &Option<Arc<Node>>| node.as_ref().map(|node| node.host().to_owned());
         host(&self.server) == host(&self.database)
+    }
+
+    /// Whether a loader may use one of these cores of the server's machine: loaders are not restricted to cores.
+    pub(crate) fn has_loader_on(&self, server_cores: &[u32]) -> bool {
+        let here = machine_id();
+        let server = self.server.as_ref().map_or(here.as_deref(), |node| node.machine_id());
+        let uses = |node: &Node| node.cores().iter().flatten().any(|core| server_cores.contains(core));
+        self.loader_nodes.iter().any(|node| server.is_some() && node.machine_id() == server && uses(node))
     }
 
     /// Where the generators run, where they do on other machines.

@@ -15,7 +15,7 @@ use crate::workshop::find;
 use crate::{Scratch, Workshop};
 use paceline_catalogue::{Balancer, Database, WorkloadCase};
 use paceline_host::shepherd::Gone;
-use paceline_host::{CoreTicks, Id, Interrupt, NetworkCounters, User, physical_cores};
+use paceline_host::{CoreTicks, Id, Interrupt, NetworkCounters, User, machine_id, physical_cores};
 use paceline_record::{Environment, Stage};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -47,7 +47,9 @@ pub fn serve_node(
     let interrupt = Interrupt::listen()?;
     let settings = greeting(&mut input)?;
     let cores = physical_cores()?;
-    answer(&mut output, &Welcome { address: own_address(), cores, environment: environment() })?;
+    let welcome =
+        Welcome { address: own_address(), cores, machine_id: machine_id(), environment: environment() };
+    answer(&mut output, &welcome)?;
     let questions = listen(input, interrupt.flag())?;
     let mut service = NodeService::new(settings, shepherd, interrupt);
     let done = service.serve(&questions, &mut output);

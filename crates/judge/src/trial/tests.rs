@@ -143,6 +143,50 @@ fn each_reason_is_named() {
     assert_eq!(names(&Trial { validation, ..trial() }), ["claim_does_not_hold"]);
 }
 
+fn at(role: ProcessRole, host: &str) -> RoleMachine {
+    RoleMachine {
+        role,
+        index: 0,
+        host: host.to_owned(),
+        environment: Environment::default(),
+        clock: ClockOffset::default(),
+        network: None,
+    }
+}
+
+fn with_loaders(hosts: &[&str]) -> Option<Run> {
+    let loaders =
+        hosts.iter().map(|host| Loader { host: (*host).to_owned(), ..Loader::default() }).collect();
+    Some(Run { loaders, ..run(0) })
+}
+
+#[test]
+fn a_loader_on_the_machine_of_a_role_shares_its_cores() {
+    let trial = |loaders: &[&str]| Trial {
+        machines: vec![at(ProcessRole::Instance, "n1"), at(ProcessRole::Database, "n2")],
+        run: with_loaders(loaders),
+        usage: Some(usage(CpuSource::Cgroup, 0.5)),
+        ..with_database(DatabaseWork::default(), DatabaseCounts::default(), None)
+    };
+    let judged = |loaders: &[&str]| {
+        let mut trial = trial(loaders);
+        if let Some(database) = &mut trial.database {
+            database.process = Some(process(ProcessRole::Database, 0, 0, 0.5));
+        }
+        names(&trial)
+    };
+    assert_eq!(judged(&["n3", "n4"]), [""; 0]);
+    assert_eq!(judged(&["n3", "n1"]), ["shared_cores"]);
+    assert_eq!(judged(&["n2"]), ["database_shares_cores"]);
+    let verdicts = trial_verdicts(&trial(&["n3", "n1"]));
+    assert_eq!(verdicts[0].evidence["loaders"], serde_json::json!(["n3", "n1"]));
+    assert!(verdicts[0].remedy.contains("another machine"), "{}", verdicts[0].remedy);
+    // The same machine under another name, as the lab found out.
+    let mut other_name = trial(&["n3"]);
+    other_name.pinning.disjoint = false;
+    assert_eq!(names(&other_name), ["shared_cores"]);
+}
+
 fn with_database(work: DatabaseWork, counted: DatabaseCounts, stored: Option<StoredRows>) -> Trial {
     let database = DatabaseUse {
         database: DatabaseReceipt::default(),

@@ -137,6 +137,11 @@ impl Node {
         &self.welcome.cores
     }
 
+    /// Identifies the machine, also under another name.
+    pub(crate) fn machine_id(&self) -> Option<&str> {
+        self.welcome.machine_id.as_deref()
+    }
+
     /// Its monotonic clock minus this machine's.
     pub(crate) fn clock(&self) -> ClockOffset {
         *locked(&self.clock)

@@ -167,6 +167,8 @@ pub(crate) struct Welcome {
     pub address: Option<IpAddr>,
     /// Its cores, in groups of hardware threads that share one physical core.
     pub cores: Vec<Vec<u32>>,
+    /// Identifies the machine, also under another name.
+    pub machine_id: Option<String>,
     /// Its machine.
     pub environment: Environment,
 }

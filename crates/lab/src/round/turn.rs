@@ -95,10 +95,16 @@ impl Carried<'_> {
             (None, _, None) if has_database => cores.split_with_database(wanted, pin.database),
             (None, _, None) => cores.split(wanted),
         };
-        match apart {
+        let pinning = match apart {
             Some(held) => with_database_apart(pinning, held),
             None => pinning,
-        }
+        };
+        // Loaders on other machines leave this machine's cores to the server.
+        let disjoint = match held.filter(|held| held.loaders().is_some()) {
+            Some(held) => !held.has_loader_on(&pinning.server),
+            None => pinning.disjoint,
+        };
+        Pinning { disjoint, ..pinning }
     }
 
     /// A cell after a first run is not valid on another launch: it failed with this one.
