@@ -1417,6 +1417,8 @@ export interface Tried {
 
 /** CPU time and memory of the server over the window. */
 export interface Usage {
+  /** CPU time of the busiest thread as a share of the sampled period, 0 to 1; none in records of older versions, and if the kernel does not keep it. */
+  busiest_thread_utilization?: number;
   /** CPU time per response completed in the window, in nanoseconds. */
   cpu_ns_per_request: number;
   /** CPU time of the process tree, in seconds. */

@@ -34,6 +34,8 @@ pub struct Scheduling {
     pub involuntary_switches: u64,
     /// Time runnable but not running, in nanoseconds.
     pub run_delay_ns: u64,
+    /// Time on a core, in nanoseconds.
+    pub cpu_ns: u64,
 }
 
 impl Stat {
@@ -83,11 +85,13 @@ impl Scheduling {
             let line = status.lines().rev().find_map(|line| line.strip_prefix(key));
             line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
         };
+        // Time on the processor, time waiting for it, time slices: Documentation/scheduler/sched-stats.rst.
+        let mut times = schedstat.split_ascii_whitespace().map(|n| n.parse().unwrap_or(0));
         Scheduling {
             voluntary_switches: count("voluntary_ctxt_switches:"),
             involuntary_switches: count("nonvoluntary_ctxt_switches:"),
-            // Time on the processor, time waiting for it, time slices: Documentation/scheduler/sched-stats.rst.
-            run_delay_ns: schedstat.split_ascii_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0),
+            cpu_ns: times.next().unwrap_or(0),
+            run_delay_ns: times.next().unwrap_or(0),
         }
     }
 }
@@ -220,7 +224,8 @@ mod tests {
     #[test]
     fn scheduling_is_read_by_key() {
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t41\nnonvoluntary_ctxt_switches:\t7\n";
-        let expected = Scheduling { voluntary_switches: 41, involuntary_switches: 7, run_delay_ns: 500 };
+        let expected =
+            Scheduling { voluntary_switches: 41, involuntary_switches: 7, run_delay_ns: 500, cpu_ns: 1000 };
         assert_eq!(Scheduling::parse(status, "1000 500 3\n"), expected);
     }
 

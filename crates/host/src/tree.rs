@@ -41,10 +41,13 @@ pub struct TreeSample {
     pub involuntary_switches: u64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
+    /// CPU time of the busiest thread since the sample that followed [`Tree::mark_threads`], in seconds; none without
+    /// that call, or if the kernel does not keep it.
+    pub busiest_thread_s: Option<f64>,
 }
 
 impl TreeSample {
-    /// The sum of several trees, at the moment of the first; zero without a tree.
+    /// The sum of several trees, and the busiest of their threads, at the moment of the first; zero without a tree.
     pub fn sum(samples: &[TreeSample]) -> Self {
         let add = |sum: TreeSample, one: &TreeSample| TreeSample {
             monotonic_ns: sum.monotonic_ns,
@@ -55,10 +58,24 @@ impl TreeSample {
             voluntary_switches: sum.voluntary_switches + one.voluntary_switches,
             involuntary_switches: sum.involuntary_switches + one.involuntary_switches,
             run_delay_s: sum.run_delay_s + one.run_delay_s,
+            busiest_thread_s: match (sum.busiest_thread_s, one.busiest_thread_s) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                (a, b) => a.or(b),
+            },
         };
         let first = samples.first().map_or(0, |sample| sample.monotonic_ns);
         samples.iter().fold(TreeSample { monotonic_ns: first, ..TreeSample::default() }, add)
     }
+}
+
+/// The beginning of the period over which threads are compared.
+enum Marked {
+    /// None yet.
+    No,
+    /// The next sample.
+    Next,
+    /// CPU time of each thread then, and the most that one of them has used since, in nanoseconds.
+    At { cpu_ns: HashMap<Pid, u64>, busiest_ns: u64 },
 }
 
 /// A server's process tree.
@@ -76,6 +93,7 @@ pub struct Tree {
     /// The last counters of each thread seen: they still count after the thread has ended.
     threads: HashMap<Pid, Scheduling>,
     ended: Scheduling,
+    marked: Marked,
     /// The highest CPU time seen: a process that ends without being waited for would make the sum over `/proc` fall.
     cpu_s_most: f64,
 }
@@ -93,6 +111,7 @@ impl Tree {
             outside: Vec::new(),
             threads: HashMap::new(),
             ended: Scheduling::default(),
+            marked: Marked::No,
             cpu_s_most: 0.0,
         }
     }
@@ -154,6 +173,11 @@ impl Tree {
         }
     }
 
+    /// The next sample begins the period of [`TreeSample::busiest_thread_s`].
+    pub fn mark_threads(&mut self) {
+        self.marked = Marked::Next;
+    }
+
     /// Reads all values now. CPU time is read first, since the other reads take time.
     pub fn sample(&mut self) -> TreeSample {
         let monotonic_ns = system::monotonic_ns();
@@ -179,6 +203,31 @@ impl Tree {
             voluntary_switches: scheduling.voluntary_switches,
             involuntary_switches: scheduling.involuntary_switches,
             run_delay_s: scheduling.run_delay_ns as f64 * 1e-9,
+            busiest_thread_s: self.busiest_thread_s(),
+        }
+    }
+
+    /// As of the counters that were just read. A thread that ended counts as at its last sample.
+    fn busiest_thread_s(&mut self) -> Option<f64> {
+        let now = |threads: &HashMap<Pid, Scheduling>| {
+            threads.iter().map(|(thread, account)| (*thread, account.cpu_ns)).collect()
+        };
+        match &mut self.marked {
+            Marked::No => return None,
+            Marked::Next => self.marked = Marked::At { cpu_ns: now(&self.threads), busiest_ns: 0 },
+            Marked::At { cpu_ns, busiest_ns } => {
+                // A number lower than before is that of a new thread with the same id.
+                let since = |(thread, account): (&Pid, &Scheduling)| {
+                    let before = cpu_ns.get(thread).filter(|before| **before <= account.cpu_ns);
+                    account.cpu_ns - before.copied().unwrap_or(0)
+                };
+                *busiest_ns = self.threads.iter().map(since).max().unwrap_or(0).max(*busiest_ns);
+            }
+        }
+        let is_kept = self.threads.values().any(|account| account.cpu_ns > 0);
+        match &self.marked {
+            Marked::At { busiest_ns, .. } if is_kept || *busiest_ns > 0 => Some(*busiest_ns as f64 * 1e-9),
+            _ => None,
         }
     }
 
@@ -271,5 +320,6 @@ fn sum(a: Scheduling, b: Scheduling) -> Scheduling {
         voluntary_switches: a.voluntary_switches + b.voluntary_switches,
         involuntary_switches: a.involuntary_switches + b.involuntary_switches,
         run_delay_ns: a.run_delay_ns + b.run_delay_ns,
+        cpu_ns: a.cpu_ns + b.cpu_ns,
     }
 }

@@ -237,6 +237,11 @@ impl Farm {
         if self.roles.len() > 1 { SAMPLE_SEVERAL_EVERY } else { SAMPLE_ONE_EVERY }
     }
 
+    /// The next sample begins the period over which the threads of each role are compared.
+    pub(crate) fn mark_threads(&mut self) {
+        self.roles.iter_mut().for_each(|role| role.launch.mark_threads());
+    }
+
     pub(crate) fn sample(&mut self) -> FarmSample {
         let each: Vec<TreeSample> = self.roles.iter_mut().map(|role| role.launch.sample()).collect();
         let led_to = &each[..self.led_to().min(each.len())];

@@ -274,6 +274,14 @@ impl Launch {
         }
     }
 
+    /// The next sample begins the period of the busiest thread: see [`Tree::mark_threads`].
+    pub(crate) fn mark_threads(&mut self) {
+        match &mut self.running {
+            Running::Here(processes) => processes.tree.mark_threads(),
+            Running::There(processes) => processes.mark_threads(),
+        }
+    }
+
     /// Looks for processes that have left its control group: see [`Tree::search`].
     pub(crate) fn search(&mut self) {
         match &mut self.running {

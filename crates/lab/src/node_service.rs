@@ -252,6 +252,7 @@ impl NodeService {
     fn answer_of(&mut self, number: u32, question: NodeQuestion, output: &mut impl Write) -> io::Result<()> {
         match question {
             NodeQuestion::Sample => answer(output, &self.launch_of(number)?.sample()),
+            NodeQuestion::MarkThreads => answer(output, &self.launch_of(number)?.mark_threads()),
             NodeQuestion::Search => answer(output, &self.launch_of(number)?.search()),
             NodeQuestion::Source => answer(output, &self.launch_of(number)?.source()),
             NodeQuestion::Sockets => answer(output, &self.launch_of(number)?.sockets()),

@@ -13,6 +13,7 @@ use crate::recovery::after_database_end;
 use paceline_catalogue::hex;
 use paceline_catalogue::{Cell, ExpectedBody, WorkloadCase};
 use paceline_host::system;
+use paceline_host::tree::TreeSample;
 use paceline_judge::{Finding, limit, trial_verdicts};
 use paceline_record::{
     Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, MemoryUse, Pinning, ProcessRole,
@@ -335,7 +336,13 @@ fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> 
         voluntary_switches: to.voluntary_switches.saturating_sub(from.voluntary_switches),
         involuntary_switches: to.involuntary_switches.saturating_sub(from.involuntary_switches),
         run_delay_s: (to.run_delay_s - from.run_delay_s).max(0.0),
+        busiest_thread_utilization: busiest_thread_s(from, to).map(|busy_s| (busy_s / over_s).min(1.0)),
     })
+}
+
+/// CPU time of the busiest thread between two samples.
+fn busiest_thread_s(from: &TreeSample, to: &TreeSample) -> Option<f64> {
+    Some((to.busiest_thread_s? - from.busiest_thread_s?).max(0.0))
 }
 
 fn rss_bytes_peak(followed: &Followed) -> Option<u64> {

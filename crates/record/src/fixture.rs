@@ -90,6 +90,7 @@ pub fn usage(source: CpuSource, utilization: f64) -> Usage {
         voluntary_switches: 0,
         involuntary_switches: 0,
         run_delay_s: 0.0,
+        busiest_thread_utilization: None,
     }
 }
 

@@ -263,6 +263,10 @@ pub struct Usage {
     pub involuntary_switches: u64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
+    /// CPU time of the busiest thread as a share of the sampled period, 0 to 1; none in records of older versions, and if
+    /// the kernel does not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest_thread_utilization: Option<f64>,
 }
 
 /// Memory limits and pressure of a server under a load.

@@ -95,6 +95,7 @@ pub fn follow(
     paceline::without_record(&assignment.record)
         .map_err(|error| trouble("cannot remove an earlier record", error))?;
     launch.search();
+    launch.mark_threads();
     let first = Moment::now(launch).counted(launch);
     let shepherd = Shepherd::start(following.shepherd, &order)
         .map_err(|error| trouble("cannot start the generator", error))?;
@@ -271,6 +272,9 @@ impl Watch {
         let window_over = self.phase == Phase::Window;
         let window_begins = event.phase == Phase::Window;
         self.phase = event.phase;
+        if window_begins {
+            launch.mark_threads();
+        }
         // The sample first: a balancer may be slow to return its counters.
         let mut moment = Moment::now(launch);
         if window_over || window_begins {

@@ -58,6 +58,8 @@ pub(crate) enum NodeQuestion {
     /// `TreeSample`
     Sample,
     /// `()`
+    MarkThreads,
+    /// `()`
     Search,
     /// `CpuSource`
     Source,

@@ -51,6 +51,10 @@ impl RemoteProcesses {
         self.last
     }
 
+    pub(crate) fn mark_threads(&self) {
+        let _ = self.ask::<()>(NodeQuestion::MarkThreads);
+    }
+
     pub(crate) fn search(&self) {
         // A lost node is reported by `ended`.
         let _ = self.ask::<()>(NodeQuestion::Search);

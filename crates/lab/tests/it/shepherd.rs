@@ -6,6 +6,7 @@
 
 use crate::shepherd_door;
 use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
+use paceline_host::tree::Tree;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,6 +33,33 @@ fn endless(groups: Vec<PathBuf>) -> Order {
 
 fn start(groups: Vec<PathBuf>) -> Shepherd {
     Shepherd::start(&shepherd_door::command(), &endless(groups)).unwrap()
+}
+
+#[test]
+fn the_busiest_thread_is_sampled_beside_the_whole_tree() {
+    let spin = "while :; do :; done & while :; do :; done & exec sleep 1000";
+    let order = Order { command: ["sh", "-c", spin].map(str::to_owned).into(), ..endless(Vec::new()) };
+    let shepherd = Shepherd::start(&shepherd_door::command(), &order).unwrap();
+    let mut tree = Tree::new(&shepherd, None);
+    // Both processes have used some time before the period begins.
+    while tree.sample().cpu_s < 0.1 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(tree.sample().busiest_thread_s, None, "no period has begun");
+    tree.mark_threads();
+    let begun = tree.sample();
+    assert_eq!(begun.busiest_thread_s, Some(0.0));
+    let now = loop {
+        let now = tree.sample();
+        if now.cpu_s - begun.cpu_s >= 0.4 {
+            break now;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let (busiest_s, all_s) = (now.busiest_thread_s.unwrap(), now.cpu_s - begun.cpu_s);
+    // /proc/PID/stat counts in ticks of 10 ms, for each of two processes at each of two moments.
+    assert!(busiest_s <= all_s + 0.04 && busiest_s >= all_s / 2.0 - 0.04, "{busiest_s} s of {all_s} s");
+    shepherd.stop().unwrap();
 }
 
 fn kill(shepherd: &Shepherd) {

@@ -112,6 +112,7 @@ pub fn trial(server: &str, load: &Load, repeat: u32, seen: Seen) -> Trial {
         voluntary_switches: 100,
         involuntary_switches: 3,
         run_delay_s: 0.01,
+        busiest_thread_utilization: None,
     });
     trial.run = Some(run(load, seen, window_s, ok));
     trial

@@ -234,7 +234,7 @@ prop_compose! {
         Usage {
             over_s: n[0], cpu_s: n[1], cpu_ns_per_request: n[2], utilization: n[3],
             source: if cgroup { CpuSource::Cgroup } else { CpuSource::Proc }, rss_bytes_peak: w, pss_bytes, rss_bytes_after: pss_bytes,
-            threads_peak: threads, voluntary_switches: w, involuntary_switches: w, run_delay_s: n[4],
+            threads_peak: threads, voluntary_switches: w, involuntary_switches: w, run_delay_s: n[4], busiest_thread_utilization: Some(n[0]),
         }
     }
 }
