@@ -11,7 +11,7 @@ use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
 
 /// From this share of failed requests, errors are the limit.
 const FAILED_LEAST: f64 = 0.01;
-/// A server that used about one of several cores was limited by one thread.
+/// A server that used about one of several cores was limited by one thread, where CPU time by thread is not known.
 const ONE_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// Time that a server was ready but not running, per second, from which other processes were the limit.
 pub const DELAYED_LEAST: f64 = 0.2;
@@ -138,10 +138,20 @@ fn one_thread(trial: &Trial, run: &Run) -> Found {
     let cores = trial.server_cores().len() as f64;
     let used = usage.utilization * cores;
     let most = busy_shares(trial).into_iter().fold(0.0, f64::max);
-    (ONE_CORE.contains(&used) || most >= FULL_LEAST).then(|| {
-        let evidence = cores_used(used, cores);
-        let busiest = if most > 0.0 { format!(", the busiest {}", percent(most)) } else { String::new() };
-        (LimitKind::ServerThread, evidence + &busiest)
+    let is_thread = match usage.busiest_thread_utilization {
+        Some(busy) => busy >= FULL_LEAST,
+        // Records of older versions have no CPU time by thread.
+        None => ONE_CORE.contains(&used),
+    };
+    (is_thread || most >= FULL_LEAST).then(|| {
+        let mut evidence = cores_used(used, cores);
+        if let Some(busy) = usage.busiest_thread_utilization {
+            evidence += &format!(", its busiest thread was {} busy", percent(busy));
+        }
+        if most > 0.0 {
+            evidence += &format!(", the busiest core {}", percent(most));
+        }
+        (LimitKind::ServerThread, evidence)
     })
 }
 
@@ -174,16 +184,26 @@ fn nothing_full(trial: &Trial, run: &Run) -> (LimitKind, String) {
     match &trial.usage {
         Some(usage) => {
             let server = percent(usage.utilization);
-            (
-                LimitKind::Waiting,
-                format!("the server's cores were {server} busy, the generator's {generator}"),
-            )
+            let mut evidence = format!("the server's cores were {server} busy, the generator's {generator}");
+            evidence += &pool_use(trial).unwrap_or_default();
+            (LimitKind::Waiting, evidence)
         }
         None => (
             LimitKind::Unknown,
             format!("the server's CPU time was not measured; the generator was {generator} busy"),
         ),
     }
+}
+
+/// The database beside a server that nothing limited: its cores, and the open connections of the pool.
+fn pool_use(trial: &Trial) -> Option<String> {
+    let used = trial.database.as_ref()?;
+    let busy =
+        used.process.as_ref().map(|process| format!(", the database's {}", percent(process.utilization)));
+    let pool = trial.load.database.as_ref().map(|load| load.pool);
+    let open = used.counted.and_then(|counted| counted.connections).zip(pool);
+    let open = open.map(|(open, pool)| format!("; {open} of {pool} connections to the database were open"));
+    Some(busy.unwrap_or_default() + &open.unwrap_or_default())
 }
 
 /// The part of its cores that a server used, in words.
@@ -220,7 +240,9 @@ fn sharers(trial: &Trial) -> impl Iterator<Item = &ProcessUse> {
 mod tests {
     use super::*;
     use paceline_record::fixture::{self, process, usage};
-    use paceline_record::{CoreTime, CpuSource, LoopKind, MemoryUse};
+    use paceline_record::{
+        CoreTime, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseUse, LoopKind, MemoryUse,
+    };
 
     fn closed(busy: f64) -> Trial {
         let mut trial = fixture::trial();
@@ -266,29 +288,59 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_waits_has_the_use_of_its_pool_as_evidence() {
+        let mut trial = closed(0.3);
+        trial.load.database = Some(DatabaseLoad { database: "postgresql".to_owned(), pool: 8 });
+        trial.database = Some(database(Some(process(ProcessRole::Database, 0, 1, 0.4)), Some(8)));
+        let found = limit(&trial).unwrap();
+        assert_eq!(found.kind, LimitKind::Waiting);
+        let expected = ", the database's 40 %; 8 of 8 connections to the database were open";
+        assert!(found.evidence.ends_with(expected), "{}", found.evidence);
+    }
+
+    fn database(process: Option<ProcessUse>, connections: Option<u64>) -> DatabaseUse {
+        DatabaseUse {
+            database: paceline_record::DatabaseReceipt::default(),
+            work: paceline_record::DatabaseWork { selects: 1, rows_read: 1, rows_updated: 0 },
+            responses: 100,
+            counted: Some(DatabaseCounts { connections, ..DatabaseCounts::default() }),
+            stored: None,
+            process,
+            recovery: None,
+        }
+    }
+
+    #[test]
+    fn one_thread_is_judged_by_its_own_cpu_time() {
+        let mut trial = closed(0.25);
+        trial.pinning.server = vec![0, 1, 2, 3];
+        let mut judged = |busy| {
+            trial.usage.iter_mut().for_each(|usage| usage.busiest_thread_utilization = busy);
+            limit(&trial).map(|limit| (limit.kind, limit.evidence))
+        };
+        assert_eq!(judged(None).map(|(kind, _)| kind), Some(LimitKind::ServerThread), "an older record");
+        let (kind, evidence) = judged(Some(0.97)).unwrap();
+        assert_eq!(kind, LimitKind::ServerThread);
+        assert_eq!(evidence, "the server used 1.00 of 4 cores, its busiest thread was 97 % busy");
+        assert_eq!(judged(Some(0.3)).map(|(kind, _)| kind), Some(LimitKind::Waiting), "four threads");
+    }
+
+    #[test]
     fn on_shared_cores_the_limit_is_what_used_most_of_them() {
         let mut trial = closed(0.4);
         trial.pinning.server = vec![0];
         trial.cores = vec![CoreTime { core: 0, over_s: 10.0, busy_s: 9.9, interrupt_s: 0.0, steal_s: 0.0 }];
         trial.usage.iter_mut().for_each(|usage| usage.cpu_s = 0.4);
-        let mut database = process(ProcessRole::Database, 0, 0, 0.55);
         assert_eq!(
             kind(&trial),
             Some(LimitKind::Neighbours),
             "the server used less than half of a full core"
         );
-        trial.database = Some(paceline_record::DatabaseUse {
-            database: paceline_record::DatabaseReceipt::default(),
-            work: paceline_record::DatabaseWork { selects: 1, rows_read: 1, rows_updated: 0 },
-            responses: 100,
-            counted: None,
-            stored: None,
-            process: Some(database.clone()),
-            recovery: None,
-        });
+        let mut process = process(ProcessRole::Database, 0, 0, 0.55);
+        trial.database = Some(database(Some(process.clone()), None));
         assert_eq!(kind(&trial), Some(LimitKind::Database));
-        database.cpu_s = 0.35;
-        trial.database.as_mut().into_iter().for_each(|used| used.process = Some(database.clone()));
+        process.cpu_s = 0.35;
+        trial.database = Some(database(Some(process), None));
         assert_eq!(kind(&trial), Some(LimitKind::ServerCpu));
     }
 }
