@@ -230,7 +230,9 @@ export type CpuSource = "cgroup" | "proc";
 
 /** The counters of a database. */
 export interface DatabaseCounts {
-  /** Highest observed number of open connections. */
+  /** Transactions that clients ended with COMMIT; a statement outside of one is a transaction itself. None in records of older versions, and if the database does not count them. */
+  commits?: number;
+  /** Open connections when the load was over. */
   connections?: number;
   /** Rows that these statements returned. */
   rows_read: number;

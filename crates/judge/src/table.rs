@@ -1,6 +1,6 @@
 //! The table of all verdicts: name, scope, blame, severity, evidence, documentation and remedy.
 //!
-//! Over 400 lines, because it is one list. The judges in `load.rs`, `generator.rs`, `answers.rs`, `steady.rs`,
+//! Over 600 lines, because it is one list. The judges in `load.rs`, `generator.rs`, `answers.rs`, `steady.rs`,
 //! `trial.rs` and the lab decide when a verdict is given; the compiler requires every field from them. After a change
 //! here: `UPDATE=1 cargo test -p paceline-judge --test it` rewrites `docs/reading-a-verdict.md`.
 
@@ -507,11 +507,22 @@ verdict_table! {
     }
     => "Give the database more cores, or compare servers by their CPU time per request.";
 
-    /// The database's counters for the run could not be read: it is unknown whether the server ran its queries. The
-    /// database ended, has no room on its disk, or accepts no further connection.
-    DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's counters could not be read."
-    { responses: u64 = "valid responses whose queries are unknown" }
-    => "Read the end of the database's log in the record, and measure again.";
+    /// The database's counters for the run could not be read, or the request after a run with updates, whose rows are
+    /// compared with the stored ones, got no response: it is unknown whether the server ran its queries and stored its
+    /// updates. The database ended, has no room on its disk, or accepts no further connection.
+    DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's work could not be checked."
+    {
+        responses: u64 = "valid responses whose work is unknown",
+        missing: &'static str = "what is missing: `counters`, or the `response after the run`",
+    } with { advice: &'static str = "Read the end of the database's log in the record, and measure again." }
+    => "{advice}";
+
+    /// The server had more connections to the database open at the end of the load than its pool (`DATABASE_POOL`) may
+    /// have, by more than a quarter and four (drivers may keep one for themselves). Other servers of the table had
+    /// fewer, so the rows are not comparable.
+    PoolExceeded "pool_exceeded" Trial [Server] [Caution] "The server exceeded its connection pool."
+    { connections: u64 = "open connections to the database", pool: u32 = "connections that the plan allows" }
+    => "The server opened {connections} of {pool} connections. Divide DATABASE_POOL among its processes.";
 
     /// The database ran on cores of the server, of the balancer or of the generator, so its CPU time was missing there.
     /// Beside the server, a request costs the sum of both.

@@ -35,6 +35,9 @@ const WAIT_NS_LEAST: u64 = 1_000_000;
 const READ_MISSING_MOST: f64 = 0.01;
 /// Updated rows may be missing by this share: with 20 rows drawn from 10,000, one response in 53 has a row twice.
 const UPDATED_MISSING_MOST: f64 = 0.05;
+/// Connections beyond a quarter of the pool that a driver may have: MongoDB's drivers keep one or two to watch the
+/// server.
+const POOL_BEYOND: u64 = 4;
 
 /// From this difference of body sizes, servers did not do the same work. Smaller differences come from blanks in JSON
 /// (716 bytes instead of 637 for twenty rows of `queries`) and random numbers.
@@ -64,6 +67,7 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         queries_not_run,
         updates_not_stored,
         database_not_counted,
+        pool_exceeded,
         database_bound,
         database_shares_cores,
     ];
@@ -454,7 +458,8 @@ fn updates_not_stored(trial: &Trial) -> Option<Finding> {
     let rows_updated = used.counted.map(|counted| counted.rows_updated);
     let seen = used.stored.unwrap_or_default();
     let short = rows_updated.is_some_and(|rows| is_short(rows, rows_expected, UPDATED_MISSING_MOST));
-    (short || seen.stored < seen.returned).then_some(Finding::UpdatesNotStored {
+    let is_stored = used.stored.is_none_or(|seen| seen.returned > 0 && seen.stored == seen.returned);
+    (short || !is_stored).then_some(Finding::UpdatesNotStored {
         rows_expected,
         rows_updated: rows_updated.unwrap_or_default(),
         returned: seen.returned,
@@ -476,10 +481,24 @@ fn database_bound(trial: &Trial) -> Option<Finding> {
 }
 
 fn database_not_counted(trial: &Trial) -> Option<Finding> {
-    let used = trial.database.as_ref()?;
     // A database that ended under load is the trial's error.
-    (used.counted.is_none() && trial.error.is_none())
-        .then_some(Finding::DatabaseNotCounted { responses: used.responses })
+    let used = trial.database.as_ref().filter(|_| trial.error.is_none())?;
+    let (missing, advice) = match (used.counted, used.stored) {
+        (None, _) => ("counters", "Read the end of the database's log in the record, and measure again."),
+        (Some(_), None) if used.work.rows_updated > 0 => (
+            "response after the run",
+            "The rows of a request after the run could not be compared with the stored ones: the server or the database did not answer. Lower the load, and read their logs.",
+        ),
+        (Some(_), _) => return None,
+    };
+    Some(Finding::DatabaseNotCounted { responses: used.responses, missing, advice })
+}
+
+fn pool_exceeded(trial: &Trial) -> Option<Finding> {
+    let pool = trial.load.database.as_ref()?.pool;
+    let connections = trial.database.as_ref()?.counted?.connections?;
+    let most = u64::from(pool) + u64::from(pool / 4) + POOL_BEYOND;
+    (connections > most).then_some(Finding::PoolExceeded { connections, pool })
 }
 
 /// Whether a core of the database belongs to the server: on one machine.

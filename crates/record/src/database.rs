@@ -88,7 +88,11 @@ pub struct DatabaseCounts {
     pub updates: u64,
     /// Rows that these statements updated.
     pub rows_updated: u64,
-    /// Highest observed number of open connections.
+    /// Transactions that clients ended with COMMIT; a statement outside of one is a transaction itself. None in records
+    /// of older versions, and if the database does not count them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub commits: Option<u64>,
+    /// Open connections when the load was over.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connections: Option<u64>,
 }
@@ -111,6 +115,7 @@ impl DatabaseCounts {
             rows_read: self.rows_read.saturating_sub(first.rows_read),
             updates: self.updates.saturating_sub(first.updates),
             rows_updated: self.rows_updated.saturating_sub(first.rows_updated),
+            commits: self.commits.map(|commits| commits.saturating_sub(first.commits.unwrap_or(0))),
             connections: self.connections,
         }
     }

@@ -7,10 +7,10 @@ use super::*;
 use crate::Metric;
 use paceline_record::fixture::{balanced_trial, process, run, trial, usage};
 use paceline_record::{
-    BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, DatabaseCounts, DatabaseReceipt,
-    DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts,
-    Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse, RateRange, RoleMachine, SearchedRate, Severity,
-    StoredRows, Usage, Validation,
+    BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, DatabaseCounts, DatabaseLoad,
+    DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault,
+    InstanceCounts, Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse, RateRange, RoleMachine,
+    SearchedRate, Severity, StoredRows, Usage, Validation,
 };
 
 fn names(trial: &Trial) -> Vec<String> {
@@ -155,8 +155,7 @@ fn at(role: ProcessRole, host: &str) -> RoleMachine {
 }
 
 fn with_loaders(hosts: &[&str]) -> Option<Run> {
-    let loaders =
-        hosts.iter().map(|host| Loader { host: (*host).to_owned(), ..Loader::default() }).collect();
+    let loaders = hosts.iter().map(|host| Loader { host: (*host).to_owned(), ..Loader::default() }).collect();
     Some(Run { loaders, ..run(0) })
 }
 
@@ -226,6 +225,23 @@ fn updates_that_are_not_stored_are_named() {
     assert_eq!(judged(1_962, 20), [""; 0], "some rows twice in one response");
     assert_eq!(judged(0, 20), ["updates_not_stored"]);
     assert_eq!(judged(2_000, 19), ["updates_not_stored"]);
+    let stored = |stored| names(&with_database(work, counts(2_000), stored));
+    assert_eq!(stored(Some(StoredRows::default())), ["updates_not_stored"], "a response without rows");
+    assert_eq!(stored(None), ["database_not_counted"], "no response after the run");
+}
+
+#[test]
+fn more_connections_than_the_pool_are_named() {
+    let judged = |pool, connections| {
+        let counts = DatabaseCounts { connections: Some(connections), ..DatabaseCounts::default() };
+        let mut trial = with_database(DatabaseWork::default(), counts, None);
+        trial.load.database = Some(DatabaseLoad { database: "postgresql".to_owned(), pool });
+        names(&trial)
+    };
+    assert_eq!(judged(32, 32), [""; 0]);
+    assert_eq!(judged(1, 3), [""; 0], "connections by which a driver watches the server");
+    assert_eq!(judged(8, 15), ["pool_exceeded"]);
+    assert_eq!(judged(32, 64), ["pool_exceeded"]);
 }
 
 #[test]

@@ -7,10 +7,10 @@ use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, un
 use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
-    CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment,
-    Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit, LimitKind,
-    Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse, Span,
-    Stage, StoredRows, Times, Trial, Validation, Verdict,
+    CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork,
+    Environment, Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit,
+    LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse,
+    Span, Stage, StoredRows, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -320,6 +320,10 @@ fn of_roles(name: VerdictName) -> Option<Scenario> {
         VerdictName::QueriesNotRun => database(|_, used| used.counted.as_mut().unwrap().selects = 50),
         VerdictName::UpdatesNotStored => database(|_, used| used.stored.as_mut().unwrap().stored = 0),
         VerdictName::DatabaseNotCounted => database(|_, used| used.counted = None),
+        VerdictName::PoolExceeded => database(|trial, used| {
+            trial.load.database = Some(DatabaseLoad { database: "postgresql".to_owned(), pool: 8 });
+            used.counted.as_mut().unwrap().connections = Some(64);
+        }),
         VerdictName::DatabaseBound => {
             database(|_, used| used.process = Some(process(ProcessRole::Database, 0, 2, 0.95)))
         }

@@ -43,6 +43,7 @@ pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
             "rows_read" => counts.rows_read = number,
             "updates" => counts.updates = number,
             "rows_updated" => counts.rows_updated = number,
+            "commits" => counts.commits = Some(number),
             "connections" => counts.connections = Some(number),
             unknown => return Err(format!("unknown counter {unknown:?}")),
         }
@@ -73,10 +74,10 @@ mod tests {
 
     #[test]
     fn counters_are_named_and_complete() {
-        let printed = "selects 20\nrows_read\t240\nupdates 1\nrows_updated 19\nconnections 8\n";
+        let printed = "selects 20\nrows_read\t240\nupdates 1\nrows_updated 19\ncommits 3\nconnections 8\n";
         let counts = counts(printed).unwrap();
         assert_eq!((counts.selects, counts.rows_read, counts.rows_updated), (20, 240, 19));
-        assert_eq!(counts.connections, Some(8));
+        assert_eq!((counts.commits, counts.connections), (Some(3), Some(8)));
         for wrong in ["", "selects 1", "selects x", "selects", "hits 1"] {
             assert!(super::counts(wrong).is_err(), "{wrong}");
         }

@@ -288,7 +288,7 @@ prop_compose! {
             database: DatabaseReceipt { id: text.clone(), name: text.clone(), versions: text.clone(), settings: text },
             work: DatabaseWork { selects: n, rows_read: n, rows_updated: n },
             responses: w,
-            counted: counted.then_some(DatabaseCounts { selects: w, rows_read: w, updates: w, rows_updated: w, connections: Some(w) }),
+            counted: counted.then_some(DatabaseCounts { selects: w, rows_read: w, updates: w, rows_updated: w, commits: Some(w), connections: Some(w) }),
             stored: counted.then_some(StoredRows { returned: w, stored: w }),
             process: None,
             recovery: counted.then_some(DatabaseRecovery {
