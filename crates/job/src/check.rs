@@ -27,78 +27,81 @@ impl std::error::Error for JobError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobProblem {
     /// `connections` is 0.
-    #[error("0 connections: ask for at least 1")]
+    #[error("-c 0: use at least 1 connection")]
     NoConnections,
     /// `threads` is 0.
-    #[error("0 threads: ask for at least 1")]
+    #[error("-t 0: use at least 1 thread")]
     NoThreads,
     /// A thread would have no connection.
-    #[error("more threads than connections: every thread needs at least one connection")]
+    #[error("more threads (-t) than connections (-c): every thread needs at least one connection")]
     TooManyThreads,
     /// `depth` is 0.
-    #[error("a depth of 0 sends nothing: ask for at least 1")]
+    #[error("--pipeline 0 sends nothing: use at least 1")]
     NoDepth,
     /// The window has no length.
-    #[error("an empty window measures nothing: ask for a longer duration or more requests")]
+    #[error("the window is empty: use a longer duration (-d) or more requests (-n)")]
     EmptyWindow,
     /// The timeout is shorter than the interval at which timers are checked.
-    #[error("a timeout below 1 ms cannot be kept")]
+    #[error("--timeout must be at least 1ms")]
     ShortTimeout,
     /// The connect timeout is 0.
     #[error("a connect timeout of 0 leaves no time to connect")]
     NoConnectTimeout,
     /// The index is not below the number of loaders, or there are no loaders.
-    #[error("share: `index` must be below `of`, the number of loaders")]
+    #[error("key `share` of the job: `index` must be below `of`, the number of load generators")]
     NoSuchShare,
     /// A bounded number of requests and a warm-up.
-    #[error("a number of requests cannot be combined with a warm-up: bound the run by a duration")]
+    #[error("-n cannot be combined with --warmup: use -d instead of -n")]
     RequestsWithWarmup,
     /// Batches in an open loop.
-    #[error(
-        "batches cannot be combined with an offered rate: an open loop sends each request when it is due"
-    )]
+    #[error("--pipeline-batch cannot be combined with -r: an open loop sends each request when it is due")]
     BatchInOpenLoop,
     /// A bounded number of requests with a rate that changes.
-    #[error("a rate that changes needs a duration, not a number of requests")]
+    #[error("a rate that changes cannot be combined with -n: use -d")]
     RequestsWithShape,
     /// No rate, or steps without length.
-    #[error("steps need at least one rate and a length above 0")]
+    #[error("a rate with steps needs at least one rate and a duration above 0")]
     NoSteps,
     /// More than [`STEPS_MAX`] steps.
-    #[error("more than 100 steps: ask for fewer")]
+    #[error("the rate has more than 100 steps: use fewer")]
     TooManySteps,
     /// The window differs from the sum of the steps.
-    #[error("the window of a run with steps must be as long as all steps together")]
+    #[error("the window must be as long as all steps of the rate together")]
     WindowOfSteps,
     /// A schedule without sends.
     #[error("the schedule is empty")]
     EmptySchedule,
     /// A schedule whose times decrease.
-    #[error("the moments of the schedule decrease")]
+    #[error("the times in the schedule decrease")]
     ScheduleDecreases,
     /// Every send of the schedule is in the warm-up.
     #[error("the schedule ends before its warm-up does: shorten the warm-up")]
     ScheduleInWarmup,
     /// A schedule with random arrivals.
-    #[error("a schedule cannot be combined with random arrivals")]
+    #[error("--schedule cannot be combined with random --arrivals")]
     ScheduleWithArrivals,
     /// `requests_per_connection` is 0.
-    #[error("0 requests per connection sends nothing: ask for at least 1")]
+    #[error("0 requests per connection sends nothing: use at least 1")]
     NoRequestsPerConnection,
     /// Several requests on a connection without keep-alive.
-    #[error("several requests per connection need keep-alive")]
+    #[error("--requests-per-connection above 1 cannot be combined with --no-keepalive")]
     RequestsWithoutKeepAlive,
     /// Several outstanding requests on a connection without keep-alive.
-    #[error("pipelining needs keep-alive: without it a connection carries one request")]
+    #[error("--pipeline cannot be combined with --no-keepalive: such a connection carries one request")]
     DepthWithoutKeepAlive,
     /// Think time in an open loop.
-    #[error("think time cannot be combined with an offered rate")]
+    #[error("--think cannot be combined with -r")]
     ThinkInOpenLoop,
     /// Sessions over HTTP/2, pipelined, or on connections that are not kept alive.
     #[error(
-        "sessions, --cookies and --follow need HTTP/1.1, keep-alive and one request at a time: they cannot be combined with HTTP/2, pipelining, a number of requests per connection or --think"
+        "{feature} cannot be combined with {conflict}: the next request depends on the last response of its connection"
     )]
-    SessionsOnConnections,
+    UsersOnConnections {
+        /// The feature for which a connection is a user.
+        feature: &'static str,
+        /// The setting that it excludes.
+        conflict: &'static str,
+    },
     /// The proxy itself decides which address to connect to.
     #[error(
         "--proxy cannot be combined with --unix-socket, --resolve or --connect-to: the proxy makes the connections"
@@ -108,7 +111,7 @@ pub enum JobProblem {
     #[error("--proxy cannot be combined with --http 2 for an http:// URL: use https://, or HTTP/1.1")]
     ProxyWithHttp2,
     /// Think time between pipelined requests.
-    #[error("think time cannot be combined with pipelining")]
+    #[error("--think cannot be combined with --pipeline")]
     ThinkWithDepth,
 }
 
@@ -143,11 +146,11 @@ impl Job {
                 self.proxy.is_some() && self.protocol == Protocol::Http2 && self.url.scheme == Scheme::Http,
                 ProxyWithHttp2,
             ),
-            (self.has_users() && !self.has_connections_for_users(), SessionsOnConnections),
         ]
         .into_iter()
         .filter_map(|(is_wrong, problem)| is_wrong.then_some(problem))
         .collect();
+        problems.extend(self.users_problem());
         if let LoadModel::Open { shape, arrivals } = &self.load {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
@@ -158,8 +161,23 @@ impl Job {
         self.unix_socket.is_some() || self.connect_to.is_some() || !self.resolve.is_empty()
     }
 
-    fn has_connections_for_users(&self) -> bool {
-        self.protocol != Protocol::Http2 && self.depth == 1 && self.has_plain_connections()
+    /// The first setting that excludes connections which are users.
+    fn users_problem(&self) -> Option<JobProblem> {
+        let features = [
+            (self.follow > 0, "--follow"),
+            (self.cookies, "--cookies"),
+            (self.has_sessions(), "a session (--mix)"),
+        ];
+        let conflicts = [
+            (self.protocol == Protocol::Http2, "--http 2"),
+            (self.depth > 1, "--pipeline"),
+            (!self.keep_alive, "--no-keepalive"),
+            (self.requests_per_connection.is_some(), "--requests-per-connection"),
+            (self.think.is_some(), "--think"),
+        ];
+        let (_, feature) = features.into_iter().find(|(is_used, _)| *is_used)?;
+        let (_, conflict) = conflicts.into_iter().find(|(is_set, _)| *is_set)?;
+        Some(JobProblem::UsersOnConnections { feature, conflict })
     }
 
     /// The first problem with the shape of an open loop.
@@ -210,7 +228,7 @@ mod tests {
         });
         assert_eq!(all, [JobProblem::NoConnections, JobProblem::NoDepth, JobProblem::ShortTimeout]);
         let text = JobError(all).to_string();
-        assert!(text.starts_with("0 connections: ask for at least 1; a depth of 0"), "{text}");
+        assert!(text.starts_with("-c 0: use at least 1 connection; a depth of 0"), "{text}");
     }
 
     #[test]

@@ -62,8 +62,8 @@ impl Prepared {
     /// [`RunError`] if the target cannot be reached or does not speak HTTP.
     pub fn debug(&self) -> Result<Vec<DebugExchange>, RunError> {
         if self.settings.job.protocol == Protocol::Http2 {
-            return Err(RunError::usage("--debug shows exchanges of HTTP/1 only")
-                .hint("remove --http 2: the response is usually the same"));
+            return Err(RunError::usage("--debug cannot be combined with --http 2")
+                .hint("remove --http 2: over HTTP/1.1 the response is usually the same"));
         }
         let kinds = self.settings.requests.kinds();
         let files = self.settings.requests.files();
@@ -117,13 +117,8 @@ impl Prepared {
             return None;
         }
         let job = &self.settings.job;
-        let redirect = Redirect {
-            request: &exchange.request,
-            status: exchange.status,
-            head: &exchange.head,
-            can_send: true,
-            followed,
-        };
+        let redirect =
+            Redirect { request: &exchange.request, status: exchange.status, head: &exchange.head, followed };
         match redirect.next_request(job.url.scheme, job.follow) {
             Ok(next) => {
                 exchange.faults.clear();

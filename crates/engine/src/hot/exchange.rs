@@ -42,6 +42,8 @@ pub struct WaitingStep {
     pub block: Block,
     /// When it is due.
     pub due: Nanos,
+    /// Its exchange, if it was sent and answered with a redirect, which it waits to follow on a new connection.
+    pub sent: Option<Exchange>,
 }
 
 /// All exchanges in flight of a worker.

@@ -114,6 +114,8 @@ pub struct Ledger<'a> {
     returned: u64,
     /// Redirects that were followed.
     redirects: u64,
+    /// Exchanges that were set aside and have not been continued.
+    aside: u64,
     /// Failures of single exchanges, with their numbers.
     failures: Vec<(Failure, u64)>,
     /// The details of the first response that broke the rules.
@@ -146,6 +148,7 @@ impl<'a> Ledger<'a> {
             answered: false,
             returned: 0,
             redirects: 0,
+            aside: 0,
             failures: Vec::new(),
             fault: None,
         }
@@ -186,6 +189,12 @@ impl<'a> Ledger<'a> {
     #[inline]
     pub(crate) fn exchanges(&self) -> &Exchanges {
         &self.exchanges
+    }
+
+    /// Exchanges that have begun and not ended, over all connections.
+    #[inline]
+    pub(super) fn outstanding(&self) -> u64 {
+        self.exchanges.outstanding() + self.aside
     }
 
     /// The exchanges in flight, for a protocol to add those that it began and remove those that are answered.
@@ -232,6 +241,12 @@ impl<'a> Ledger<'a> {
     /// Records a due step of a session that is never sent.
     pub(super) fn step_not_sent(&mut self, step: &WaitingStep, ending: Ending, now: Nanos) {
         self.recorder.step_not_sent(step, ending, now);
+    }
+
+    /// Records the end of a request that was set aside and not continued.
+    pub(super) fn not_continued(&mut self, exchange: &Exchange, ending: Ending, now: Nanos) {
+        self.aside -= 1;
+        self.recorder.abandoned(exchange, ending, now);
     }
 
     /// Counts a response as wrong, whatever its check says: a value could not be extracted from it, or it is a redirect
@@ -346,6 +361,22 @@ impl<'a> Ledger<'a> {
         if let Some(began) = self.connect_began.get(slot as usize) {
             self.recorder.connected_and_served(exchange.block, now.since(*began));
         }
+    }
+
+    /// Removes an exchange whose connection ends with a redirect, so that it can continue on the next connection: it has
+    /// not ended.
+    pub(crate) fn set_aside(&mut self, slot: Slot, place: Place) -> Option<Exchange> {
+        self.answered = true;
+        let exchange = self.exchanges.end(slot, place)?;
+        self.aside += 1;
+        Some(exchange)
+    }
+
+    /// Continues an exchange that was set aside: it follows the redirect with a request of which `sent_bytes` were sent.
+    pub(crate) fn resume(&mut self, slot: Slot, place: Place, exchange: Exchange, sent_bytes: usize) {
+        self.aside -= 1;
+        self.redirected(exchange.block, sent_bytes);
+        self.exchanges.begin(slot, place, exchange);
     }
 
     /// Counts a redirect of an exchange, which is followed by another request of which `sent_bytes` were sent.

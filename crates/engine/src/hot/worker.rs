@@ -320,7 +320,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         }
         if self.phase == Phase::Warmup && now >= timeline.window_start.min(timeline.window_end) {
             self.backlog = self.traffic.ledger().schedule().backlog_about(timeline.window_start);
-            self.carried = self.traffic.ledger().exchanges().outstanding();
+            self.carried = self.traffic.ledger().outstanding();
             self.traffic.ledger_mut().recorder().window_opens();
             self.enter(Phase::Window, now, observer);
         }
@@ -373,14 +373,14 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
     fn is_finished(&self, now: Nanos) -> bool {
         let ledger = self.traffic.ledger();
         let none_due = ledger.schedule().next_due(now) == Nanos::NEVER;
-        let all_ended = ledger.exchanges().outstanding() == 0 && self.traffic.open_sessions() == 0;
+        let all_ended = ledger.outstanding() == 0 && self.traffic.open_sessions() == 0;
         all_ended && (none_due || self.window_is_open_ended())
     }
 
     /// Whether a closed loop bounded by a number of requests is done. It gives up after a time without a connection
     /// that exceeds the maximum time of a request.
     fn is_counted_out(&self, now: Nanos) -> bool {
-        if !self.window_is_open_ended() || self.traffic.ledger().exchanges().outstanding() > 0 {
+        if !self.window_is_open_ended() || self.traffic.ledger().outstanding() > 0 {
             return false;
         }
         if self.traffic.open_sessions() > 0 {

@@ -14,7 +14,7 @@ pub use plan::{Extract, ExtractFault, Session, SessionPlan, Source, Step};
 pub use redirect::{Redirect, RedirectFault};
 
 use crate::hot::{
-    Block, Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler, Response, WaitingStep,
+    Block, Cancelled, Departure, Exchange, Fault, Flow, Ledger, Place, ProtocolHandler, Response, WaitingStep,
 };
 use crate::outcome::Failure;
 use crate::random::Random;
@@ -38,8 +38,17 @@ struct Current {
     due: Nanos,
     /// The block of its first step, minus the kind of that step.
     base: Block,
-    /// When its next step is due; [`Nanos::NEVER`] while one is in flight.
+    /// When its next step is due; [`Nanos::NEVER`] while one is in flight. A request that waits for a new connection to
+    /// follow a redirect is due at once.
     next: Nanos,
+}
+
+/// A request that follows a redirect with which the server closed the connection. It is sent on the next one.
+#[derive(Debug)]
+struct Redirected {
+    /// The exchange that the redirect answered. It continues: its times include all responses.
+    exchange: Exchange,
+    request: Vec<u8>,
 }
 
 /// The state of one connection and its user.
@@ -64,6 +73,7 @@ struct User {
     cookie_bytes: usize,
     /// The number of redirects followed for the request in flight.
     followed: u16,
+    redirected: Option<Redirected>,
     sent_at: Nanos,
 }
 
@@ -71,7 +81,7 @@ struct User {
 enum Reached {
     /// The response is incomplete.
     More,
-    /// The response was a redirect: the request that follows it is ready to be sent.
+    /// The response was a redirect: the request that follows it is ready to be sent on the same connection.
     Redirect,
     /// The request is answered; the flow says what happens to the connection.
     End(Flow),
@@ -118,15 +128,15 @@ impl User {
             taken: 0,
             cookie_bytes: 0,
             followed: 0,
+            redirected: None,
             sent_at: Nanos::ZERO,
         }
     }
 
     /// Makes the request that follows the received redirect.
-    fn redirect(&mut self, can_send: bool, scheme: Scheme, most: u16) -> Result<(), RedirectFault> {
-        let can_send = can_send && self.keep_alive && self.unsent() == 0;
+    fn redirect(&mut self, scheme: Scheme, most: u16) -> Result<(), RedirectFault> {
         let (request, followed) = (self.request.as_slice(), self.followed);
-        let redirect = Redirect { request, status: self.status, head: &self.head, can_send, followed };
+        let redirect = Redirect { request, status: self.status, head: &self.head, followed };
         self.request = redirect.next_request(scheme, most)?;
         self.cookie_bytes = self.cookies.put_into(&mut self.request, self.cookie_bytes);
         self.taken = 0;
@@ -158,8 +168,8 @@ impl Sessions {
         self.weights.partition_point(|sum| *sum <= drawn) as u16
     }
 
-    /// The response to the step in flight is complete. If it is a redirect, makes the request that follows, if the
-    /// connection can carry one.
+    /// The response to the step in flight is complete. If it is a redirect, makes the request that follows, for this
+    /// connection if that `can_send` another, otherwise for the next.
     fn complete(&mut self, slot: Slot, can_send: bool, now: Nanos, ledger: &mut Ledger<'_>) -> Reached {
         let user = &mut self.users[slot as usize];
         let flow = if user.keep_alive { Flow::Keep } else { Flow::Close };
@@ -170,8 +180,13 @@ impl Sessions {
         }
         let is_expected = self.requests.kinds()[kind].check.status == Some(user.status);
         if self.follow > 0 && Redirect::is_one(user.status) && !is_expected {
-            match user.redirect(can_send, self.scheme, self.follow) {
-                Ok(()) => return Reached::Redirect,
+            let can_send = can_send && user.keep_alive && user.unsent() == 0;
+            match user.redirect(self.scheme, self.follow) {
+                Ok(()) if can_send => return Reached::Redirect,
+                Ok(()) => {
+                    self.await_connection(slot, now, ledger);
+                    return Reached::End(Flow::Close);
+                }
                 Err(fault) => ledger.reject(kind, user.status, &user.body, fault, now),
             }
         }
@@ -280,6 +295,43 @@ impl Sessions {
         Ok(())
     }
 
+    /// Keeps the request that follows a redirect, and its exchange, until there is a new connection.
+    fn await_connection(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) {
+        let user = &mut self.users[slot as usize];
+        if let Some(exchange) = ledger.set_aside(slot, 0)
+            && let Some(current) = &mut user.current
+        {
+            current.next = now;
+            user.redirected = Some(Redirected { exchange, request: std::mem::take(&mut user.request) });
+        }
+    }
+
+    /// Sends the request that follows a redirect on a new connection.
+    fn begin_redirected<T: Transport>(
+        &mut self,
+        slot: Slot,
+        redirected: Redirected,
+        at: Nanos,
+        ledger: &mut Ledger<'_>,
+        transport: &mut T,
+    ) -> io::Result<u16> {
+        let user = &mut self.users[slot as usize];
+        let taken = match transport.send(slot, &redirected.request) {
+            Ok(taken) => taken,
+            Err(error) => {
+                user.redirected = Some(redirected);
+                return Err(error);
+            }
+        };
+        let Redirected { exchange, request } = redirected;
+        (user.request, user.taken, user.sent_at) = (request, taken, at);
+        if let Some(current) = &mut user.current {
+            current.next = Nanos::NEVER;
+        }
+        ledger.resume(slot, 0, exchange, taken);
+        Ok(1)
+    }
+
     /// Makes the bytes of a user's current step.
     fn make(&mut self, slot: Slot, kind: u16) {
         let user = &mut self.users[slot as usize];
@@ -352,6 +404,9 @@ impl ProtocolHandler for Sessions {
         ledger: &mut Ledger<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
+        if let Some(redirected) = self.users[slot as usize].redirected.take() {
+            return self.begin_redirected(slot, redirected, departure.at, ledger, transport);
+        }
         let waiting = self.users[slot as usize].current;
         let mut current = waiting.unwrap_or_else(|| Current {
             session: self.draw(),
@@ -473,7 +528,8 @@ impl ProtocolHandler for Sessions {
         Cancelled::Connection
     }
 
-    /// A user whose step was in flight has failed; one that pauses continues on the next connection.
+    /// A user whose step was in flight has failed; one that pauses or follows a redirect continues on the next
+    /// connection.
     fn close(&mut self, slot: Slot) {
         let user = &mut self.users[slot as usize];
         user.request.clear();
@@ -499,7 +555,8 @@ impl ProtocolHandler for Sessions {
         let current = user.current.filter(|current| current.next != Nanos::NEVER)?;
         user.current = None;
         self.open -= 1;
-        Some(WaitingStep { block: current.base + self.kind(&current), due: current.next })
+        let sent = user.redirected.take().map(|redirected| redirected.exchange);
+        Some(WaitingStep { block: current.base + self.kind(&current), due: current.next, sent })
     }
 
     fn open_sessions(&self) -> u64 {

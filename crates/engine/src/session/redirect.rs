@@ -1,7 +1,7 @@
 //! Follows redirects (RFC 9110 §15.4): makes the next request from a request and the redirect that answers it.
 //!
-//! Pure: bytes in, bytes out. The protocol of sessions (`mod.rs`) sends the next request on the same connection, so a
-//! redirect is followed only to the same origin.
+//! Pure: bytes in, bytes out. The protocol of sessions (`mod.rs`) sends the next request on the same connection, or on
+//! a new one to the same address if the server closes it, so a redirect is followed only to the same origin.
 
 use super::cookies::field;
 use paceline_http::{Scheme, Url};
@@ -24,7 +24,6 @@ enum RedirectProblem {
     OtherOrigin(String),
     NotAUrl,
     NoLocation,
-    Closes,
 }
 
 impl fmt::Display for RedirectFault {
@@ -43,10 +42,6 @@ impl fmt::Display for RedirectFault {
             RedirectProblem::NotAUrl => {
                 write!(f, "the redirect to {location:?} was not followed: it is not a valid URL")
             }
-            RedirectProblem::Closes => write!(
-                f,
-                "the redirect to {location:?} was not followed: the server closes the connection with it, and --follow needs keep-alive"
-            ),
         }
     }
 }
@@ -60,8 +55,6 @@ pub struct Redirect<'r> {
     pub status: u16,
     /// The head of the response.
     pub head: &'r [u8],
-    /// Whether the connection can carry another request.
-    pub can_send: bool,
     /// The number of redirects of the request that were followed before.
     pub followed: u16,
 }
@@ -83,9 +76,6 @@ impl Redirect<'_> {
         let Some(text) = &location else { return Err(fault(RedirectProblem::NoLocation)) };
         if self.followed >= most {
             return Err(fault(RedirectProblem::TooMany(most)));
-        }
-        if !self.can_send {
-            return Err(fault(RedirectProblem::Closes));
         }
         let request = Parts::of(self.request).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
         let origin = Url::parse(&format!("{}://{}{}", scheme.name(), request.host, request.path))
@@ -218,7 +208,7 @@ mod tests {
 
     fn next(request: &[u8], status: u16, location: &str) -> Result<String, String> {
         let head = format!("HTTP/1.1 {status} X\r\nlocation: {location}\r\n\r\n");
-        let redirect = Redirect { request, status, head: head.as_bytes(), can_send: true, followed: 0 };
+        let redirect = Redirect { request, status, head: head.as_bytes(), followed: 0 };
         let next = redirect.next_request(Scheme::Http, 3).map_err(|fault| fault.to_string())?;
         Ok(String::from_utf8(next).unwrap())
     }
@@ -272,11 +262,10 @@ mod tests {
             assert!(next(POST, 302, location).unwrap_err().contains(why), "{location}");
         }
         let head = b"HTTP/1.1 302 X\r\nLocation: /\r\n\r\n";
-        let redirect = Redirect { request: POST, status: 302, head, can_send: true, followed: 3 };
+        let redirect = Redirect { request: POST, status: 302, head, followed: 3 };
         let refused =
             |redirect: Redirect<'_>| redirect.next_request(Scheme::Http, 3).unwrap_err().to_string();
         assert!(refused(redirect).contains("3 had been followed already"));
-        assert!(refused(Redirect { followed: 0, can_send: false, ..redirect }).contains("keep-alive"));
         assert!(refused(Redirect { head: b"HTTP/1.1 302 X\r\n\r\n", ..redirect }).contains("no Location"));
     }
 }

@@ -1,5 +1,5 @@
 //! Sessions in simulation: every step of every session ends once, or is known not to have been reached, and uses the
-//! values of its own user.
+//! values of its own user. So does every request whose redirects are followed.
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
@@ -218,5 +218,116 @@ fn whatever_the_server_does_every_step_is_accounted_for() {
             settings.job.warmup = Nanos::from_millis(random.below(300));
         }
         run(&with_sessions(settings), 2 + random.below(20), seed);
+    }
+}
+
+/// Redirects `/` to `/there`, closing the connection in one of the ways that HTTP/1.1 has, and answers that. It serves
+/// each request in a millisecond, and one in `trouble` requests or connections badly.
+struct Moved {
+    trouble: u64,
+    random: Random,
+    redirects: bool,
+}
+
+impl Moved {
+    fn is_bad(&mut self) -> bool {
+        self.trouble > 0 && self.random.below(self.trouble) == 0
+    }
+}
+
+impl Script for Moved {
+    fn connect(&mut self, _: Slot, now: Nanos) -> Connect {
+        // A run begins only if its first connections can be made.
+        match now > Nanos::from_millis(1) && self.is_bad() {
+            true if self.random.below(2) == 0 => Connect::Ignore,
+            true => Connect::Refuse(Nanos::from_millis(1)),
+            false => Connect::Accept(Nanos::from_millis(2)),
+        }
+    }
+
+    fn hear(&mut self, _: Slot, request: &[u8]) {
+        self.redirects = request.starts_with(b"GET / ");
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let at = now + Nanos::from_millis(1);
+        if self.is_bad() {
+            match self.random.below(2) {
+                0 => acts.push((at, Act::Reset)),
+                _ => return,
+            }
+        }
+        let [text, closes] = match (self.redirects, self.random.below(3)) {
+            (false, _) => ["200 OK\r\nContent-Length: 0\r\n", ""],
+            (true, 0) => ["302 X\r\nLocation: /there\r\nContent-Length: 0\r\n", ""],
+            (true, 1) => ["302 X\r\nLocation: /there\r\nContent-Length: 0\r\n", "Connection: close\r\n"],
+            (true, _) => ["302 X\r\nLocation: /there\r\n", "Connection: close\r\n"],
+        };
+        let text = format!("HTTP/1.1 {text}{closes}\r\n");
+        acts.push((at, Act::Send(Rc::from(text.as_bytes()))));
+        if !closes.is_empty() {
+            acts.push((at + Nanos(1_000), Act::Close));
+        }
+    }
+}
+
+/// Runs and checks that every request ended once.
+fn run_redirected(settings: &Settings, trouble: u64, seed: u64) -> ThreadOutcome {
+    let check = Check { status: None, body: BodyCheck::Any };
+    let mut request = Request::get(&Url::parse("http://a/").unwrap());
+    // A simulated server hears requests only if their length may differ.
+    request.headers.push(("Number".to_owned(), "{seq}".to_owned()));
+    let template = request.compile(&LineFiles::default()).unwrap();
+    let kind = RequestKind { weight: 1, template, method: Method::Other, check };
+    let kinds = vec![kind];
+    let plan = SessionPlan::of_single_steps(&kinds);
+    let requests = Requests::of(kinds, 0).with_sessions(plan);
+    let settings = Settings { requests: Arc::new(requests), ..settings.clone() };
+    let settings = settings.with(|job| job.follow = 1);
+    let server = Moved { trouble, random: Random::new(seed), redirects: false };
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert!(outcome.total.counts.add_up(), "{seed}: {:?}", outcome.total.counts);
+    assert_eq!(outcome.total.counts.violations, 0, "{seed}");
+    outcome
+}
+
+#[test]
+fn a_redirect_that_closes_the_connection_is_followed_on_the_next() {
+    for settings in [open_loop(20.0, 4, 10), closed_loop(4, 1)] {
+        let outcome = run_redirected(&settings, 0, 1);
+        let counts = &outcome.total.counts;
+        let all = counts.scheduled;
+        assert!(all >= 200, "{all}");
+        assert_eq!((ok(&outcome.total), counts.status.as_slice()), (all, [(200, all)].as_slice()));
+        assert_eq!(outcome.connections.redirects, all);
+        // Two responses of a millisecond, and for two thirds of the requests a connection in between.
+        let times = outcome.total.times(paceline_engine::Measure::Service);
+        let (min, max) = (times.min().unwrap(), times.max().unwrap());
+        assert!(
+            (2_000_000..2_100_000).contains(&min) && (4_000_000..4_100_000).contains(&max),
+            "{min} {max}"
+        );
+    }
+}
+
+#[test]
+fn whatever_the_server_does_every_redirected_request_ends_once() {
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let connections = 1 + random.below(8) as u32;
+        let mut settings = match random.below(2) {
+            0 => open_loop(20.0 + random.unit() * 500.0, connections, 1),
+            _ => closed_loop(connections, 1),
+        };
+        if seed % 5 == 0 && !settings.job.load.is_open() {
+            settings.job.window = Bound::Requests(1 + random.below(40));
+        }
+        settings.job.timeout = Nanos::from_millis(1 + random.below(200));
+        settings.job.connect_timeout = Nanos::from_millis(1 + random.below(300));
+        settings.job.drain = Nanos::from_millis(random.below(500));
+        if random.below(2) == 0 && !matches!(settings.job.window, Bound::Requests(_)) {
+            settings.job.warmup = Nanos::from_millis(random.below(300));
+        }
+        run_redirected(&settings, 2 + random.below(20), seed);
     }
 }

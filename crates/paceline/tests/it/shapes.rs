@@ -127,7 +127,7 @@ fn conflicting_flags_are_refused_with_a_remedy() {
         (&["--schedule", schedule], "times:3: 1 is before the previous time, 2s"),
         (&["--schedule", schedule, "-r", "5"], "cannot be used with"),
         (&["--schedule", "no/such/file"], "cannot read the schedule"),
-        (&["-r", "10", "--think", "1s"], "think time cannot be combined with an offered rate"),
+        (&["-r", "10", "--think", "1s"], "--think cannot be combined with -r"),
         (&["--no-keepalive", "--pipeline", "4"], "pipelining needs keep-alive"),
         (&["--no-keepalive", "--requests-per-connection", "4"], "cannot be used with"),
         (&["--requests-per-connection", "0"], "non-zero"),

@@ -222,20 +222,29 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let due = self.protocol.next_step(slot);
         let departure = Departure { due, at, free_at: self.pool.free_at(slot) };
         match self.protocol.begin(slot, 1, &departure, &mut self.ledger, &mut self.transport) {
-            Ok(started) => self.sent(slot, started, false, at),
+            Ok(started) => {
+                // A request that follows a redirect on a new connection was first sent on an earlier one.
+                let since = self.ledger.exchanges().oldest(slot).unwrap_or(at);
+                self.sent(slot, started, false, since);
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
             Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
         }
     }
 
     /// Drops the step that waits on a connection. A due step is counted; if it was not due, its session did not reach
-    /// it and it is not counted.
+    /// it and it is not counted. A request that was sent, and waits to follow a redirect, is counted already: it ends.
     #[cold]
     pub(super) fn give_up_step(&mut self, slot: Slot, ending: Ending, now: Nanos) {
-        if let Some(step) = self.protocol.give_up_step(slot)
-            && step.due <= now
-        {
-            self.ledger.step_not_sent(&step, ending, now);
+        let Some(step) = self.protocol.give_up_step(slot) else { return };
+        match (&step.sent, ending) {
+            (Some(exchange), Ending::Unsent) => {
+                self.pool.note(Failure::CutOff);
+                self.ledger.not_continued(exchange, Ending::TimedOut, now);
+            }
+            (Some(exchange), _) => self.ledger.not_continued(exchange, Ending::IoFailed, now),
+            (None, _) if step.due <= now => self.ledger.step_not_sent(&step, ending, now),
+            (None, _) => {}
         }
     }
 }

@@ -48,7 +48,8 @@ pub struct RequestFlags {
 
     /// Follow up to N redirects of a request to the same host; its times include all of them, its status is the last
     ///
-    /// HTTP/1.1 with keep-alive only: a redirect with which the server closes the connection is not followed.
+    /// If the server closes the connection with a redirect, the next request is sent on a new one, and its times include
+    /// connecting. Not over HTTP/2.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = super::values::whole::<u16>, help_heading = "Requests")]
     pub follow: Option<u16>,
 
@@ -78,7 +79,7 @@ pub struct RequestFlags {
     )]
     pub mix: Option<PathBuf>,
 
-    /// Accept response heads whose lines end in LF alone
+    /// Accept response heads whose lines end in LF instead of CR LF
     #[arg(hide_short_help = true, long, help_heading = "Checks")]
     pub lenient: bool,
 
@@ -232,7 +233,7 @@ impl RequestFlags {
         let parse = |field: &String| {
             Headers::parse(field).with_context(|| {
                 Complaint::usage(format!("--header {field:?} is not a header field"))
-                    .hint("write it as \"Name: value\"")
+                    .hint("write the header field as \"Name: value\"")
             })
         };
         self.headers.iter().map(parse).collect()

@@ -284,7 +284,7 @@ fn an_invalid_request_is_reported_before_any_request() {
     let pointer = file("pointer.toml", "[[request]]\nexpect_json = { a = 1 }\n");
     let lines = file("lines.toml", "[[request]]\npath = '/{line:none.txt}'\n");
     for (arguments, said) in [
-        (&["-H", "foo"][..], "write it as \"Name: value\""),
+        (&["-H", "foo"][..], "write the header field as \"Name: value\""),
         (&["-H", "X: {seq"], "header X: \"{seq\" at character 1 has no closing brace"),
         (&["-X", "GE T"], "method \"GE T\": wrong at character 3"),
         (&["-H", "Content-Length: 5"], "remove the header: it is added"),

@@ -36,6 +36,35 @@ fn a_chain_is_followed_as_one_request() {
 }
 
 #[test]
+fn a_redirect_is_followed_if_the_server_closes_the_connection() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/old", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut buffer = [0; 4096];
+            let Ok(1..) = stream.read(&mut buffer) else { continue };
+            let answer: &[u8] = match buffer.starts_with(b"GET /new ") {
+                false => b"HTTP/1.1 302 Found\r\nLocation: /new\r\nConnection: close\r\n\r\n",
+                true => b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nhere",
+            };
+            let _ = stream.write_all(answer);
+        }
+    });
+    for flags in [&["-c", "1"][..], &["-c", "4"], &["-c", "4", "-r", "500"]] {
+        let flags =
+            [&[&*url, "-n", "40", "--follow", "1", "--expect-body", "here", "--format", "json"], flags];
+        let output = paceline(&flags.concat());
+        let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(record["total"]["status"], serde_json::json!({"200": 40}), "{}", record["bad_bodies"]);
+        assert_eq!(count(&record["total"], "ok"), 40);
+        assert_eq!(record["connections"]["redirects_followed"], 40);
+    }
+    let output = paceline(&[&url, "--debug", "--follow", "1", "--expect-body", "here"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
 fn a_redirect_not_followed_ends_with_its_status_and_the_reason() {
     let server = Server::start(site);
     for (path, why) in [
@@ -63,8 +92,9 @@ fn debug_shows_each_response_of_a_chain() {
 
 #[test]
 fn redirects_cannot_be_followed_over_http_2_or_pipelined() {
-    for flags in [&["--follow", "1", "--http", "2"][..], &["--follow", "1", "--pipeline", "2"]] {
-        assert!(complaint(flags).contains("--follow need HTTP/1.1"), "{}", complaint(flags));
+    for flags in [&["--http", "2"][..], &["--pipeline", "2"], &["--http", "2", "--debug"]] {
+        let complaint = complaint(&[&["--follow", "1"], flags].concat());
+        assert!(complaint.contains(&format!("--follow cannot be combined with {}", flags[0])), "{complaint}");
     }
 }
 

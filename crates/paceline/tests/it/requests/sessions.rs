@@ -118,5 +118,5 @@ fn sessions_that_cannot_be_meant_are_refused() {
     }
     let file = mix(LOGIN);
     let reported = complaint(&["--mix", file.path().to_str().unwrap(), "--http", "2"]);
-    assert!(reported.contains("--follow need HTTP/1.1"), "{reported}");
+    assert!(reported.contains("a session (--mix) cannot be combined with --http 2"), "{reported}");
 }
