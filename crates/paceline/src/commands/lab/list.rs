@@ -9,6 +9,7 @@ use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
 use paceline_lab::{LabError, Workshop};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Flags of `paceline lab list`.
@@ -29,10 +30,9 @@ enum Format {
 /// How long tools may take to print their versions, all together. Those of all servers need 3 s on an idle machine.
 const TOOLS_LIMIT: Duration = Duration::from_secs(15);
 
-/// The columns of the table. The state comes first, since it is what users look for.
-const COLUMNS: [&str; 5] = ["state", "server", "framework", "workloads", "limits"];
-/// Maximum table width, which fits every terminal.
-const WIDTH_MOST: usize = 80;
+/// The columns of the table. The state comes first, since it is what users look for. The names of workloads and limits
+/// do not fit beside it: they are listed below the table, once for all servers that share them.
+const COLUMNS: [&str; 4] = ["state", "server", "framework", "workloads"];
 
 /// Prints the list. Broken manifests are listed and are not a failure, so that users can find them here.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
@@ -57,6 +57,9 @@ fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printab
         rows.push(row(server, &state));
     }
     let mut text = table(&rows);
+    let width = crate::terminal::width_for_text(true);
+    text.push_str(&list("Workloads", &shared(&catalogue.servers, |server| server.workloads.clone()), width));
+    text.push_str(&list("Not supported", &shared(&catalogue.servers, limits), width));
     text.push_str(&below);
     let broken = catalogue.broken_servers.iter().chain(&catalogue.broken_workloads);
     for broken in broken.chain(&catalogue.broken_balancers).chain(&catalogue.broken_databases) {
@@ -71,8 +74,7 @@ fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
         state.split(':').next().unwrap_or_default().to_owned(),
         server.id.clone(),
         server.framework.clone(),
-        server.workloads.join(" "),
-        limits(server),
+        server.workloads.len().to_string(),
     ]
 }
 
@@ -85,39 +87,83 @@ fn state(server: &Manifest, workshop: &Workshop) -> anyhow::Result<String> {
     }
 }
 
-/// The traits that its manifest lists as missing: `no pipelining`.
-fn limits(server: &Manifest) -> String {
-    server.traits.lacking().iter().map(|name| format!("no {name}")).collect::<Vec<_>>().join(", ")
+/// The traits that its manifest lists as missing: `pipelining`.
+fn limits(server: &Manifest) -> Vec<String> {
+    server.traits.lacking().iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The rows, each column as wide as its widest entry, separated by two spaces. If the table is too wide, the widest of
-/// the last three columns is cut.
-fn table(rows: &[[String; COLUMNS.len()]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let mut widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
-    let gaps = 2 * (COLUMNS.len() - 1);
-    while widths.iter().sum::<usize>() + gaps > WIDTH_MOST {
-        let Some(widest) = widths[2..].iter_mut().max_by_key(|width| **width).filter(|width| **width > 4)
-        else {
-            break;
-        };
-        *widest -= 1;
+/// Names that the same servers have, and these servers in words, the most common first.
+fn shared(
+    servers: &[Arc<Manifest>],
+    names_of: impl Fn(&Manifest) -> Vec<String>,
+) -> Vec<(Vec<String>, String)> {
+    let mut owners: Vec<(String, Vec<&str>)> = Vec::new();
+    for server in servers {
+        for name in names_of(server) {
+            match owners.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, ids)) => ids.push(&server.id),
+                None => owners.push((name, vec![&server.id])),
+            }
+        }
     }
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{:width$}", cut(cell, width)));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+    let mut groups: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
+    for (name, ids) in owners {
+        match groups.iter_mut().find(|(_, known)| *known == ids) {
+            Some((names, _)) => names.push(name),
+            None => groups.push((vec![name], ids)),
+        }
+    }
+    groups.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    let all: Vec<&str> = servers.iter().map(|server| server.id.as_str()).collect();
+    groups.into_iter().map(|(names, ids)| (names, in_words(&ids, &all))).collect()
+}
+
+/// Servers by name, or all except those without, whichever is shorter.
+fn in_words(ids: &[&str], all: &[&str]) -> String {
+    let others: Vec<&str> = all.iter().copied().filter(|id| !ids.contains(id)).collect();
+    match others.as_slice() {
+        [] => "every server".to_owned(),
+        others if others.len() < ids.len() => {
+            format!("{} servers, all except {}", ids.len(), others.join(", "))
+        }
+        _ => ids.join(", "),
+    }
+}
+
+/// A titled list, each entry wrapped with an indentation.
+fn list(title: &str, entries: &[(Vec<String>, String)], width: usize) -> String {
+    if entries.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{title}\n");
+    for (names, servers) in entries {
+        let mut line = format!("  {}:", names.join(", "));
+        for word in servers.split(' ') {
+            if line.chars().count() + 1 + word.chars().count() > width {
+                text.push_str(&line);
+                text.push('\n');
+                line = "   ".to_owned();
+            }
+            line.push(' ');
+            line.push_str(word);
+        }
+        text.push_str(&line);
         text.push('\n');
     }
     text
 }
 
-/// A text cut to a width, with a mark where it is cut.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
+/// The rows, each column as wide as its widest entry, separated by two spaces; the last is a number.
+fn table(rows: &[[String; COLUMNS.len()]]) -> String {
+    let widths: [usize; COLUMNS.len()] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
+    let mut text = String::new();
+    for [state, server, framework, workloads] in rows {
+        let [a, b, c, d] = widths;
+        text.push_str(&format!("{state:a$}  {server:b$}  {framework:c$}  {workloads:>d$}\n"));
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    text
 }
 
 fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printable> {
@@ -155,20 +201,22 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_entry() {
-        let row = |state: &str, server: &str, last: &str| [state, server, "c", "d", last].map(str::to_owned);
-        let text = table(&[row("state", "server", "limits"), row("ready", "go-nethttp", "")]);
-        assert_eq!(text, "state  server      c  d  limits\nready  go-nethttp  c  d\n");
+        let row = |state: &str, server: &str, last: &str| [state, server, "c", last].map(str::to_owned);
+        let text = table(&[row("state", "server", "workloads"), row("ready", "go-nethttp", "7")]);
+        assert_eq!(text, "state  server      c  workloads\nready  go-nethttp  c          7\n");
     }
 
     #[test]
-    fn no_row_is_wider_than_a_terminal() {
-        let long = "hello byte page tetra json plaintext power".to_owned();
-        let row = ["not set up".into(), "scala-scalatra".into(), "Scalatra".into(), long.clone(), long];
-        let text = table(&[row]);
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH_MOST), "{text}");
-        assert!(
-            text.starts_with("not set up  scala-scalatra  Scalatra  hello byte") && text.contains('…'),
-            "{text}"
-        );
+    fn servers_are_named_by_the_shorter_list() {
+        let all = ["a", "b", "c"];
+        assert_eq!(in_words(&all, &all), "every server");
+        assert_eq!(in_words(&["a", "c"], &all), "2 servers, all except b");
+        assert_eq!(in_words(&["c"], &all), "c");
+    }
+
+    #[test]
+    fn lists_are_wrapped() {
+        let entries = vec![(vec!["head".to_owned()], "one, two, three".to_owned())];
+        assert_eq!(list("Limits", &entries, 17), "\nLimits\n  head: one, two,\n    three\n");
     }
 }

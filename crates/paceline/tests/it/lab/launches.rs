@@ -85,7 +85,7 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
         "{ran:?}"
     );
     let list = tree.run(&["lab", "list"]);
-    assert!(list.stdout.contains("  no head\n"), "{list:?}");
+    assert!(list.stdout.contains("Not supported\n  head: "), "{list:?}");
 }
 
 #[test]
