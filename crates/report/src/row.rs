@@ -232,7 +232,6 @@ pub fn names(launches: &Launches<'_>) -> Vec<String> {
 
 /// Adds a row's verdicts to the notes of its table. A launch counts once for a name; a verdict on all launches together
 /// counts for each.
-/// is on all of them together counts for each.
 pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Launches<'_>) {
     for launch in &launches.usable {
         let mut counted: Vec<&str> = Vec::new();

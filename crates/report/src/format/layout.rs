@@ -135,7 +135,12 @@ pub fn padded(column: &Column) -> Vec<String> {
     if column.role != Role::Figure {
         return column.cells.clone();
     }
-    let fraction = |cell: &str| cell.find('.').map_or(0, |point| cell[point..].width());
+    // Of a range, its last figure counts: only that ends near the edge of the column.
+    let last = |cell: &str| cell.rfind('–').map_or(0, |dash| dash + '–'.len_utf8());
+    let fraction = |cell: &str| {
+        let figure = &cell[last(cell)..];
+        figure.find('.').map_or(0, |point| figure[point..].width())
+    };
     let numeric = |cell: &&String| cell.ends_with(|last: char| last.is_ascii_digit());
     let longest = column.cells.iter().filter(numeric).map(|cell| fraction(cell)).max().unwrap_or(0);
     let pad = |cell: &String| {
@@ -154,10 +159,15 @@ pub fn align(text: &str, width: usize, role: Role) -> String {
     }
 }
 
+/// The words of a text. A no-break space joins a number and its unit.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| letter.is_whitespace() && letter != '\u{a0}').filter(|word| !word.is_empty())
+}
+
 /// Breaks a text at spaces into lines of at most `width` columns; a longer word gets a separate line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let full =
             lines.last().is_some_and(|line| !line.is_empty() && line.width() + 1 + word.width() > width);
         if full {
@@ -170,7 +180,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             line.push_str(word);
         }
     }
-    lines
+    lines.iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
 #[cfg(test)]
@@ -192,6 +202,8 @@ mod tests {
     fn figures_stand_on_their_decimal_point() {
         let cells = padded(&column(Role::Figure, &["5.12", "41.3", "210", "·", "≥ 1.5", "87%"], None));
         assert_eq!(cells, ["5.12", "41.3 ", "210   ", "·", "≥ 1.5 ", "87%"]);
+        let cells = padded(&column(Role::Figure, &["6.9", "8.70–14.4", "150", "207–328"], None));
+        assert_eq!(cells, ["6.9", "8.70–14.4", "150  ", "207–328  "]);
     }
 
     #[test]
@@ -238,6 +250,7 @@ mod tests {
     fn text_is_wrapped_at_spaces() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("unbreakable", 3), ["unbreakable"]);
+        assert_eq!(wrap("p99 1\u{a0}ms", 6), ["p99", "1 ms"]);
         assert_eq!(wrap("", 3), [""]);
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn render(report: &Report) -> Printable {
             1 => MarkdownText::default(),
             _ => markdown!("Machine {}: ", machine.label),
         };
-        if let Some(words) = words::machine(machine) {
+        if let Some(words) = words::machine(machine, true) {
             text.push(&markdown!("\n{}{}.\n", lead, words));
         }
         if !machine.differs.is_empty() {
@@ -139,7 +139,7 @@ fn grid(text: &mut MarkdownText, table: &Table, columns: &[Column]) {
 fn list(text: &mut MarkdownText, table: &Table) {
     let notes = table.notes.iter().map(|note| {
         let name = note.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
-        let (carriers, doing) = (words::carriers(note, table), words::doing(note));
+        let (carriers, doing) = (words::carriers(note, table), words::doing(note, table));
         markdown!("- `{}` ({}), {}: {}\n", MarkdownText::key(&name), doing, carriers, note.remedy.trim())
     });
     let failures = table.rows.iter().flat_map(|row| {

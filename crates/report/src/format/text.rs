@@ -4,7 +4,7 @@
 //! by `layout.rs`; the text around them comes from `words.rs`.
 
 use super::columns::{Column, Role, columns, letter};
-use super::layout::{Painted, align, fit, gap, padded, width_of, wrap};
+use super::layout::{Painted, align, fit, gap, padded, width_of, words as words_of, wrap};
 use super::sheet::{Sheet, sheets};
 use super::words;
 use crate::row::{Row, Standing};
@@ -61,6 +61,9 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
 /// Maximum lines of a failure message: its cause often comes last.
 const FAILURE_LINES: usize = 3;
 
+/// The indentation of the second line of a note.
+const HANGING: &str = "    ";
+
 /// The page being written.
 struct Page {
     text: TerminalText,
@@ -102,6 +105,26 @@ impl Page {
         }
     }
 
+    /// Lines of prose, the first after `lead`, the others indented a little: `lead` may be long.
+    fn hanging(&mut self, lead: &str, text: &str, style: Style) {
+        let room = self.options.width.saturating_sub(lead.width()).max(20);
+        let mut rest = words_of(text).peekable();
+        let mut first = String::new();
+        while let Some(word) =
+            rest.next_if(|word| first.is_empty() || first.width() + 1 + word.width() <= room)
+        {
+            first.push_str(if first.is_empty() { "" } else { " " });
+            first.push_str(word);
+        }
+        let mut line = self.painted(lead, BOLD);
+        line.push(self.painted(&first.replace('\u{a0}', " "), style));
+        self.put(&line);
+        let rest: Vec<&str> = rest.collect();
+        if !rest.is_empty() {
+            self.prose(HANGING, &rest.join(" "), style);
+        }
+    }
+
     fn head(&mut self, report: &Report) {
         let about = &report.round;
         let mut first = self.painted(&about.plan, BOLD);
@@ -126,9 +149,8 @@ impl Page {
             self.blank();
         }
         let lead = if several { format!("Machine {}: ", machine.label) } else { String::new() };
-        let Some(machine_words) = words::machine(machine) else { return };
-        let shown = if self.options.full { machine_words } else { cut(&machine_words, self.options.width) };
-        self.prose(&lead, &shown, if several { PLAIN } else { DIM });
+        let Some(machine_words) = words::machine(machine, self.options.full) else { return };
+        self.prose(&lead, &machine_words, if several { PLAIN } else { DIM });
         if !machine.differs.is_empty() {
             self.prose("  differs from machine A: ", &machine.differs.join("; "), DOUBT);
         }
@@ -136,16 +158,8 @@ impl Page {
 
     fn table(&mut self, table: &Table) {
         self.blank();
-        let mut title = self.painted(&words::title(table), BOLD);
-        if self.options.full {
-            self.put(&title);
-            self.prose("", &words::load(table), DIM);
-        } else {
-            let load = format!("  {}", words::load(table));
-            let room = self.options.width.saturating_sub(title.columns());
-            title.push(self.painted(&cut(&load, room), DIM));
-            self.put(&title);
-        }
+        self.line(&words::title(table), BOLD);
+        self.prose("", &words::load(table), DIM);
         let shared = table.pinnings.iter().any(|pinning| !pinning.disjoint);
         if let Some(pinning) = words::pinning(&table.pinnings).filter(|_| self.options.full || shared) {
             self.prose("", &pinning, if shared { DOUBT } else { DIM });
@@ -207,18 +221,10 @@ impl Page {
             let carriers = words::carriers(note, table);
             // The rows have the letters: in a single line, the remedy is more useful than repeating the names.
             let has_names = self.options.full || !letters || words::is_everywhere(note, table);
-            let whose = words::doing(note);
+            let whose = words::doing(note, table);
             let lead_in = if has_names { format!("{carriers} ({whose})") } else { whose };
             let text = format!("{lead_in}. {}", note.remedy.trim());
-            let lead = format!("  {key}  ");
-            if self.options.full {
-                self.prose(&lead, &text, DIM);
-            } else {
-                let mut line = self.painted(&lead, BOLD);
-                let room = self.options.width.saturating_sub(line.columns());
-                line.push(self.painted(&cut(&text, room), DIM));
-                self.put(&line);
-            }
+            self.hanging(&format!("  {key}  "), &text, DIM);
         }
     }
 

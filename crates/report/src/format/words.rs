@@ -48,7 +48,7 @@ pub fn moment(rfc3339: &str) -> String {
 
 /// `AMD EPYC, 2 cores, 8.3 GB, virtual machine, Linux 6.18.5, Debian GNU/Linux 12 (bookworm)`; none for a machine that
 /// an imported round does not describe.
-pub fn machine(machine: &Machine) -> Option<String> {
+pub fn machine(machine: &Machine, full: bool) -> Option<String> {
     let e = &machine.environment;
     let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
     let cores = (e.cores > 0).then(|| count(u64::from(e.cores), "core", "cores"));
@@ -59,13 +59,18 @@ pub fn machine(machine: &Machine) -> Option<String> {
         cores,
         memory,
         e.virtual_machine.then(|| "virtual machine".to_owned()),
-        Some(e.kernel.clone()),
+        Some(if full { e.kernel.clone() } else { release(&e.kernel).to_owned() }),
         Some(e.os.clone()),
         governor,
         held,
     ];
     let reported: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     (!reported.is_empty()).then(|| reported.join(", "))
+}
+
+/// The name and release of a kernel, without its build: `Linux 6.1.0` of `Linux 6.1.0 #1 SMP PREEMPT_DYNAMIC Debian`.
+fn release(kernel: &str) -> &str {
+    kernel.split(" #").next().unwrap_or(kernel)
 }
 
 /// The cores of the processes: `server on core 0, generator on core 1`.
@@ -209,7 +214,8 @@ pub fn ranking(table: &Table) -> String {
         if share > LARGEST_SHOWN {
             " Any difference may be noise: measure more launches (--repeats).".to_owned()
         } else {
-            format!(" Differences below {} may be noise and are not claimed.", number::percent(share))
+            let share = number::percent(share).replace('%', " %");
+            format!(" Differences below {share} may be noise and are not claimed.")
         }
     });
     let unranked = match (ranked, table.rows.iter().any(Row::is_sound)) {
@@ -308,11 +314,17 @@ fn copy_sentence(table: &Table) -> Option<String> {
     (!parts.is_empty()).then(|| format!("A/A: {}.", parts.join("; ")))
 }
 
-/// The severity of a verdict and the party to blame: `caution, load generator`.
-pub fn doing(note: &Note) -> String {
+/// The severity of a verdict and the party to blame: `caution, load generator`. The severity can differ between rows.
+pub fn doing(note: &Note, table: &Table) -> String {
+    let on = |is: fn(&Row) -> bool| {
+        table.rows.iter().any(|row| is(row) && note.launches_by_server.contains_key(&row.server.id))
+    };
     let severity = match note.severity {
         Severity::Note => "note",
         Severity::Caution => "caution",
+        Severity::Invalid if on(Row::is_sound) && on(|row| row.standing == Standing::Invalid) => {
+            "invalid in rows marked ?, caution in others"
+        }
         Severity::Invalid => "invalid",
     };
     let whose = match note.blame {

@@ -85,10 +85,29 @@ fn verdict_lines(verdict: &Verdict, style: Style) -> String {
     let evidence: Vec<String> = verdict
         .evidence
         .iter()
-        .filter(|(_, value)| !value.is_null())
+        .filter(|(key, value)| !value.is_null() && !is_interval_end(key))
         .map(|(key, value)| quantity::evidence(key, value))
         .collect();
     let evidence = if evidence.is_empty() { String::new() } else { format!(" ({})", evidence.join(", ")) };
     hanging(mark, paint, &format!("{}{evidence}", verdict.name), style)
-        + &style.lines(&verdict.remedy, 2, Style::plain)
+        + &style.lines(&unbroken(&verdict.remedy), 2, Style::plain)
+}
+
+/// Whether a figure is an end of another one's interval: the record has it, but in a line it would hide the others.
+fn is_interval_end(key: &str) -> bool {
+    key.ends_with("_low") || key.ends_with("_high")
+}
+
+/// A remedy whose flags stay on one line with their values: `-r 350`.
+fn unbroken(remedy: &str) -> String {
+    let mut text = String::new();
+    for word in remedy.split(' ') {
+        let is_value = word.starts_with(|first: char| first.is_ascii_digit());
+        let after_flag = text.rsplit([' ', '\u{a0}']).next().is_some_and(|last| last.starts_with('-'));
+        if !text.is_empty() {
+            text.push(if is_value && after_flag { '\u{a0}' } else { ' ' });
+        }
+        text.push_str(word);
+    }
+    text
 }

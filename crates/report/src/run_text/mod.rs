@@ -258,7 +258,9 @@ fn connections(run: &Run) -> String {
             parts.push(format!("{} {what}", count(number as f64)));
         }
     }
-    parts.extend(connections.commonest_failure.as_ref().map(|failure| format!("most frequent: {failure}")));
+    parts.extend(
+        connections.commonest_failure.as_ref().map(|failure| format!("most frequent reason: {failure}")),
+    );
     parts.join("; ")
 }
 

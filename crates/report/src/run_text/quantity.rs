@@ -111,7 +111,11 @@ pub(crate) fn bytes(value: u64) -> String {
 
 /// A figure of a verdict's evidence, formatted by the unit in its key.
 pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
-    let name = key.replace('_', " ");
+    let name = match key {
+        "run_delay_share" => "time waiting for a CPU".to_owned(),
+        "lowest_ns" => "lowest time waited ns".to_owned(),
+        key => key.replace('_', " "),
+    };
     match value.as_f64() {
         Some(number) if key.contains("_ns") => format!("{} {}", name.replacen(" ns", "", 1), nanos(number)),
         Some(number) if key.ends_with("_s_per_s") => {

@@ -58,7 +58,9 @@ fn intervals(run: &Run, style: Style) -> String {
         let percentile = percentile_of_run(run, p)?;
         Some(match percentile.interval {
             Some(ends) => format!("{name} {} to {}", style.time(ends.low), style.time(ends.high)),
-            None => format!("{name} needs about {} requests", count(percentile.requests_needed as f64)),
+            None => {
+                format!("none for {name} (needs about {} requests)", count(percentile.requests_needed as f64))
+            }
         })
     };
     let shown: Vec<String> = [("p50", 0.5), ("p99", 0.99)].into_iter().filter_map(one).collect();
@@ -120,7 +122,8 @@ pub(crate) fn bars(name: &str, histogram: &Histogram, rows: usize, style: Style)
         })
         .collect();
     let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
-    let mut text = style.lines(&format!("{name}, requests at or below"), 2, Style::dim);
+    let mut text =
+        style.lines(&format!("{name}: share of requests in each range, by its upper end"), 2, Style::dim);
     let limits: Vec<String> =
         steps.iter().map(|(limit, _)| style.time(*limit as f64).replace('\u{a0}', " ")).collect();
     let width = limits.iter().map(|limit| columns(limit)).max().unwrap_or(0).max(8);
