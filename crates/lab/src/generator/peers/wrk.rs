@@ -20,6 +20,10 @@ pub const WRK: Peer = Peer {
 };
 
 /// `wrk2`, which needs a rate: one that no server reaches makes it a closed loop.
+///
+/// It may sleep for up to a second at its start: if its first timer is overdue by a millisecond before it waits, its
+/// event loop (`src/ae.c`) waits for the rest of a second instead of not at all. A run of one second then has one
+/// request per connection, and the rate of a longer one is too low; CPU time per request is hardly affected.
 pub const WRK2: Peer = Peer {
     name: "wrk2",
     arguments: &["-t{threads}", "-c{connections}", "-d{duration_s}s", "-R10000000", "{url}"],
