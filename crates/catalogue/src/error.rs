@@ -37,7 +37,7 @@ pub enum CatalogueError {
         source: std::io::Error,
     },
     /// No servers folder was found: not by flags, nor around the current folder, nor in the installation.
-    #[error("found no folder `servers`: looked in {} and its parents, then in {}", from.display(), installed.display())]
+    #[error("no folder `servers` was found: looked in {} and its parents, then in {}", from.display(), installed.display())]
     NoTree {
         /// Where the search began.
         from: PathBuf,

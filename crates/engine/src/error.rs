@@ -51,7 +51,7 @@ pub enum EngineError {
     #[error("the engine's counts do not add up: {0}; this is a bug in Paceline")]
     Accounts(String),
     /// The system did not start the requested number of threads.
-    #[error("the system started {had} of {asked} threads")]
+    #[error("the system started only {had} of {asked} threads")]
     TooManyThreads {
         /// Requested.
         asked: u32,
@@ -62,6 +62,6 @@ pub enum EngineError {
     #[error("a worker thread died; this is a bug in Paceline")]
     WorkerDied,
     /// Stopped before the window began, so there are no measurements.
-    #[error("stopped {0} after the start, before the window began: nothing was measured")]
+    #[error("the run was stopped {0} after its start, before the window began: nothing was measured")]
     StoppedEarly(Nanos),
 }

@@ -65,7 +65,7 @@ impl Settings {
         self.job.check().map_err(EngineError::Job)?;
         let segments = self.inner_segment_ends().len() + 2;
         let problem = if self.threads == 0 || self.threads > self.job.connections {
-            "more threads than connections: every thread needs at least one connection"
+            "more threads (-t) than connections (-c): every thread needs at least one connection"
         } else if !self.sources_fit() {
             "a source address has another IP version than the target"
         } else if !self.address.is_possible() {

@@ -62,7 +62,7 @@ pub enum UserError {
         folder: PathBuf,
     },
     /// A folder cannot be prepared for it.
-    #[error("cannot prepare {} for another user", path.display())]
+    #[error("cannot give folder {} to the user that servers run as", path.display())]
     Prepare {
         /// The folder or file.
         path: PathBuf,

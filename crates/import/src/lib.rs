@@ -32,7 +32,7 @@ pub enum ImportError {
         name: String,
     },
     /// User error: the report is of this kind, and something in it is missing or wrong.
-    #[error("{name}: as a report of {format}: {problem}")]
+    #[error("{name} cannot be read as a report of {format}: {problem}")]
     Damaged {
         /// The file.
         name: String,
@@ -42,7 +42,7 @@ pub enum ImportError {
         problem: String,
     },
     /// Defect of Paceline: the imported data do not form a valid record.
-    #[error("{name}: cannot be kept as a record")]
+    #[error("{name}: cannot be stored as a record")]
     Record {
         /// The file.
         name: String,

@@ -36,7 +36,7 @@ pub enum FormError {
     #[error("{0} is not a valid form; write an object, \"LEAST..MOST\" or [COUNT, FORM]")]
     Unknown(String),
     /// A field's name cannot be compared byte for byte, or there are too many fields.
-    #[error("an object of a form has 1 to 64 fields; their names must not need escapes in JSON")]
+    #[error("an object of --expect-json-form has 1 to 64 fields, whose names need no escapes in JSON")]
     Fields,
 }
 

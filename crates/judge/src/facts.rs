@@ -87,9 +87,9 @@ pub(crate) fn pin(run: &Run) -> String {
     let core = run.environment.cores.saturating_sub(1);
     if is_pinned(run) {
         let cores: Vec<String> = run.generator.cores.iter().map(u32::to_string).collect();
-        format!("keep other processes off core {}", cores.join(","))
+        format!("Keep other processes off core {}.", cores.join(","))
     } else {
-        format!("taskset -c {core} paceline run ...")
+        format!("Pin it: taskset -c {core} paceline run ...")
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 verdict_table! {
     /// No request fell due in the window. In an open loop the window is shorter than a gap of the schedule. In a closed
     /// loop every connection was still waiting for the response to a request from before the window.
-    NothingScheduled "nothing_scheduled" Run [User, Server: *blame] [Invalid] "No request fell due in the window."
+    NothingScheduled "nothing_scheduled" Run [User, Server: *blame] [Invalid] "No request was scheduled in the window."
     { window_s: f64 = "length of the window" } with { blame: Blame, advice: &'static str = "Use a longer window (-d) or a higher rate (-r)." }
     => "{advice}";
 
@@ -47,7 +47,7 @@ verdict_table! {
     /// Responses broke the rules of HTTP: bytes arrived that no request had asked for (two responses to one request, a
     /// response before its request, a body longer than announced), or something that is not HTTP. The connection was
     /// closed. Gates fail.
-    BrokeRules "broke_rules" Run [Server] [Caution] "The server broke the rules of HTTP."
+    BrokeRules "broke_rules" Run [Server] [Caution] "The server violated HTTP."
     {
         connections: u64 = "connections that were closed for it",
         commonest_failure: Option<String> = "the most frequent reason",
@@ -88,17 +88,17 @@ verdict_table! {
         generator_utilization: f64 = "busy share of the busiest thread, 0 to 1",
         threads: u32 = "generator threads",
     } with { severity: Severity }
-    => "The server can do at least this. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
+    => "Paceline was the limit, so the server can do at least this. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
 
     /// The generator stalled for a part of the window: its process was stopped, or its thread did not get a core.
     /// Responses that arrived meanwhile were read late, and their times contain the stall. Given from 10 ms and 2 % of
     /// the window; invalid above 10 % of it.
-    GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline itself stalled."
+    GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline stalled."
     {
         longest_s: f64 = "longest time between two turns of the loop, in seconds",
         share_of_window: f64 = "that time as a share of the window, 0 to 1",
-    } with { severity: Severity, pin: String = "`taskset -c 1 paceline run ...`" }
-    => "Paceline did not run for {longest_s:.2} s; the server is not to blame for that time. Repeat the run, with Paceline pinned: {pin}";
+    } with { severity: Severity, pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+    => "Paceline did not run for {longest_s:.2} s; the server is not to blame for that time. Repeat the run. {pin}";
 
     /// Completions fell behind the schedule: what was outstanding grew through the window, by more than chance
     /// explains. The response times are those of a queue that grows for as long as the load lasts, not the server's
@@ -132,13 +132,13 @@ verdict_table! {
     /// Paceline sent late: its lag at the 99th percentile is above 200 µs and above a tenth of the response time's, or
     /// it stalled for at least 10 ms, 1 % of the window and half of the response time's 99th percentile. Invalid where
     /// the median lag is above 200 µs and above half of the median response time.
-    GeneratorLag "generator_lag" Run [Generator] [Caution, Invalid: *severity] "Paceline itself sent late."
+    GeneratorLag "generator_lag" Run [Generator] [Caution, Invalid: *severity] "Paceline sent requests late."
     {
         generator_lag_ns_p99: u64 = "99th percentile of the generator's lag",
         generator_lag_ns_max: u64 = "its maximum",
         response_time_ns_p99: u64 = "99th percentile of the response time, which contains the lag",
-    } with { severity: Severity, lag: String = "6 ms", pin: String = "`taskset -c 1 paceline run ...`" }
-    => "Paceline itself sent late (p99 {lag}). Pin it: {pin}";
+    } with { severity: Severity, lag: String = "6 ms", pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+    => "Paceline sent requests late (p99 {lag}). {pin}";
 
     /// With `--timestamps kernel`: at the median, responses waited in the generator's socket for more than half of the
     /// service time before they were read. Every closed loop at its limit has such a queue.
@@ -147,7 +147,7 @@ verdict_table! {
         receive_delay_ns_p50: u64 = "median time a response waited to be read",
         service_time_ns_p50: u64 = "median service time",
     }
-    => "Measure at a fixed rate below the limit (-r).";
+    => "Responses waited in Paceline's socket before they were read, so these times are too long. Measure at a fixed rate below the limit (-r).";
 
     /// With random arrivals (`--arrivals`): the gaps between a sample of the actual sends do not follow the requested
     /// distribution (Anderson-Darling test, p below 0.001). Late sends left together. The schedule was still random,
@@ -157,8 +157,8 @@ verdict_table! {
         anderson_darling: f64 = "the test's statistic",
         p_value: f64 = "probability of such a sample if the sends were as asked",
         gaps: u64 = "gaps tested",
-    } with { pin: String = "`taskset -c 1 paceline run ...`" }
-    => "Pin Paceline and let it spin: {pin} --pace spin";
+    } with { pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+    => "Use --pace spin, so that Paceline polls instead of sleeping. {pin}";
 
     /// By Little's law an offered rate needs at least rate times service time connections. There were fewer, and more
     /// than half of the requests waited for one. Not given beside `saturated`, where the service time contains the
@@ -169,7 +169,7 @@ verdict_table! {
         connections_needed: f64 = "offered rate times median service time",
         connection_wait_ns_p50: u64 = "median wait for a free connection",
     }
-    => "Use more connections: -c {connections_needed}";
+    => "Requests waited for a free connection. Use more connections: -c {connections_needed}";
 
     /// A closed loop had fewer requests outstanding than its connections carry: by Little's law their mean number is
     /// the rate times the mean service time, and it was below three quarters of the requested number. For a part of the
@@ -179,8 +179,8 @@ verdict_table! {
     {
         outstanding_mean: f64 = "responses per second times mean service time",
         outstanding_asked: f64 = "connections times requests outstanding on each",
-    } with { pin: String = "`taskset -c 1 paceline run ...`" }
-    => "The load was lower than -c says. Use fewer connections, give Paceline more threads (-t), or pin it: {pin}";
+    } with { pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+    => "The load was lower than -c says. Use fewer connections, or more threads (-t). {pin}";
 
     /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of
     /// service or response time. Invalid where more than half failed.
@@ -192,7 +192,7 @@ verdict_table! {
         bad_body: Option<u64> = "responses with another body than expected",
         commonest_failure: Option<String> = "the most frequent connection error",
     } with { severity: Severity }
-    => "Failed requests are not part of the percentiles above; look at both.";
+    => "Failed requests are not part of the percentiles: judge a server by its percentiles and its failures.";
 
     /// Requests never got an answer: `timed_out` after they were sent, or `unsent` when the drain ended. They are in
     /// the histogram at the time waited so far. Percentiles at or above the lowest of those times are minimums, printed
@@ -220,12 +220,12 @@ verdict_table! {
 
     /// The server allows fewer concurrent HTTP/2 streams on a connection than requested
     /// (SETTINGS_MAX_CONCURRENT_STREAMS). Further requests waited for a stream, which is connection wait.
-    StreamsLimited "streams_limited" Run [Server] [Note] "The server allows fewer streams than were asked for."
+    StreamsLimited "streams_limited" Run [Server] [Note] "The server allows fewer HTTP/2 streams than requested."
     {
         streams_allowed: u32 = "lowest number of streams that the server allowed on a connection",
         streams_asked: u32 = "streams asked for on each connection",
     }
-    => "The server allows {streams_allowed} at a time on each connection; {streams_asked} streams were asked for. Raise its limit of concurrent streams, or use more connections (-c).";
+    => "The server allows {streams_allowed} HTTP/2 streams at a time on each connection; {streams_asked} were requested. Raise its limit of concurrent streams, or use more connections (-c).";
 
     /// Responses were compressed (`Content-Encoding`) although no request accepts that: compressing is part of the
     /// server's cost, and the bytes of the row are those of compressed bodies.
@@ -246,14 +246,14 @@ verdict_table! {
     GeneratorDescheduled "generator_descheduled" Run [Environment] [Caution, Invalid: *severity]
     "Other processes used Paceline's CPU."
     { run_delay_share: f64 = "time ready but not running, as a share of the window, 0 to 1" }
-    with { severity: Severity, percent: f64 = "38", pin: String = "`taskset -c 1 paceline run ...`" }
-    => "Other processes used Paceline's CPU for {percent:.0} % of the run. Pin it: {pin}";
+    with { severity: Severity, percent: f64 = "38", pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+    => "Other processes used Paceline's CPU for {percent:.0} % of the run. {pin}";
 
     /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One
     /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
     Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took time from the machine."
     { steal_share: f64 = "time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
-    => "Repeat on a quieter host.";
+    => "The hypervisor gave this machine's CPU time to others. Repeat the run on a quieter host.";
 
     /// The last third of the window was significantly slower than the first: by more than 5 % and more than three
     /// standard errors of the intervals of the window, which are correlated, or by a factor of 2 and more without overlap
@@ -279,7 +279,7 @@ verdict_table! {
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
     Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
     { intervals: usize = "intervals of the window that were judged" }
-    => "Measure longer (-d), and look for periodic work in the server.";
+    => "The server's speed changed during the whole run. Measure longer (-d), and look for periodic work in the server.";
 
     /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
     /// algorithm on the server in combination with delayed acknowledgements (Linux waits 40 ms). The server writes a
@@ -289,36 +289,36 @@ verdict_table! {
         first_byte_ns_p50: u64 = "median time to the first byte",
         service_time_ns_p50: u64 = "median time to the last byte",
     }
-    => "Set TCP_NODELAY in the server, or write head and body at once.";
+    => "Each response took about 40 ms longer because its second part waited for an acknowledgement. Set TCP_NODELAY in the server, or write head and body at once.";
 
     /// No expected body was given, and valid responses differed in length. This may be intended; or some are error
     /// pages with status 200.
     BodyLengthVaries "body_length_varies" Run [User] [Note] "Responses differ in length."
     { body_bytes_min: u64 = "shortest body", body_bytes_max: u64 = "longest body" }
-    => "If they should not differ, check them with --expect-body, --expect-json or --expect-sha256.";
+    => "Responses had different lengths. If they should be equal, check them with --expect-body, --expect-json or --expect-sha256.";
 
     /// Fewer requests than a 95 % interval for the 99th percentile needs: 370, by 3.7/(1 - p).
     FewSamples "few_samples" Run [User] [Note] "Too few requests for the 99th percentile."
     { samples: u64 = "requests measured", samples_for_p99: f64 = "requests needed" }
-    => "Measure longer (-d).";
+    => "There are too few requests for a reliable p99. Measure longer (-d).";
 
     /// At least one of the loaders that share the run has no result: it did not start, began late, was ended, or its
     /// connection broke. Its part of the load was not sent, or was sent and not counted. The other loaders kept to
     /// their parts of the schedule, so the load was smaller by the missing share.
-    LoaderLost "loader_lost" Run [Environment] [Invalid] "A loader is missing."
+    LoaderLost "loader_lost" Run [Environment] [Invalid] "A load generator failed."
     {
         loaders_lost: usize = "loaders without a result",
         loaders: usize = "loaders in all",
         missing_share: Option<f64> = "open loop: their share of the scheduled requests, 0 to 1",
         reasons: Vec<String> = "host and reason of each",
     }
-    => "The load was not the requested one. Repeat the run; the reasons are in the evidence.";
+    => "A load generator on one of the machines failed, so less load was sent than requested. Repeat the run.";
 
     /// The windows of the loaders that share the run began or ended further apart than 1 % of their length: a loader
     /// received the start time too late, its clock stopped for a while, or it ended early. The window was cut to the
     /// whole intervals that all loaders have in common. Invalid if less than half of it is left, or if it could not be
     /// cut and they are further apart than 10 %.
-    LoadersApart "loaders_apart" Run [Environment] [Caution, Invalid: *severity] "The loaders did not run together."
+    LoadersApart "loaders_apart" Run [Environment] [Caution, Invalid: *severity] "The load generators did not run at the same time."
     {
         apart_s: f64 = "largest distance between two loaders' windows, in seconds",
         share_of_window: f64 = "that distance as a share of the window, 0 to 1",
@@ -331,13 +331,13 @@ verdict_table! {
     /// The loaders that share the run measured different things: their median service times differ by more than a
     /// quarter and 100 µs, or their shares of failed requests by more than 1 %. One path is slower, or one loader is
     /// overloaded. The merged percentiles are a mixture.
-    LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The loaders measured different things."
+    LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The load generators measured different times."
     {
         service_time_ns_p50: Vec<u64> = "median service time of each loader",
         failed_share_least: f64 = "smallest share of requests that were not ok, of any loader",
         failed_share_most: f64 = "largest such share",
     } with { host: String = "n4" }
-    => "Compare the loaders one by one (`by_generator` in the record), beginning with {host}: its CPU, its network path.";
+    => "The load generators measured different times. Compare them one by one (`by_generator` in the record), beginning with {host}: its CPU, its network path.";
 
     /// A loader's network interface carried at least 90 % of its limit, in one direction, in the window. The network
     /// was the limit, or close to it. The limit of sending is the lower one of a token bucket on the interface and its
@@ -380,12 +380,12 @@ verdict_table! {
     /// ended between two samples are missing: the figure is a minimum.
     CpuLowerBound "cpu_lower_bound" Trial [Environment] [Note] "The server's CPU time is a minimum."
     { cpu_s: f64 = "CPU time that was seen, in seconds" }
-    => "Run as root, or delegate a control group to the user.";
+    => "The CPU time of processes that started and ended during the run may be missing. Run as root, or delegate a control group to the user.";
 
     /// The server ended, or failed, under load.
     ServerDied "server_died" Trial [Server] [Invalid] "The server crashed under load."
     { message: String = "what happened" }
-    => "Read the end of its log in the trial (log_tail).";
+    => "The server crashed under load. Read the end of its log (`log_tail` in the record).";
 
     /// The hypervisor took more than 1 % of the window of a core that server, balancer or generator may run on, less
     /// one kernel tick; above 10 % the trial is invalid.
@@ -395,13 +395,13 @@ verdict_table! {
         steal_s: f64 = "time taken, in seconds",
         over_s: f64 = "length of the window, in seconds",
     } with { severity: Severity }
-    => "Repeat when the host is quieter, or on a dedicated machine.";
+    => "The hypervisor gave CPU time of a core in use to others. Repeat when the host is quieter, or on a dedicated machine.";
 
     /// A check before the load found that a trait of the server's manifest (pipelining, keep-alive in HTTP/1.0) does
     /// not hold, or holds although the manifest denies it.
-    ClaimDoesNotHold "claim_does_not_hold" Trial [Server] [Note] "The manifest and the server differ."
+    ClaimDoesNotHold "claim_does_not_hold" Trial [Server] [Note] "The server does not match its manifest."
     { checks: Vec<String> = "the checks that differ" }
-    => "Fix the server, or the traits in its manifest.";
+    => "The server behaves differently than its manifest says. Fix the server, or the traits in its manifest.";
 
     /// The rate was low although nothing was busy: server, generator and balancer were below half of their cores while
     /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.
@@ -429,12 +429,12 @@ verdict_table! {
 
     /// A search for the capacity missed its objective in windows far below rates that passed, or at every rate with a
     /// short median and no failures: pauses of the server decide, not the load, and no rate has a valid interval.
-    StallsDecide "stalls_decide" Trial [Server] [Invalid] "Stalls limit the result, not load."
+    StallsDecide "stalls_decide" Trial [Server] [Invalid] "Pauses of the server limit the result, not the load."
     {
         lowest_missed_per_s: f64 = "the lowest rate that missed",
         highest_passed_per_s: f64 = "the highest rate that passed; 0 if none did",
     } with { try_per_s: f64 = "20000" }
-    => "There is no capacity: find what stalls the server (paceline run -r {try_per_s:.0}), or use longer windows.";
+    => "The server pauses at every rate, so it has no capacity under this objective. Find what stalls the server (paceline run -r {try_per_s:.0}), or use longer windows.";
 
     /// A search for the capacity found none: no window met the objective, or windows were spoiled by the generator or
     /// the machine.
@@ -445,34 +445,34 @@ verdict_table! {
         lowest_offered_per_s: Option<f64> = "the lowest rate that was offered",
         ended_early: Option<String> = "why the search ended early",
     }
-    => "Look at the response times of a single run below the lowest rate, or choose another objective.";
+    => "No tested rate met the objective. Measure one run below the lowest tested rate (paceline run -r), or choose another objective.";
 
     /// Another round ran on the machine before, during or after the trial: one of the two was allowed to
     /// (`--share-machine`).
     SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on the machine."
     { other: String = "each process with its round" }
-    => "Measure again without the other round.";
+    => "Another round ran on this machine at the same time. Measure again without it.";
 
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
-    CoreRanOut "core_ran_out" Trial [Environment] [Note] "A core was full."
+    CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was full."
     { cores: Vec<String> = "each such core, what runs on it and its busy share" }
-    => "These cores limited the rate. Processes with idle cores did not.";
+    => "At least one core was full, and limited the rate.";
 
     /// The balancer used 90 % of its cores or more: it was the limit, not the instances.
-    BalancerBound "balancer_bound" Trial [Environment] [Caution] "The balancer was the limit."
+    BalancerBound "balancer_bound" Trial [Environment] [Caution] "The load balancer was the limit."
     {
         balancer_utilization: f64 = "the balancer's CPU time as a share of its cores, 0 to 1",
         balancer_cpu_ns_per_request: f64 = "the balancer's CPU time per response",
     }
-    => "Give the balancer more cores, or read the number as the balancer's.";
+    => "The load balancer was the limit, not the servers behind it. Give it more cores.";
 
     /// The balancer ran on cores of the instances or of the generator, so its CPU time was missing there.
-    BalancerSharesCores "balancer_shares_cores" Trial [Environment] [Caution] "The balancer shares cores."
+    BalancerSharesCores "balancer_shares_cores" Trial [Environment] [Caution] "The load balancer shares cores with other processes."
     {
         balancer_cores: Vec<u32> = "the balancer's cores",
         with: Vec<String> = "what else runs on them",
     }
-    => "Use a machine with at least three cores, or pin the balancer to a separate one.";
+    => "The load balancer shared cores with the server or the load generator. Use a machine with at least three cores, or pin the balancer to a separate core.";
 
     /// The database counted fewer statements or rows than the valid responses need: by more than 1 %. The server
     /// caches, or reads several rows with one statement where each needs its own. Counted from before the run to after
@@ -505,7 +505,7 @@ verdict_table! {
         server_utilization: f64 = "the server's CPU time as a share of its cores, 0 to 1",
         database_cpu_ns_per_request: f64 = "the database's CPU time per response",
     }
-    => "Give the database more cores, or compare servers by their CPU time per request.";
+    => "The database was the limit, not the server. Give the database more cores, or compare servers by their CPU time per request.";
 
     /// The database's counters for the run could not be read, or the request after a run with updates, whose rows are
     /// compared with the stored ones, got no response: it is unknown whether the server ran its queries and stored its
@@ -526,28 +526,28 @@ verdict_table! {
 
     /// The database ran on cores of the server, of the balancer or of the generator, so its CPU time was missing there.
     /// Beside the server, a request costs the sum of both.
-    DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares cores."
+    DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares cores with other processes."
     {
         database_cores: Vec<u32> = "the database's cores",
         with: Vec<String> = "what else runs on them",
         database_share: f64 = "the database's part of the CPU time of both, 0 to 1",
     }
-    => "Use a machine with more cores, or another one for the database (--on ssh:database=HOST), and read the server's CPU time per request beside the rate.";
+    => "The database shared cores with the server or the load generator. Use a machine with more cores, or another machine for the database (--on ssh:database=HOST), and read the server's CPU time per request beside the rate.";
 
     /// There were more instances than cores for them: together they cannot do more than one on each core.
-    InstancesShareCores "instances_share_cores" Trial [Environment] [Note] "More instances than cores."
+    InstancesShareCores "instances_share_cores" Trial [Environment] [Note] "There are more server instances than cores."
     { instances: usize = "instances", cores: usize = "cores they may use" }
-    => "This measures what a balancer costs, not what instances gain. Use a core for each instance.";
+    => "There were more server instances than cores, so this measures the cost of the load balancer, not the gain of more instances. Use a core for each instance.";
 
     /// The balancer gave one instance more than 1.3 times its even share.
-    UnevenInstances "uneven_instances" Trial [Environment] [Note] "The balancer's shares are uneven."
+    UnevenInstances "uneven_instances" Trial [Environment] [Note] "The load balancer distributes requests unevenly."
     { requests_by_instance: Vec<u64> = "requests given to each instance" }
-    => "The busiest instance reaches its limit first. Check the balancer's policy.";
+    => "The load balancer gave one instance more than its share, so that instance reaches its limit first. Check the balancer's policy.";
 
     /// An instance was killed, and the balancer considered it alive until the end of the run.
-    InstanceNotTakenOut "instance_not_taken_out" Trial [Environment] [Caution] "The balancer kept a dead instance."
+    InstanceNotTakenOut "instance_not_taken_out" Trial [Environment] [Caution] "The load balancer kept using a dead instance."
     { instance: u32 = "the instance that was killed" }
-    => "Check the balancer's health checks, or measure longer.";
+    => "The load balancer sent requests to an instance that had been killed. Check the balancer's health checks, or measure longer.";
 
     /// Ten seconds after the load had ended the server was still working on it. This work would have slowed the next
     /// load of the launch, so the server was restarted. A caution if the loads of a launch belong together (a first run
@@ -568,13 +568,13 @@ verdict_table! {
         cpu_s: f64 = "their CPU time over the window",
         responses: u64 = "responses in the window",
     }
-    => "Run the server in the foreground, in the process tree of its command.";
+    => "The processes that answered were not found, so CPU time and memory are missing. Run the server in the foreground, in the process tree of its command.";
 
     /// The lab's samples of the server do not match the run's window (too short a window, a busy machine, or a
     /// generator that did not report its end), so the trial has no CPU figures.
     WindowNotSampled "window_not_sampled" Trial [Environment] [Note] "The server's CPU time was not measured."
     { sampled_s: f64 = "length of what was sampled", window_s: f64 = "length of the window" }
-    => "Measure longer, or when the machine is less busy.";
+    => "The server's CPU time was not measured over the whole window. Measure longer, or when the machine is less busy.";
 
     /// The load came from another generator (such as wrk or oha). It checks no body, has no warm-up, and leaves out requests
     /// that a stalled server kept it from sending: compare its rate, not its percentiles.
@@ -599,5 +599,5 @@ verdict_table! {
     /// differs. They then differ by more than the server.
     GeneratorChanged "generator_changed" Row [User] [Caution] "The launches were measured by different generators."
     { tools: Vec<String> = "name, version and commit of each" }
-    => "Measure all launches of the row with one build.";
+    => "The launches of this row were measured by different versions of the load generator. Measure all of them with one version.";
 }

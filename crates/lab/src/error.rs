@@ -59,7 +59,7 @@ pub enum LabError {
     #[error(transparent)]
     User(#[from] UserError),
     /// The build in use could not be copied.
-    #[error("the build in use cannot be copied, and nothing was changed\n{failure}")]
+    #[error("cannot copy the present build before building again; nothing was changed\n{failure}")]
     Copy {
         /// The failure of the copy.
         failure: Box<CommandFailure>,
@@ -77,7 +77,7 @@ pub enum LabError {
         remedy: String,
     },
     /// Packages are missing and only root may install them.
-    #[error("packages are missing and this is not root; run: {command}")]
+    #[error("packages are missing, and only root can install them; run: {command}")]
     PackagesMissing {
         /// The exact command to run.
         command: String,
@@ -96,7 +96,7 @@ pub enum LabError {
         command: String,
     },
     /// A tool that did not report its version: it could not be started, took too long or was ended.
-    #[error("cannot learn the version by `{command}`: {problem}")]
+    #[error("the version command `{command}` failed: {problem}")]
     ToolVersion {
         /// The command.
         command: String,
@@ -119,7 +119,7 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// A trial or round that could not be kept.
-    #[error("cannot keep the results")]
+    #[error("cannot store the results")]
     Keep {
         /// The store's error.
         #[source]

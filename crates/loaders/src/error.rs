@@ -24,7 +24,7 @@ pub enum LoadersError {
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// The system does not start a process or thread.
-    #[error("cannot start a loader on {host}: {source}")]
+    #[error("cannot start a load generator on {host}: {source}")]
     Start {
         /// Where.
         host: String,
@@ -32,7 +32,7 @@ pub enum LoadersError {
         source: std::io::Error,
     },
     /// A loader says that its share cannot be carried out as asked.
-    #[error("the loader on {host}: {what}")]
+    #[error("the load generator on {host}: {what}")]
     Refused {
         /// Where.
         host: String,
@@ -42,7 +42,7 @@ pub enum LoadersError {
         hint: Option<String>,
     },
     /// A loader cannot connect, ended, or did not answer before the run began.
-    #[error("the loader on {host}: {what}")]
+    #[error("the load generator on {host}: {what}")]
     NotReady {
         /// Where.
         host: String,
@@ -52,13 +52,13 @@ pub enum LoadersError {
         hint: Option<String>,
     },
     /// Not one loader has a result.
-    #[error("no loader has a result: {}", reasons.join("; "))]
+    #[error("no load generator has a result: {}", reasons.join("; "))]
     AllLost {
         /// Host and reason of each.
         reasons: Vec<String>,
     },
     /// A loader's record cannot be added to the others'.
-    #[error("the result of the loader on {host} cannot be used: {source}")]
+    #[error("the result of the load generator on {host} cannot be used: {source}")]
     Record {
         /// Where.
         host: String,
@@ -78,6 +78,6 @@ pub enum LoadersError {
         scheduled: u64,
     },
     /// The user stopped it before there was a result.
-    #[error("interrupted before there was a result")]
+    #[error("the run was interrupted before it had a result")]
     Interrupted,
 }

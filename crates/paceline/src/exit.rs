@@ -200,7 +200,7 @@ pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 
 /// Prints a message to standard error. Errors quote files and servers, so control sequences are escaped.
 pub fn say(line: &str) {
-    let line = TerminalText::lines(line);
+    let line = TerminalText::lines(&fitted(line, "  ", crate::terminal::width_of_errors()));
     // Not eprintln, which panics when standard error is closed or full. A failure cannot be reported anywhere.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

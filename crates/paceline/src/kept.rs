@@ -75,7 +75,9 @@ pub fn complain(error: StoreError) -> anyhow::Error {
         StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
             (Status::Environment, Some("keep a copy, then save what can be read: `sqlite3 FILE .recover`"))
         }
-        StoreError::LockedRound { .. } => (Status::Environment, Some("wait for it to end, or interrupt it")),
+        StoreError::LockedRound { .. } => {
+            (Status::Environment, Some("wait for that round to end, or interrupt it"))
+        }
         StoreError::Record { .. } | StoreError::Altered { .. } => {
             (Status::Environment, Some("`paceline store check` lists every damaged record"))
         }
@@ -127,8 +129,8 @@ pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
 
 /// The error that the store has no rounds.
 pub fn nothing_kept(store: &Store) -> Complaint {
-    Complaint::usage(format!("no round is kept in {}", store.path().display()))
-        .hint("`paceline round plans/quick.toml` measures and keeps one")
+    Complaint::usage(format!("no round is stored in {}", store.path().display()))
+        .hint("`paceline round plans/quick.toml` measures and stores one")
 }
 
 #[cfg(test)]

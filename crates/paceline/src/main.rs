@@ -28,11 +28,11 @@ struct Arguments {
 /// The commands, in the order in which a new user needs them.
 #[derive(Subcommand)]
 enum Command {
-    /// Put load on one URL and report what came back
+    /// Send requests to a URL and report rate, times and errors
     Run(Box<commands::run::Arguments>),
     /// The servers under test: list, set up, build, check, serve
     Lab(commands::lab::Arguments),
-    /// Servers x workloads x loads, repeated, kept
+    /// Measure servers x workloads x loads repeatedly, and store the results
     Round(Box<commands::round::Arguments>),
     /// Find the highest rate that meets an objective
     Capacity(Box<commands::experiment::capacity::Arguments>),
@@ -40,11 +40,11 @@ enum Command {
     Compare(Box<commands::experiment::compare::Arguments>),
     /// Fail if a server is slower than its baseline, for CI
     Gate(Box<commands::experiment::gate::Arguments>),
-    /// The kept results as a table
+    /// Show stored results as tables, files or charts
     Report(commands::report::Arguments),
-    /// The kept results themselves: check, export, import, prune, delete
+    /// Check, export, import, prune or delete stored results
     Store(commands::store::Arguments),
-    /// The kept results in a browser
+    /// Show stored results in a browser
     View(commands::view::Arguments),
     /// Check how accurate Paceline is on this machine
     Selftest(commands::selftest::Arguments),

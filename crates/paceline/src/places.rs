@@ -30,7 +30,7 @@ pub struct PlaceArguments {
     /// The folder with one folder per database [default: `databases` beside the servers]
     #[arg(long, global = true, value_name = "DIR")]
     databases_dir: Option<PathBuf>,
-    /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
+    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
     /// User for the set-up, build and run of servers; its home is in the state folder [default: the current user. For

@@ -245,6 +245,9 @@ mod tests {
             let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
             let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ").replace("  ", " ");
             let code = cell(&flag);
+            // A paragraph of a help text has no full stop if it is one sentence.
+            let paragraphs: Vec<&str> = help.split("\n\n").map(|text| text.trim_end_matches('.')).collect();
+            let help = paragraphs.join(". ");
             text += &format!("| `{code}` | {} |\n", cell(&help).replace('<', "&lt;"));
         }
         let below =

@@ -18,7 +18,9 @@ pub enum RecordError {
         source: serde_json::Error,
     },
     /// A record written by a newer Paceline.
-    #[error("the {kind} record has schema {found}, this Paceline reads up to {known}; use a newer one")]
+    #[error(
+        "the {kind} record has schema {found}, this version of Paceline reads up to {known}; use a newer version"
+    )]
     Newer {
         /// "run", "trial" or "round".
         kind: &'static str,

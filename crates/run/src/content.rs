@@ -36,7 +36,7 @@ impl Contents {
                 return Err(RunError::usage(format!(
                     "{named_by} @-: {other} has read standard input already"
                 ))
-                .hint("standard input can be read only once: name a file for one of them"));
+                .hint("standard input (@-) can be used only once: use a file (@FILE) for the others"));
             }
             return inputs.read_standard_input(named_by).map_err(|error| {
                 RunError::usage(format!("{named_by} @-: cannot read standard input")).because(error)
@@ -62,7 +62,7 @@ impl Contents {
             let content = self.of(named_by, &part.content, inputs)?;
             if memchr::memmem::find(&content, boundary.as_bytes()).is_some() {
                 let what = format!("{named_by}: the part {:?} contains the boundary {boundary}", part.name);
-                return Err(RunError::usage(what).hint("send the form as a file: --body @FILE"));
+                return Err(RunError::usage(what).hint("put the body into a file: --body @FILE"));
             }
             let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
             let mut head =

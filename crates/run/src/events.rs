@@ -19,9 +19,8 @@ impl Events {
         // SAFETY: F_GETFD reads a flag of any descriptor, or fails.
         if descriptor < 3 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
             let what = format!("--events {descriptor}: no such open descriptor beside the standard three");
-            return Err(
-                RunError::usage(what).hint("open it first: paceline run URL --events 3 3>events.ndjson")
-            );
+            return Err(RunError::usage(what)
+                .hint("open the descriptor in the shell: paceline run URL --events 3 3>events.ndjson"));
         }
         // SAFETY: the descriptor is open, and the flag's documentation gives its ownership to this process.
         Ok(Self(unsafe { File::from_raw_fd(descriptor) }))

@@ -137,7 +137,8 @@ fn decoding(codings: &str, check: BodyCheck) -> Result<BodyCheck, RunError> {
         None => Ok(BodyCheck::Decoded(Arc::new(check))),
         Some(unknown) => {
             let what = format!("Accept-Encoding {unknown}: such a body cannot be decompressed to check it");
-            Err(RunError::usage(what).hint("accept gzip or deflate, or remove the check of the body"))
+            Err(RunError::usage(what)
+                .hint("use --accept-encoding gzip or deflate, or remove the check of the body"))
         }
     }
 }
@@ -159,7 +160,7 @@ impl From<CompileError> for RunError {
         match error {
             CompileError::Request(error @ RequestError::Placeholder { .. }) => {
                 RunError::usage(error.to_string())
-                    .hint("--literal sends everything as it stands, without placeholders")
+                    .hint("--literal sends the text unchanged, without replacing placeholders")
             }
             CompileError::Request(error) => RunError::usage(error.to_string()),
             CompileError::File(error) => error,

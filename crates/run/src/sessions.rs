@@ -72,7 +72,7 @@ fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
     }
     if spec.session.is_none() && !spec.extract.is_empty() {
         return Err(wrong(spec, "it extracts a value and is not part of a session")
-            .hint("add `session = \"NAME\"` to it and to the requests that use the value"));
+            .hint("add `session = \"NAME\"` to this request and to those that use its value"));
     }
     if !goes_on && spec.think.is_some() {
         return Err(wrong(spec, "a pause stands before the first step of a session")

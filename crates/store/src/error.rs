@@ -102,7 +102,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// User: a store should be read, but does not exist.
-    #[error("there are no results at {place}")]
+    #[error("there are no stored results at {place}")]
     Missing {
         /// The place that was searched.
         place: Place,
@@ -126,7 +126,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// User: not a database, or a database of another program.
-    #[error("{place} is not a Paceline store ({found}); it was not changed, choose another with --store")]
+    #[error("{place} is not a Paceline store ({found}) and was not changed; use another file with --store")]
     NotAStore {
         /// The place.
         place: Place,

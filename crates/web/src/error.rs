@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// There is no such round or run.
-    #[error("no {kind} {id:?} in these results")]
+    #[error("these results have no {kind} {id:?}")]
     NotFound {
         /// `round` or `run`.
         kind: &'static str,

@@ -30,8 +30,11 @@ impl Plan {
         let there = catalogue.servers.iter().filter(|server| ids.contains(server.id.as_str()));
         let servers: Vec<String> = there.map(|server| glob::Pattern::escape(&server.id)).collect();
         let broken = catalogue.broken_servers.iter().filter(|broken| ids.contains(broken.id.as_str()));
-        let broken: Vec<String> =
-            broken.map(|broken| format!("{} is left out: {}", broken.id, broken.error)).collect();
+        let broken: Vec<String> = broken
+            .map(|broken| {
+                format!("{} is skipped, because its files have errors: {}", broken.id, broken.error)
+            })
+            .collect();
         if servers.is_empty() {
             let ids: Vec<&str> = ids.into_iter().collect();
             let none = format!("none of its servers can be used any more: {}", ids.join(", "));

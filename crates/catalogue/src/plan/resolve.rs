@@ -188,7 +188,10 @@ impl Plan {
         }
         for broken in &catalogue.broken_servers {
             if self.select.may_mean(&broken.id) {
-                notes.push(format!("{} is left out: {}", broken.id, broken.error));
+                notes.push(format!(
+                    "{} is skipped, because its files have errors: {}",
+                    broken.id, broken.error
+                ));
             }
         }
         let known: Vec<&Manifest> = catalogue.servers.iter().map(|server| &**server).collect();

@@ -83,7 +83,9 @@ fn spare_others(folder: &Path) -> anyhow::Result<()> {
     match [REPORT, README].iter().find(|name| is_there(name)) {
         Some(theirs) if !is_ours => {
             let what = format!("{} exists and is not an exported round", folder.join(theirs).display());
-            Err(Complaint::usage(what).hint("name another folder: it is created").into())
+            Err(Complaint::usage(what)
+                .hint("use the name of a folder that does not exist; it is created")
+                .into())
         }
         _ => Ok(()),
     }

@@ -43,7 +43,7 @@ pub struct Arguments {
     /// rounds]
     #[arg(long, conflicts_with_all = ["list", "format", "workload", "load", "export", "from"])]
     copies: bool,
-    /// List the rounds that are kept, newest first
+    /// List the stored rounds, newest first
     #[arg(long, conflicts_with_all = ["rounds", "format", "workload", "load"])]
     list: bool,
     /// Format of the report [default: by the ending of --output, else text]
@@ -59,13 +59,13 @@ pub struct Arguments {
     /// Include start-up, limits, versions and explanations; Markdown always has them
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
-    /// Only this workload; `tetra` means every case of it, `tetra/140` one. May be repeated
+    /// Show only this workload; `tetra` means all its cases, `tetra/140` one case. May be repeated
     #[arg(long, value_name = "NAME")]
     workload: Vec<String>,
-    /// Only this load, by its name in the plan. May be repeated
+    /// Show only this load, by its name in the plan. May be repeated
     #[arg(long, value_name = "NAME")]
     load: Vec<String>,
-    /// Write the round with its trials to a folder that can be kept with a project, below 2 MB
+    /// Export the round with its trials to a folder, small enough to commit to a project (below 2 MB)
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "format", "output", "workload", "load", "from"])]
     export: Option<PathBuf>,
     /// Read the round from a folder that --export wrote, instead of the store
@@ -73,7 +73,7 @@ pub struct Arguments {
     from: Option<PathBuf>,
     #[command(flatten)]
     store: StoreArguments,
-    /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
+    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
     #[arg(long, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }
@@ -131,13 +131,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
     match (&arguments.export, arguments.rounds.as_slice()) {
         (Some(_), [folder]) if Path::new(folder).is_dir() => {
-            Err(Complaint::usage(format!("--export: {folder} is an exported round already"))
+            Err(Complaint::usage(format!("--export: {folder} is already an exported round"))
                 .hint("copy the folder, or keep its round in a store with paceline store import")
                 .into())
         }
-        (Some(_), [_, _, ..]) => {
-            Err(Complaint::usage("--export writes one round").hint("name one round").into())
-        }
+        (Some(_), [_, _, ..]) => Err(Complaint::usage("--export can write only one round")
+            .hint("use the id of one round; `paceline report --list` lists them")
+            .into()),
         _ => Ok(()),
     }
 }
@@ -191,7 +191,7 @@ fn records(name: &str, arguments: &Arguments, state_dir: &Path, whole: bool) -> 
 /// Two rounds, cell by cell.
 fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> anyhow::Result<Printable> {
     let [first, second] = arguments.rounds.as_slice() else {
-        return Err(Complaint::usage("more than two rounds cannot be compared").hint("name two").into());
+        return Err(Complaint::usage("at most two rounds can be compared").hint("name two").into());
     };
     let format = match format {
         Rendering::Text(Format::Text) => compare::Format::Text,
@@ -238,7 +238,9 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable,
     let tally = CopyTally::of(&reports);
     if tally.deciding.compared == 0 {
         let hint = "a plan enters a server twice with `copies = [\"ID\"]`: plans/aa.toml";
-        return Err(Complaint::usage("no round has a copy with two launches").hint(hint).into());
+        return Err(Complaint::usage("no stored round has a server and a copy of it with two launches each")
+            .hint(hint)
+            .into());
     }
     let status = if tally.is_kept() { Status::Done } else { Status::Failed };
     Ok((copies_text(&reports).into(), status))
@@ -306,7 +308,7 @@ fn only(
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let complaint =
                 Complaint::usage(format!("no trial of round {} has the {what} {name:?}", report.round.id));
-            return Err(complaint.hint(format!("it has {known}")).into());
+            return Err(complaint.hint(format!("this round has: {known}")).into());
         }
     }
     if !wanted.is_empty() {
@@ -376,7 +378,7 @@ fn chart(name: &str) -> anyhow::Result<Chart> {
     Chart::parse(name).ok_or_else(|| {
         let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.key).collect();
         Complaint::usage(format!("--svg: there is no chart {name:?}"))
-            .hint(format!("use ranking, percentiles, load-curve, {}", metrics.join(", ")))
+            .hint(format!("the charts are ranking, percentiles, load-curve, {}", metrics.join(", ")))
             .into()
     })
 }

@@ -32,7 +32,7 @@ pub struct Arguments {
     action: Action,
     #[command(flatten)]
     store: StoreArguments,
-    /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
+    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }
@@ -46,27 +46,27 @@ enum Action {
     Export {
         /// The round, by its id or the beginning of it
         round: String,
-        /// The folder; it is created
+        /// The folder to write to; it is created
         folder: PathBuf,
     },
     /// Add rounds: exported folders, and reports of ab, wrk, wrk2, siege, hey, k6, vegeta, oha, TechEmpower, HttpArena
     Import {
-        /// Folders and files
+        /// Folders of exported rounds, and report files of other load generators
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// Replace a round that is there already
+        /// Replace a stored round that has the same id
         #[arg(long)]
         replace: bool,
     },
     /// Delete old rounds, keeping the newest of each plan; unfinished rounds stay
     Prune {
-        /// How many finished rounds of each plan to keep
+        /// Number of finished rounds of each plan to keep
         #[arg(long, value_name = "N")]
         keep: usize,
-        /// Only rounds of this plan
+        /// Use only rounds of this plan
         #[arg(long, value_name = "NAME")]
         plan: Option<String>,
-        /// Only say what would be deleted
+        /// Print what would be deleted, and delete nothing
         #[arg(long)]
         dry_run: bool,
     },
@@ -144,7 +144,7 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
         if store.round(&round.id).map_err(complain)?.is_some() {
             if !replace {
                 let what = format!("{}: round {} is in the store already", path.display(), round.id);
-                return Err(Complaint::usage(what).hint("--replace puts this one in its place").into());
+                return Err(Complaint::usage(what).hint("--replace replaces the stored round").into());
             }
             remove(store, &round.id)?;
         }

@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Listen on this address; any but a loopback address requires a token, which is printed
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Answer to this host name as well; may be repeated
+    /// Also accept requests for this host name; may be repeated
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     /// Print the address without opening a browser
@@ -41,7 +41,7 @@ pub struct Arguments {
     no_open: bool,
     #[command(flatten)]
     store: StoreArguments,
-    /// Where builds, logs and results are kept [default: `.paceline` beside the servers]
+    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
     #[arg(long, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }

@@ -65,9 +65,9 @@ impl Follower {
         let (messages, received) = mpsc::channel();
         let follow = move || Following { rows: Rows::new(plan, stop), sinks }.until_the_end(&received);
         let thread = thread::Builder::new().name("follow".to_owned()).spawn(follow).map_err(|error| {
-            RunError::environment("cannot start the thread that follows the run")
+            RunError::environment("cannot start the thread that reports progress")
                 .because(error)
-                .hint("raise the limit of processes (`ulimit -u`)")
+                .hint("raise the limit of threads and processes (`ulimit -u`)")
         })?;
         Ok(Self { health, messages: Some(messages), thread: Some(thread) })
     }

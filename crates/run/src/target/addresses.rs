@@ -42,8 +42,9 @@ fn peer(job: &Job) -> Result<Url, RunError> {
     let url = job.url.clone();
     let Some(text) = &job.connect_to else { return Ok(url) };
     let wrong = || {
-        RunError::usage(format!("--connect-to {text}: not HOST:PORT:HOST2:PORT2"))
-            .hint("such as example.test:443:127.0.0.1:8443, or ::127.0.0.1:8443 for any host and port")
+        RunError::usage(format!("--connect-to {text}: not HOST:PORT:HOST2:PORT2")).hint(
+            "write for example example.test:443:127.0.0.1:8443, or ::127.0.0.1:8443 for any host and port",
+        )
     };
     let (host, rest) = host_of(text).ok_or_else(wrong)?;
     let (port, rest) = rest.split_once(':').ok_or_else(wrong)?;
@@ -52,7 +53,7 @@ fn peer(job: &Job) -> Result<Url, RunError> {
         && (port.is_empty() || port.parse() == Ok(url.port));
     if !is_meant {
         let what = format!("--connect-to {text}: the target is {}:{}", url.host, url.port);
-        return Err(RunError::usage(what).hint("use the host and port of the URL, or leave them empty"));
+        return Err(RunError::usage(what).hint("HOST:PORT must be those of the URL, or empty: ::HOST2:PORT2"));
     }
     let host = if to_host.is_empty() { url.host.clone() } else { to_host.to_owned() };
     let port = if to_port.is_empty() { url.port } else { to_port.parse().map_err(|_| wrong())? };
@@ -106,7 +107,7 @@ fn lacks_zone(address: &SocketAddr) -> bool {
 fn no_zone(address: &SocketAddr) -> RunError {
     let ip = address.ip();
     RunError::usage(format!("{ip} is a link-local address: name its interface"))
-        .hint(format!("write it with its zone: http://[{ip}%25eth0]:{}/", address.port()))
+        .hint(format!("add the interface after %25: http://[{ip}%25eth0]:{}/", address.port()))
 }
 
 /// The resolver's answer; a literal address is returned as it is.
@@ -138,7 +139,7 @@ fn given(job: &Job, url: &Url) -> Result<Option<Vec<SocketAddr>>, RunError> {
         let (host, port, addresses) = parse(text)?;
         if host != "*" && !host.eq_ignore_ascii_case(&url.host) || port != url.port {
             let what = format!("--resolve {text}: the target is {}:{}", url.host, url.port);
-            return Err(RunError::usage(what).hint("use the host and port of the URL"));
+            return Err(RunError::usage(what).hint("--resolve needs the host and port of the URL"));
         }
         found.get_or_insert_default().extend(addresses);
     }
@@ -148,7 +149,7 @@ fn given(job: &Job, url: &Url) -> Result<Option<Vec<SocketAddr>>, RunError> {
 fn parse(text: &str) -> Result<(&str, u16, Vec<SocketAddr>), RunError> {
     let wrong = || {
         RunError::usage(format!("--resolve {text}: not HOST:PORT:ADDR[,ADDR]"))
-            .hint("such as example.test:443:127.0.0.1,::1")
+            .hint("write for example example.test:443:127.0.0.1,::1")
     };
     let mut parts = text.splitn(3, ':');
     let (Some(host), Some(port), Some(addresses)) = (parts.next(), parts.next(), parts.next()) else {

@@ -63,7 +63,7 @@ fn check(job: &Job) -> Result<(), RunError> {
     ];
     match given.iter().find(|(given, _)| *given && url.scheme == Scheme::Http) {
         Some((_, flag)) => Err(RunError::usage(format!("{flag} is for https, and {url} is http"))
-            .hint(format!("write https://, or remove {flag}"))),
+            .hint(format!("use an https:// URL, or remove {flag}"))),
         None => Ok(()),
     }
 }

@@ -78,7 +78,7 @@ fn none_accepts(name: &str, failed: &[Tried]) -> RunError {
     let reported: Vec<String> =
         failed.iter().map(|tried| format!("{} ({})", tried.address, tried.failure)).collect();
     RunError::environment(format!("no address of {name:?} accepts a connection: {}", reported.join(", ")))
-        .hint("is the server running, and listening on that port?")
+        .hint("check that the server is running and listens on that port")
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, Ru
     let (name, spec) = (name_of(job), &job.tls);
     let asked = TlsAsked {
         name: ServerName::try_from(name.to_owned())
-            .map_err(|_| RunError::usage(format!("{name:?} is not a name that a certificate can have")))?,
+            .map_err(|_| RunError::usage(format!("{name:?} cannot be the name in a certificate")))?,
         trust: trust(spec, inputs)?,
         identity: match &spec.cert_file {
             Some(cert) => Some(identity(cert, spec.key_file.as_deref(), inputs)?),
@@ -62,7 +62,7 @@ fn trust(spec: &TlsSpec, inputs: &mut Inputs) -> Result<Trust, RunError> {
         let why = found.errors.first().map_or_else(String::new, |error| format!(": {error}"));
         let what = format!("this system trusts no certificate authority{why}");
         return Err(RunError::environment(what)
-            .hint("install its list (Debian: ca-certificates), or give one with --cacert"));
+            .hint("install the certificate authorities of the system (Debian: ca-certificates), or use --cacert FILE"));
     }
     Ok(Trust::Roots { roots: found.certs, also_themselves: false })
 }
@@ -79,7 +79,9 @@ fn certificates(
         .map_err(|error: rustls::pki_types::pem::Error| reported().because(error))?;
     if found.is_empty() {
         let what = format!("{flag} {}: holds no certificate in PEM", file.display());
-        return Err(RunError::usage(what).hint("such a file begins with -----BEGIN CERTIFICATE-----"));
+        return Err(
+            RunError::usage(what).hint("a PEM file of certificates begins with -----BEGIN CERTIFICATE-----")
+        );
     }
     Ok(found)
 }
@@ -91,8 +93,8 @@ fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Iden
         .read(flag, file)
         .map_err(|error| RunError::usage(format!("{flag} {}", file.display())).because(error))?;
     let key = PrivateKeyDer::from_pem_slice(&bytes).map_err(|_| {
-        RunError::usage(format!("{flag} {}: holds no private key in PEM", file.display()))
-            .hint("an encrypted one must be decrypted first: openssl pkey -in FILE -out PLAIN")
+        RunError::usage(format!("{flag} {}: contains no private key in PEM format", file.display()))
+            .hint("decrypt an encrypted key first: openssl pkey -in FILE -out PLAIN")
     })?;
     Ok(Identity { chain, key })
 }
@@ -100,7 +102,7 @@ fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Iden
 /// The remedy for a TLS fault.
 pub fn remedy(fault: TlsFault) -> &'static str {
     match fault {
-        TlsFault::NotTls => "is it http:// on this port?",
+        TlsFault::NotTls => "check whether this port is http:// instead",
         TlsFault::ClosedInHandshake | TlsFault::BrokenInHandshake | TlsFault::TooSlow => {
             "does the server speak TLS on this port, and know this name (--sni)? see its log"
         }

@@ -16,7 +16,7 @@ pub enum HpackError {
     #[error("an integer in the field block is too large")]
     Integer,
     /// An index of 0 or beyond both tables (RFC 7541 §2.3.3).
-    #[error("index {index} is not in the header table")]
+    #[error("HPACK index {index} is not in the header table")]
     Index {
         /// The index.
         index: u32,
@@ -25,7 +25,7 @@ pub enum HpackError {
     #[error("invalid Huffman coding in the field block")]
     Huffman,
     /// A table larger than allowed (RFC 7541 §6.3).
-    #[error("dynamic table size {size} is over the limit of {limit}")]
+    #[error("HPACK dynamic table size {size} is over the limit of {limit}")]
     TableSize {
         /// The size.
         size: u32,

@@ -30,16 +30,16 @@ pub struct Arguments {
     /// Length of a window; longer if the percentile needs more requests
     #[arg(long, default_value = "5s", value_name = "T", value_parser = super::super::run::duration)]
     window: Duration,
-    /// Stop when the interval is this narrow: 5 is ±5 %
+    /// Stop when the 95 % interval of the rate is this narrow: 5 is ±5 %
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     precision: f64,
-    /// Most windows to measure
+    /// Maximum number of windows to measure
     #[arg(long, default_value_t = 40, value_name = "N")]
     windows: usize,
-    /// Length of the window that confirms the long-run rate; 0s leaves it out
+    /// Length of the last window, which confirms the rate that was found; 0s skips it
     #[arg(long, default_value = "60s", value_name = "T", value_parser = super::super::run::duration)]
     confirm: Duration,
-    /// Leave out the load-response curve
+    /// Do not measure the load-response curve
     ///
     /// Without it stalls are noticed less often.
     #[arg(long)]

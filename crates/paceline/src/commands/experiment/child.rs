@@ -18,10 +18,10 @@ const RECORD_BYTES_MOST: u64 = 1 << 28;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Load")]
 pub struct LoadFlags {
-    /// Connections to hold open
+    /// Number of connections
     #[arg(short, long, default_value_t = 64, value_name = "N")]
     connections: u32,
-    /// Threads of the generator
+    /// Threads of the load generator
     #[arg(short, long, default_value_t = 1, value_name = "N")]
     threads: u32,
     /// Load before each window, not measured
@@ -32,19 +32,19 @@ pub struct LoadFlags {
     /// A server counts as warm when its last 4 s are no more than 5 % faster than the 4 s before.
     #[arg(long, default_value = "60s", value_name = "T", value_parser = duration)]
     pub(super) warm_limit: Duration,
-    /// The path to request from servers of the lab
+    /// The path to request if the target is a server of the lab
     #[arg(long, default_value = "/", value_name = "PATH")]
     pub(super) path: String,
-    /// The form in which servers of the lab are started
+    /// The form in which servers of the lab are started: single (one process) or cores
     #[arg(long, default_value = "single", value_name = "FORM")]
     pub(super) form: String,
-    /// Folder that keeps the record of every run [default: a new one in .paceline/experiments]
+    /// Folder for the record of every run [default: a new one in .paceline/experiments]
     #[arg(long, value_name = "DIR")]
     pub(super) records: Option<PathBuf>,
     /// The user that servers of the lab run as, as in `paceline lab serve --user`
     #[arg(long, value_name = "NAME")]
     pub(super) user: Option<String>,
-    /// Further flags for every `paceline run`, after `--`
+    /// More flags for every `paceline run`, after `--`
     #[arg(last = true, value_name = "RUN_FLAGS")]
     run_flags: Vec<String>,
 }

@@ -27,13 +27,13 @@ const FILE_BYTES_MOST: u64 = 1 << 28;
   paceline compare http://127.0.0.1:8080/ http://127.0.0.1:8081/
   paceline compare go-nethttp go-fasthttp -r 2000           at 2,000/s, judged by CPU per request
   paceline compare before.json after.json                   records of earlier runs
-  paceline compare history/a history/b                      two exported rounds, cell by cell
+  paceline compare history/a history/b                      two exported rounds, row by row
 
 Exit status: 0 compared (also undecided), 2 usage, 3 environment, 130 interrupted")]
 pub struct Arguments {
-    /// The first: a URL, the id of a server of the lab, a JSON file, or the folder of an exported round
+    /// First side: a URL, the id of a server of the lab, a JSON file, or the folder of an exported round
     first: String,
-    /// The second, which is described relative to the first
+    /// Second side, which is compared with the first
     second: String,
     #[command(flatten)]
     how: CompareFlags,
@@ -47,16 +47,16 @@ pub struct Arguments {
 /// Flags that `compare` and `gate` share.
 #[derive(clap::Args, Clone, Debug)]
 pub struct CompareFlags {
-    /// Offer this rate instead of a closed loop
+    /// Offer this rate (requests per second) instead of a closed loop
     #[arg(short, long, value_name = "PER_SECOND")]
     pub(super) rate: Option<f64>,
     /// Length of the window of each run
     #[arg(short, long, default_value = "3s", value_name = "T", value_parser = super::super::run::duration)]
     pub(super) duration: Duration,
-    /// A smaller difference does not matter, in percent
+    /// Ignore differences smaller than this, in percent
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     pub(super) margin: f64,
-    /// Most pairs to measure; the result is checked after 4, 6, 8, 10, 14 and 20
+    /// Maximum number of pairs to measure; the result is checked after 4, 6, 8, 10, 14 and 20
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
     pub(super) pairs: u16,
     /// The metric that decides: capacity, rate, cpu, response.p50, response.p99, service.p50, service.p99, memory
@@ -66,7 +66,7 @@ pub struct CompareFlags {
     /// time is not visible]. memory and start-up need servers of the lab, or rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
-    /// Search the capacity for this objective too, with windows of --duration: about 20 windows for each observation
+    /// Also search for the highest rate that meets this objective; each search takes about 20 windows of --duration
     #[arg(long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
     pub(super) slo: Option<Objective>,
 }
@@ -136,9 +136,10 @@ pub fn compared_rounds(
         margin,
     );
     if cells.is_empty() {
-        return Err(
-            Complaint::usage("the rounds have no cell in common with two valid launches in each").into()
-        );
+        return Err(Complaint::usage(
+            "the rounds have no server, workload and load in common with two valid launches in each",
+        )
+        .into());
     }
     let about = |round: &Round| {
         format!(
@@ -197,9 +198,9 @@ pub(super) fn compare(
     }
 }
 
-/// Whether a side is a file: its name ends in `.json` and it exists. No URL and no server id does.
+/// Whether a side is a file: its name ends in `.json`, and it is not a URL.
 fn is_file(side: &str) -> bool {
-    side.ends_with(".json") && Path::new(side).is_file()
+    side.ends_with(".json") && !side.contains("://")
 }
 
 /// Measures one side alone, half as often as there are pairs.
@@ -228,7 +229,7 @@ pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
     }
     let run = paceline_record::read_run(&text).map_err(|error| {
         Complaint::usage(format!("{name} is neither a run's record nor a baseline: {error}"))
-            .hint("write one with paceline run --format json, or paceline gate --save")
+            .hint("such a file is written by paceline run -o FILE.json, or by paceline gate --save")
     })?;
     let mut samples = SampleSet::new(&name);
     samples.add(&LoadResult::of(&run, None));

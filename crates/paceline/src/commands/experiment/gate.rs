@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Measure the candidate alone and write its figures as a baseline
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Exit 1 also if no difference is proven within --pairs
+    /// Exit 1 also if neither a difference nor equivalence is proven after --pairs pairs
     #[arg(long)]
     fail_undecided: bool,
     /// Write the Markdown summary to a file as well
@@ -57,7 +57,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Done);
     }
     let Some(baseline) = &arguments.against else {
-        return Err(Complaint::usage("--against is missing").into());
+        return Err(Complaint::usage(
+            "--against is missing: name a baseline (a URL, a server of the lab, or a JSON file)",
+        )
+        .into());
     };
     let compared = compare([baseline, &arguments.candidate], &arguments.how, arguments.load);
     let comparison = compared.or_else(|error| {

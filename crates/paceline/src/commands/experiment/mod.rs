@@ -110,7 +110,9 @@ impl OpenTarget {
 /// A load error as a complaint with its exit status.
 fn complaint(error: LoadError) -> anyhow::Error {
     match error {
-        LoadError::Interrupted => Complaint::interrupted("interrupted before there was a result").into(),
+        LoadError::Interrupted => {
+            Complaint::interrupted("the run was interrupted before it had a result").into()
+        }
         LoadError::Usage(what) => Complaint::usage(what).into(),
         LoadError::Failed(what) => Complaint::environment(what).into(),
     }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 Exit status: 0 done, 3 a round is running, or something could not be removed.")]
 pub struct Arguments {
-    /// Also builds and private environments of every server, and the home of the user that servers run as
+    /// Also delete the builds and environments of every server, and the home of the user that servers run as
     #[arg(long)]
     all: bool,
     /// Show what would be removed, and remove nothing
@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let _place = match Neighbours::join(&Id::parse(&moment::new_id())?, false) {
         Ok(Joined::Occupied(others)) => {
             let what = format!("a round is running: {}", others.join(", "));
-            return Err(Complaint::environment(what).hint("wait for it to end").into());
+            return Err(Complaint::environment(what).hint("wait for that command to end").into());
         }
         joined => joined.ok(),
     };

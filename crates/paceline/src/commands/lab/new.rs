@@ -13,15 +13,15 @@ use std::fs;
 #[command(after_help = "Example: paceline lab new go-mine, then fill in servers/go-mine/server.toml and
 paceline lab setup go-mine && paceline lab check go-mine")]
 pub struct Arguments {
-    /// Its id, LANGUAGE-NAME in small letters: go-mine
+    /// The id of the new server, LANGUAGE-NAME in small letters: go-mine
     #[arg(value_name = "LANGUAGE-NAME")]
     id: String,
 
-    /// Measure an existing application at this path of it: adds a workload of the same name
+    /// Measure an existing application at this URL path: adds a workload with the server's name
     #[arg(long, value_name = "PATH", value_parser = path)]
     path: Option<String>,
 
-    /// The command that starts it, on $PACELINE_HOST and $PACELINE_PORT
+    /// Command that starts the server; it must listen on $PACELINE_HOST and $PACELINE_PORT
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
 }

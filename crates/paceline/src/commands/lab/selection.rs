@@ -15,7 +15,7 @@ pub(super) struct Chosen {
     /// Servers by id, or by pattern: 'go-*'
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
-    /// Select every server
+    /// Every server
     #[arg(long)]
     all: bool,
     /// Every server a plan selects: a file, or the name of one in the plans folder
@@ -76,7 +76,7 @@ impl Chosen {
         let balancers = if self.all { catalogue.broken_balancers.as_slice() } else { &[] };
         let databases = if self.all { catalogue.broken_databases.as_slice() } else { &[] };
         for server in broken.iter().chain(balancers).chain(databases) {
-            say(&format!("{} is left out: {}", server.id, server.error));
+            say(&format!("{} is skipped, because its files have errors: {}", server.id, server.error));
         }
         broken.len() + balancers.len() + databases.len()
     }
@@ -91,7 +91,7 @@ pub(super) fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
     let hint = nearest(form, forms()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let there = forms().collect::<Vec<_>>().join(", ");
     Err(Complaint::usage(format!("{} has no form `{form}`{hint}", server.id))
-        .hint(format!("it has: {there}"))
+        .hint(format!("this server has: {there}"))
         .into())
 }
 

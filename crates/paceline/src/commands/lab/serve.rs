@@ -30,22 +30,22 @@ Exit status: 2 usage, manifest or workload, 3 it cannot be built or started, or 
 pub struct Arguments {
     /// The server's id
     server: String,
-    /// The form to start it in
+    /// The form to start the server in: single (one process) or cores
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
-    /// Start this database for it
+    /// Start this database for the server
     #[arg(long, value_name = "DATABASE")]
     database: Option<String>,
     /// The port to listen on [default: a free one outside the ephemeral range]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// The cores it may run on, by number [default: as in a round]
+    /// The cores that the server may run on, by number [default: as in a round]
     #[arg(long, value_name = "CORE", num_args = 1..)]
     cores: Vec<u32>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Start it without a PID namespace
+    /// Start the server without a PID namespace
     #[arg(long)]
     no_namespace: bool,
 }
@@ -169,10 +169,10 @@ fn announce(format: Format, server: &Manifest, launch: &Launch, cores: &[u32]) -
 fn wait(server: &Manifest, mut launch: Launch, interrupt: Interrupt) -> anyhow::Result<Status> {
     loop {
         if let Some(ended) = launch.wait_ended(LOOK_EVERY) {
-            return Err(Complaint::environment(format!("{} ended with {ended}", server.id)).into());
+            return Err(Complaint::environment(format!("server {} ended with {ended}", server.id)).into());
         }
         if interrupt.asked() {
-            say(&format!("stopping {}, up to 5 s; Ctrl-C again kills it", server.id));
+            say(&format!("stopping server {}, which may take 5 s; Ctrl-C again kills it", server.id));
             launch.stop().with_context(|| format!("cannot stop {}", server.id))?;
             return Ok(Status::Interrupted);
         }

@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Only print what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Fetch again even if already fetched
+    /// Fetch packages again even if they were fetched before
     #[arg(long)]
     again: bool,
 }
@@ -92,7 +92,7 @@ fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
             Ok(plan.short_of.iter().map(|(id, packages)| (id.clone(), why(packages))).collect())
         }
         Err(error) if plan.short_of.len() > 1 => {
-            say(&format!("paceline: {}\n  trying server by server", error_text(&error)));
+            say(&format!("paceline: {}\n  now each server is set up alone", error_text(&error)));
             one_by_one(workshop, plan)
         }
         Err(error) => Ok(plan.short_of.keys().map(|id| (id.clone(), error_text(&error))).collect()),

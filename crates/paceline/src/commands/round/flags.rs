@@ -55,13 +55,13 @@ pub struct Asked {
     /// Databases for workloads that need one: postgresql, mariadb, mongo-java-server
     #[arg(long, value_name = "DATABASE", num_args = 1.., help_heading = "Without a plan")]
     pub database: Vec<String>,
-    /// Forms of the servers: single, cores [default: single]
+    /// Forms of the servers: single (one process), cores (all cores) [default: single]
     #[arg(long, value_name = "FORM", num_args = 1.., help_heading = "Without a plan")]
     pub forms: Vec<String>,
-    /// Connections [default: 64]
+    /// Number of connections [default: 64]
     #[arg(long, short, value_name = "N", help_heading = "Without a plan")]
     pub connections: Option<u32>,
-    /// Most requests outstanding on a connection [default: 1]
+    /// Maximum number of requests outstanding on a connection [default: 1]
     #[arg(long, value_name = "DEPTH", help_heading = "Without a plan")]
     pub pipeline: Option<u32>,
     /// Offer this many requests per second (an open loop); several values make one load each
@@ -83,10 +83,10 @@ pub struct Asked {
     /// Run the whole plan: also loads and repeats that it leaves out by default, whatever its time budget
     #[arg(long, requires = "plan", help_heading = "Order")]
     pub full: bool,
-    /// Print the number of trials and about how long they take, and do nothing
+    /// Print the number of trials and about how long they take, and measure nothing
     #[arg(long, conflicts_with = "resume", help_heading = "Order")]
     pub estimate: bool,
-    /// Seed of every random order [default: the plan's, or a random one, recorded]
+    /// Seed of the random order of trials [default: the plan's, or a random one, recorded]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub seed: Option<u64>,
 }
@@ -108,7 +108,7 @@ pub struct Carrying {
     /// reach them
     #[arg(long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
-    /// Longest wait for nodes of Slurm, for each launch
+    /// How long to wait for nodes from Slurm, for each launch
     #[arg(long, value_name = "T", value_parser = parse_duration, default_value = "60s")]
     pub queue_limit: Duration,
     /// Share the load among N generators (`paceline run --loaders`)
@@ -127,7 +127,7 @@ pub struct Carrying {
     /// Where the machine's settings are; for tests
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub tune_root: PathBuf,
-    /// Continue although another round runs on this machine; its trials say so
+    /// Continue although another round runs on this machine; the trials get a warning
     #[arg(long, env = "PACELINE_SHARE_MACHINE", value_parser = FalseyValueParser::new())]
     pub share_machine: bool,
     /// Exit 0 even if no row of the report is usable: all invalid, overloaded or failed

@@ -37,7 +37,7 @@ fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
         (Some(kept), Some(asked)) => {
             let what = format!("--generator {asked:?}: round {} was begun with {kept:?}", round.id);
             Err(Complaint::usage(what)
-                .hint("remove --generator to continue it, or --resume to begin a new round")
+                .hint("remove --generator to continue the round with its own generator, or remove --resume to begin a new round")
                 .into())
         }
     }
@@ -58,7 +58,7 @@ fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(kept.to_owned()),
         _ => {
-            Err(Complaint::usage("the command of the load generator was not confirmed; nothing was run")
+            Err(Complaint::usage("the results file names a command to run as load generator, and it was not confirmed; nothing was run")
                 .into())
         }
     }

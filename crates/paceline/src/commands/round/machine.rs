@@ -29,7 +29,7 @@ pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<Option<FileLock>> {
         LockAttempt::HeldBy(holder) => {
             let process = holder.split(" (").next().unwrap_or(&holder);
             let what = format!("round {id} is being run by {process}");
-            Err(Complaint::environment(what).hint("wait for it to end, or interrupt it").into())
+            Err(Complaint::environment(what).hint("wait for that round to end, or interrupt it").into())
         }
     }
 }
@@ -47,7 +47,7 @@ pub fn join_machine(
         }
         Ok(Joined::Occupied(others)) => {
             Err(Complaint::environment(format!("another round runs on this machine: {}", others.join(", ")))
-                .hint("each would disturb the other: wait for it to end, or continue with --share-machine")
+                .hint("two rounds at the same time disturb each other: wait for that one to end, or continue with --share-machine")
                 .into())
         }
         Err(error) => {

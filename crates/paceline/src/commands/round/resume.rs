@@ -52,7 +52,7 @@ pub fn resumed(
 /// Ids name folders and locks. Paceline never creates one of another form: such a store is damaged or malicious.
 fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
     Complaint::usage(format!("{}: {error}", store.path().display()))
-        .hint("Paceline did not write this; the round cannot be resumed")
+        .hint("the stored plan was not written by Paceline; the round cannot be resumed")
         .into()
 }
 
@@ -104,7 +104,7 @@ fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
         Some(plan) if plan != round.plan => {
             let what = format!("round {} is of plan {}, not of {plan}", round.id, round.plan);
             Err(Complaint::usage(what)
-                .hint("remove the plan; or remove the id, to resume the plan's newest unfinished round")
+                .hint("use --resume ID without a plan, or a plan with --resume and no ID for its newest unfinished round")
                 .into())
         }
         _ => Ok(round),

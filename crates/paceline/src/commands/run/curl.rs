@@ -159,7 +159,7 @@ impl CurlCommand {
             Meaning::Method => self.method = Some(value),
             Meaning::Header => self.headers.push(Headers::parse(&value).ok_or_else(|| {
                 Complaint::usage(format!("--curl: -H {value:?} is not a header field"))
-                    .hint("write it as \"Name: value\"")
+                    .hint("write the header field as \"Name: value\"")
             })?),
             Meaning::Data => self.data.push(match value.strip_prefix('@') {
                 Some(file) => Data::File(file.to_owned()),
@@ -184,8 +184,10 @@ impl CurlCommand {
             Meaning::Referer => header("Referer", value),
             Meaning::Cookie if value.contains('=') => header("Cookie", value),
             Meaning::Cookie => {
-                return Err(Complaint::usage(format!("--curl: -b {value} names a file of cookies"))
-                    .hint("write the cookies: -b 'name=value'"));
+                return Err(Complaint::usage(format!(
+                    "--curl: -b {value} names a cookie file, which is not supported"
+                ))
+                .hint("write the cookies on the command line: -b 'name=value'"));
             }
             Meaning::Insecure => self.insecure = true,
             Meaning::Compressed => header("Accept-Encoding", "gzip, deflate".to_owned()),
@@ -193,7 +195,7 @@ impl CurlCommand {
             Meaning::Url if self.url.is_empty() => self.url = value,
             Meaning::Url => {
                 return Err(Complaint::usage(format!("--curl: a second URL, {value:?}"))
-                    .hint("give one command for each, or write a request file (--mix)"));
+                    .hint("use one --curl command for each URL, or a request file (--mix)"));
             }
             Meaning::Ignored | Meaning::IgnoredValue => {}
         }
@@ -241,7 +243,7 @@ impl CurlCommand {
             ([Data::File(file)], _) => Ok(Some((Content::File { file: file.into() }, kind))),
             (_, Some(texts)) => Ok(Some((Content::Text(texts.join("&")), kind))),
             (_, None) => Err(Complaint::usage("--curl: several -d, of which one is a file")
-                .hint("put the whole body into one file")),
+                .hint("put the whole body into one file: -d @FILE")),
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -
     for other in failed {
         crate::exit::say(&format!("paceline: {}", crate::exit::error_text(other.as_ref())));
     }
-    Err(first.context(Complaint::environment("the run is over, but not all of its results could be written")))
+    Err(first.context(Complaint::environment("the run ended, but not all of its results could be written")))
 }
 
 /// The run as a page of one file.

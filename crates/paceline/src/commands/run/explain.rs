@@ -21,7 +21,7 @@ fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: 
             "a server listens there and closes connections before any request: check the port; the server's log should say why"
         }
         None if matches!(address, Address::Unix(_)) => "is the server running, and listening on that socket?",
-        None => "is the server running, and listening on that address and port?",
+        None => "check that the server is running and listens on that address and port",
     }
 }
 
@@ -48,7 +48,9 @@ pub(super) fn explain_through(error: RunError, proxy: Option<&Proxy>) -> anyhow:
                     Complaint::environment(format!(
                         "nothing was measured: the proxy {proxy} cannot be reached"
                     ))
-                    .hint("is the proxy running, and listening on that address and port? check --proxy"),
+                    .hint(
+                        "check --proxy, and that the proxy is running and listens on that address and port",
+                    ),
                 ),
             }
         }
@@ -76,7 +78,7 @@ fn explain_engine(error: EngineError) -> anyhow::Error {
             .hint("lower the number of connections (-c), or raise the limit of open files (`ulimit -n`)"),
         EngineError::StoppedEarly(_) => Complaint::interrupted("interrupted"),
         EngineError::Accounts(_) | EngineError::WorkerDied => {
-            Complaint::environment("the results are discarded")
+            Complaint::environment("the results of this run are discarded")
                 .hint("please report it, with the command line")
         }
     };

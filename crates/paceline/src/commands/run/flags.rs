@@ -35,11 +35,11 @@ pub struct Arguments {
     #[command(flatten)]
     pub shape: ShapeFlags,
 
-    /// Threads, which share the connections [default: 1]
+    /// Number of threads; they share the connections [default: 1]
     #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub threads: Option<u32>,
 
-    /// Most requests outstanding on a connection: pipelined, or with --http 2 as concurrent streams [default: 1]
+    /// Maximum number of requests outstanding on a connection: pipelined, or with --http 2 as concurrent streams [default: 1]
     #[arg(hide_short_help = true, long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: Option<u16>,
 

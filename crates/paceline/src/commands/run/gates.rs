@@ -54,7 +54,7 @@ fn without_tls(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
     matches!(gate.demand, Demand::Time { of: TimeOf::Handshake, .. }).then(|| {
         Complaint::usage(format!("--slo {expression:?}: http has no TLS handshakes"))
-            .hint("write https://, or limit the connect time: connect.p99")
+            .hint("use an https:// URL, or limit the connect time: connect.p99")
     })
 }
 
@@ -68,17 +68,17 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
                  the requests that users would have sent meanwhile (coordinated omission)"
             ))
             .hint(format!(
-                "offer a rate (-r 1000), or limit the service time, which begins when a request is sent: {:?}",
+                "use an offered rate (-r 1000), or limit the service time, which begins when a request is sent: {:?}",
                 expression.replacen("response", "service", 1)
             )),
         ),
         Demand::Time { of, .. } if of.needs_open_loop() => Some(
             Complaint::usage(format!("--slo {expression:?}: a closed loop has no schedule to lag behind"))
-                .hint("offer a rate (-r 1000)"),
+                .hint("use an offered rate (-r 1000)"),
         ),
         Demand::AchievedShare(_) => Some(
             Complaint::usage(format!("--slo {expression:?}: a closed loop has no offered rate, so `achieved` cannot be a share"))
-                .hint("offer a rate (-r 1000), or demand a number per second: \"achieved>=1000\""),
+                .hint("use an offered rate (-r 1000), or demand a number per second: \"achieved>=1000\""),
         ),
         _ => None,
     }

@@ -103,11 +103,11 @@ fn requests(archive: Archive, target: Option<&Url>) -> Result<Requests, Complain
             url.scheme.name(),
             url.authority()
         ))
-        .hint("leave out the URL to load the target of the first request"));
+        .hint("remove the URL: the load then goes to the host of the first request in the file"));
     }
     if specs.len() > REQUESTS_MOST {
         let what = format!("it has {} different requests; at most {REQUESTS_MOST} are sent", specs.len());
-        return Err(Complaint::usage(what).hint("record fewer, or remove entries"));
+        return Err(Complaint::usage(what).hint("record fewer requests, or remove entries from the file"));
     }
     name_all(&mut specs);
     let notice = (elsewhere > 0).then(|| {

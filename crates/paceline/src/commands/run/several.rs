@@ -41,7 +41,7 @@ pub struct SeveralFlags {
     #[arg(hide_short_help = true, long, value_name = "WHERE", help_heading = "Machines")]
     on: Option<Machines>,
 
-    /// Longest wait for nodes of Slurm
+    /// How long to wait for nodes from Slurm
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, default_value = "60s", help_heading = "Machines")]
     queue_limit: Duration,
 }
@@ -75,7 +75,9 @@ impl SeveralFlags {
             Some(Machines::Slurm { partition }) => {
                 let Some(count) = self.loaders else {
                     let what = "--on slurm: the number of loaders is missing";
-                    return Err(Complaint::usage(what).hint("add --loaders N: one node each").into());
+                    return Err(Complaint::usage(what)
+                        .hint("add --loaders N: the number of nodes, one for each load generator")
+                        .into());
                 };
                 let request = AllocationRequest {
                     name: format!("paceline-{}", paceline_run::moment::new_id()),
@@ -110,7 +112,7 @@ fn no_allocation(error: SlurmError) -> anyhow::Error {
     match error {
         SlurmError::Interrupted => Complaint::interrupted(text).into(),
         SlurmError::NotGranted { .. } => Complaint::environment(format!("nothing was measured: {text}"))
-            .hint("look at `sinfo` and `squeue`; wait longer with --queue-limit")
+            .hint("check `sinfo` and `squeue` for free nodes, or wait longer with --queue-limit")
             .into(),
         SlurmError::OtherJob { .. } => {
             Complaint::environment(format!("nothing was measured: {text}")).hint("repeat the command").into()
@@ -169,7 +171,7 @@ fn complaint(error: LoadersError) -> anyhow::Error {
     match error {
         LoadersError::Run(error) => explain(error),
         LoadersError::Place(_) => Complaint::environment(text)
-            .hint("can you log in there without a password, and is there room in ~/.cache?")
+            .hint("check that `ssh HOST` needs no password, and that there is room in ~/.cache there")
             .into(),
         LoadersError::Refused { hint, .. } => with_hint(Complaint::usage(text), hint),
         LoadersError::NotReady { hint, .. } => with_hint(Complaint::environment(text), hint),

@@ -44,16 +44,16 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
 
-    /// Show the cost of this process and its children: CPU, memory, threads [default: the processes that listen on the
+    /// Show CPU, memory and threads of the server with this process id and its children [default: the processes that listen on the
     /// port, if on this machine]
     #[arg(hide_short_help = true, long, value_name = "PID", conflicts_with_all = ["loaders", "on"])]
     pub pid: Option<u32>,
 
-    /// Use only IPv4 addresses of the name
+    /// Use only IPv4 addresses of the host
     #[arg(hide_short_help = true, short = '4', long, conflicts_with = "ipv6")]
     ipv4: bool,
 
-    /// Use only IPv6 addresses of the name
+    /// Use only IPv6 addresses of the host
     #[arg(hide_short_help = true, short = '6', long)]
     ipv6: bool,
 

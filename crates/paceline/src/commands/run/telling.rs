@@ -154,7 +154,7 @@ impl OutputFlags {
                     "{flag} cannot be combined with --loaders or --on: results are merged when the run is over"
                 );
                 Err(Complaint::usage(what)
-                    .hint("write the record with -o FILE.json; its intervals are the seconds")
+                    .hint("use -o FILE.json: its `intervals` has the values of each second")
                     .into())
             }
         }
@@ -178,7 +178,7 @@ impl OutputFlags {
                 && !crate::file::is_in_place(path)
             {
                 let what = format!("{} is named for two outputs, {other} and {flag}", path.display());
-                return Err(Complaint::usage(what).hint("give each a different file").into());
+                return Err(Complaint::usage(what).hint("use a different file for each output").into());
             }
             seen.push((identity, flag));
         }

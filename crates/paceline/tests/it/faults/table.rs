@@ -19,7 +19,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "is the server running, and listening on that address and port?",
+        says: "check that the server is running and listens on that address and port",
     },
     Fault {
         name: "accepts connections and never answers",

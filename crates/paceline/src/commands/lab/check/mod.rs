@@ -32,16 +32,16 @@ Exit status: 0 none failed, 1 one failed, 2 usage, manifest or workload, 3 a ser
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
-    /// The form to start servers in
+    /// The form to start servers in: single (one process) or cores: single (one process) or cores
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
-    /// Longest time for which a connection is left idle
+    /// How long the check leaves a connection idle
     #[arg(long, default_value = "6s", value_name = "T", value_parser = parse_duration)]
     idle: Duration,
     /// Seed of the random numbers [default: a random one, reported]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Show checks that passed too
+    /// Show passed checks too
     #[arg(long, short)]
     verbose: bool,
 }
@@ -90,8 +90,8 @@ fn status(table: &Table, broken: usize, chosen: &Chosen) -> anyhow::Result<Statu
         return Ok(Status::Done);
     }
     let names = named.join(" ");
-    Err(Complaint::environment(format!("not set up and not checked: {names}"))
-        .hint(format!("paceline lab setup {names}"))
+    Err(Complaint::environment(format!("not checked, because they are not set up: {names}"))
+        .hint(format!("set them up with: paceline lab setup {names}"))
         .into())
 }
 
