@@ -137,7 +137,10 @@ impl Prepared {
         };
         let start = Instant::now();
         let mut times = Vec::new();
-        let stream = self.connect().map_err(|error| failed("cannot connect to", error))?;
+        let stream = self.connect().map_err(|error| {
+            failed("cannot connect to", error)
+                .hint("check that the server is running and listens on that address and port")
+        })?;
         times.push(("connect", start.elapsed()));
         let (mut stream, tls) = self.secure(stream).map_err(|error| failed("no TLS session with", error))?;
         if tls.is_some() {
