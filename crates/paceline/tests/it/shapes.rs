@@ -128,7 +128,7 @@ fn conflicting_flags_are_refused_with_a_remedy() {
         (&["--schedule", schedule, "-r", "5"], "cannot be used with"),
         (&["--schedule", "no/such/file"], "cannot read the schedule"),
         (&["-r", "10", "--think", "1s"], "--think cannot be combined with -r"),
-        (&["--no-keepalive", "--pipeline", "4"], "pipelining needs keep-alive"),
+        (&["--no-keepalive", "--pipeline", "4"], "--pipeline cannot be combined with --no-keepalive"),
         (&["--no-keepalive", "--requests-per-connection", "4"], "cannot be used with"),
         (&["--requests-per-connection", "0"], "non-zero"),
     ] {

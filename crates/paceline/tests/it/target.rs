@@ -240,7 +240,12 @@ fn an_error_of_a_proxy_names_the_proxy() {
     let [without, away] = [at, free].map(|port| format!("127.0.0.1:{port}"));
     for (url, arguments, status, words) in [
         (https.as_str(), &["-k", "--proxy", &without][..], 3, &["user and password", "USER:PASS@"][..]),
-        ("http://a.test/", &["--proxy", &away], 3, &["the proxy http://127.0.0.1:", "is the proxy running"]),
+        (
+            "http://a.test/",
+            &["--proxy", &away],
+            3,
+            &["the proxy http://127.0.0.1:", "that the proxy is running"],
+        ),
         ("http://a.test/", &["--proxy", "https://a:1"], 2, &["not https://"]),
         ("http://a.test/", &["--proxy", &away, "--http", "2"], 2, &["--http 2"]),
         ("http://a.test/", &["--proxy", &away, "--resolve", "a.test:80:127.0.0.1"], 2, &["--resolve"]),

@@ -291,7 +291,7 @@ fn an_invalid_request_is_reported_before_any_request() {
         (&["--body", "@none"], "--body @none: cannot read none: No such file"),
         (&["--body", "@-", "--expect-body", "@-"], "--body has read standard input already"),
         (&["--body", "{line:none.txt}"], "{line:none.txt}: cannot read none.txt: No such file"),
-        (&["--body", "{name}"], "--literal sends everything as it stands"),
+        (&["--body", "{name}"], "--literal sends the text unchanged"),
         (&["--expect-status", "-5"], "the value cannot be below zero"),
         (&["--expect-status", "99999"], "a status must be a number from 200 to 599"),
         (&["--expect-status", "100"], "a status must be a number from 200 to 599"),
