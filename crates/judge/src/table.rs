@@ -373,7 +373,7 @@ verdict_table! {
         server_cores: Vec<u32> = "the server's cores",
         generator_cores: Vec<u32> = "the generator's cores on the lab's machine",
         loaders: Option<Vec<String>> = "the loaders of other machines, if one of them runs on the server's machine",
-    } with { advice: &'static str = "Use a machine with at least two cores." }
+    } with { advice: &'static str = "Server and load generator ran on the same core. Use a machine with at least two cores." }
     => "{advice}";
 
     /// No control group could be made for the server, so its CPU time was read from `/proc`. Processes that started and
@@ -514,7 +514,7 @@ verdict_table! {
     {
         responses: u64 = "valid responses whose work is unknown",
         missing: &'static str = "what is missing: `counters`, or the `response after the run`",
-    } with { advice: &'static str = "Read the end of the database's log in the record, and measure again." }
+    } with { advice: &'static str = "The database's statement counters could not be read, so its queries are not verified. Read the end of the database's log in the record, and measure again." }
     => "{advice}";
 
     /// The server had more connections to the database open at the end of the load than its pool (`DATABASE_POOL`) may

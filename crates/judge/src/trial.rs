@@ -147,8 +147,10 @@ fn shared_cores(trial: &Trial) -> Option<Finding> {
         server_cores: trial.pinning.server.clone(),
         generator_cores: if loaders.is_empty() { trial.pinning.generator.clone() } else { Vec::new() },
         advice: match loaders.is_empty() {
-            true => "Use a machine with at least two cores.",
-            false => "Put the loaders on another machine than the server (--on ...,loader=HOST).",
+            true => "Server and load generator ran on the same core. Use a machine with at least two cores.",
+            false => {
+                "A loader ran on the server's machine. Put loaders on other machines (--on ...,loader=HOST)."
+            }
         },
         loaders: Some(loaders).filter(|loaders| !loaders.is_empty()),
     })
@@ -484,7 +486,10 @@ fn database_not_counted(trial: &Trial) -> Option<Finding> {
     // A database that ended under load is the trial's error.
     let used = trial.database.as_ref().filter(|_| trial.error.is_none())?;
     let (missing, advice) = match (used.counted, used.stored) {
-        (None, _) => ("counters", "Read the end of the database's log in the record, and measure again."),
+        (None, _) => (
+            "counters",
+            "The database's statement counters could not be read, so its queries are not verified. Read the end of the database's log in the record, and measure again.",
+        ),
         (Some(_), None) if used.work.rows_updated > 0 => (
             "response after the run",
             "The rows of a request after the run could not be compared with the stored ones: the server or the database did not answer. Lower the load, and read their logs.",
