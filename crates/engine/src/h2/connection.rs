@@ -8,8 +8,8 @@ use super::stream::Stream;
 use crate::hot::{Block, Place};
 use crate::{Nanos, Slot, Transport};
 use paceline_http::h2::{
-    FieldDecoder, OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, StreamIds,
-    WINDOW_DEFAULT, write_client_preface, write_data, write_window_update,
+    ErrorCode, FieldDecoder, OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, StreamIds,
+    WINDOW_DEFAULT, write_client_preface, write_data, write_reset, write_window_update,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -42,6 +42,8 @@ pub(super) struct Connection {
     pub cancels: u32,
     /// Frames since then that advanced no response.
     pub stray_frames: u32,
+    /// Whether Paceline has reset a stream: its frames may still come (RFC 9113 §5.1).
+    pub has_reset: bool,
 }
 
 impl Default for Connection {
@@ -61,6 +63,7 @@ impl Default for Connection {
             blocked: VecDeque::new(),
             cancels: 0,
             stray_frames: 0,
+            has_reset: false,
         }
     }
 }
@@ -77,6 +80,12 @@ impl Connection {
         let mut out = std::mem::take(&mut self.out);
         out.clear();
         *self = Self { out, ..Self::default() };
+    }
+
+    /// Resets a stream.
+    pub(super) fn reset(&mut self, id: u32, code: ErrorCode) {
+        self.has_reset = true;
+        write_reset(&mut self.out, id, code);
     }
 
     /// Whether the connection allows another stream: earlier bytes must be sent first.

@@ -19,7 +19,7 @@ mod stream;
 use crate::hot::{Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler};
 use crate::outcome::Failure;
 use crate::{Nanos, Progress, Settings, Slot, Transport};
-use paceline_http::h2::{ErrorCode, Event, FrameReader, Http2Error, write_goaway, write_reset};
+use paceline_http::h2::{ErrorCode, Event, FrameReader, Http2Error, write_goaway};
 use receive::{Http2State, Received, fault};
 use std::io;
 
@@ -230,7 +230,7 @@ impl ProtocolHandler for Http2 {
     ) -> Cancelled {
         let connection = &mut self.state.connections[slot as usize];
         let stream = self.state.streams.at(slot, place);
-        write_reset(&mut connection.out, stream.id, ErrorCode::CANCEL);
+        connection.reset(stream.id, ErrorCode::CANCEL);
         stream.end();
         connection.cancels += 1;
         connection.unsent_since = now;

@@ -11,7 +11,7 @@ use crate::{BodyCheck, Ending, Nanos, RequestKind, Settings, Slot};
 use paceline_http::Method;
 use paceline_http::h2::{
     BlockCache, BlockRole, ErrorCode, Event, FRAME_HEAD_BYTES, Fields, FrameName, Http2Error,
-    ResponseProgress, whole_data, write_ping_ack, write_reset, write_settings_ack, write_window_update,
+    ResponseProgress, whole_data, write_ping_ack, write_settings_ack, write_window_update,
 };
 
 /// The maximum number of frames for ended streams, and of window updates, without a response between them: more is a
@@ -354,7 +354,9 @@ impl Http2State {
         {
             return fields.map(drop);
         }
-        let Some(place) = self.place_of(slot, id, FrameName(1))? else { return self.stray(slot) };
+        let Some(place) = self.place_of(slot, id, FrameName(1))? else {
+            return self.surplus(slot, id, FrameName(1));
+        };
         let is_first = !self.streams.get(slot, place).has_response;
         let stream = self.begin_response(slot, place, now);
         stream.bytes += bytes as u64;
@@ -409,7 +411,9 @@ impl Http2State {
         if let Some(increment) = connection.receive_window.replenish() {
             write_window_update(&mut connection.out, 0, increment);
         }
-        let Some(place) = self.place_of(slot, id, FrameName(0))? else { return Ok(()) };
+        let Some(place) = self.place_of(slot, id, FrameName(0))? else {
+            return self.surplus(slot, id, FrameName(0));
+        };
         let stream = self.begin_response(slot, place, now);
         stream.bytes += bytes as u64;
         stream.receive_window.receive(id, flow_bytes)?;
@@ -466,7 +470,7 @@ impl Http2State {
         let stream = self.streams.at(slot, place);
         if stream.unsent > 0 {
             // The server did not wait for the whole request (RFC 9113 §8.1).
-            write_reset(&mut connection.out, stream.id, ErrorCode::CANCEL);
+            connection.reset(stream.id, ErrorCode::CANCEL);
         }
         stream.end();
         (connection.cancels, connection.stray_frames) = (0, 0);
@@ -480,7 +484,7 @@ impl Http2State {
     fn fail(&mut self, place: Place, error: &Http2Error, received: &mut Received<'_, '_>) {
         let Received { slot, now, .. } = *received;
         let stream = self.streams.at(slot, place);
-        write_reset(&mut self.connections[slot as usize].out, stream.id, error.code());
+        self.connections[slot as usize].reset(stream.id, error.code());
         stream.end();
         received.ledger.note(Failure::MalformedResponse, Some(error.to_string()));
         received.ledger.abandon(slot, place, Ending::IoFailed, now);
@@ -548,6 +552,17 @@ impl Http2State {
         }
         self.outgoing.send_bodies(slot, &mut self.connections[slot as usize], &mut self.streams);
         self.stray(slot)
+    }
+
+    /// HEADERS or DATA came on a stream that has ended: the connection is in error, unless Paceline reset a stream of it
+    /// or the server announced its end, so that the frame may have been sent before.
+    #[cold]
+    fn surplus(&mut self, slot: Slot, id: u32, frame: FrameName) -> Result<(), Http2Error> {
+        let connection = &self.connections[slot as usize];
+        if connection.has_reset || connection.is_ending {
+            return self.stray(slot);
+        }
+        Err(Http2Error::ClosedStream { frame, stream: id })
     }
 
     /// Counts a frame that advances no response.

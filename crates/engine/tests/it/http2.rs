@@ -380,6 +380,24 @@ fn broken_rules_have_names() {
     assert_eq!(outcome.connections.made, 1);
 }
 
+#[test]
+fn frames_after_the_end_of_a_response_break_the_rules() {
+    let data: Answer = |out, stream, number| {
+        good(out, stream, number);
+        write_data(out, stream, b"ok", true);
+    };
+    let fields: Answer = |out, stream, number| {
+        good(out, stream, number);
+        write_field_block(out, stream, OK, true);
+    };
+    for answer in [data, fields] {
+        let outcome = run(&over_http2(closed_loop(1, 1), 4, 0), server(&[], answer));
+        assert!(failures(&outcome, Failure::Http2) > 0, "{:?}", outcome.connections.failures);
+        let error = outcome.connections.protocol_error.as_deref().unwrap_or_default();
+        assert!(error.contains("whose response had ended"), "{error}");
+    }
+}
+
 /// Responds in HTTP/1.1 to any input, or sends nothing.
 struct Other(&'static [u8]);
 

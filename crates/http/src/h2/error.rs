@@ -149,6 +149,14 @@ pub enum Http2Error {
         /// Its stream.
         stream: u32,
     },
+    /// HEADERS or DATA on a stream after its END_STREAM (RFC 9113 §5.1).
+    #[error("HTTP/2 {frame} frame on stream {stream}, whose response had ended")]
+    ClosedStream {
+        /// Its type.
+        frame: FrameName,
+        /// Its stream.
+        stream: u32,
+    },
     /// More padding than payload (RFC 9113 §6.1).
     #[error("HTTP/2 {frame} frame with more padding than payload")]
     Padding {
@@ -309,6 +317,7 @@ impl Http2Error {
             Self::FieldBlockTooLong { .. } | Self::TooManyContinuations { .. } | Self::Flood { .. } => {
                 ErrorCode::ENHANCE_YOUR_CALM
             }
+            Self::ClosedStream { .. } => ErrorCode::STREAM_CLOSED,
             Self::NotHttp2 { .. }
             | Self::Truncated
             | Self::WrongStream { .. }
