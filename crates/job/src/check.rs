@@ -228,7 +228,7 @@ mod tests {
         });
         assert_eq!(all, [JobProblem::NoConnections, JobProblem::NoDepth, JobProblem::ShortTimeout]);
         let text = JobError(all).to_string();
-        assert!(text.starts_with("-c 0: use at least 1 connection; a depth of 0"), "{text}");
+        assert!(text.starts_with("-c 0: use at least 1 connection; --pipeline 0"), "{text}");
     }
 
     #[test]

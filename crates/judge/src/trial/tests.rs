@@ -179,7 +179,7 @@ fn a_loader_on_the_machine_of_a_role_shares_its_cores() {
     assert_eq!(judged(&["n2"]), ["database_shares_cores"]);
     let verdicts = trial_verdicts(&trial(&["n3", "n1"]));
     assert_eq!(verdicts[0].evidence["loaders"], serde_json::json!(["n3", "n1"]));
-    assert!(verdicts[0].remedy.contains("another machine"), "{}", verdicts[0].remedy);
+    assert!(verdicts[0].remedy.contains("other machines"), "{}", verdicts[0].remedy);
     // The same machine under another name, as the lab found out.
     let mut other_name = trial(&["n3"]);
     other_name.pinning.disjoint = false;

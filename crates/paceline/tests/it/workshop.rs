@@ -160,7 +160,7 @@ fn a_broken_manifest_is_listed_with_its_error_beside_the_others() {
         (&"sh-one".into(), &"sh-two".into())
     );
     let (stdout, stderr, code) = tree.run(&["build", "--all"]);
-    assert!(stdout.starts_with("sh-one: built") && stderr.starts_with("sh-two is left out: ") && code == 3);
+    assert!(stdout.starts_with("sh-one: built") && stderr.starts_with("sh-two is skipped, ") && code == 3);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_tool_that_cannot_start_does_not_hide_other_servers() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (text(&output.stdout), text(&output.stderr), output.status.code())
     };
-    let reported = format!("cannot learn the version by `{}", tree.path("bin/fickle-tool").display());
+    let reported = format!("the version command `{}", tree.path("bin/fickle-tool").display());
     let (stdout, stderr, code) = run(&["list"]);
     assert!(
         stdout.contains("  sh-one  ") && stdout.contains(&format!("unknown: {reported}")),

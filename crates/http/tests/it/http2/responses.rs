@@ -71,7 +71,10 @@ fn malformed_fields_end_the_stream() {
         assert_eq!(error.code(), ErrorCode::PROTOCOL_ERROR);
     }
     let error = FieldDecoder::default().decode(&mut BlockCache::default(), &[0x80]).unwrap_err();
-    assert_eq!(error.to_string(), "HTTP/2 header compression error: index 0 is not in the header table");
+    assert_eq!(
+        error.to_string(),
+        "HTTP/2 header compression error: HPACK index 0 is not in the header table"
+    );
     assert!(!error.is_stream_error());
     assert_eq!(error.code(), ErrorCode::COMPRESSION_ERROR);
 }

@@ -31,7 +31,7 @@ fn a_sitting_id_that_is_a_path_deletes_no_files() {
     });
     let ran = tree.run(&["round", "--resume"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("invalid id") && ran.stderr.contains("did not write this"), "{ran:?}");
+    assert!(ran.stderr.contains("invalid id") && ran.stderr.contains("not written by Paceline"), "{ran:?}");
     assert!(tree.path("precious/file").exists());
 }
 

@@ -226,7 +226,7 @@ fn a_named_server_that_cannot_be_checked_is_a_failure() {
     let sound = fs::read_to_string(&manifest).unwrap();
     let ran = tree.run(&["lab", "check", "python-good", "--form", "cores"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("hint: it has: single"), "{ran:?}");
+    assert!(ran.stderr.contains("hint: this server has: single"), "{ran:?}");
 
     fs::write(&manifest, sound.replace("needs = [\"python3\"]", "needs = [\"no-such-program\"]")).unwrap();
     let ran = tree.run(&["lab", "check", "python-good"]);

@@ -19,7 +19,7 @@ fn an_empty_store_says_how_to_fill_it() {
         let empty = tree.run(arguments);
         assert_eq!((empty.code, empty.stdout.as_str()), (Some(2), ""), "{empty:?}");
         assert!(
-            empty.stderr.contains("no round is kept in ") && empty.stderr.contains("paceline round"),
+            empty.stderr.contains("no round is stored in ") && empty.stderr.contains("paceline round"),
             "{empty:?}"
         );
     }
@@ -63,8 +63,8 @@ fn an_unknown_workload_or_load_is_reported() {
     let tree = Tree::new().with_server("python-good", "import sys\nsys.exit(7)\n", 60);
     assert_eq!(tree.run(&[&SHORT[..], &["--repeats", "1"]].concat()).code, Some(1));
     for (arguments, part) in [
-        (["report", "--workload", "tetra"], "it has hello"),
-        (["report", "--load", "nothing"], "it has closed-4"),
+        (["report", "--workload", "tetra"], "this round has: hello"),
+        (["report", "--load", "nothing"], "this round has: closed-4"),
     ] {
         let ran = tree.run(&arguments);
         assert_eq!(ran.code, Some(2), "{ran:?}");

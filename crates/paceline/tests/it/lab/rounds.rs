@@ -162,7 +162,7 @@ fn an_invalid_generator_is_reported_before_any_command_runs() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("only a program with a version is measured"), "{ran:?}");
     let ran = tree.run(&["report", "--list"]);
-    assert!(ran.stderr.contains("no round is kept"), "{ran:?}");
+    assert!(ran.stderr.contains("no round is stored"), "{ran:?}");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn an_unusable_generator_is_reported_before_a_round_is_stored() {
         assert!(ran.stderr.contains(reported), "{ran:?}");
     }
     let ran = tree.run(&["report", "--list"]);
-    assert!(ran.stderr.contains("no round is kept"), "{ran:?}");
+    assert!(ran.stderr.contains("no round is stored"), "{ran:?}");
 }
 
 #[test]

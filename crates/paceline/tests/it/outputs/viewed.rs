@@ -46,7 +46,10 @@ fn an_empty_project_gets_an_error_about_what_can_be_viewed() {
     let output = view(folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
-    assert!(said.contains("there are no results at ") && said.contains("`paceline view history`"), "{said}");
+    assert!(
+        said.contains("there are no stored results at ") && said.contains("`paceline view history`"),
+        "{said}"
+    );
     let named = view(folder.path()).args(["--store", "none.sqlite"]).output().unwrap();
     assert_eq!(named.status.code(), Some(2), "{}", text(&named.stderr));
 }
