@@ -32,7 +32,7 @@ pub enum ImportError {
         name: String,
     },
     /// User error: the report is of this kind, and something in it is missing or wrong.
-    #[error("{name} cannot be read as a report of {format}: {problem}")]
+    #[error("{name}: cannot be read as a report of {format}: {problem}")]
     Damaged {
         /// The file.
         name: String,

@@ -188,7 +188,7 @@ fn published_figures_have_their_place_and_nothing_else() {
     assert!(trials[0].run.is_none() && !trials[0].is_usable());
     let wrong = read("s.toml", &format!("{text}requests_per_second = 1.0\n")).unwrap_err().to_string();
     assert!(
-        wrong.starts_with("s.toml cannot be read as a report of figures: line 10: unknown field"),
+        wrong.starts_with("s.toml: cannot be read as a report of figures: line 10: unknown field"),
         "{wrong}"
     );
 }

@@ -225,7 +225,7 @@ verdict_table! {
         streams_allowed: u32 = "lowest number of streams that the server allowed on a connection",
         streams_asked: u32 = "streams asked for on each connection",
     }
-    => "The server allows {streams_allowed} HTTP/2 streams at a time on each connection; {streams_asked} were requested. Raise its limit of concurrent streams, or use more connections (-c).";
+    => "The server's limit of concurrent HTTP/2 streams is {streams_allowed} per connection; {streams_asked} were requested. Raise this limit, or use more connections (-c).";
 
     /// Responses were compressed (`Content-Encoding`) although no request accepts that: compressing is part of the
     /// server's cost, and the bytes of the row are those of compressed bodies.

@@ -18,7 +18,7 @@ fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: 
         }
         None if attempts == 0 => "the connect timeout ended before any attempt did: raise --connect-timeout",
         None if made > 0 => {
-            "a server listens there and closes connections before any request: check the port; the server's log should say why"
+            "a server listens there and closes connections before any request. Check the port; the server's log should say why"
         }
         None if matches!(address, Address::Unix(_)) => "is the server running, and listening on that socket?",
         None => "check that the server is running and listens on that address and port",

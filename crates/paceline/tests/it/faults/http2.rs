@@ -62,7 +62,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &["ok"],
         exits: &[0],
-        says: "The server allows 1 at a time on each connection; 4 streams were asked for.",
+        says: "The server's limit of concurrent HTTP/2 streams is 1 per connection; 4 were requested.",
     },
     Fault {
         name: "compresses without a request for it",

@@ -177,7 +177,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &[],
         outcomes: &[UNMEASURED, "io_failed"],
         exits: &[1, 3],
-        says: "check the port",
+        says: "Check the port",
     },
     Fault {
         name: "closes each connection at once",

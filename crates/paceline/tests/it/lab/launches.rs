@@ -231,7 +231,7 @@ fn a_named_server_that_cannot_be_checked_is_a_failure() {
     fs::write(&manifest, sound.replace("needs = [\"python3\"]", "needs = [\"no-such-program\"]")).unwrap();
     let ran = tree.run(&["lab", "check", "python-good"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("hint: paceline lab setup python-good"), "{ran:?}");
+    assert!(ran.stderr.contains("hint: set them up with: paceline lab setup python-good"), "{ran:?}");
     assert_eq!(tree.run(&["lab", "check", "--all"]).code, Some(0));
 
     fs::write(&manifest, sound.replace("version = \"echo 1\"", "version = \"false\"")).unwrap();
