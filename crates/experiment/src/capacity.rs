@@ -242,7 +242,8 @@ pub fn find_capacity(
     observer(CapacityProgress::ClosedLoop { per_s: closed.achieved_per_s });
     if closed.achieved_per_s <= 0.0 {
         return Err(LoadError::Failed(
-            "the server gave no valid response in the closed-loop run; try it with paceline run".to_owned(),
+            "the server gave no valid response in the closed-loop run; `paceline run URL --debug` shows one (--path sets the path for a server of the lab)"
+                .to_owned(),
         ));
     }
     let window = window_length(plan, closed.achieved_per_s);

@@ -33,7 +33,7 @@ pub struct LoadFlags {
     #[arg(long, default_value = "60s", value_name = "T", value_parser = duration)]
     pub(super) warm_limit: Duration,
     /// The path to request if the target is a server of the lab
-    #[arg(long, default_value = "/", value_name = "PATH")]
+    #[arg(long, default_value = "/hello", value_name = "PATH")]
     pub(super) path: String,
     /// The form in which servers of the lab are started: single (one process) or cores
     #[arg(long, default_value = "single", value_name = "FORM")]
