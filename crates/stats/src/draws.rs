@@ -1,7 +1,7 @@
 //! Simulated draws of the means and variances of a table's servers, which tables share.
 //!
-//! A draw depends only on the seed and on the degrees of freedom of each server, and the tables of a round mostly have
-//! the same: two thirds of the work of their ranks is done once.
+//! A draw depends only on the seed and on the degrees of freedom of each server, which most tables of
+//! a round have in common: their draws are simulated once.
 
 use crate::random::{Random, VarianceRatio};
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ impl Draws {
 
     /// Calls `use_draw` with each draw for servers with these degrees of freedom, in order.
     pub(crate) fn for_each(&self, df: &[f64], mut use_draw: impl FnMut(&Draw)) {
-        // Large tables rarely are alike, and their draws would fill the memory.
+        // The draws of one large table would use the whole memory limit.
         if df.is_empty() || df.len() * DRAWS > PAIRS_KEPT {
             return simulate(self.seed, df, use_draw);
         }

@@ -46,7 +46,7 @@ pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
 }
 
-/// As [`quantile_of_sorted`], of observations in any order, which it reorders: a tenth of the work of sorting them.
+/// As [`quantile_of_sorted`], of observations in any order, which it reorders without sorting them completely.
 pub(crate) fn quantile(values: &mut [f64], q: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else { return f64::NAN };
     let place = q.clamp(0.0, 1.0) * last as f64;

@@ -1,5 +1,5 @@
-//! Sessions in simulation: every step of every session ends once, or is known not to have been reached, and uses the
-//! values of its own user. So does every request whose redirects are followed.
+//! Sessions in simulation: every step of a session ends exactly once, or is counted as not reached, and uses only the
+//! values of the user that sends it. The same holds for requests whose redirects are followed.
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
