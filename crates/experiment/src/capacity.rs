@@ -242,7 +242,7 @@ pub fn find_capacity(
     observer(CapacityProgress::ClosedLoop { per_s: closed.achieved_per_s });
     if closed.achieved_per_s <= 0.0 {
         return Err(LoadError::Failed(
-            "the server gave no valid response in the closed-loop run; `paceline run URL --debug` shows one (--path sets the path for a server of the lab)"
+            "the server gave no valid response in the closed-loop run; show one response with `paceline run URL --debug` (for a server of the lab, --path sets the path)"
                 .to_owned(),
         ));
     }
