@@ -241,10 +241,7 @@ pub fn find_capacity(
     let closed = closed_loop(load, plan)?;
     observer(CapacityProgress::ClosedLoop { per_s: closed.achieved_per_s });
     if closed.achieved_per_s <= 0.0 {
-        return Err(LoadError::Failed(
-            "the server gave no valid response in the closed-loop run; show one response with `paceline run URL --debug` (for a server of the lab, --path sets the path)"
-                .to_owned(),
-        ));
+        return Err(LoadError::no_valid_response("closed-loop run"));
     }
     let window = window_length(plan, closed.achieved_per_s);
     let mut search = Search {

@@ -27,6 +27,6 @@ pub use compare_text::{compare_html, compare_markdown, compare_text};
 pub use gate::{
     GatePolicy, GateResult, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, judge_gate,
 };
-pub use load::{Load, LoadError, LoadRequest, LoadResult, ServerUse, TimeSummary};
+pub use load::{Load, LoadError, LoadRequest, LoadResult, ServerUse, TimeSummary, warm_up};
 pub use objective::{Objective, ObjectiveError};
 pub use rounds::{Cell, CellComparison, compare_rounds, rounds_markdown};

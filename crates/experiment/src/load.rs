@@ -3,9 +3,14 @@
 //! The binary makes a [`LoadResult`] from each run's record, so that experiments can be tested without records.
 
 use paceline_record::{Blame, GateOutcome, LoopKind, Phase, Run, Severity, Times, Verdict};
-use paceline_stats::{Histogram, Interval, RunPercentile, run_percentile};
+use paceline_stats::{Histogram, Interval, RunPercentile, is_warm, run_percentile};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// The first load of a warm-up: eight full seconds, which the rule needs, and the last, which may be short.
+const WARM_UP_FIRST: Duration = Duration::from_secs(9);
+/// Further loads: four full seconds and the last.
+const WARM_UP_NEXT: Duration = Duration::from_secs(5);
 
 /// A load to put on a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +44,37 @@ pub enum LoadError {
     /// The target or the machine failed.
     #[error("{0}")]
     Failed(String),
+}
+
+impl LoadError {
+    /// The load with this name had no valid response.
+    pub(crate) fn no_valid_response(load: &str) -> Self {
+        Self::Failed(format!(
+            "the server gave no valid response in the {load}; show one response with `paceline run URL --debug` (for a server of the lab, --path sets the path)"
+        ))
+    }
+}
+
+/// Runs a closed loop until the server is warm or the limit is reached. Returns whether it is warm.
+///
+/// # Errors
+/// [`LoadError`] if a load has no result, or no valid response: more time would not make it valid.
+pub fn warm_up(load: &mut dyn Load, limit: Duration) -> Result<bool, LoadError> {
+    let mut rates = Vec::new();
+    let mut spent = Duration::ZERO;
+    while spent < limit {
+        let window = if rates.is_empty() { WARM_UP_FIRST } else { WARM_UP_NEXT };
+        let result = load.run(&LoadRequest { rate_per_s: None, warmup: Duration::ZERO, window })?;
+        if result.ok == 0 {
+            return Err(LoadError::no_valid_response("warm-up"));
+        }
+        rates.extend(result.rate_per_second);
+        if is_warm(&rates) {
+            return Ok(true);
+        }
+        spent += window;
+    }
+    Ok(limit.is_zero())
 }
 
 /// Percentiles of a time, in nanoseconds.

@@ -1,6 +1,7 @@
 //! The search on a simulated server: a queue whose response time follows from the rate, with pauses and failures.
 
 use super::*;
+use crate::warm_up;
 use paceline_record::{GateOutcome, Verdict};
 use paceline_stats::Random;
 use std::collections::BTreeMap;
@@ -278,4 +279,38 @@ fn pauses_that_miss_at_any_rate_are_stalls_and_failures_are_not() {
     assert!(crate::capacity_text(&stalled).contains("every rate missed"), "{stalled:?}");
     assert_eq!(find_with(&mut server, 50_000, 100).stalls_decide, None, "failures are no pauses");
     assert_eq!(find_with(&mut server, 10_000_000, 0).stalls_decide, None, "every request is slow");
+}
+
+/// A server whose rate of valid responses grows by this factor each second.
+struct Warming {
+    rate_per_s: f64,
+    growth: f64,
+    loads: usize,
+}
+
+impl Load for Warming {
+    fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
+        self.loads += 1;
+        let mut result = result(None, self.rate_per_s);
+        result.ok = (self.rate_per_s * request.window.as_secs_f64()) as u64;
+        for _ in 1..request.window.as_secs() {
+            result.rate_per_second.push(self.rate_per_s);
+            self.rate_per_s *= self.growth;
+        }
+        Ok(result)
+    }
+}
+
+#[test]
+fn a_warm_up_ends_when_the_rate_is_steady_or_no_response_is_valid() {
+    let warm = |rate_per_s: f64, growth: f64| {
+        let mut server = Warming { rate_per_s, growth, loads: 0 };
+        let is_warm = warm_up(&mut server, Duration::from_secs(20));
+        (is_warm.map_err(|error| error.to_string()), server.loads)
+    };
+    assert_eq!(warm(100.0, 1.0), (Ok(true), 1));
+    assert_eq!(warm(100.0, 1.1), (Ok(false), 4), "9 + 5 + 5 + 5 s");
+    let (failed, loads) = warm(0.0, 1.0);
+    assert_eq!(loads, 1);
+    assert!(failed.is_err_and(|error| error.contains("in the warm-up") && error.contains("--debug")));
 }

@@ -12,9 +12,8 @@ mod server;
 
 use crate::exit::{Complaint, Status};
 use child::{ChildLoad, LoadFlags};
-use paceline_experiment::{Load, LoadError, LoadRequest};
+use paceline_experiment::{LoadError, warm_up};
 use paceline_host::Interrupt;
-use paceline_stats::is_warm;
 use server::ServerChild;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -92,18 +91,7 @@ impl OpenTarget {
 
     /// Runs a closed loop on the target until it is warm or the limit is reached. Returns whether it is warm.
     fn warm(&mut self, limit: Duration) -> Result<bool, LoadError> {
-        let mut rates = Vec::new();
-        let mut spent = Duration::ZERO;
-        while spent < limit {
-            let window = Duration::from_secs(if rates.is_empty() { 9 } else { 5 });
-            let request = LoadRequest { rate_per_s: None, warmup: Duration::ZERO, window };
-            rates.extend(self.load.run(&request)?.rate_per_second);
-            if is_warm(&rates) {
-                return Ok(true);
-            }
-            spent += window;
-        }
-        Ok(limit.is_zero())
+        warm_up(&mut self.load, limit)
     }
 }
 
