@@ -4,7 +4,7 @@
 //! was due. Intervals that lie only partly in the window are left out.
 
 use crate::judged_times;
-use paceline_record::{Counts, LoopKind, Phase, Run};
+use paceline_record::{Block, Counts, LoopKind, Phase, Run, Times};
 use paceline_stats::{Histogram, RunPercentile, run_percentile};
 use std::collections::BTreeMap;
 
@@ -96,12 +96,23 @@ pub(crate) fn pin(run: &Run) -> String {
 /// A percentile of the judged times of a run, with its interval within the run: none if the record's intervals have no
 /// histograms, or if there are fewer than ten intervals.
 pub fn percentile_of_run(run: &Run, p: f64) -> Option<RunPercentile> {
+    percentile_of(run, p, |block| judged_times(block, run.loop_.kind))
+}
+
+/// The same for other times of its blocks.
+pub(crate) fn percentile_of(
+    run: &Run,
+    p: f64,
+    times: impl Fn(&Block) -> Option<&Times>,
+) -> Option<RunPercentile> {
     let of_window = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
-    let times = of_window.filter_map(|interval| judged_times(&interval.block, run.loop_.kind));
-    let histograms: Vec<Histogram> = times.map_while(|times| times.decode().ok()).collect();
+    let histograms: Vec<Histogram> = of_window
+        .filter_map(|interval| times(&interval.block))
+        .map_while(|times| times.decode().ok())
+        .collect();
     let recorded: u64 = histograms.iter().map(Histogram::count).sum();
     // A smaller record has left out some intervals.
-    let whole = judged_times(&run.total, run.loop_.kind).is_some_and(|times| times.count == recorded);
+    let whole = times(&run.total).is_some_and(|times| times.count == recorded);
     run_percentile(&histograms, p).filter(|_| whole)
 }
 

@@ -3,8 +3,9 @@
 //! Pure functions of the run's list of loaders and of the block of each. A run of one generator has neither.
 
 use crate::Finding;
-use crate::facts::is_open;
-use paceline_record::{Block, LinkDirection, Loader, NetworkUse, Run, Severity};
+use crate::facts::{is_open, percentile_of};
+use paceline_record::{Block, Counts, LinkDirection, Loader, NetworkUse, Run, Severity};
+use paceline_stats::percentile_interval;
 
 /// Windows that begin or end further apart than this share of their length did not load the target together.
 const APART_SHARE_LEAST: f64 = 0.01;
@@ -17,9 +18,12 @@ const KEPT_SHARE_LEAST: f64 = 0.5;
 const MEDIANS_RATIO_LEAST: f64 = 1.25;
 /// or by less than this, in nanoseconds: the time to wake a virtual CPU.
 const MEDIANS_APART_NS_LEAST: u64 = 100_000;
-/// Shares of failed requests of two equal loaders differ by less than this.
+/// Shares of failed requests of two equal loaders differ by less than this,
 const FAILED_APART_LEAST: f64 = 0.01;
-/// Requests that a loader needs for its median to be compared.
+/// or by less than this many standard errors of a binomial difference: √2 times 1.96, as for two intervals of 95 % that
+/// do not overlap.
+const FAILED_ERRORS_LEAST: f64 = 2.77;
+/// Requests that a loader needs for its share of failed ones to be compared.
 const SAMPLES_LEAST: u64 = 100;
 /// A link that carries more than this share of its speed is full: headers and gaps between frames take the rest.
 const LINK_FULL: f64 = 0.9;
@@ -78,32 +82,69 @@ fn parts_missing(run: &Run) -> Vec<&'static str> {
 
 pub(crate) fn differ(run: &Run) -> Option<Finding> {
     let blocks = run.by_generator.as_deref()?;
-    let enough = |block: &&Block| block.counts.ok >= SAMPLES_LEAST;
-    let median = |block: &Block| block.service_time_ns.as_ref().map(|times| times.p50);
-    let medians = || blocks.iter().filter(enough).filter_map(median);
-    let failed = || {
-        let scheduled =
-            blocks.iter().map(|block| block.counts).filter(|counts| counts.scheduled >= SAMPLES_LEAST);
-        scheduled.map(|counts| counts.not_ok() as f64 / counts.scheduled as f64)
-    };
-    let (fastest, slowest) = (medians().min()?, medians().max()?);
-    let times_differ =
-        slowest as f64 >= MEDIANS_RATIO_LEAST * fastest as f64 && slowest - fastest >= MEDIANS_APART_NS_LEAST;
-    let (least, most) = (failed().fold(1.0, f64::min), failed().fold(0.0, f64::max));
-    let failures_differ = most - least > FAILED_APART_LEAST;
-    let slow = blocks.iter().zip(&run.loaders).filter(|(block, _)| median(block) == Some(slowest));
+    let slowest = slower_loader(run, blocks);
+    let enough = blocks.iter().map(|block| block.counts).filter(|counts| counts.scheduled >= SAMPLES_LEAST);
+    let failed: Vec<Failed> = enough.map(|counts| Failed::of(&counts)).collect();
+    let by_share = |a: &&Failed, b: &&Failed| a.share.total_cmp(&b.share);
+    let least = failed.iter().min_by(by_share).copied().unwrap_or_default();
+    let most = failed.iter().max_by(by_share).copied().unwrap_or_default();
+    let failures_differ = most.is_above(least);
     let worst = blocks.iter().zip(&run.loaders).max_by(|(a, _), (b, _)| {
         let share = |block: &Block| block.counts.not_ok() as f64 / (block.counts.scheduled as f64).max(1.0);
         share(a).total_cmp(&share(b))
     });
-    let named =
-        if times_differ { slow.map(|(_, loader)| loader).next() } else { worst.map(|(_, loader)| loader) };
-    (times_differ || failures_differ).then(|| Finding::LoadersDiffer {
+    let named = slowest.map_or(worst.map(|(_, loader)| loader), |slowest| run.loaders.get(slowest));
+    (slowest.is_some() || failures_differ).then(|| Finding::LoadersDiffer {
         service_time_ns_p50: blocks.iter().map(|block| median(block).unwrap_or(0)).collect(),
-        failed_share_least: least,
-        failed_share_most: most,
+        failed_share_least: least.share,
+        failed_share_most: most.share,
         host: named.map_or_else(String::new, |loader| loader.host.clone()),
     })
+}
+
+/// The failed requests of a loader.
+#[derive(Clone, Copy, Default)]
+struct Failed {
+    /// Their share, 0 to 1.
+    share: f64,
+    /// Requests scheduled.
+    of: f64,
+}
+
+impl Failed {
+    fn of(counts: &Counts) -> Self {
+        let of = counts.scheduled as f64;
+        Self { share: counts.not_ok() as f64 / of, of }
+    }
+
+    /// Whether the share is higher by the constants above.
+    fn is_above(self, other: Self) -> bool {
+        let both = (self.share * self.of + other.share * other.of) / (self.of + other.of);
+        let error = (both * (1.0 - both) * (1.0 / self.of + 1.0 / other.of)).sqrt();
+        self.share - other.share > FAILED_APART_LEAST.max(FAILED_ERRORS_LEAST * error)
+    }
+}
+
+fn median(block: &Block) -> Option<u64> {
+    block.service_time_ns.as_ref().map(|times| times.p50)
+}
+
+/// The loader with the longest median service time, if it is longer than the shortest by the constants above and by
+/// more than the scatter within the run explains: their 95 % intervals do not overlap. The intervals take the dispersion
+/// of the whole run, because a record has no intervals of each loader; if all loaders slow down together it is too large,
+/// which errs on the side of no verdict. Without intervals, or with too few requests for one, there is none.
+fn slower_loader(run: &Run, blocks: &[Block]) -> Option<usize> {
+    let dispersion = percentile_of(run, 0.5, |block| block.service_time_ns.as_ref())?.dispersion;
+    let interval =
+        |block: &Block| percentile_interval(&block.service_time_ns.as_ref()?.decode().ok()?, 0.5, dispersion);
+    let loaders = blocks.iter().enumerate();
+    let medians: Vec<_> =
+        loaders.filter_map(|(at, block)| Some((at, median(block)?, interval(block)?))).collect();
+    let (_, fastest, shortest) = medians.iter().min_by_key(|(_, median, _)| *median)?;
+    let (at, slowest, longest) = medians.iter().max_by_key(|(_, median, _)| *median)?;
+    let is_large = *slowest as f64 >= MEDIANS_RATIO_LEAST * *fastest as f64
+        && slowest - fastest >= MEDIANS_APART_NS_LEAST;
+    (is_large && longest.low > shortest.high).then_some(*at)
 }
 
 pub(crate) fn network_bound(run: &Run) -> Option<Finding> {
@@ -141,22 +182,39 @@ pub(crate) fn full(network: &NetworkUse) -> Option<FullLink<'_>> {
 mod tests {
     use super::*;
     use paceline_job::{Job, RequestSpec};
-    use paceline_record::{Counts, Span, Times, fixture};
-    use paceline_stats::Histogram;
+    use paceline_record::{Interval, Phase, Span, Times, fixture};
+    use paceline_stats::{Histogram, Random, SLICES};
 
     /// A run by two loaders with these median service times, in microseconds.
     fn run(medians_us: [u64; 2]) -> Run {
-        let mut run = fixture::run(0);
-        let block = |micros: u64| {
+        run_of(&medians_us.map(|micros| {
             let mut times = Histogram::new();
-            times.record_n(micros * 1_000, 5_000);
-            let counts = Counts { scheduled: 5_000, ok: 5_000, ..Counts::default() };
+            times.record_n(micros * 1_000, 500);
+            vec![times; SLICES]
+        }))
+    }
+
+    /// A run by two loaders with the service times of each one's intervals.
+    fn run_of(loaders: &[Vec<Histogram>; 2]) -> Run {
+        let mut run = fixture::run(0);
+        let block = |histograms: &[Histogram]| {
+            let mut times = Histogram::new();
+            histograms.iter().for_each(|histogram| times.merge(histogram));
+            let counts = Counts { scheduled: times.count(), ok: times.count(), ..Counts::default() };
             Block { counts, service_time_ns: Some(Times::of(&times)), ..Block::default() }
         };
+        run.total = block(&loaders.concat());
+        run.by_generator = Some(loaders.iter().map(|loader| block(loader)).collect());
+        run.intervals = (0..SLICES)
+            .map(|at| Interval {
+                phase: Phase::Window,
+                start_ns: at as u64,
+                block: block(&loaders.each_ref().map(|loader| loader[at].clone())),
+            })
+            .collect();
         let window = Some(Span { start_ns: 1_000_000_000, end_ns: 11_000_000_000 });
         let loader =
             |host: &str| Loader { host: host.to_owned(), share: Some(5_000), window, ..Loader::default() };
-        run.by_generator = Some(medians_us.map(block).into());
         run.loaders = vec![loader("n3"), loader("n4")];
         run
     }
@@ -179,6 +237,46 @@ mod tests {
         let blocks = failing.by_generator.as_mut().unwrap();
         (blocks[0].counts.ok, blocks[0].counts.timed_out) = (4_900, 100);
         assert!(matches!(differ(&failing), Some(Finding::LoadersDiffer { host, .. }) if host == "n3"));
+        // Two of 100 requests are chance.
+        let counts = Counts { scheduled: 100, ok: 98, timed_out: 2, ..Counts::default() };
+        let few = Failed::of(&counts);
+        assert!(!few.is_above(Failed { share: 0.0, of: 100.0 }));
+        assert!(!Failed::default().is_above(Failed::default()));
+    }
+
+    /// Service times of a loader on a busy machine: the log of each interval's median has this standard deviation.
+    fn noisy(random: &mut Random, requests: usize, noise: f64, median_ns: f64) -> Vec<Histogram> {
+        let mut interval = || {
+            let median_ns = median_ns * (noise * random.normal()).exp();
+            let mut times = Histogram::new();
+            (0..requests / SLICES)
+                .for_each(|_| times.record((median_ns * (0.5 * random.normal()).exp()) as u64));
+            times
+        };
+        (0..SLICES).map(|_| interval()).collect()
+    }
+
+    #[test]
+    fn the_noise_of_a_busy_machine_is_no_difference() {
+        let mut random = Random::new(18);
+        // Medians alone differ by a quarter in TODO of these runs.
+        for (requests, noise, second_ns, least, most) in [
+            (100, 0.0, 1e6, 0, 2),
+            (1_000, 0.3, 1e6, 0, 2),
+            (1_000, 0.6, 1e6, 0, 2),
+            (10_000, 0.6, 1e6, 0, 2),
+            (1_000, 0.1, 1.5e6, 95, 100),
+        ] {
+            let mut is_found = || {
+                let first = noisy(&mut random, requests, noise, 1e6);
+                differ(&run_of(&[first, noisy(&mut random, requests, noise, second_ns)])).is_some()
+            };
+            let found = (0..100).filter(|_| is_found()).count();
+            assert!(
+                (least..=most).contains(&found),
+                "{requests} requests, noise {noise}, {second_ns} ns: {found} of 100 runs"
+            );
+        }
     }
 
     #[test]

@@ -329,8 +329,8 @@ verdict_table! {
     => "Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
 
     /// The loaders that share the run measured different things: their median service times differ by more than a
-    /// quarter and 100 µs, or their shares of failed requests by more than 1 %. One path is slower, or one loader is
-    /// overloaded. The merged percentiles are a mixture.
+    /// quarter and 100 µs, or their shares of failed requests by more than 1 %, and by more than chance: their 95 %
+    /// intervals do not overlap. One path is slower, or one loader is overloaded. The merged percentiles are a mixture.
     LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The load generators measured different times."
     {
         service_time_ns_p50: Vec<u64> = "median service time of each loader",

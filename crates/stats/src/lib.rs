@@ -25,7 +25,7 @@ pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, Step};
 pub use launches::{
     CONFIDENCE, Interval, LaunchMean, Launches, Prior, Variance, launch_means, launches_needed,
 };
-pub use percentile::{RunPercentile, SLICES, run_percentile};
+pub use percentile::{RunPercentile, SLICES, percentile_interval, run_percentile};
 pub use random::Random;
 pub use scaling::{Scalability, little_outstanding};
 pub use search::{CapacitySearch, SearchEnd, SearchEstimate, SearchWindow, StallSpan};

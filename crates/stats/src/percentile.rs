@@ -39,20 +39,26 @@ pub fn run_percentile(intervals: &[Histogram], p: f64) -> Option<RunPercentile> 
     let mut total = Histogram::new();
     intervals.iter().for_each(|interval| total.merge(interval));
     let value = total.quantile(p)?;
-    let (n, dispersion) = (total.count() as f64, dispersion(intervals, &total, value));
-    let exceedances = n * (1.0 - p) / dispersion;
-    let interval = (exceedances >= EXCEEDANCES_LEAST).then(|| {
+    let dispersion = dispersion(intervals, &total, value);
+    let interval = percentile_interval(&total, p, dispersion);
+    let requests_needed = (EXCEEDANCES_LEAST * dispersion / (1.0 - p)).ceil() as u64;
+    Some(RunPercentile { value, dispersion, interval, requests_needed })
+}
+
+/// The 95 % interval of the percentile `p` of samples whose dispersion was estimated as in [`run_percentile`]. None if
+/// there are too few samples for an interval.
+pub fn percentile_interval(samples: &Histogram, p: f64, dispersion: f64) -> Option<Interval> {
+    let n = samples.count() as f64 / dispersion;
+    (n * (1.0 - p) >= EXCEEDANCES_LEAST).then(|| {
         let slices_df = (SLICES - 1) as f64;
-        let n_effective = n / dispersion * (normal_quantile(UPPER) / t_quantile(UPPER, slices_df)).powi(2);
+        let n_effective = n * (normal_quantile(UPPER) / t_quantile(UPPER, slices_df)).powi(2);
         let (below, above) = (p * n_effective, (1.0 - p) * n_effective);
-        let at = |rank: f64| total.quantile(rank).unwrap_or(HIGHEST) as f64;
+        let at = |rank: f64| samples.quantile(rank).unwrap_or(HIGHEST) as f64;
         Interval {
             low: at(beta_quantile(below, above + 1.0, 1.0 - UPPER)),
             high: at(beta_quantile(below + 1.0, above, UPPER)),
         }
-    });
-    let requests_needed = (EXCEEDANCES_LEAST * dispersion / (1.0 - p)).ceil() as u64;
-    Some(RunPercentile { value, dispersion, interval, requests_needed })
+    })
 }
 
 /// The scatter between slices of the numbers of samples above `value`, relative to a binomial distribution.
