@@ -118,6 +118,9 @@ impl CatalogueError {
             CatalogueError::Unknown { kind: "server", .. } => {
                 Some("`paceline lab list` shows every server".into())
             }
+            CatalogueError::Unknown { kind: "plan", .. } => {
+                Some("give the path of a file, or the name of one in the plans folder".into())
+            }
             _ => None,
         }
     }
