@@ -23,13 +23,13 @@ Examples:
   paceline report                          the newest round
   paceline report --list                   every round that is kept
   paceline report 20261121-01              the round whose id begins so
-  paceline report 20261120 20261121-01     two rounds cell by cell: ratios with intervals
-  paceline report --copies                 differences that A/A rounds (plans/aa.toml) claimed between copies
+  paceline report 20261120 20261121-01     two rounds cell by cell, as ratios
+  paceline report --copies                 differences claimed between copies
   paceline report --workload tetra -o tetra.md
   paceline report -o report.html           with charts, in one file to share
   paceline report --svg ranking --workload hello -o hello.svg
   paceline report --format csv | column -t -s,
-  paceline report --export history/quick   the newest round as a folder to keep with a project
+  paceline report --export history/quick   the newest round as a folder to keep
   paceline report --from history/quick     its report, in any format";
 
 /// Flags of `paceline report`.
@@ -56,7 +56,7 @@ pub struct Arguments {
     /// one panel per table
     #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
     svg: Option<String>,
-    /// Include start-up, limits, versions and explanations; Markdown always has them
+    /// Include remedies, start-up, limits, versions and explanations; Markdown always has them
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
     /// Show only this workload; `tetra` means all its cases, `tetra/140` one case. May be repeated

@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline store check                            every record, its checksum and its sums
-  paceline store export 20261121-01 history/quick a round as a folder
-  paceline store import history/quick             and back again
-  paceline store import wrk.txt results.json      reports of other programs, marked as imported
-  paceline store prune --keep 3 --dry-run         what would be deleted with 3 rounds of each plan kept
+  paceline store check                             checksums and sums of records
+  paceline store export 20261121-01 history/quick  a round as a folder
+  paceline store import history/quick              and back again
+  paceline store import wrk.txt results.json       reports of other programs
+  paceline store prune --keep 3 --dry-run          all but 3 rounds of each plan
   paceline store delete 20261121-01";
 
 /// Flags of `paceline store`.

@@ -16,10 +16,10 @@ use std::process::{Command, Stdio};
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline view                            the kept rounds, in a browser; without any, those of `history`
-  paceline view history                    the rounds kept with the project
-  paceline view run.json                   a run that `paceline run -o run.json` wrote
-  paceline view --listen 10.0.0.5:8080     for other machines: open the printed address with its token";
+  paceline view                         the kept rounds; without any, `history`
+  paceline view history                 the rounds kept with the project
+  paceline view run.json                a run written by `paceline run -o run.json`
+  paceline view --listen 10.0.0.5:8080  for other machines: open the printed URL";
 
 /// The folder of exported rounds in a project.
 const HISTORY: &str = "history";

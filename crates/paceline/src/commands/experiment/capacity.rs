@@ -16,9 +16,10 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   paceline capacity http://127.0.0.1:8080/ --slo 'response.p99<10ms,errors<0.1%'
   paceline capacity go-nethttp --slo 'response.p99<5ms' --window 10s
-  paceline capacity http://127.0.0.1:8080/ --slo 'response.p99<10ms' -- --arrivals poisson
+  paceline capacity go-nethttp --slo 'response.p99<10ms' -- --arrivals poisson
 
-Exit status: 0 found, 1 no rate meets the objective or stalls limit the result, 2 usage, 3 environment, 130 interrupted")]
+Exit status: 0 found, 1 no rate meets the objective or stalls limit the result,
+2 usage, 3 environment, 130 interrupted")]
 pub struct Arguments {
     /// A URL, or the id of a server of the lab
     target: String,

@@ -25,11 +25,12 @@ const FILE_BYTES_MOST: u64 = 1 << 28;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   paceline compare http://127.0.0.1:8080/ http://127.0.0.1:8081/
-  paceline compare go-nethttp go-fasthttp -r 2000           at 2,000/s, judged by CPU per request
-  paceline compare before.json after.json                   records of earlier runs
-  paceline compare history/a history/b                      two exported rounds, row by row
+  paceline compare go-nethttp go-fasthttp -r 2000  by CPU per request at 2,000/s
+  paceline compare before.json after.json          records of earlier runs
+  paceline compare history/a history/b             two exported rounds, row by row
 
-Exit status: 0 compared (also undecided), 2 usage, 3 environment, 130 interrupted")]
+Exit status: 0 compared (also undecided), 2 usage, 3 environment,
+130 interrupted")]
 pub struct Arguments {
     /// First side: a URL, the id of a server of the lab, a JSON file, or the folder of an exported round
     first: String,

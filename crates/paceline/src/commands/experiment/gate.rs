@@ -16,13 +16,17 @@ use std::path::{Path, PathBuf};
 /// Flags of `paceline gate`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  paceline gate http://127.0.0.1:8081/ --against http://127.0.0.1:8080/     new build beside old build
-  paceline gate http://127.0.0.1:8080/ --save baseline.json                 write a baseline
-  paceline gate http://127.0.0.1:8080/ --against baseline.json --junit gate.xml
+  A new build beside the old one:
+    paceline gate http://127.0.0.1:8081/ --against http://127.0.0.1:8080/
+  Write a baseline, and compare with it later:
+    paceline gate http://127.0.0.1:8080/ --save baseline.json
+    paceline gate http://127.0.0.1:8080/ --against baseline.json --junit gate.xml
 
-Measure both side by side where you can: a stored baseline includes the drift of the machine.
+Measure both side by side where you can: a stored baseline includes the drift of
+the machine.
 
-Exit status: 0 passed, 1 the candidate is worse, 2 usage, 3 environment, 130 interrupted")]
+Exit status: 0 passed, 1 the candidate is worse, 2 usage, 3 environment,
+130 interrupted")]
 pub struct Arguments {
     /// The candidate: a URL, the id of a server of the lab, or a JSON file
     candidate: String,

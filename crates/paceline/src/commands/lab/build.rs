@@ -11,8 +11,8 @@ use paceline_lab::Made;
 /// Flags of `paceline lab build`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  paceline lab build --all              every server, where something has changed
-  paceline lab build rust-hyper --again one server, changed or not")]
+  paceline lab build --all               every server, where something has changed
+  paceline lab build rust-hyper --again  one server, changed or not")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,

@@ -22,11 +22,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Flags of `paceline lab serve`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  paceline lab serve go-nethttp                    on a free port, in the form `single`
-  paceline lab serve go-nethttp --form cores       as its authors say, on all its cores
+  paceline lab serve go-nethttp               one process, on a free port
+  paceline lab serve go-nethttp --form cores  as its authors say, on all its cores
   paceline lab serve go-nethttp --port 8080 --cores 0 1
 
-Exit status: 2 usage, manifest or workload, 3 it cannot be built or started, or exited, 130 stopped by Ctrl-C.")]
+Exit status: 2 usage, manifest or workload, 3 it cannot be built or started, or
+exited, 130 stopped by Ctrl-C")]
 pub struct Arguments {
     /// The server's id
     server: String,

@@ -14,12 +14,14 @@ use std::time::Instant;
 /// Flags of `paceline lab setup`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  paceline lab setup --all --dry-run    what would be installed and fetched; 3 if a tool is closed to the user
-  paceline lab setup go-nethttp         what one server needs
-  paceline lab setup 'python-*'         what every Python server needs
-  paceline lab setup haproxy            a load balancer or database; --all and --plan bring theirs
+  paceline lab setup --all --dry-run  what would be installed and fetched
+  paceline lab setup go-nethttp       what one server needs
+  paceline lab setup 'python-*'       what every Python server needs
+  paceline lab setup haproxy          a load balancer or database; --all and
+                                      --plan include theirs
 
-Exit status: 0 done, 2 usage, 3 something could not be set up: it is listed at the end, 130 interrupted.")]
+Exit status: 0 done, 2 usage, 3 something could not be set up (it is listed at
+the end) or, with --dry-run, a tool is closed to the user, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,

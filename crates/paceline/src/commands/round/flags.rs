@@ -30,15 +30,15 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline round plans/quick.toml                                   carry a plan out
-  paceline round plans/all.toml --full                              all of it, however long it takes
-  paceline round plans/quick.toml --servers go-nethttp              of a plan only these servers
-  paceline round --servers 'go-*' --workloads hello --repeats 3     a round without a plan
-  paceline round --servers go-nethttp --generator wrk                cross-checked with wrk
-  paceline round --resume                                           continue the newest unfinished round
+  paceline round plans/quick.toml           carry a plan out
+  paceline round plans/all.toml --full      all of it, however long it takes
+  paceline round quick --servers 'go-*'     only these servers of a plan
+  paceline round --servers go-nethttp --workloads hello --repeats 3
+  paceline round --servers go-nethttp --generator wrk
+  paceline round --resume                   continue the newest unfinished round
 
-Exit status: 0 done, 1 a planned cell has no usable trial or all rows are invalid or overloaded, 2 usage or plan,
-3 environment, 130 interrupted.";
+Exit status: 0 done, 1 a planned cell has no usable trial or all rows are
+invalid or overloaded, 2 usage or plan, 3 environment, 130 interrupted";
 
 /// What to measure: a plan, or flags that make one.
 #[derive(clap::Args)]

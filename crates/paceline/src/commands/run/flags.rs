@@ -55,7 +55,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub print_job: bool,
 
-    /// Send each request once, show everything that was sent and received, and exit
+    /// Send each request once, show everything sent and received, and exit
     #[arg(long, conflicts_with = "print_job", help_heading = "Requests")]
     pub debug: bool,
 
@@ -212,7 +212,8 @@ Examples:
   paceline run http://localhost:8080/ --max-errors 0.1%  exits 1 beyond that
   paceline run http://localhost:8080/ --mix shop.toml    several requests
 
-Exit status: 0 done, 1 invalid or a check failed, 2 usage, 3 environment, 130 interrupted";
+Exit status: 0 done, 1 invalid or a check failed, 2 usage, 3 environment,
+130 interrupted";
 
 const MORE_EXAMPLES: &str = "\
 Examples:
@@ -223,16 +224,17 @@ Examples:
   A ramp, to see where it breaks:
     paceline run http://127.0.0.1:8080/ -c 1000 -r 1000:50000
   100,000 requests, every byte of every response compared, the record as JSON:
-    paceline run http://127.0.0.1:8080/ -n 100000 --expect-body @page.txt --format json
+    paceline run http://127.0.0.1:8080/ -n 100000 --expect-body @page.txt --json
   In CI: fail if the server is too slow:
-    paceline run http://127.0.0.1:8080/ -r 2000 --slo 'response.p99<10ms' --max-errors 0.1%
-  A different path each time, and this value required in the JSON of each response:
-    paceline run 'http://127.0.0.1:8080/user/{rand:1:100000}' --expect-json /active=true
+    paceline run http://127.0.0.1:8080/ -r 2000 --slo 'response.p99<10ms'
+  A different path each time, and a value required in the JSON of each response:
+    paceline run 'http://127.0.0.1:8080/user/{rand:1:9}' --expect-json /active=true
   For a dashboard to follow, and for HdrHistogram's tools:
     paceline run http://127.0.0.1:8080/ -r 2000 --ndjson run.ndjson --hdr run.hlog
 
-Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage, 3 environment, 130 interrupted.
-Ctrl-C ends the run and reports the results so far; a second one exits at once.";
+Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage,
+3 environment, 130 interrupted. Ctrl-C ends the run and reports the results so
+far; a second one exits at once.";
 
 #[cfg(test)]
 mod tests {
