@@ -31,7 +31,7 @@ pub enum Found {
         /// Its second start; none if that failed.
         again: Option<Box<Startup>>,
     },
-    /// It cannot be started before it is set up.
+    /// It cannot be started before it is set up: what it lacks, if that is known.
     NotSetUp(String),
     /// It does not run in that form.
     NoForm(String),
@@ -53,11 +53,10 @@ impl Checker<'_> {
     pub fn check(&self, server: &Manifest) -> Result<Found, LabError> {
         match self.workshop.state(server) {
             Ok(State::Lacking(missing)) => {
-                let why = format!("lacks {}; paceline lab setup {}", missing.join(", "), server.id);
-                return Ok(Found::NotSetUp(why));
+                return Ok(Found::NotSetUp(format!("lacks {}", missing.join(", "))));
             }
             Ok(State::NotSetUp) => {
-                return Ok(Found::NotSetUp(format!("paceline lab setup {}", server.id)));
+                return Ok(Found::NotSetUp(String::new()));
             }
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => return Ok(Found::Failed(error_text(&error))),

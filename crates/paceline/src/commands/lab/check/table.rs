@@ -1,21 +1,29 @@
 //! The table of `lab check`: a row per server, then the differences, then the totals.
 //!
-//! All columns but the first have fixed widths, so that a row can be printed before the next server is checked.
+//! All columns but the first have fixed widths, so that a row can be printed before the next server is checked. The
+//! table fits 80 columns if no id has more than 23 characters.
 
 use super::one::Found;
 use paceline_record::{Check, CheckOutcome, Startup};
+use paceline_report::wrap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The columns after the server's id, with their widths; figures are right-aligned.
-const COLUMNS: [(&str, usize); 7] = [
-    ("result", 10),
-    ("checks", 7),
-    ("listens", 9),
-    ("answers", 9),
-    ("again", 9),
-    ("memory", 8),
-    ("from disk", 9),
+/// The columns after the server's id and its result, with units and widths; figures are right-aligned.
+const COLUMNS: [(&str, &str, usize); 6] = [
+    ("checks", "", 7),
+    ("listens", "ms", 7),
+    ("answers", "ms", 7),
+    ("again", "ms", 5),
+    ("memory", "MB", 6),
+    ("disk", "MB", 5),
 ];
+
+/// The width of the column of results.
+const RESULT: usize = 6;
+
+/// The width of the text below the rows.
+const WIDTH: usize = 80;
 
 /// The rows so far.
 pub struct Table {
@@ -32,20 +40,21 @@ impl Table {
         Self { width, verbose, found: Vec::new(), took: Duration::ZERO }
     }
 
-    /// The header line.
+    /// The two header lines.
     pub fn head(&self) -> String {
-        let mut line = format!("{:width$}  {:10}", "server", COLUMNS[0].0, width = self.width);
-        for (name, width) in &COLUMNS[1..] {
-            line.push_str(&format!("  {name:>width$}"));
+        let (width, mut names, mut units) = (self.width, String::new(), String::new());
+        for (name, unit, width) in COLUMNS {
+            names.push_str(&format!("  {name:>width$}"));
+            units.push_str(&format!("  {unit:>width$}"));
         }
-        format!("{line}  idle connection\n")
+        format!("{:width$}  {:RESULT$}{names}\n{:width$}  {:RESULT$}{units}\n", "server", "result", "", "")
     }
 
     /// Adds a server's row; the text below the table uses it too.
     pub fn row(&mut self, id: &str, found: Found, took: Duration) -> String {
-        let mut line = format!("{id:width$}  {:10}", result(&found), width = self.width);
+        let mut line = format!("{id:width$}  {:RESULT$}", result(&found), width = self.width);
         match &found {
-            Found::Examined { checks, idle, startup, again } => {
+            Found::Examined { checks, startup, again, .. } => {
                 let passed = checks.iter().filter(|check| check.outcome == CheckOutcome::Pass).count();
                 let first = if startup.first_since_build == Some(true) { "*" } else { "" };
                 let cells = [
@@ -56,14 +65,13 @@ impl Table {
                     megabytes(startup.rss_bytes),
                     startup.disk_read_bytes.map_or_else(|| "?".to_owned(), megabytes),
                 ];
-                for (cell, (_, width)) in cells.iter().zip(&COLUMNS[1..]) {
+                for (cell, (_, _, width)) in cells.iter().zip(COLUMNS) {
                     line.push_str(&format!("  {cell:>width$}"));
                 }
-                line.push_str(&format!("  {idle}"));
             }
             Found::NotSetUp(why) => line.push_str(&format!("  {why}")),
             Found::NoForm(has) => line.push_str(&format!("  not checked: it has only {has}")),
-            Found::Failed(why) => line.push_str(&format!("  {}", why.lines().next().unwrap_or_default())),
+            Found::Failed(_) => line.push_str("  see below"),
         }
         self.found.push((id.to_owned(), found));
         self.took += took;
@@ -76,15 +84,15 @@ impl Table {
             self.found.iter().filter_map(|(id, found)| self.differences(id, found)).collect();
         let examined = || self.found.iter().filter_map(|(_, found)| startup(found));
         if examined().next().is_some() {
-            text.push_str(
-                "\nlistens, answers: time from the start to an open port and to the first valid answer\n",
-            );
-            text.push_str(
-                "again: time to the first valid answer of a second start, with its files in the page cache\n",
-            );
-            text.push_str(
-                "memory, from disk: at the first valid answer; 0 MB means the files were already in the page cache\n",
-            );
+            text.push('\n');
+            let idle = self.idle();
+            let idle = if idle.is_empty() { "not checked" } else { &idle };
+            for line in wrap(&format!("idle connection: {idle}"), WIDTH) {
+                text.push_str(&format!("{line}\n"));
+            }
+            text.push_str("listens, answers: from the start to an open port, to the first valid answer\n");
+            text.push_str("again: to the first valid answer of a second start, files in the page cache\n");
+            text.push_str("memory, disk: by the first valid answer; disk 0: files were in the page cache\n");
             if examined().any(|startup| startup.first_since_build == Some(true)) {
                 text.push_str("*: the first start since it was built or its folder changed\n");
             }
@@ -93,13 +101,27 @@ impl Table {
         format!("{text}\n{}\n", self.sum())
     }
 
-    /// The totals: `12 pass, 1 warn, 0 fail, 3 not set up; 75 s`.
+    /// What happened to idle connections: `kept for 6.0 s (c-libuv, node-http), closed after 5.0 s (python-granian)`.
+    fn idle(&self) -> String {
+        let mut servers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (id, found) in &self.found {
+            if let Found::Examined { idle, .. } = found
+                && !idle.is_empty()
+            {
+                servers.entry(idle).or_default().push(id);
+            }
+        }
+        let parts = servers.iter().map(|(idle, ids)| format!("{idle} ({})", ids.join(", ")));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The totals: `12 pass, 1 warn, 0 fail, 3 not set up (paceline lab setup ID...); 75 s`.
     fn sum(&self) -> String {
         let count = |word: &str| self.found.iter().filter(|(_, found)| result(found) == word).count();
         let mut parts: Vec<String> =
             ["pass", "warn", "fail"].iter().map(|word| format!("{} {word}", count(word))).collect();
-        for word in ["not set up", "left out"] {
-            parts.extend((count(word) > 0).then(|| format!("{} {word}", count(word))));
+        for (word, remedy) in [("not set up", " (paceline lab setup ID...)"), ("left out", "")] {
+            parts.extend((count(word) > 0).then(|| format!("{} {word}{remedy}", count(word))));
         }
         format!("{}; {:.0} s", parts.join(", "), self.took.as_secs_f64())
     }
@@ -159,15 +181,15 @@ fn word(outcome: CheckOutcome) -> &'static str {
 }
 
 fn milliseconds(ns: u64) -> String {
-    format!("{:.0} ms", ns as f64 / 1e6)
+    format!("{:.0}", ns as f64 / 1e6)
 }
 
 fn megabytes(bytes: u64) -> String {
     match bytes {
-        0 => "0 MB".to_owned(),
-        1..50_000 => "< 0.1 MB".to_owned(),
-        50_000..10_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.0} MB", bytes as f64 / 1e6),
+        0 => "0".to_owned(),
+        1..50_000 => "<0.1".to_owned(),
+        50_000..10_000_000 => format!("{:.1}", bytes as f64 / 1e6),
+        _ => format!("{:.0}", bytes as f64 / 1e6),
     }
 }
 
@@ -201,20 +223,22 @@ mod tests {
         text.push_str(&table.row("node", Found::NotSetUp("lacks node".into()), Duration::ZERO));
         text.push_str(&table.below(7));
         let expected = "\
-server      result       checks    listens    answers      again    memory  from disk  idle connection
-go-nethttp  fail            1/2      12 ms     *14 ms       9 ms    6.3 MB      13 MB  kept for 6.0 s
+server      result   checks  listens  answers  again  memory   disk
+                                  ms       ms     ms      MB     MB
+go-nethttp  fail        1/2       12      *14      9     6.3     13
 node        not set up  lacks node
 
 go-nethttp
   fail  GET /page: status 500 instead of 200
 
-listens, answers: time from the start to an open port and to the first valid answer
-again: time to the first valid answer of a second start, with its files in the page cache
-memory, from disk: at the first valid answer; 0 MB means the files were already in the page cache
+idle connection: kept for 6.0 s (go-nethttp)
+listens, answers: from the start to an open port, to the first valid answer
+again: to the first valid answer of a second start, files in the page cache
+memory, disk: by the first valid answer; disk 0: files were in the page cache
 *: the first start since it was built or its folder changed
 random numbers from --seed 7
 
-0 pass, 0 warn, 1 fail, 1 not set up; 7 s
+0 pass, 0 warn, 1 fail, 1 not set up (paceline lab setup ID...); 7 s
 ";
         assert_eq!(text, expected);
         assert_eq!(
