@@ -107,8 +107,8 @@ verdict_table! {
     /// pause is an `outage`.
     Saturated "saturated" Run [Server] [Caution] "The server could not keep up with the offered rate."
     {
-        offered_per_s: Option<f64> = "rate that the schedule asked for",
         achieved_per_s: f64 = "valid responses completed in the window, per second",
+        offered_per_s: Option<f64> = "rate that the schedule asked for",
         outstanding_growth_per_s: Option<f64> = "growth of outstanding requests, per second of window",
         outstanding_growth_per_s_low: Option<f64> = "lower end of its 95 % interval",
         outstanding_growth_per_s_high: Option<f64> = "upper end of its 95 % interval",
@@ -186,8 +186,8 @@ verdict_table! {
     /// service or response time. Invalid where more than half failed.
     FailedRequests "failed_requests" Run [Server] [Caution, Invalid: *severity] "Requests failed."
     {
-        failed: u64 = "requests that failed",
         share: f64 = "their share of all requests, 0 to 1",
+        failed: u64 = "requests that failed",
         status: Option<BTreeMap<String, u64>> = "responses by status code, where some had another than expected",
         bad_body: Option<u64> = "responses with another body than expected",
         commonest_failure: Option<String> = "the most frequent connection error",
@@ -211,8 +211,8 @@ verdict_table! {
     [Server, Environment: if *failed_here > 0 { Blame::Environment } else { Blame::Server }] [Caution]
     "Not all connections could be opened."
     {
-        asked: u64 = "connections asked for",
         had: u64 = "connections open when the warm-up began",
+        asked: u64 = "connections asked for",
         commonest_failure: Option<String> = "the most frequent reason",
         failed_here: u64 = "attempts that failed on this machine",
     } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's backlog), or lower -c." }
@@ -391,8 +391,8 @@ verdict_table! {
     /// one kernel tick; above 10 % the trial is invalid.
     StolenTime "stolen_time" Trial [Environment] [Caution, Invalid: *severity] "The hypervisor took time from a used core."
     {
-        core: u32 = "the core that lost the most",
         steal_s: f64 = "time taken, in seconds",
+        core: u32 = "the core that lost the most",
         over_s: f64 = "length of the window, in seconds",
     } with { severity: Severity }
     => "The hypervisor gave CPU time of a core in use to others. Repeat when the host is quieter, or on a dedicated machine.";
@@ -479,8 +479,8 @@ verdict_table! {
     /// it, warm-up included.
     QueriesNotRun "queries_not_run" Trial [Server] [Invalid] "The server did not run the queries it was asked for."
     {
-        selects_expected: u64 = "statements that the valid responses need",
         selects: u64 = "statements that the database counted",
+        selects_expected: u64 = "statements that the valid responses need",
         rows_expected: u64 = "rows that the valid responses need",
         rows_read: u64 = "rows that the database returned",
     }
@@ -490,8 +490,8 @@ verdict_table! {
     /// row twice), or does not have the values that a response after the run returned.
     UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The server did not store its updates."
     {
-        rows_expected: u64 = "rows that the valid responses say were updated",
         rows_updated: u64 = "rows that the database counted as updated",
+        rows_expected: u64 = "rows that the valid responses say were updated",
         returned: u64 = "rows that a response after the run returned as updated",
         stored: u64 = "those of them that the database stored",
     }

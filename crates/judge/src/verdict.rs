@@ -35,7 +35,7 @@ pub struct VerdictDoc {
     pub title: &'static str,
     /// When it is given and its meaning, line by line.
     pub lines: &'static [&'static str],
-    /// Each key of its evidence with its meaning.
+    /// Each key of its evidence with its meaning. A report of a round shows the first figure beside the title.
     pub evidence: &'static [(&'static str, &'static str)],
     /// The remedy, with placeholders in braces.
     pub remedy: &'static str,

@@ -41,7 +41,7 @@ pub use pairing::{PairRow, Pairing};
 pub use parallel::map_parallel;
 pub use rank::RankedBy;
 pub use report::{About, REPORT_SCHEMA, Report, schema};
-pub use row::{Failure, Note, Row, Standing, Subject};
+pub use row::{EvidenceRange, Failure, Note, Row, Standing, Subject};
 pub use run_files::{hgrm, hlog_header, hlog_line, second_csv, seconds_csv_header};
 pub use run_text::{RunTextOptions, TimeUnit, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};

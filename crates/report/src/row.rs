@@ -196,6 +196,38 @@ pub struct Note {
     pub remedy: String,
     /// The servers with this verdict, and the number of affected launches.
     pub launches_by_server: BTreeMap<String, u32>,
+    /// The first figure of its evidence over these launches; none if the evidence has no figure.
+    #[serde(skip)]
+    pub evidence: Option<EvidenceRange>,
+}
+
+/// A figure of the evidence for a verdict, over several launches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EvidenceRange {
+    /// Its key.
+    pub key: &'static str,
+    /// The lowest and the highest.
+    pub ends: [f64; 2],
+}
+
+impl EvidenceRange {
+    /// The first figure of a verdict's evidence, in the order of the judge's table.
+    fn of(verdict: &Verdict) -> Option<Self> {
+        let documented = VerdictName::parse(&verdict.name)?.doc().evidence.iter();
+        let figure = |key: &'static str| Some((key, verdict.evidence.get(key)?.as_f64()?));
+        let (key, value) = documented.map(|(key, _)| *key).find_map(figure)?;
+        // A rate and a time change in opposite directions; the verdict's title has the direction.
+        Some(Self { key, ends: [value.abs(); 2] })
+    }
+
+    /// A range that contains both, if they are the same figure; else the first.
+    pub fn merged(self, other: Self) -> Self {
+        if self.key != other.key {
+            return self;
+        }
+        let ([low, high], [other_low, other_high]) = (self.ends, other.ends);
+        Self { ends: [low.min(other_low), high.max(other_high)], ..self }
+    }
 }
 
 /// A failure of some launches of one server.
@@ -242,7 +274,10 @@ pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Laun
                 severity: verdict.severity,
                 remedy: verdict.remedy.clone(),
                 launches_by_server: BTreeMap::new(),
+                evidence: None,
             });
+            note.evidence =
+                note.evidence.into_iter().chain(EvidenceRange::of(verdict)).reduce(EvidenceRange::merged);
             if verdict.severity > note.severity {
                 (note.severity, note.remedy) = (verdict.severity, verdict.remedy.clone());
             }

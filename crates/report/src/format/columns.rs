@@ -21,10 +21,8 @@ pub enum Role {
     Spread,
     /// What limited a row.
     Limit,
-    /// Names of verdicts.
+    /// Names of verdicts, or their letters.
     Notes,
-    /// The letters that replace the names if those do not fit.
-    Letters,
 }
 
 /// A column with its cells.
@@ -43,11 +41,9 @@ pub struct Column {
 
 /// The removal step of the limits: before the figures that they summarise (p99.9, memory, busy shares).
 const LIMITS_LEAVE: u8 = 10;
-/// The removal step of the names of notes.
-const NAMES_LEAVE: u8 = 1;
 
-/// The columns of a table, in order. Columns without any content are left out.
-pub fn columns(table: &Table) -> Vec<Column> {
+/// The columns of a table, in order; `notes` gives the text of a row's notes. Columns without any content are left out.
+pub fn columns(table: &Table, notes: impl Fn(&Row) -> String) -> Vec<Column> {
     let mut shown: Vec<(&Metric, paceline_judge::Column)> = Metric::ALL
         .iter()
         .filter_map(|metric| Some((metric, metric.column(table.load.kind)?)))
@@ -58,7 +54,7 @@ pub fn columns(table: &Table) -> Vec<Column> {
     all.extend(shown.iter().flat_map(|(metric, column)| metric_columns(table, metric, *column)));
     all.extend(limits(table));
     all.extend(launches(table));
-    all.extend(notes(table));
+    all.push(column(Role::Notes, ["", "notes"], table, notes));
     all.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
     all
 }
@@ -66,11 +62,6 @@ pub fn columns(table: &Table) -> Vec<Column> {
 /// Requests per core add no information if servers have one core.
 fn is_wanted(metric: &Metric, table: &Table) -> bool {
     *metric != Metric::ACHIEVED_PER_CORE || table.pinnings.iter().any(|pinning| pinning.server.len() > 1)
-}
-
-/// The letter of the note at a position of the table's list.
-pub fn letter(place: usize) -> String {
-    char::from(b'a' + (place % 26) as u8).to_string().repeat(place / 26 + 1)
 }
 
 /// The mark of a row without a rank.
@@ -186,21 +177,6 @@ fn launches(table: &Table) -> Vec<Column> {
     }
     let cell = |row: &Row| format!("{}/{}", row.launches_usable, row.launches_planned);
     vec![column(Role::Figure, ["", "used"], table, cell)]
-}
-
-/// The names of a row's notes, and the letters that replace them: whichever fits is shown. Notes common to all rows are
-/// printed once, below.
-fn notes(table: &Table) -> [Column; 2] {
-    let telling = |name: &&String| {
-        !table.notes.iter().any(|note| note.name == **name && words::is_everywhere(note, table))
-    };
-    let joined = |row: &Row| row.verdicts.iter().filter(telling).cloned().collect::<Vec<_>>().join(", ");
-    let mut names = column(Role::Notes, ["", "notes"], table, joined);
-    names.leaves = Some(NAMES_LEAVE);
-    let letter_of = |name: &String| table.notes.iter().position(|note| note.name == *name).map(letter);
-    let letters =
-        |row: &Row| row.verdicts.iter().filter(telling).filter_map(letter_of).collect::<Vec<_>>().join(" ");
-    [names, column(Role::Letters, ["", "notes"], table, letters)]
 }
 
 /// Whether the table should use microseconds: half of its rows have a median below a millisecond.

@@ -17,37 +17,28 @@ const SERVER_MIN: usize = 14;
 #[derive(Clone, Debug, Default)]
 pub struct Painted {
     text: TerminalText,
-    columns: usize,
 }
 
 impl Painted {
     /// A piece of text, coloured if `colour` is set (ECMA-48 SGR).
     pub fn new(text: &str, style: anstyle::Style, colour: bool) -> Self {
         let safe = TerminalText::of(text);
-        let columns = safe.as_str().width();
         let is_plain = style == anstyle::Style::new() || safe.as_str().trim().is_empty();
         let text = match colour && !is_plain {
             true => TerminalText::coloured(&format!("{style}{safe}{style:#}")),
             false => safe,
         };
-        Self { text, columns }
+        Self { text }
     }
 
     /// Adds blanks.
     pub fn blanks(&mut self, count: usize) {
         self.text.push(&TerminalText::of(&" ".repeat(count)));
-        self.columns += count;
     }
 
     /// Adds a piece.
     pub fn push(&mut self, piece: Painted) {
         self.text.push(&piece.text);
-        self.columns += piece.columns;
-    }
-
-    /// Its width in columns.
-    pub fn columns(&self) -> usize {
-        self.columns
     }
 
     /// The content as a line, without trailing blanks.
@@ -64,7 +55,7 @@ pub struct Fitted {
 }
 
 /// Starts with the columns that are never removed and adds the others, the last to be removed first, if they still fit
-/// into `width`. A spread needs its figure; the names of notes replace their letters.
+/// into `width`. A spread needs its figure.
 pub fn fit(all: &[Column], width: usize) -> Fitted {
     let mut kept: Vec<bool> = all.iter().map(|column| column.leaves.is_none()).collect();
     let mut left_out = Vec::new();
@@ -74,13 +65,6 @@ pub fn fit(all: &[Column], width: usize) -> Fitted {
         for (place, column) in all.iter().enumerate().filter(|(_, column)| column.leaves == Some(step)) {
             let alone = column.role == Role::Spread && !(place > 0 && wider[place - 1]);
             wider[place] = !alone;
-        }
-        let named = |(column, kept): &(&Column, &bool)| column.role == Role::Notes && **kept;
-        if all.iter().zip(&wider).any(|pair| named(&pair)) {
-            all.iter()
-                .zip(&mut wider)
-                .filter(|(c, _)| c.role == Role::Letters)
-                .for_each(|(_, kept)| *kept = false);
         }
         if total(all, &wider) <= width {
             kept = wider;
@@ -155,7 +139,7 @@ pub fn align(text: &str, width: usize, role: Role) -> String {
     let room = " ".repeat(width.saturating_sub(text.width()));
     match role {
         Role::Rank | Role::Figure => format!("{room}{text}"),
-        Role::Server | Role::Spread | Role::Limit | Role::Notes | Role::Letters => format!("{text}{room}"),
+        Role::Server | Role::Spread | Role::Limit | Role::Notes => format!("{text}{room}"),
     }
 }
 
@@ -235,15 +219,6 @@ mod tests {
         assert_eq!(fit(&all, 23).columns.len(), 3);
         assert_eq!(fit(&all, 22).columns.len(), 2);
         assert_eq!(fit(&all, 17).columns.len(), 1);
-    }
-
-    #[test]
-    fn names_of_notes_give_way_to_letters() {
-        let all =
-            [column(Role::Notes, &["a_very_long_name"], Some(1)), column(Role::Letters, &["a b"], None)];
-        let roles = |width| fit(&all, width).columns.iter().map(|column| column.role).collect::<Vec<_>>();
-        assert_eq!(roles(16), [Role::Notes]);
-        assert_eq!(roles(15), [Role::Letters]);
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! width.
 
 use super::columns::{Column, Role, columns};
+use super::notes::{carriers, doing, is_everywhere};
 use super::sheet::{Sheet, sheets};
 use super::words;
-use crate::row::Standing;
+use crate::row::{Row, Standing};
 use crate::{Report, Table};
 use paceline_escape::{MarkdownText, Printable, markdown};
 
@@ -68,17 +69,24 @@ fn head(report: &Report) -> MarkdownText {
 
 fn section(text: &mut MarkdownText, table: &Table) {
     let (title, load) = (sentence(&words::title(table)), sentence(&words::load(table)));
-    text.push(&markdown!("\n## {}\n\n{}.", title, load));
+    let form = words::form(table).map(|form| format!(", {form}")).unwrap_or_default();
+    text.push(&markdown!("\n## {}\n\n{}{}.", title, load, form));
     for line in
         words::pinning(&table.pinnings).into_iter().chain([words::ranking(table)]).chain(words::noise(table))
     {
         text.push(&markdown!(" {}.", sentence(&line).trim_end_matches('.')));
     }
     text.push(&MarkdownText::literal("\n\n"));
-    let columns: Vec<Column> =
-        columns(table).into_iter().filter(|column| column.role != Role::Letters).collect();
-    grid(text, table, &merged(columns));
+    grid(text, table, &merged(columns(table, |row| note_names(row, table))));
     list(text, table);
+}
+
+/// The names of a row's notes; those of every row are only below the table.
+fn note_names(row: &Row, table: &Table) -> String {
+    let is_common =
+        |name: &str| table.notes.iter().any(|note| note.name == name && is_everywhere(note, table));
+    let names: Vec<&str> = row.verdicts.iter().map(String::as_str).filter(|name| !is_common(name)).collect();
+    names.join(", ")
 }
 
 fn sheet_section(text: &mut MarkdownText, sheet: &Sheet) {
@@ -139,7 +147,7 @@ fn grid(text: &mut MarkdownText, table: &Table, columns: &[Column]) {
 fn list(text: &mut MarkdownText, table: &Table) {
     let notes = table.notes.iter().map(|note| {
         let name = note.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
-        let (carriers, doing) = (words::carriers(note, table), words::doing(note, table));
+        let (carriers, doing) = (carriers(note, table), doing(note, table));
         markdown!("- `{}` ({}), {}: {}\n", MarkdownText::key(&name), doing, carriers, note.remedy.trim())
     });
     let failures = table.rows.iter().flat_map(|row| {

@@ -7,6 +7,7 @@ mod columns;
 mod csv;
 pub(crate) mod layout;
 mod markdown;
+mod notes;
 pub(crate) mod number;
 mod sheet;
 mod text;

@@ -3,8 +3,9 @@
 //! Called for [`super::Format::Text`]. The caller sets width and colours. Columns come from `columns.rs` and are fitted
 //! by `layout.rs`; the text around them comes from `words.rs`.
 
-use super::columns::{Column, Role, columns, letter};
+use super::columns::{Column, Role, columns};
 use super::layout::{Painted, align, fit, gap, padded, width_of, words as words_of, wrap};
+use super::notes::Notes;
 use super::sheet::{Sheet, sheets};
 use super::words;
 use crate::row::{Row, Standing};
@@ -21,8 +22,8 @@ pub struct Options {
     pub width: usize,
     /// Whether to use colours.
     pub colour: bool,
-    /// Whether to include start-up, limits, versions and the explanation of every column; without them a report fits
-    /// one screen.
+    /// Whether to include remedies, start-up, limits, versions and the explanation of every column; without them a
+    /// report of two tables fits one screen.
     pub full: bool,
 }
 
@@ -36,6 +37,7 @@ const PLAIN: Style = Style::new();
 /// The report as text for a terminal.
 pub(super) fn render(report: &Report, options: Options) -> Printable {
     let mut page = Page { text: TerminalText::default(), options, left_out: Vec::new() };
+    let notes = Notes::of(&report.tables);
     page.head(report);
     // The rankings come last, so that they stay visible.
     if let [machine] = report.machines.as_slice() {
@@ -51,15 +53,23 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
         if report.machines.len() > 1 {
             page.machine(machine, true);
         }
-        let tables = report.tables.iter().filter(|table| table.machine == machine.label);
-        tables.for_each(|table| page.table(table));
+        for table in report.tables.iter().filter(|table| table.machine == machine.label) {
+            if options.full {
+                let own = Notes::of(std::slice::from_ref(table));
+                page.table(table, &own);
+                page.notes(&own.remedies());
+            } else {
+                page.table(table, &notes);
+            }
+        }
     }
-    page.legend(report);
+    match report.tables.as_slice() {
+        [] => {}
+        tables if options.full => page.legend(tables),
+        tables => page.foot(tables, &notes),
+    }
     page.text.into()
 }
-
-/// Maximum lines of a failure message: its cause often comes last.
-const FAILURE_LINES: usize = 3;
 
 /// The indentation of the second line of a note.
 const HANGING: &str = "    ";
@@ -93,7 +103,7 @@ impl Page {
     /// Lines of prose, the first after `lead`, the others indented by its width.
     fn prose(&mut self, lead: &str, text: &str, style: Style) {
         let indent = lead.width();
-        let lines = wrap(text, self.options.width.saturating_sub(indent).max(20));
+        let lines = wrap(&with_percent(text), self.options.width.saturating_sub(indent).max(20));
         for (place, line) in lines.iter().enumerate() {
             let mut whole = Painted::default();
             match place {
@@ -108,7 +118,8 @@ impl Page {
     /// Lines of prose, the first after `lead`, the others indented a little: `lead` may be long.
     fn hanging(&mut self, lead: &str, text: &str, style: Style) {
         let room = self.options.width.saturating_sub(lead.width()).max(20);
-        let mut rest = words_of(text).peekable();
+        let text = with_percent(text);
+        let mut rest = words_of(&text).peekable();
         let mut first = String::new();
         while let Some(word) =
             rest.next_if(|word| first.is_empty() || first.width() + 1 + word.width() <= room)
@@ -127,11 +138,8 @@ impl Page {
 
     fn head(&mut self, report: &Report) {
         let about = &report.round;
-        let mut first = self.painted(&about.plan, BOLD);
-        first.blanks(2);
-        first.push(self.painted(&format!("{}  {}", about.id, words::moment(&about.started_at)), DIM));
-        self.put(&first);
-        self.line(&words::progress(about), PLAIN);
+        let (begun, progress) = (words::begun(about), words::progress(about));
+        self.hanging(&format!("{}  ", about.plan), &format!("{}{begun}, {progress}", about.id), DIM);
         let differs = if about.is_imported { "" } else { "differs from the plan: " };
         about.changes.iter().for_each(|change| self.prose(differs, change, DOUBT));
         if !about.tuned.is_empty() {
@@ -156,9 +164,10 @@ impl Page {
         }
     }
 
-    fn table(&mut self, table: &Table) {
+    fn table(&mut self, table: &Table, notes: &Notes<'_>) {
         self.blank();
-        self.line(&words::title(table), BOLD);
+        let form = words::form(table).map(|form| format!(", {form}")).unwrap_or_default();
+        self.hanging(&words::title(table), &form, DIM);
         self.prose("", &words::load(table), DIM);
         let shared = table.pinnings.iter().any(|pinning| !pinning.disjoint);
         if let Some(pinning) = words::pinning(&table.pinnings).filter(|_| self.options.full || shared) {
@@ -168,7 +177,7 @@ impl Page {
         if let Some(noise) = words::noise(table).filter(|_| self.options.full) {
             self.prose("", &noise, DIM);
         }
-        let fitted = fit(&columns(table), self.options.width);
+        let fitted = fit(&columns(table, |row| notes.letters(row)), self.options.width);
         self.grid(table, &fitted.columns);
         let new: Vec<_> = fitted.left_out.into_iter().filter(|what| !self.left_out.contains(what)).collect();
         self.left_out.extend(new);
@@ -182,7 +191,6 @@ impl Page {
                 self.prose(&format!("  {server}  "), &format!("limited by {limit}"), DIM);
             }
         }
-        self.notes(table, fitted.columns.iter().any(|column| column.role == Role::Letters));
     }
 
     fn grid(&mut self, table: &Table, columns: &[Column]) {
@@ -208,24 +216,14 @@ impl Page {
             }
             if row.standing == Standing::Failed {
                 line.blanks(2);
-                let room = self.options.width.saturating_sub(line.columns());
-                line.push(self.painted(&cut(&failed(row), room), BAD));
+                line.push(self.painted(&failed(row), BAD));
             }
             self.put(&line);
         }
     }
 
-    fn notes(&mut self, table: &Table, letters: bool) {
-        for (place, note) in table.notes.iter().enumerate() {
-            let key = if letters { format!("{} {}", letter(place), note.name) } else { note.name.clone() };
-            let carriers = words::carriers(note, table);
-            // The rows have the letters: in a single line, the remedy is more useful than repeating the names.
-            let has_names = self.options.full || !letters || words::is_everywhere(note, table);
-            let whose = words::doing(note, table);
-            let lead_in = if has_names { format!("{carriers} ({whose})") } else { whose };
-            let text = format!("{lead_in}. {}", note.remedy.trim());
-            self.hanging(&format!("  {key}  "), &text, DIM);
-        }
+    fn notes(&mut self, notes: &[(String, String)]) {
+        notes.iter().for_each(|(key, text)| self.hanging(&format!("  {key}  "), text, DIM));
     }
 
     /// Every failure once, with the places where it occurred.
@@ -251,8 +249,7 @@ impl Page {
                 self.prose(&format!("  {server}  "), &places.join("; "), DIM);
                 self.prose("      ", &text, BAD);
             } else {
-                let room = self.options.width.saturating_sub(server.width() + 4);
-                self.prose(&format!("  {server}  "), &cut(&text, room * FAILURE_LINES), BAD);
+                self.prose(&format!("  {server}  "), &text, BAD);
             }
             if !failure.printed_last.is_empty() {
                 self.prose("      ", &format!("last line printed: {}", failure.printed_last), DIM);
@@ -299,8 +296,21 @@ impl Page {
         entries.iter().for_each(|(name, text)| self.prose(&format!("  {name}  "), text, DIM));
     }
 
-    fn legend(&mut self, report: &Report) {
-        let legend = words::legend(&report.tables, self.options.full);
+    /// The findings of all tables and the meaning of the marks, a line each if possible.
+    fn foot(&mut self, tables: &[Table], notes: &Notes<'_>) {
+        self.blank();
+        self.notes(&notes.findings());
+        let marks = words::legend(tables, false);
+        let marks: Vec<String> = marks.iter().map(|(mark, meaning)| format!("{mark}: {meaning}")).collect();
+        if !marks.is_empty() {
+            self.prose("", &marks.join("; "), DIM);
+        }
+        let more = "Remedies, start-up, limits, versions and explanations: paceline report --full";
+        self.prose("", more, DIM);
+    }
+
+    fn legend(&mut self, tables: &[Table]) {
+        let legend = words::legend(tables, true);
         if !legend.is_empty() {
             self.blank();
         }
@@ -308,7 +318,7 @@ impl Page {
         for (mark, meaning) in legend {
             self.prose(&format!("  {mark}{}  ", " ".repeat(lead - mark.width())), meaning, DIM);
         }
-        if self.options.full && !self.left_out.is_empty() {
+        if !self.left_out.is_empty() {
             let list = self.left_out.join(", ");
             self.blank();
             let text = format!(
@@ -317,27 +327,12 @@ impl Page {
             );
             self.prose("", &text, DIM);
         }
-        if !self.options.full && !report.tables.is_empty() {
-            self.prose("", "Start-up, limits, versions and explanations: --full", DIM);
-        }
     }
 }
 
-/// Shortens a text to this many columns.
-fn cut(text: &str, room: usize) -> String {
-    let room = room.max(10);
-    let first = text.lines().next().unwrap_or_default();
-    if first.width() <= room && first == text {
-        return first.to_owned();
-    }
-    let mut short: String = String::new();
-    for letter in first.chars() {
-        if short.width() + 2 > room {
-            break;
-        }
-        short.push(letter);
-    }
-    format!("{short}…")
+/// A text whose percent signs stay on one line with their numbers.
+fn with_percent(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 /// Cells in columns of these widths: words aligned left, figures right.
@@ -352,7 +347,7 @@ fn grid_line(cells: &[String], widths: &[usize], words: usize) -> String {
 
 fn failed(row: &Row) -> String {
     let Some(failure) = row.failures.first() else { return "no trial".to_owned() };
-    format!("failed {}: {}", words::stage(failure.stage), failure.message.trim())
+    format!("failed {}", words::stage(failure.stage))
 }
 
 fn style(row: &Row, role: Role) -> Style {
@@ -361,7 +356,7 @@ fn style(row: &Row, role: Role) -> Style {
         (Role::Rank | Role::Server, Standing::Invalid) => DOUBT,
         (Role::Rank | Role::Server, _) if row.rank == Some(1) => GOOD,
         (Role::Server, _) => BOLD,
-        (Role::Notes | Role::Letters, _) => DOUBT,
+        (Role::Notes, _) => DOUBT,
         (Role::Spread, _) => DIM,
         _ => PLAIN,
     }

@@ -7,29 +7,33 @@ use super::number;
 use crate::copies::{CopyCheck, WISHED_DIFFERENCE};
 use crate::rank::RankedBy;
 use crate::row::{Row, Standing};
-use crate::{About, Figure, Machine, Note, Table};
+use crate::{About, Figure, Machine, Table};
 use paceline_judge::Metric;
-use paceline_record::{
-    Blame, FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, Severity, Stage, VariantKind,
-};
+use paceline_record::{FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, Stage, VariantKind};
 use std::collections::BTreeMap;
 
-/// `42 of 42 trials, 3 launches per row`, and whether the round is finished.
+/// `42 trials, 3 launches per row`; for an incomplete round `40 of 42 trials` and whether it is finished.
 pub fn progress(about: &About) -> String {
     if about.is_imported {
         return count(u64::from(about.trials_done), "imported result", "imported results");
     }
+    let is_finished = about.finished_at.is_some();
+    let is_complete = is_finished && about.trials_done == about.trials_planned;
+    let done = if is_complete { String::new() } else { format!("{} of ", about.trials_done) };
     let mut text = format!(
-        "{} of {} trials, {} per row",
-        about.trials_done,
-        about.trials_planned,
+        "{done}{}, {} per row",
+        count(u64::from(about.trials_planned), "trial", "trials"),
         count(u64::from(about.launches_planned), "launch", "launches")
     );
     if about.trials_retried > 0 {
         let tries = count(u64::from(about.trials_retried), "retry", "retries");
         text.push_str(&format!(", {tries}"));
     }
-    text.push_str(if about.finished_at.is_some() { ", finished" } else { ", not finished" });
+    text.push_str(match (is_complete, is_finished) {
+        (true, _) => "",
+        (false, true) => ", finished",
+        (false, false) => ", not finished",
+    });
     text
 }
 
@@ -46,8 +50,8 @@ pub fn moment(rfc3339: &str) -> String {
     }
 }
 
-/// `AMD EPYC, 2 cores, 8.3 GB, virtual machine, Linux 6.18.5, Debian GNU/Linux 12 (bookworm)`; none for a machine that
-/// an imported round does not describe.
+/// `AMD EPYC, 2 cores, 8.3 GB, virtual machine, Linux 6.18.5`, and with `full` the build of the kernel and the
+/// distribution; none for a machine that an imported round does not describe.
 pub fn machine(machine: &Machine, full: bool) -> Option<String> {
     let e = &machine.environment;
     let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
@@ -55,12 +59,12 @@ pub fn machine(machine: &Machine, full: bool) -> Option<String> {
     let governor = e.governor.as_ref().map(|governor| format!("governor {governor}"));
     let held = (!e.held.is_empty()).then(|| format!("held: {}", e.held.join(", ")));
     let parts = [
-        Some(e.cpu_model.clone()),
+        Some(if full { e.cpu_model.clone() } else { e.cpu_model.replace("(R)", "").replace("(TM)", "") }),
         cores,
         memory,
         e.virtual_machine.then(|| "virtual machine".to_owned()),
         Some(if full { e.kernel.clone() } else { release(&e.kernel).to_owned() }),
-        Some(e.os.clone()),
+        full.then(|| e.os.clone()),
         governor,
         held,
     ];
@@ -141,7 +145,7 @@ fn shape(load: &Load) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The settings of the load: connections, depth, arrivals, lengths, and the form of the servers.
+/// The settings of the load: connections, depth, arrivals, lengths.
 pub fn load(table: &Table) -> String {
     let load = &table.load;
     let mut parts = vec![format!("load {}", load.name)];
@@ -159,21 +163,25 @@ pub fn load(table: &Table) -> String {
     parts.extend(load.arrivals.map(|arrivals| arrivals.words().to_owned()));
     let warmup =
         if load.warmup_s > 0.0 { format!(" after {} s of warm-up", load.warmup_s) } else { String::new() };
-    parts.extend(load.duration_s.map(|s| format!("windows of {s} s{warmup}")));
+    parts.extend(load.duration_s.map(|s| format!("{s} s windows{warmup}")));
     parts.extend(load.requests.map(|n| format!("{} requests", number::whole(n as f64))));
     parts.extend(load.scaled.as_ref().map(|scaled| {
         let rate = scaled.rate_per_s.map(|rate| format!(" at {}/s", number::whole(rate))).unwrap_or_default();
         let connections = number::whole(f64::from(scaled.connections));
         format!("scaled to {} of the plan's {connections} connections{rate}", number::value(scaled.factor))
     }));
-    parts.extend(match table.form.as_str() {
+    parts.join(", ")
+}
+
+/// The form of the servers.
+pub fn form(table: &Table) -> Option<String> {
+    match table.form.as_str() {
         "single" => Some("servers as one process on one core".to_owned()),
         "cores" => Some("servers using all their cores".to_owned()),
         // Imported reports do not give the form.
         "published" => None,
         form => Some(format!("servers as {form}")),
-    });
-    parts.join(", ")
+    }
 }
 
 /// The fixed rate at which generator-bound rows are compared: `at 2,000/s`.
@@ -205,17 +213,14 @@ pub fn ranking(table: &Table) -> String {
         (RankedBy::RequestsPerS, false) => "Sorted by requests/s.".to_owned(),
         (RankedBy::RequestsPerS, true) => {
             let at = reference(table).unwrap_or_else(|| "under this load".to_owned());
-            format!(
-                "Sorted by requests/s. Rows marked ≥ hit the load generator's limit; they are listed first, sorted by server CPU per request {at}."
-            )
+            format!("Sorted by requests/s, rows with ≥ first, by server CPU per request {at}.")
         }
     };
     let smallest = table.smallest_difference.map(|share| {
         if share > LARGEST_SHOWN {
             " Any difference may be noise: measure more launches (--repeats).".to_owned()
         } else {
-            let share = number::percent(share).replace('%', " %");
-            format!(" Differences below {share} may be noise and are not claimed.")
+            format!(" Differences below {} may be noise.", number::percent(share))
         }
     });
     let unranked = match (ranked, table.rows.iter().any(Row::is_sound)) {
@@ -241,9 +246,9 @@ pub fn common_limit(table: &Table) -> Option<LimitKind> {
 fn common_limit_sentence(table: &Table) -> Option<String> {
     let kind = common_limit(table)?;
     Some(match kind {
-        LimitKind::OfferedRate => "No row was limited: all of the offered load was answered.".to_owned(),
-        LimitKind::Unknown => "What limited the rows is not known.".to_owned(),
-        kind => format!("Every row was limited by: {}.", kind.words()),
+        LimitKind::OfferedRate => "Every row answered all of the offered load.".to_owned(),
+        LimitKind::Unknown => "The limit of the rows is not known.".to_owned(),
+        kind => format!("Limit of every row: {}.", kind.words()),
     })
 }
 
@@ -314,50 +319,6 @@ fn copy_sentence(table: &Table) -> Option<String> {
     (!parts.is_empty()).then(|| format!("A/A: {}.", parts.join("; ")))
 }
 
-/// The severity of a verdict and the party to blame: `caution, load generator`. The severity can differ between rows.
-pub fn doing(note: &Note, table: &Table) -> String {
-    let on = |is: fn(&Row) -> bool| {
-        table.rows.iter().any(|row| is(row) && note.launches_by_server.contains_key(&row.server.id))
-    };
-    let severity = match note.severity {
-        Severity::Note => "note",
-        Severity::Caution => "caution",
-        Severity::Invalid if on(Row::is_sound) && on(|row| row.standing == Standing::Invalid) => {
-            "invalid in rows marked ?, caution in others"
-        }
-        Severity::Invalid => "invalid",
-    };
-    let whose = match note.blame {
-        Blame::Server => "server",
-        Blame::Generator => "load generator",
-        Blame::Environment => "environment",
-        Blame::User => "user",
-    };
-    format!("{severity}, {whose}")
-}
-
-/// Whether every launch of every measured row carries a note, so that the rows need not show it.
-pub fn is_everywhere(note: &Note, table: &Table) -> bool {
-    let carried = |row: &Row| note.launches_by_server.get(&row.server.id) == Some(&row.launches_usable);
-    note.severity == Severity::Note && table.rows.iter().filter(|row| row.is_measured()).all(carried)
-}
-
-/// The servers with a verdict: `rust-hyper, go-nethttp (1 launch)`; with the number only if not every launch has it.
-pub fn carriers(note: &Note, table: &Table) -> String {
-    if is_everywhere(note, table) {
-        return "every row".to_owned();
-    }
-    let one = |(server, launches): (&String, &u32)| {
-        let row = table.rows.iter().find(|row| row.server.id == *server);
-        if row.is_some_and(|row| row.launches_usable == *launches) {
-            server.clone()
-        } else {
-            format!("{server} ({})", count(u64::from(*launches), "launch", "launches"))
-        }
-    };
-    note.launches_by_server.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
 /// The stage that a failed trial reached.
 pub fn stage(stage: Stage) -> &'static str {
     match stage {
@@ -425,31 +386,19 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
         (
             rows().any(|row| row.rank < row.rank_worst),
             "2–4",
-            "its rank is 2, 3 or 4, and the launches do not show which (95 % confidence for the whole table)",
+            "rank 2, 3 or 4 (95 % confidence for the table)",
         ),
         (intervals, "±", "95 % interval of the mean over launches"),
-        (ranges, "12–93", "lowest and highest launch, where that interval is wider than ±50 %"),
+        (ranges, "12–93", "lowest and highest launch, where ± is over 50 %"),
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),
             "–",
             "not ranked: measured in one launch, or not at all",
         ),
-        (
-            any(Standing::GeneratorBound),
-            "≥ req/s",
-            "at least: the load generator's core was over 90 % busy, the server can do more",
-        ),
-        (
-            any(Standing::Overloaded),
-            "!",
-            "overloaded: the server could not keep up, so requests queued; not ranked",
-        ),
-        (
-            any(Standing::Invalid),
-            "?",
-            "invalid: a verdict explains why the number cannot be used; not ranked",
-        ),
-        (any(Standing::Failed), "×", "no usable launch; see the failures"),
+        (any(Standing::GeneratorBound), "≥ req/s", "at least (load generator over 90 % busy)"),
+        (any(Standing::Overloaded), "!", "overloaded (requests queued), not ranked"),
+        (any(Standing::Invalid), "?", "invalid (see the notes), not ranked"),
+        (any(Standing::Failed), "×", "no usable launch (see the failures)"),
     ]
 }
 

@@ -109,42 +109,53 @@ pub(crate) fn bytes(value: u64) -> String {
     format!("{}\u{a0}{unit}", three_digits(scaled))
 }
 
-/// A figure of a verdict's evidence, formatted by the unit in its key.
+/// A part of a verdict's evidence with its name; a number is formatted by the unit in its key.
 pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
+    if let Some(number) = value.as_f64() {
+        let (name, figure) = figure(key, number);
+        return format!("{name} {figure}");
+    }
+    let name = key.replace('_', " ");
+    match value {
+        serde_json::Value::String(text) => format!("{name}: {text}"),
+        serde_json::Value::Object(counts) => {
+            let counts = counts.iter().map(|(key, value)| {
+                format!("{key}: {}", value.as_f64().map_or_else(|| value.to_string(), count))
+            });
+            format!("{name} {}", counts.collect::<Vec<_>>().join(", "))
+        }
+        other => format!("{name}: {other}"),
+    }
+}
+
+/// The lowest and the highest of some figures of a verdict's evidence: `generator lag p99 210 µs to 1.02 ms`.
+pub(crate) fn evidence_range(key: &str, [lowest, highest]: [f64; 2]) -> String {
+    let ((name, lowest), (_, highest)) = (figure(key, lowest), figure(key, highest));
+    if lowest == highest { format!("{name} {lowest}") } else { format!("{name} {lowest} to {highest}") }
+}
+
+/// The name of a figure of a verdict's evidence without its unit, and the figure with it.
+fn figure(key: &str, number: f64) -> (String, String) {
     let name = match key {
-        "run_delay_share" => "time waiting for a CPU".to_owned(),
+        "run_delay_share" => "without a CPU".to_owned(),
         "lowest_ns" => "lowest time waited ns".to_owned(),
         key => key.replace('_', " "),
     };
-    match value.as_f64() {
-        Some(number) if key.contains("_ns") => format!("{} {}", name.replacen(" ns", "", 1), nanos(number)),
-        Some(number) if key.ends_with("_s_per_s") => {
-            format!("{} {number:.3}\u{a0}s/s", name.trim_end_matches(" s per s"))
-        }
-        Some(number) if key.ends_with("_per_s") => {
-            format!("{} {}/s", name.trim_end_matches(" per s"), count(number))
-        }
-        Some(number) if key.contains("_per_s_") => {
-            format!("{} {}/s", name.replacen(" per s", "", 1), count(number))
-        }
-        Some(number) if key.ends_with("_s") => {
-            format!("{} {}", name.trim_end_matches(" s"), seconds(number))
-        }
-        Some(number) if key.contains("share") || key.contains("utilization") || key == "change" => {
-            format!("{name} {:.1}%", number * 100.0)
-        }
-        Some(number) if number.fract() != 0.0 => format!("{name} {number:.3}"),
-        Some(number) => format!("{name} {}", count(number)),
-        None => match value {
-            serde_json::Value::String(text) => format!("{name}: {text}"),
-            serde_json::Value::Object(counts) => {
-                let counts = counts.iter().map(|(key, value)| {
-                    format!("{key}: {}", value.as_f64().map_or_else(|| value.to_string(), count))
-                });
-                format!("{name} {}", counts.collect::<Vec<_>>().join(", "))
-            }
-            other => format!("{name}: {other}"),
-        },
+    let without = |unit: &str| name.replacen(unit, "", 1);
+    if key.contains("_ns") {
+        (without(" ns"), nanos(number))
+    } else if key.ends_with("_s_per_s") {
+        (without(" s per s"), format!("{number:.3}\u{a0}s/s"))
+    } else if key.ends_with("_per_s") || key.contains("_per_s_") {
+        (without(" per s"), format!("{}/s", count(number)))
+    } else if key.ends_with("_s") {
+        (name.trim_end_matches(" s").to_owned(), seconds(number))
+    } else if key.contains("share") || key.contains("utilization") || key == "change" {
+        (name, format!("{:.1}%", number * 100.0))
+    } else if number.fract() != 0.0 {
+        (name, format!("{number:.3}"))
+    } else {
+        (name, count(number))
     }
 }
 

@@ -321,7 +321,7 @@ fn a_report_states_the_smallest_difference_it_can_show() {
     assert_eq!((row.rank, row.rank_worst), (Some(1), Some(2)));
     assert!(ranked.tables[0].smallest_difference.unwrap() > 0.01);
     let shown = words(&text(&ranked));
-    assert!(shown.contains("are not claimed") && shown.contains("1–2 go-nethttp"), "{shown}");
+    assert!(shown.contains("may be noise.") && shown.contains("1–2 go-nethttp"), "{shown}");
 }
 
 fn server_number(server: &str) -> u32 {

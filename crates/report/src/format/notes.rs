@@ -1,0 +1,142 @@
+//! The notes of tables: verdicts by name, with the letters that rows show in a terminal, and their words.
+//!
+//! `text.rs` makes one list for a whole report, or with `--full` one for each table; `markdown.rs` has the names in the
+//! rows and needs only the words.
+
+use super::words;
+use crate::row::{EvidenceRange, Row, Standing};
+use crate::run_text::quantity::evidence_range;
+use crate::{Note, Table};
+use paceline_judge::VerdictName;
+use paceline_record::{Blame, Severity};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The notes of some tables, the most severe first.
+pub struct Notes<'a> {
+    list: Vec<SharedNote<'a>>,
+}
+
+/// A verdict with its notes in all tables that have it.
+struct SharedNote<'a> {
+    name: &'a str,
+    /// None if every row of every table has it, so that the rows need not show it.
+    letter: Option<String>,
+    found: Vec<(&'a Note, &'a Table)>,
+}
+
+impl<'a> Notes<'a> {
+    /// The notes of these tables.
+    pub fn of(tables: &'a [Table]) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<(&Note, &Table)>> = BTreeMap::new();
+        for table in tables {
+            for note in &table.notes {
+                by_name.entry(&note.name).or_default().push((note, table));
+            }
+        }
+        let mut found: Vec<_> = by_name.into_iter().collect();
+        found.sort_by_key(|(_, found)| Reverse(found.iter().map(|(note, _)| note.severity).max()));
+        let mut letters = (0..).map(letter);
+        let shared = |(name, found): (&'a str, Vec<(&'a Note, &'a Table)>)| {
+            let is_common =
+                found.len() == tables.len() && found.iter().all(|(note, table)| is_everywhere(note, table));
+            let letter = if is_common { None } else { letters.next() };
+            SharedNote { name, letter, found }
+        };
+        Self { list: found.into_iter().map(shared).collect() }
+    }
+
+    /// The letters of a row's notes.
+    pub fn letters(&self, row: &Row) -> String {
+        let letter = |name: &String| self.list.iter().find(|note| note.name == name)?.letter.as_deref();
+        row.verdicts.iter().filter_map(letter).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Each note with its finding: `a generator_lag` and `caution: Paceline sent requests late (generator lag p99 1.20
+    /// ms)`.
+    pub fn findings(&self) -> Vec<(String, String)> {
+        self.list.iter().map(|note| (note.key(), note.finding())).collect()
+    }
+
+    /// Each note with the rows that have it, its severity, the party to blame and the remedy.
+    pub fn remedies(&self) -> Vec<(String, String)> {
+        let remedy = |(note, table): &(&Note, &Table)| {
+            format!("{} ({}). {}", carriers(note, table), doing(note, table), note.remedy.trim())
+        };
+        let of = |note: &SharedNote<'_>| note.found.iter().map(remedy).collect::<Vec<_>>().join(" ");
+        self.list.iter().map(|note| (note.key(), of(note))).collect()
+    }
+}
+
+impl SharedNote<'_> {
+    fn key(&self) -> String {
+        self.letter.as_ref().map_or_else(|| self.name.to_owned(), |letter| format!("{letter} {}", self.name))
+    }
+
+    /// The severity in the worst table, the title of the verdict, and the first figure of its evidence.
+    fn finding(&self) -> String {
+        let worst = self.found.iter().rev().max_by_key(|(note, _)| note.severity);
+        let severity = worst.map_or("", |(note, table)| severity(note, table));
+        // A verdict of another version of Paceline has no title here.
+        let remedy = worst.map_or("", |(note, _)| note.remedy.as_str());
+        let title = VerdictName::parse(self.name).map_or(remedy, |name| name.doc().title).trim();
+        let figures = self.found.iter().filter_map(|(note, _)| note.evidence);
+        let figure = figures.reduce(EvidenceRange::merged);
+        let figure = figure.map(|figure| format!(" ({})", evidence_range(figure.key, figure.ends)));
+        let scope = if self.letter.is_none() { ", in every row" } else { "" };
+        format!("{severity}{scope}: {}{}", title.trim_end_matches('.'), figure.unwrap_or_default())
+    }
+}
+
+/// The letter of the note at this place among those with a letter.
+fn letter(place: usize) -> String {
+    char::from(b'a' + (place % 26) as u8).to_string().repeat(place / 26 + 1)
+}
+
+/// The severity of a note and the party to blame: `caution, load generator`.
+pub fn doing(note: &Note, table: &Table) -> String {
+    let whose = match note.blame {
+        Blame::Server => "server",
+        Blame::Generator => "load generator",
+        Blame::Environment => "environment",
+        Blame::User => "user",
+    };
+    format!("{}, {whose}", severity(note, table))
+}
+
+/// The severity of a note, which can differ between rows.
+fn severity(note: &Note, table: &Table) -> &'static str {
+    let on = |is: fn(&Row) -> bool| {
+        table.rows.iter().any(|row| is(row) && note.launches_by_server.contains_key(&row.server.id))
+    };
+    match note.severity {
+        Severity::Note => "note",
+        Severity::Caution => "caution",
+        Severity::Invalid if on(Row::is_sound) && on(|row| row.standing == Standing::Invalid) => {
+            "invalid in rows marked ?, caution in others"
+        }
+        Severity::Invalid => "invalid",
+    }
+}
+
+/// Whether every launch of every measured row carries a note, so that the rows need not show it.
+pub fn is_everywhere(note: &Note, table: &Table) -> bool {
+    let carried = |row: &Row| note.launches_by_server.get(&row.server.id) == Some(&row.launches_usable);
+    note.severity == Severity::Note && table.rows.iter().filter(|row| row.is_measured()).all(carried)
+}
+
+/// The servers with a verdict: `rust-hyper, go-nethttp (1 launch)`; with the number only if not every launch has it.
+pub fn carriers(note: &Note, table: &Table) -> String {
+    if is_everywhere(note, table) {
+        return "every row".to_owned();
+    }
+    let one = |(server, launches): (&String, &u32)| {
+        let row = table.rows.iter().find(|row| row.server.id == *server);
+        if row.is_some_and(|row| row.launches_usable == *launches) {
+            server.clone()
+        } else {
+            format!("{server} ({})", words::count(u64::from(*launches), "launch", "launches"))
+        }
+    };
+    note.launches_by_server.iter().map(one).collect::<Vec<_>>().join(", ")
+}
