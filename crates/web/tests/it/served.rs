@@ -3,6 +3,7 @@
 //! Requests are written to a socket byte by byte, since no client sends what an attacker would.
 
 use crate::root;
+use flate2::read::GzDecoder;
 use paceline_web::{Library, Live, Server};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -54,6 +55,32 @@ fn pages_and_files_are_answered_with_protecting_headers() {
             assert!(head.contains(header), "{path}: {head}");
         }
         assert!(!head.contains("access-control-allow-origin"), "{path}");
+    }
+}
+
+#[test]
+fn files_are_compressed_for_those_who_accept_it() {
+    let address = start();
+    let (_, plain) = get(address, "/app.js");
+    let script = plain.split_once("\r\n\r\n").unwrap().1;
+    for (accepts, expected) in [("br, gzip", true), ("GZIP;q=0.5", true), ("gzip;q=0", false), ("br", false)]
+    {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = format!("Host: {address}\r\nAccept-Encoding: {accepts}\r\nConnection: close");
+        write!(stream, "GET /app.js HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).unwrap();
+        let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8_lossy(&response[..end]).to_lowercase();
+        assert!(head.contains("vary: accept-encoding"), "{accepts}: {head}");
+        assert_eq!(head.contains("content-encoding: gzip"), expected, "{accepts}: {head}");
+        let mut body = response.split_off(end + 4);
+        if expected {
+            let mut unpacked = Vec::new();
+            GzDecoder::new(&*body).read_to_end(&mut unpacked).unwrap();
+            body = unpacked;
+        }
+        assert!(body == script.as_bytes(), "{accepts}: {} bytes", body.len());
     }
 }
 
