@@ -23,7 +23,7 @@ test: ## Set up and run every check and test; the last line is the total
 	@scripts/setup test
 	@scripts/test
 
-speed: ## Compare the generator with other load generators and with the physical limit
+speed: ## Compare the generator with other load generators and with tiny C programs
 	@scripts/setup
 	@speed/run
 

@@ -1,7 +1,7 @@
 /* Shared by the floor programs: options, connecting, and their cost.
  *
- * The floor programs are the physical limit in every table of docs/performance.md: the minimum work that moves the same
- * bytes through the same kernel. This code is not on the path of a request. */
+ * The floor programs are the reference in every table of docs/performance.md: they move the same bytes through the same
+ * kernel, and parse, check and record nothing. This code is not on the path of a request. */
 #ifndef FLOOR_H
 #define FLOOR_H
 

@@ -1,4 +1,4 @@
-//! Paceline beside its peers and the physical floor: runs them alternately and writes `docs/performance.md`.
+//! Paceline beside its peers and the floor (tiny C programs): runs them alternately and writes `docs/performance.md`.
 //!
 //! `speed/run` builds and starts this; `make speed` calls that. It measures and prints; it asserts no speed.
 
@@ -26,7 +26,7 @@ const CALLS_PER_S: u32 = 40_000;
 /// Connections in the experiment `peers`.
 const PEER_CONNECTIONS: u32 = 64;
 
-/// Paceline beside its peers and the physical floor, round after round; writes docs/performance.md.
+/// Paceline beside its peers and the floor (tiny C programs), round after round; writes docs/performance.md.
 #[derive(Parser)]
 #[command(name = "speed/run", version, about, max_term_width = 100)]
 #[command(
