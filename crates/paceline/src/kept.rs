@@ -62,9 +62,7 @@ pub fn complain(error: StoreError) -> anyhow::Error {
         StoreError::Folder { .. } | StoreError::Unwritable { .. } | StoreError::Copy { .. } => {
             (Status::Environment, Some("name another place with --store or PACELINE_STORE"))
         }
-        StoreError::Full { .. } => {
-            (Status::Environment, Some("free some space, then `paceline round --resume` continues a round"))
-        }
+        StoreError::Full { .. } => (Status::Environment, Some("free some space")),
         StoreError::Busy { .. } => {
             (Status::Environment, Some("wait for the other process to end, or find it with `fuser FILE`"))
         }
@@ -114,13 +112,12 @@ impl<T> Readable<T> {
     }
 }
 
-/// An error that stopped a round, with the command to resume it once the cause is removed.
+/// An error that stopped a stored round, with the command to resume it once the cause is removed.
 pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
     let complaint = error.downcast_ref::<Complaint>();
     let status = complaint.map_or(Status::Environment, |complaint| complaint.status);
     let resume = format!("`paceline round --resume {round}` continues; the trials so far are kept");
     let hint = match complaint.and_then(|complaint| complaint.hint.as_deref()) {
-        Some(hint) if hint.contains("--resume") => "free some space, then ".to_owned() + &resume,
         Some(hint) => format!("{hint}; then {resume}"),
         None => resume,
     };
@@ -136,6 +133,7 @@ pub fn nothing_kept(store: &Store) -> Complaint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_record::Environment;
 
     #[test]
     fn a_flag_decides_else_the_state_folder() {
@@ -147,17 +145,30 @@ mod tests {
         }
     }
 
+    fn hint(error: &anyhow::Error) -> String {
+        error.downcast_ref::<Complaint>().unwrap().hint.clone().unwrap()
+    }
+
+    const RESUME: &str = "`paceline round --resume r1` continues; the trials so far are kept";
+
     #[test]
     fn an_error_that_stops_a_round_shows_how_to_resume_it() {
-        let hint = |error: anyhow::Error| {
-            let error = resumable(&error, "r1");
-            error.downcast_ref::<Complaint>().unwrap().hint.clone().unwrap()
-        };
-        let resume = "`paceline round --resume r1` continues; the trials so far are kept";
-        assert_eq!(hint(anyhow::anyhow!("x")), resume);
-        assert_eq!(
-            hint(Complaint::environment("x").hint("free it").into()),
-            format!("free it; then {resume}")
-        );
+        assert_eq!(hint(&resumable(&anyhow::anyhow!("x"), "r1")), RESUME);
+        let hinted = Complaint::environment("x").hint("free it").into();
+        assert_eq!(hint(&resumable(&hinted, "r1")), format!("free it; then {RESUME}"));
+    }
+
+    #[test]
+    fn a_full_disk_mentions_a_resume_only_for_a_stored_round() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join(FILE)).unwrap();
+        store.limit_pages(40).unwrap();
+        let round = serde_json::from_value(serde_json::json!({
+            "schema": 1, "id": "r1", "plan": "p", "plan_toml": "x".repeat(1_000_000), "seed": 1, "started_at": "",
+            "finished_at": null, "planned": 1, "environment": Environment::default(), "sittings": []
+        }));
+        let error = complain(store.put_round(&round.unwrap()).unwrap_err());
+        assert_eq!(hint(&error), "free some space");
+        assert_eq!(hint(&resumable(&error, "r1")), format!("free some space; then {RESUME}"));
     }
 }

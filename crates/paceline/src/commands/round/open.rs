@@ -119,7 +119,9 @@ pub fn open(
     let tuned = tuning.as_ref().map(|tuning| tuning.settings().to_vec()).unwrap_or_default();
     round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339(), tuned });
     round.finished_at = None;
-    store.put_round(&round).map_err(kept::complain)?;
+    // A new round that cannot be stored cannot be resumed.
+    let put = store.put_round(&round).map_err(kept::complain);
+    put.map_err(|error| if is_resumed { kept::resumable(&error, &round.id) } else { error })?;
     let Resolution { workloads, balancers, databases, notes, .. } = resolution;
     Ok(Opened {
         round,
