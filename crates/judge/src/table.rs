@@ -487,12 +487,12 @@ verdict_table! {
     => "The database ran {selects} of {selects_expected} statements. Run one statement for each row, and cache none.";
 
     /// The database counted fewer updated rows than the valid responses need, by more than 5 % (one response may draw a
-    /// row twice), or does not have the values that a response after the run returned.
+    /// row twice), or does not have the values that responses after the run returned.
     UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The server did not store its updates."
     {
         rows_updated: u64 = "rows that the database counted as updated",
         rows_expected: u64 = "rows that the valid responses say were updated",
-        returned: u64 = "rows that a response after the run returned as updated",
+        returned: u64 = "rows that responses after the run returned as updated",
         stored: u64 = "those of them that the database stored",
     }
     => "The database updated {rows_updated} of {rows_expected} rows, and has {stored} of {returned} returned values. Store each row before answering.";
@@ -507,7 +507,7 @@ verdict_table! {
     }
     => "The database was the limit, not the server. Give the database more cores, or compare servers by their CPU time per request.";
 
-    /// The database's counters for the run could not be read, or the request after a run with updates, whose rows are
+    /// The database's counters for the run could not be read, or a request after a run with updates, whose rows are
     /// compared with the stored ones, got no response: it is unknown whether the server ran its queries and stored its
     /// updates. The database ended, has no room on its disk, or accepts no further connection.
     DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's work could not be checked."

@@ -492,7 +492,7 @@ fn database_not_counted(trial: &Trial) -> Option<Finding> {
         ),
         (Some(_), None) if used.work.rows_updated > 0 => (
             "response after the run",
-            "The rows of a request after the run could not be compared with the stored ones: the server or the database did not answer. Lower the load, and read their logs.",
+            "The rows of the requests after the run could not be compared with the stored ones: the server or the database did not answer. Lower the load, and read their logs.",
         ),
         (Some(_), _) => return None,
     };

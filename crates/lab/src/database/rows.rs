@@ -1,7 +1,7 @@
 //! Rows and counters in the format of a database's commands.
 
 use paceline_record::DatabaseCounts;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of rows of `world`.
 const ROWS: u32 = 10_000;
@@ -51,11 +51,18 @@ pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
     if seen < 4 { Err(format!("{seen} counters instead of 4 or more")) } else { Ok(counts) }
 }
 
-/// The rows in a JSON body of the updates test, the last of each id.
-pub(crate) fn returned(body: &[u8]) -> BTreeMap<u32, u32> {
+/// The rows in a JSON body of the updates test: the numbers of each id. A response may draw a row twice; if one statement
+/// updates all rows, either number may be the stored one.
+pub(crate) fn returned(body: &[u8]) -> BTreeMap<u32, BTreeSet<u32>> {
     let rows: Vec<serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
     let number = |row: &serde_json::Value, name: &str| row.get(name)?.as_u64()?.try_into().ok();
-    rows.iter().filter_map(|row| Some((number(row, "id")?, number(row, "randomNumber")?))).collect()
+    let mut numbers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for row in &rows {
+        if let (Some(id), Some(drawn)) = (number(row, "id"), number(row, "randomNumber")) {
+            numbers.entry(id).or_default().insert(drawn);
+        }
+    }
+    numbers
 }
 
 #[cfg(test)]
@@ -84,9 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn the_last_row_of_an_id_counts() {
+    fn a_row_that_is_returned_twice_has_both_numbers() {
         let body = br#"[{"id":1,"randomNumber":2},{"id":1,"randomNumber":3},{"id":4,"randomNumber":5}]"#;
-        assert_eq!(returned(body), BTreeMap::from([(1, 3), (4, 5)]));
+        assert_eq!(returned(body), BTreeMap::from([(1, BTreeSet::from([2, 3])), (4, BTreeSet::from([5]))]));
         assert!(returned(b"no").is_empty());
     }
 }

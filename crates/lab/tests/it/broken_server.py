@@ -33,12 +33,18 @@ def draw(query):
     return [random.randint(1, 10000) for _ in range(count)]
 
 
+updates = 0
+
+
 def update(query):
+    global updates
+    updates += 1
+    wrong = 1 if BROKEN == "some" and updates % 20 == 0 else 0
     found = rows(draw(query))
     for row in found:
         row["randomNumber"] = random.randint(1, 10000)
         if BROKEN != "skip":
-            ask("UPDATE world SET randomNumber = %(randomNumber)d WHERE id = %(id)d" % row)
+            ask("UPDATE world SET randomNumber = %d WHERE id = %d" % (row["randomNumber"] + wrong, row["id"]))
     return found
 
 

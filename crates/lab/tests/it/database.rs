@@ -125,6 +125,9 @@ fn a_server_that_is_broken_in_one_way_fails_by_that() {
         let failures = lab.failures(broken, workload, &database);
         assert!(failures.iter().any(|failure| failure.contains(reported)), "{broken}: {failures:?}");
     }
+    // Wrong values in one response of 20 are found in every case, not by chance in some.
+    let failures = lab.failures("some", "updates", &database);
+    assert_eq!(failures.iter().filter(|failure| failure.contains(": stored: ")).count(), 5, "{failures:?}");
     process.stop().unwrap();
 }
 
