@@ -259,7 +259,6 @@ mod tests {
     #[test]
     fn the_noise_of_a_busy_machine_is_no_difference() {
         let mut random = Random::new(18);
-        // Medians alone differ by a quarter in TODO of these runs.
         for (requests, noise, second_ns, least, most) in [
             (100, 0.0, 1e6, 0, 2),
             (1_000, 0.3, 1e6, 0, 2),
