@@ -8,8 +8,7 @@
 
 use paceline_stats::{
     BlockFit, BlockRow, CapacitySearch, Decision, Draws, Histogram, Launches, PAIRS_MOST, Random,
-    SearchWindow, compare_pairs, launch_means, next_look, normal_quantile, percentile_interval,
-    run_percentile,
+    SearchWindow, compare_pairs, launch_means, next_look, normal_quantile, run_percentile,
 };
 
 /// One launch's deviation, in units of the standard deviation.
@@ -30,10 +29,9 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(2_000);
     let only = arguments.next();
-    let sections: [(&str, Section); 5] = [
+    let sections: [(&str, Section); 4] = [
         ("launches", over_launches),
         ("percentiles", within_a_run),
-        ("loaders", between_loaders),
         ("capacity", searches),
         ("compare", pairs),
     ];
@@ -181,76 +179,6 @@ fn percentiles(utilization: f64, p: f64, requests: usize, rounds: usize) -> (f64
         }
     }
     (given as f64 / rounds as f64, covered as f64 / given as f64)
-}
-
-fn between_loaders(rounds: usize) {
-    println!(
-        "| loaders | requests of each | noise, lasting | last loader slower by | medians differ by a quarter | and beyond their intervals |"
-    );
-    println!("|---|---|---|---|---|---|");
-    for (loaders, requests, noise, lasting_s, slower) in [
-        (2, 100, 0.0, 0.1, 1.0),
-        (2, 1_000, 0.3, 0.1, 1.0),
-        (2, 1_000, 0.3, 0.5, 1.0),
-        (2, 1_000, 0.6, 0.5, 1.0),
-        (2, 10_000, 0.6, 0.5, 1.0),
-        (2, 10_000, 0.6, 2.0, 1.0),
-        (4, 10_000, 0.6, 0.5, 1.0),
-        (8, 10_000, 0.6, 0.5, 1.0),
-        (2, 1_000, 0.1, 0.5, 1.5),
-        (2, 10_000, 0.1, 0.5, 1.5),
-        (2, 10_000, 0.3, 0.5, 2.0),
-    ] {
-        let (large, claimed) = differing(loaders, requests, noise, lasting_s, slower, rounds);
-        println!(
-            "| {loaders} | {requests} | {:.0} %, {lasting_s} s | {slower} | {large:.3} | {claimed:.3} |",
-            noise * 100.0
-        );
-    }
-}
-
-/// Windows of 5 s of several loaders. Service times scatter by a factor of e^0.5 about a median whose logarithm has
-/// AR(1) noise of its own for each loader; the last loader's is higher by a factor. Returns the shares of windows in
-/// which the medians differ by a quarter, and in which their intervals do not overlap either.
-fn differing(
-    loaders: usize,
-    requests: usize,
-    noise: f64,
-    lasting_s: f64,
-    slower: f64,
-    rounds: usize,
-) -> (f64, f64) {
-    const STEPS: usize = 50;
-    let correlation = (-5.0 / STEPS as f64 / lasting_s).exp();
-    let mut random = Random::new(6);
-    let (mut large, mut claimed) = (0, 0);
-    for _ in 0..rounds {
-        let mut intervals = vec![Histogram::new(); 10];
-        let mut of_loaders = vec![Histogram::new(); loaders];
-        for (number, times) in of_loaders.iter_mut().enumerate() {
-            let median_ns = if number + 1 == loaders { 1e6 * slower } else { 1e6 };
-            let mut log = random.normal();
-            for step in 0..STEPS {
-                for _ in 0..requests / STEPS {
-                    let time = median_ns * (noise * log + 0.5 * random.normal()).exp();
-                    times.record(time as u64);
-                    intervals[step * 10 / STEPS].record(time as u64);
-                }
-                log = correlation * log + (1.0 - correlation * correlation).sqrt() * random.normal();
-            }
-        }
-        let Some(run) = run_percentile(&intervals, 0.5) else { continue };
-        let medians = || of_loaders.iter().filter_map(|times| times.quantile(0.5));
-        let (Some(fastest), Some(slowest)) = (medians().min(), medians().max()) else { continue };
-        let is_large = slowest as f64 >= 1.25 * fastest as f64;
-        let ends = of_loaders.iter().filter_map(|times| percentile_interval(times, 0.5, run.dispersion));
-        let (low, high) = ends.fold((0.0, f64::INFINITY), |(low, high), interval| {
-            (interval.low.max(low), interval.high.min(high))
-        });
-        large += usize::from(is_large);
-        claimed += usize::from(is_large && low > high);
-    }
-    (large as f64 / rounds as f64, claimed as f64 / rounds as f64)
 }
 
 /// Windows of 5 s with the objective p99 < 10 ms on an M/M/1 queue whose service rate has a new error in each window.
