@@ -5,7 +5,7 @@
 //! width.
 
 use super::columns::{Column, Role, columns};
-use super::notes::{carriers, doing, is_everywhere};
+use super::notes::{is_everywhere, servers_with, severity_and_blame};
 use super::sheet::{Sheet, sheets};
 use super::words;
 use crate::row::{Row, Standing};
@@ -147,8 +147,8 @@ fn grid(text: &mut MarkdownText, table: &Table, columns: &[Column]) {
 fn list(text: &mut MarkdownText, table: &Table) {
     let notes = table.notes.iter().map(|note| {
         let name = note.name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
-        let (carriers, doing) = (carriers(note, table), doing(note, table));
-        markdown!("- `{}` ({}), {}: {}\n", MarkdownText::key(&name), doing, carriers, note.remedy.trim())
+        let (servers, blame) = (servers_with(note, table), severity_and_blame(note, table));
+        markdown!("- `{}` ({}), {}: {}\n", MarkdownText::key(&name), blame, servers, note.remedy.trim())
     });
     let failures = table.rows.iter().flat_map(|row| {
         row.failures.iter().map(|failure| {

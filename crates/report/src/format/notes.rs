@@ -61,7 +61,12 @@ impl<'a> Notes<'a> {
     /// Each note with the rows that have it, its severity, the party to blame and the remedy.
     pub fn remedies(&self) -> Vec<(String, String)> {
         let remedy = |(note, table): &(&Note, &Table)| {
-            format!("{} ({}). {}", carriers(note, table), doing(note, table), note.remedy.trim())
+            format!(
+                "{} ({}). {}",
+                servers_with(note, table),
+                severity_and_blame(note, table),
+                note.remedy.trim()
+            )
         };
         let of = |note: &SharedNote<'_>| note.found.iter().map(remedy).collect::<Vec<_>>().join(" ");
         self.list.iter().map(|note| (note.key(), of(note))).collect()
@@ -94,7 +99,7 @@ fn letter(place: usize) -> String {
 }
 
 /// The severity of a note and the party to blame: `caution, load generator`.
-pub fn doing(note: &Note, table: &Table) -> String {
+pub fn severity_and_blame(note: &Note, table: &Table) -> String {
     let whose = match note.blame {
         Blame::Server => "server",
         Blame::Generator => "load generator",
@@ -126,7 +131,7 @@ pub fn is_everywhere(note: &Note, table: &Table) -> bool {
 }
 
 /// The servers with a verdict: `rust-hyper, go-nethttp (1 launch)`; with the number only if not every launch has it.
-pub fn carriers(note: &Note, table: &Table) -> String {
+pub fn servers_with(note: &Note, table: &Table) -> String {
     if is_everywhere(note, table) {
         return "every row".to_owned();
     }
