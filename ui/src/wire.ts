@@ -286,7 +286,7 @@ export interface DatabaseUse {
   recovery?: DatabaseRecovery;
   /** Valid responses of the whole run, warm-up included, for comparison with the counters. */
   responses: number;
-  /** Rows that a request after the run returned as updated, and how many of them the database stores with that value. */
+  /** Rows that requests after the run returned as updated, and how many the database stores with such a value. */
   stored?: StoredRows;
   /** Its work for one valid response. */
   work: DatabaseWork;
@@ -1203,7 +1203,7 @@ export interface Startup {
 export interface StoredRows {
   /** Rows returned, each id once. */
   returned: number;
-  /** Rows that the database stores with the returned value. */
+  /** Rows that the database stores with a returned value. */
   stored: number;
 }
 

@@ -21,7 +21,7 @@ const ASK_LIMIT: Duration = Duration::from_secs(10);
 /// Requests whose rows are compared with the stored ones: a server that stores wrong values for 5 % of them is found in
 /// 95 % of trials (0.95 to the power of 60 is 4.6 %).
 const STORED_REQUESTS: usize = 60;
-/// No further one is sent after this time; most servers need a tenth of it.
+/// No further request is sent after this time.
 const STORED_LIMIT: Duration = Duration::from_secs(5);
 /// Requests of each case in a check: enough that the few statements of the counting command itself do not matter.
 const CHECK_REQUESTS: u32 = 25;

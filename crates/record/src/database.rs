@@ -40,7 +40,7 @@ pub struct DatabaseUse {
     /// Its counters from before the run to after it; none if they could not be read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counted: Option<DatabaseCounts>,
-    /// Rows that a request after the run returned as updated, and how many of them the database stores with that value.
+    /// Rows that requests after the run returned as updated, and how many the database stores with such a value.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stored: Option<StoredRows>,
     /// CPU and memory of its processes over the window.
@@ -102,7 +102,7 @@ pub struct DatabaseCounts {
 pub struct StoredRows {
     /// Rows returned, each id once.
     pub returned: u64,
-    /// Rows that the database stores with the returned value.
+    /// Rows that the database stores with a returned value.
     pub stored: u64,
 }
 
