@@ -130,18 +130,19 @@ pub struct Times {
 impl Times {
     /// The times of a histogram.
     pub fn of(histogram: &Histogram) -> Self {
-        let at = |q| histogram.quantile(q).unwrap_or(0);
+        let quantiles = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
+        let [p50, p75, p90, p95, p99, p99_9, p99_99] = histogram.quantiles(quantiles).unwrap_or_default();
         Self {
             count: histogram.count(),
             min: histogram.min().unwrap_or(0),
             mean: histogram.mean().unwrap_or(0.0),
-            p50: at(0.5),
-            p75: at(0.75),
-            p90: at(0.9),
-            p95: at(0.95),
-            p99: at(0.99),
-            p99_9: at(0.999),
-            p99_99: at(0.9999),
+            p50,
+            p75,
+            p90,
+            p95,
+            p99,
+            p99_9,
+            p99_99,
             max: histogram.max().unwrap_or(0),
             histogram: histogram.to_base64(),
         }

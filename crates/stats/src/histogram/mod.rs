@@ -172,20 +172,30 @@ impl Histogram {
     /// the observation of rank `max(1, ceil(q * count))`, never above the exact maximum and never below the exact
     /// minimum (HdrHistogram's `getValueAtPercentile`). None while empty.
     pub fn quantile(&self, q: f64) -> Option<u64> {
+        self.quantiles([q]).map(|[value]| value)
+    }
+
+    /// The values at several quantiles, which must rise, in one pass over the cells. None while empty.
+    pub fn quantiles<const N: usize>(&self, rising: [f64; N]) -> Option<[u64; N]> {
         if self.count == 0 {
             return None;
         }
         // A product such as 0.7 * 10 may be rounded to slightly above 7, which must not change the rank.
-        let rank = ((q.clamp(0.0, 1.0) * self.count as f64) * (1.0 - 1e-12)).ceil().max(1.0) as u64;
-        let mut seen = 0u64;
+        let rank = |q: f64| ((q.clamp(0.0, 1.0) * self.count as f64) * (1.0 - 1e-12)).ceil().max(1.0) as u64;
+        let (ranks, mut values) = (rising.map(rank), [self.max; N]);
+        let (mut seen, mut found) = (0u64, 0);
         for cell in self.occupied() {
             seen = seen.saturating_add(self.cells[cell]);
-            if seen >= rank {
+            while found < N && seen >= ranks[found] {
                 let (lowest, width) = values_of(cell);
-                return Some((lowest + width - 1).clamp(self.min, self.max));
+                values[found] = (lowest + width - 1).clamp(self.min, self.max);
+                found += 1;
+            }
+            if found == N {
+                break;
             }
         }
-        Some(self.max)
+        Some(values)
     }
 
     /// The number of values at or below `value`, to the resolution of a cell.

@@ -3,12 +3,26 @@
 //! Includes tests of the encoding, the compact form and the spectrum, and inputs found by fuzzing.
 
 use super::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use proptest::prelude::*;
 
 fn of(values: &[u64]) -> Histogram {
     let mut histogram = Histogram::new();
     values.iter().for_each(|value| histogram.record(*value));
     histogram
+}
+
+fn library_to_base64(histogram: &hdrhistogram::Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new().serialize(histogram, &mut bytes).unwrap();
+    STANDARD.encode(bytes)
+}
+
+fn library_from_base64(text: &str) -> hdrhistogram::Histogram<u64> {
+    let bytes = STANDARD.decode(text).unwrap();
+    Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap()
 }
 
 #[test]
@@ -81,9 +95,41 @@ fn announced_length_is_checked_before_allocating() {
     let mut bytes = vec![0x1c, 0x84, 0x93, 0x14];
     bytes.extend((compressed.len() as u32).to_be_bytes());
     bytes.extend(compressed);
-    let text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes);
-    let error = Histogram::from_base64(&text).unwrap_err();
+    let error = Histogram::from_base64(&STANDARD.encode(bytes)).unwrap_err();
     assert!(error.to_string().contains("announces 2147483647 bytes of counts"), "{error}");
+}
+
+/// A histogram whose header is changed at one place.
+fn with_header(at: usize, bytes: &[u8]) -> String {
+    let text = of(&[5]).to_base64();
+    let mut plain = Vec::new();
+    let compressed = STANDARD.decode(text).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&compressed[8..]), &mut plain).unwrap();
+    plain[at..at + bytes.len()].copy_from_slice(bytes);
+    let mut outer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut outer, &plain).unwrap();
+    let compressed = outer.finish().unwrap();
+    let length = (compressed.len() as u32).to_be_bytes();
+    STANDARD.encode([&[0x1c, 0x84, 0x93, 0x14], &length[..], &compressed].concat())
+}
+
+#[test]
+fn impossible_headers_are_errors() {
+    assert_eq!(Histogram::from_base64(&with_header(0, &[0x1c])).unwrap(), of(&[5]));
+    for (at, bytes, reason) in [
+        (0, vec![0], "does not announce it"),
+        (7, vec![200], "of 200 bytes of counts"),
+        (11, vec![1], "shifted and scaled"),
+        (15, vec![6], "6 digits"),
+        (16, [[2u8; 8], [0x7f; 8]].concat(), "need more than 64 bits"),
+        (23, vec![0], "are not possible"),
+        (24, vec![0, 0, 0, 0, 0, 0, 0, 4], "beyond its highest value"),
+        (32, vec![0], "shifted and scaled"),
+        (40, vec![0x80, 0x80], "cut off"),
+    ] {
+        let error = Histogram::from_base64(&with_header(at, &bytes)).unwrap_err().to_string();
+        assert!(error.contains(reason), "{at}: {error}");
+    }
 }
 
 #[test]
@@ -132,6 +178,8 @@ proptest! {
         let rank = ((q * values.len() as f64) * (1.0 - 1e-12)).ceil().max(1.0) as usize;
         let exact = values[rank - 1];
         let answer = histogram.quantile(q).unwrap();
+        let [low, same, _] = histogram.quantiles([q / 2.0, q, 1.0]).unwrap();
+        prop_assert_eq!((Some(low), same), (histogram.quantile(q / 2.0), answer));
         prop_assert!(answer >= exact && answer as f64 <= exact as f64 * 1.001 + 1.0, "{answer} for {exact}");
         prop_assert_eq!(histogram.sum(), values.iter().map(|value| u128::from(*value)).sum::<u128>());
     }
@@ -167,6 +215,24 @@ proptest! {
         let histogram = of(&values);
         let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
         prop_assert_eq!(back.bars().collect::<Vec<_>>(), histogram.bars().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_hdrhistogram_library_reads_the_encoding(values in prop::collection::vec(0..=HIGHEST, 0..300)) {
+        let histogram = of(&values);
+        let library = library_from_base64(&histogram.to_base64());
+        let cells = library.iter_recorded().map(|cell| (library.lowest_equivalent(cell.value_iterated_to()), cell.count_at_value()));
+        prop_assert_eq!(cells.collect::<Vec<_>>(), histogram.bars().map(|(lowest, _, count)| (lowest, count)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn reads_the_encoding_of_other_layouts(values in prop::collection::vec((1000..10_000_000u64, 1..1_000_000_000_000_000u64), 0..100), digits in 0..=5u8, lowest in 1..1000u64) {
+        let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(lowest, 10_000_000, digits).unwrap();
+        values.iter().for_each(|(value, count)| library.saturating_record_n(*value, *count));
+        let ours = Histogram::from_base64(&library_to_base64(&library)).unwrap();
+        let mut expected = Histogram::new();
+        library.iter_recorded().for_each(|cell| expected.record_n(library.lowest_equivalent(cell.value_iterated_to()), cell.count_at_value()));
+        prop_assert_eq!(ours, expected);
     }
 
     #[test]
