@@ -93,18 +93,18 @@ pub(crate) fn pin(run: &Run) -> String {
     }
 }
 
-/// A percentile of the judged times of a run, with its interval within the run: none if the record's intervals have no
+/// Percentiles of the judged times of a run, with their intervals within the run: none if the record's intervals have no
 /// histograms, or if there are fewer than ten intervals.
-pub fn percentile_of_run(run: &Run, p: f64) -> Option<RunPercentile> {
-    percentile_of(run, p, |block| judged_times(block, run.loop_.kind))
+pub fn percentiles_of_run<const N: usize>(run: &Run, ps: [f64; N]) -> [Option<RunPercentile>; N] {
+    percentiles_of(run, ps, |block| judged_times(block, run.loop_.kind))
 }
 
 /// The same for other times of its blocks.
-pub(crate) fn percentile_of(
+pub(crate) fn percentiles_of<const N: usize>(
     run: &Run,
-    p: f64,
+    ps: [f64; N],
     times: impl Fn(&Block) -> Option<&Times>,
-) -> Option<RunPercentile> {
+) -> [Option<RunPercentile>; N] {
     let of_window = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
     let histograms: Vec<Histogram> = of_window
         .filter_map(|interval| times(&interval.block))
@@ -113,7 +113,7 @@ pub(crate) fn percentile_of(
     let recorded: u64 = histograms.iter().map(Histogram::count).sum();
     // A smaller record has left out some intervals.
     let whole = times(&run.total).is_some_and(|times| times.count == recorded);
-    run_percentile(&histograms, p).filter(|_| whole)
+    ps.map(|p| run_percentile(&histograms, p).filter(|_| whole))
 }
 
 /// Valid responses completed in the window for each request scheduled in it.

@@ -16,7 +16,7 @@ mod table;
 mod trial;
 mod verdict;
 
-pub use facts::{ACHIEVED_LEAST, achieved_share, percentile_of_run};
+pub use facts::{ACHIEVED_LEAST, achieved_share, percentiles_of_run};
 pub use gate::judge as judge_gates;
 pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
 pub use load::{fell_short, server_limit};

@@ -3,7 +3,7 @@
 //! Pure functions of the run's list of loaders and of the block of each. A run of one generator has neither.
 
 use crate::Finding;
-use crate::facts::{is_open, percentile_of};
+use crate::facts::{is_open, percentiles_of};
 use paceline_record::{Block, Counts, LinkDirection, Loader, NetworkUse, Run, Severity};
 use paceline_stats::percentile_interval;
 
@@ -134,7 +134,8 @@ fn median(block: &Block) -> Option<u64> {
 /// of the whole run, because a record has no intervals of each loader; if all loaders slow down together it is too large,
 /// which errs on the side of no verdict. Without intervals, or with too few requests for one, there is none.
 fn slower_loader(run: &Run, blocks: &[Block]) -> Option<usize> {
-    let dispersion = percentile_of(run, 0.5, |block| block.service_time_ns.as_ref())?.dispersion;
+    let [median_of_run] = percentiles_of(run, [0.5], |block| block.service_time_ns.as_ref());
+    let dispersion = median_of_run?.dispersion;
     let interval =
         |block: &Block| percentile_interval(&block.service_time_ns.as_ref()?.decode().ok()?, 0.5, dispersion);
     let loaders = blocks.iter().enumerate();

@@ -6,9 +6,9 @@
 
 use super::lines::{Style, columns, table};
 use super::quantity::{count, percent};
-use paceline_judge::percentile_of_run;
+use paceline_judge::percentiles_of_run;
 use paceline_record::{Block, LoopKind, Run, Times};
-use paceline_stats::Histogram;
+use paceline_stats::{Histogram, RunPercentile};
 
 /// The columns of a time, with their order of removal if they do not fit: the highest number first.
 const COLUMNS: [(&str, u8); 8] =
@@ -54,16 +54,14 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
 
 /// The 95 % intervals of percentiles within the run, or the number of requests needed for one.
 fn intervals(run: &Run, style: Style) -> String {
-    let one = |(name, p): (&str, f64)| {
-        let percentile = percentile_of_run(run, p)?;
-        Some(match percentile.interval {
-            Some(ends) => format!("{name} {} to {}", style.time(ends.low), style.time(ends.high)),
-            None => {
-                format!("none for {name} (needs about {} requests)", count(percentile.requests_needed as f64))
-            }
-        })
+    let text = |name: &str, percentile: RunPercentile| match percentile.interval {
+        Some(ends) => format!("{name} {} to {}", style.time(ends.low), style.time(ends.high)),
+        None => {
+            format!("none for {name} (needs about {} requests)", count(percentile.requests_needed as f64))
+        }
     };
-    let shown: Vec<String> = [("p50", 0.5), ("p99", 0.99)].into_iter().filter_map(one).collect();
+    let names = ["p50", "p99"].into_iter().zip(percentiles_of_run(run, [0.5, 0.99]));
+    let shown: Vec<String> = names.filter_map(|(name, percentile)| Some(text(name, percentile?))).collect();
     if shown.is_empty() {
         return String::new();
     }
