@@ -2,13 +2,21 @@
 
 use std::fmt::Write as _;
 
-/// A character that controls a terminal or changes how the text around it is displayed: control characters (ECMA-48, C0
-/// and C1), bidirectional formatting (UAX #9), zero-width and other invisible characters.
+/// A character that controls a terminal, changes how the text around it is displayed, or is invisible: control
+/// characters (ECMA-48, C0 and C1), separators of lines and paragraphs, noncharacters, and all characters that Unicode
+/// 17 gives the category Cf or the property Default_Ignorable_Code_Point (DerivedCoreProperties.txt): bidirectional
+/// formatting, zero-width characters, fillers, variation selectors, tags.
 pub(crate) fn is_unsafe(letter: char) -> bool {
     letter.is_control()
+        || u32::from(letter) & 0xfffe == 0xfffe
         || matches!(letter,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+            | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Puts the text on one line: line ends and tabs become blanks, unsafe characters are written as `\u{1b}`, and every
@@ -81,12 +89,15 @@ impl Escaping for ForHtml {
     }
 }
 
+/// Characters that begin a formula, also in the full width of Japanese keyboards.
+const FORMULA_BEGINS: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
 impl Escaping for ForCsv {
     /// A field that a spreadsheet would treat as a formula (OWASP, "CSV Injection") begins with an apostrophe; a number
     /// is not treated as one.
     fn escape(text: &str) -> String {
         let safe = visible(text, String::push);
-        let is_formula = safe.trim_start().starts_with(['=', '+', '-', '@']) && safe.parse::<f64>().is_err();
+        let is_formula = safe.trim_start().starts_with(FORMULA_BEGINS) && safe.parse::<f64>().is_err();
         let safe = if is_formula { format!("'{safe}") } else { safe };
         if safe.contains([',', '"', '\'']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe }
     }

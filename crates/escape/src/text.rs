@@ -222,6 +222,15 @@ mod tests {
     }
 
     #[test]
+    fn invisible_characters_are_shown() {
+        // One of each range that has the category Cf or is ignorable by default, and a noncharacter.
+        for letter in "\u{34f}\u{600}\u{115f}\u{17b4}\u{180b}\u{3164}\u{fe0f}\u{ffa0}\u{110bd}\u{13430}\u{1bca0}\u{1d173}\u{e0100}\u{ffff}".chars() {
+            let shown = format!("a\\u{{{:x}}}b", u32::from(letter));
+            assert_eq!(TerminalText::of(&format!("a{letter}b")).as_str(), shown);
+        }
+    }
+
+    #[test]
     fn only_colours_stay() {
         let coloured = "\x1b[1;31mbad\x1b[0m\nplain";
         assert_eq!(TerminalText::coloured(coloured).as_str(), coloured);
@@ -256,6 +265,7 @@ mod tests {
         let field = |text| CsvText::of(text).text;
         assert_eq!(field("=1+1"), "\"'=1+1\"");
         assert_eq!(field("@sum(a)"), "\"'@sum(a)\"");
+        assert_eq!(field("\u{ff1d}1+1"), "\"'\u{ff1d}1+1\"");
         assert_eq!(field(" -cmd|' /C calc'!A0"), "\"' -cmd|' /C calc'!A0\"");
         assert_eq!(CsvText::record(["-5.25", "plain", "a, \"b\""]).as_str(), "-5.25,plain,\"a, \"\"b\"\"\"");
     }
