@@ -13,7 +13,7 @@ mod order;
 mod spawn;
 mod watch;
 
-pub(crate) use order::setting;
+pub(crate) use order::{put_setting, setting};
 
 pub use handle::{Ended, Gone, Shepherd};
 pub use order::{Guard, Order, Output, Report, Restore};

@@ -3,9 +3,12 @@
 //! The shepherd reads the order from its standard input and writes the reports to its standard output.
 
 use crate::user::User;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// A command to start and to watch.
@@ -70,6 +73,13 @@ impl Restore {
 pub(crate) fn setting(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Writes a setting. It is not created, and a link in its place is not followed.
+pub(crate) fn put_setting(path: &Path, value: &str) -> io::Result<()> {
+    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut file = fs::OpenOptions::new().write(true).truncate(true).custom_flags(no_link).open(path)?;
+    file.write_all(value.as_bytes())
 }
 
 /// How descendants are tracked.

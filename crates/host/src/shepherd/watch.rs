@@ -6,7 +6,7 @@
 use super::fence::Fence;
 use super::log::BoundedLog;
 use super::spawn::{Spawned, open_groups, spawn};
-use super::{Order, Output, Report, Restore};
+use super::{Order, Output, Report, Restore, put_setting};
 use crate::system::{self, Pid, Waited};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -254,7 +254,8 @@ fn report(report: &Report) {
 /// restored.
 fn restore(order: &Order) {
     for restore in &order.restore {
-        let _ = fs::write(&restore.path, &restore.value);
+        // The check below finds what could not be written.
+        let _ = put_setting(&restore.path, &restore.value);
     }
     if let Some(note) = order.restore_note.as_ref().filter(|_| order.restore.iter().all(Restore::is_done)) {
         // It may already be removed.

@@ -7,7 +7,7 @@
 
 mod wanted;
 
-use crate::shepherd::{Guard, Order, Output, Restore, Shepherd, setting};
+use crate::shepherd::{Guard, Order, Output, Restore, Shepherd, put_setting, setting};
 use crate::system;
 use paceline_record::Tuned;
 use rustix::fs::OFlags;
@@ -158,7 +158,7 @@ fn put_back(restore: &Restore) -> (String, bool) {
     {
         return (format!("not restored, because it was changed to {now} meanwhile"), true);
     }
-    match fs::write(&restore.path, &restore.value) {
+    match put_setting(&restore.path, &restore.value) {
         Ok(()) => ("restored".to_owned(), true),
         Err(error) => (format!("cannot be restored: {error}"), false),
     }
@@ -183,7 +183,8 @@ fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
         serde_json::from_str(&text).map_err(|error| format!("it is damaged: {error}"))?;
     let known = wanted::all(root);
     let is_known = |restore: &&Restore| {
-        known.iter().any(|wanted| wanted.path == restore.path) && is_value(&restore.value)
+        known.iter().any(|wanted| wanted.path == restore.path && !wanted.is_outside)
+            && is_value(&restore.value)
     };
     match noted.iter().find(|restore| !is_known(restore)) {
         Some(unknown) => Err(format!("it names {:?}, which Paceline does not change", unknown.path)),
@@ -213,6 +214,9 @@ struct Look {
 
 fn look(wanted: &Wanted) -> Look {
     let left = |before: String, why: &str| Look { before, write: None, why: why.to_owned() };
+    if wanted.is_outside {
+        return left(String::new(), "its file is a link to a place outside of the machine's settings");
+    }
     let Some(before) = setting(&wanted.path) else {
         return left(String::new(), "this machine has no such setting");
     };
@@ -225,12 +229,12 @@ fn look(wanted: &Wanted) -> Look {
 fn set(wanted: Wanted, look: Look) -> Tuned {
     let Look { before, write, mut why } = look;
     if let Some(value) = write
-        && let Err(error) = fs::write(&wanted.path, value)
+        && let Err(error) = put_setting(&wanted.path, &value)
     {
         why = format!("cannot be set: {error}");
     }
     // The value as the kernel stored it, which may differ from the value written.
-    let after = setting(&wanted.path).unwrap_or_default();
+    let after = setting(&wanted.path).filter(|_| !wanted.is_outside).unwrap_or_default();
     Tuned { name: wanted.name, before, after, why }
 }
 
@@ -342,6 +346,51 @@ mod tests {
             assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
             assert_eq!(fs::read_to_string(&known).unwrap(), "65535");
         }
+    }
+
+    #[test]
+    fn a_setting_that_is_a_link_to_outside_is_neither_read_nor_written() {
+        let outside = tempfile::tempdir().unwrap();
+        let victim = outside.path().join("victim");
+        fs::write(&victim, "12").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        // The file itself, and a folder above it.
+        let file = setting_below(root, "fs.file-max");
+        std::os::unix::fs::symlink(&victim, &file).unwrap();
+        fs::create_dir_all(root.join("proc/sys/net")).unwrap();
+        fs::write(outside.path().join("somaxconn"), "12").unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.join("proc/sys/net/core")).unwrap();
+        let note = root.join("tuned.json");
+        let tuning = Tuning::begin(&[], &note, root).unwrap();
+        for name in ["fs.file-max", "net.core.somaxconn"] {
+            let setting = tuning.settings().iter().find(|setting| setting.name == name).unwrap();
+            assert_eq!((setting.before.as_str(), setting.after.as_str()), ("", ""), "{name}");
+            assert!(setting.why.contains("outside"), "{}", setting.why);
+        }
+        assert!(tuning.end().is_empty());
+        keep_note(&note, &[Restore { path: victim.clone(), value: "13".into(), instead: None }]).unwrap();
+        assert!(mend_tuning(&note, root)[0].contains("does not change"));
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "12");
+        assert_eq!(fs::read_to_string(outside.path().join("somaxconn")).unwrap(), "12");
+    }
+
+    #[test]
+    fn a_link_to_another_setting_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let policy = root.join("sys/devices/system/cpu/cpufreq/policy0");
+        fs::create_dir_all(&policy).unwrap();
+        fs::write(policy.join("scaling_governor"), "powersave").unwrap();
+        fs::create_dir_all(root.join("sys/devices/system/cpu/cpu0")).unwrap();
+        std::os::unix::fs::symlink("../cpufreq/policy0", root.join("sys/devices/system/cpu/cpu0/cpufreq"))
+            .unwrap();
+        let wanted = wanted::all(root);
+        let governor = wanted.last().unwrap();
+        assert!(!governor.is_outside);
+        let after = set(governor.clone(), look(governor)).after;
+        assert_eq!(after, "performance");
+        assert_eq!(fs::read_to_string(policy.join("scaling_governor")).unwrap(), "performance");
     }
 
     #[test]

@@ -22,8 +22,22 @@ pub(super) enum Aim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub name: String,
+    /// The file, without links in its path.
     pub path: PathBuf,
+    /// Whether the file is a link to a place that is not below the root: it is neither read nor written.
+    pub is_outside: bool,
     pub aim: Aim,
+}
+
+impl Wanted {
+    fn new(name: String, root: &Path, below: &Path, aim: Aim) -> Self {
+        let path = root.join(below);
+        // Without a file there is nothing to resolve. Links within sysfs are usual: `cpufreq` is one.
+        match (path.canonicalize(), root.canonicalize()) {
+            (Ok(file), Ok(root)) => Self { name, is_outside: !file.starts_with(root), path: file, aim },
+            _ => Self { name, is_outside: path.is_symlink(), path, aim },
+        }
+    }
 }
 
 /// The list of source 002, with the names of sysctl(8). Two entries differ from the source. Its port range begins at
@@ -55,10 +69,9 @@ const OVERCOMMIT: (&str, Aim) = ("vm.overcommit_memory", Aim::Exactly("1"));
 
 /// Every setting of the machine below `root`, in order.
 pub(super) fn all(root: &Path) -> Vec<Wanted> {
-    let sysctl = SYSCTL.iter().chain([&OVERCOMMIT]).map(|(name, aim)| Wanted {
-        name: (*name).to_owned(),
-        path: root.join("proc/sys").join(name.replace('.', "/")),
-        aim: *aim,
+    let sysctl = SYSCTL.iter().chain([&OVERCOMMIT]).map(|(name, aim)| {
+        let below = Path::new("proc/sys").join(name.replace('.', "/"));
+        Wanted::new((*name).to_owned(), root, &below, *aim)
     });
     sysctl.chain(governors(root)).collect()
 }
@@ -66,20 +79,21 @@ pub(super) fn all(root: &Path) -> Vec<Wanted> {
 /// The governor of each processor that has one. If there is none, as on most virtual machines, the first processor is
 /// listed, so that the record shows this.
 fn governors(root: &Path) -> Vec<Wanted> {
-    let folder = root.join("sys/devices/system/cpu");
+    let below = Path::new("sys/devices/system/cpu");
+    let folder = root.join(below);
     let number = |name: &str| name.strip_prefix("cpu")?.parse::<u32>().ok();
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut numbers: Vec<u32> = entries.filter_map(|entry| number(entry.file_name().to_str()?)).collect();
     numbers.sort_unstable();
-    let file = |number: &u32| folder.join(format!("cpu{number}/cpufreq/scaling_governor"));
-    let mut having: Vec<u32> = numbers.into_iter().filter(|number| file(number).exists()).collect();
+    let file = |number: &u32| below.join(format!("cpu{number}/cpufreq/scaling_governor"));
+    let mut having: Vec<u32> =
+        numbers.into_iter().filter(|number| root.join(file(number)).exists()).collect();
     if having.is_empty() {
         having.push(0);
     }
-    let wanted = |number: &u32| Wanted {
-        name: format!("governor of cpu{number}"),
-        path: file(number),
-        aim: Aim::Exactly("performance"),
+    let wanted = |number: &u32| {
+        let aim = Aim::Exactly("performance");
+        Wanted::new(format!("governor of cpu{number}"), root, &file(number), aim)
     };
     having.iter().map(wanted).collect()
 }
