@@ -18,7 +18,6 @@ mod fuzz {
         crate::cgroup::fuzz(text);
     }
 }
-mod id;
 mod interrupt;
 mod lock;
 mod memory;
@@ -37,12 +36,12 @@ mod user;
 pub use cores::{CoreTicks, physical_cores, pin_self};
 #[cfg(fuzzing)]
 pub use fuzz::fuzz_proc_text;
-pub use id::{Id, InvalidId};
 pub use interrupt::Interrupt;
 pub use lock::{FileLock, LockAttempt};
 pub use memory::MemoryAccount;
 pub use neighbours::{Joined, Look, Neighbours};
 pub use network::NetworkCounters;
+pub use paceline_record::{Id, InvalidId};
 pub use place::{Control, Machines, PROGRAM_DIGEST, Place, PlaceError, SSH_CONTROL, Shipment, machine_id};
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
 pub use tune::{Tuning, mend_tuning};

@@ -13,6 +13,7 @@ mod error;
 #[doc(hidden)]
 pub mod fixture;
 mod generator;
+mod id;
 mod limit;
 mod load;
 mod phase;
@@ -42,6 +43,7 @@ pub use generator::{
     ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection, Loader, NetworkUse,
     Served,
 };
+pub use id::{Id, InvalidId};
 pub use limit::{Limit, LimitKind};
 pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKind};
 pub use paceline_job::{

@@ -6,7 +6,7 @@
 
 use flate2::{Compression, GzBuilder};
 use paceline_files::{FileError, TEXT_BYTES_MOST};
-use paceline_record::{RecordError, Round, Trial, read_round, read_trial};
+use paceline_record::{Id, InvalidId, RecordError, Round, Trial, read_round, read_trial};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read as _, Write as _};
@@ -57,6 +57,14 @@ pub enum ArchiveError {
         #[source]
         source: RecordError,
     },
+    /// User: an id that is no id of this program, and could be a path or a part of a command line.
+    #[error("{at}: {source}")]
+    Forged {
+        /// The file and line, or the round in the store.
+        at: String,
+        /// The problem.
+        source: InvalidId,
+    },
     /// User: two exports are mixed, or one was interrupted.
     #[error("{at}: {problem}")]
     Mixed {
@@ -85,7 +93,8 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
     let cannot = |at: String| |source| ArchiveError::File { action: "read", at, source };
     let at = path.display().to_string();
     let text = paceline_files::read_text(&path, TEXT_BYTES_MOST).map_err(cannot(at.clone()))?;
-    let round = read_round(&text).map_err(|source| ArchiveError::Record { at, source })?;
+    let round = read_round(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
+    check_id(&round.id, || at)?;
     let path = folder.join(TRIALS);
     let lines =
         paceline_files::open_gzip(&path, inflated_most).map_err(cannot(path.display().to_string()))?;
@@ -95,6 +104,7 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
         let at = format!("{}, line {line}", path.display());
         let text = text.map_err(cannot(at.clone()))?;
         let trial = read_trial(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
+        check_id(&trial.id, || at.clone())?;
         let first = *lines_by_id.entry(trial.id.clone()).or_insert(line);
         if let Some(problem) = misplaced(&trial, &round, (first < line).then_some(first)) {
             return Err(ArchiveError::Mixed { at, problem, round: round.id });
@@ -106,6 +116,21 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
         trials.push(trial);
     }
     Ok((round, trials))
+}
+
+/// Checks the ids of a round and its trials, which may come from a store of another person.
+///
+/// # Errors
+/// [`ArchiveError::Forged`].
+pub fn check_ids(round: &Round, trials: &[Trial]) -> Result<(), ArchiveError> {
+    check_id(&round.id, || "the round".to_owned())?;
+    let of_trial =
+        |(number, trial): (usize, &Trial)| check_id(&trial.id, || format!("trial {number} of the round"));
+    (1..).zip(trials).try_for_each(of_trial)
+}
+
+fn check_id(id: &str, at: impl FnOnce() -> String) -> Result<(), ArchiveError> {
+    Id::parse(id).map(drop).map_err(|source| ArchiveError::Forged { at: at(), source })
 }
 
 /// An iterator over lines of at most [`LINE_BYTES_MOST`].
@@ -289,6 +314,14 @@ mod tests {
         trial.repeat = u32::MAX;
         let error = refused(&[&[trial]]);
         assert!(error.ends_with("is launch 4294967295 of its row; 1000 is the limit"), "{error}");
+    }
+
+    #[test]
+    fn a_forged_id_is_refused() {
+        let mut trial = stored("one").1[0].clone();
+        trial.id = "../../home".to_owned();
+        let error = refused(&[&[trial]]);
+        assert!(error.contains("line 1: invalid id \"../../home\""), "{error}");
     }
 
     #[test]

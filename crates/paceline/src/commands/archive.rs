@@ -29,6 +29,7 @@ pub fn write(
     state_dir: &Path,
     store: Option<&Path>,
 ) -> anyhow::Result<TerminalText> {
+    archive::check_ids(round, trials).map_err(complain)?;
     spare_others(folder)?;
     let known = known_folders(state_dir, store, trials);
     let round = known.relative(round)?;
@@ -70,7 +71,7 @@ fn complain(error: ArchiveError) -> anyhow::Error {
                  the folder again"
             )),
         ),
-        ArchiveError::Record { .. } => (Status::Usage, None),
+        ArchiveError::Record { .. } | ArchiveError::Forged { .. } => (Status::Usage, None),
         ArchiveError::File { .. } => (Status::Environment, None),
     };
     Complaint { what: error_text(&error), hint, status }.into()
@@ -177,6 +178,22 @@ mod tests {
         fs::remove_file(folder.path().join(ROUND)).unwrap();
         export().unwrap();
         assert_eq!(read(folder.path()).unwrap().0.id, "r1");
+    }
+
+    #[test]
+    fn an_export_has_no_forged_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let export = |round: &Round, trials: &[Trial]| {
+            let to = folder.path().join("export");
+            let refused = write(&to, round, trials, Path::new("/nowhere/state"), None).unwrap_err();
+            assert!(!to.exists());
+            refused.to_string()
+        };
+        let (round, trials) = stored("../../r1");
+        assert!(export(&round, &trials).starts_with("the round: invalid id \"../../r1\""));
+        let (round, mut trials) = stored("r1");
+        trials[1].id = "$(reboot)".to_owned();
+        assert!(export(&round, &trials).starts_with("trial 2 of the round: invalid id \"$(reboot)\""));
     }
 
     #[test]
