@@ -29,6 +29,9 @@ pub struct TreeSample {
     pub monotonic_ns: u64,
     /// CPU time since the launch, in seconds.
     pub cpu_s: f64,
+    /// CPU time since the launch by the scheduler's counters of each thread, in seconds: exact, but without threads
+    /// that began and ended between two samples; none if the kernel does not keep it.
+    pub scheduled_s: Option<f64>,
     /// Resident memory summed over processes, in bytes.
     pub rss_bytes: u64,
     /// Processes now.
@@ -52,6 +55,7 @@ impl TreeSample {
         let add = |sum: TreeSample, one: &TreeSample| TreeSample {
             monotonic_ns: sum.monotonic_ns,
             cpu_s: sum.cpu_s + one.cpu_s,
+            scheduled_s: sum.scheduled_s.zip(one.scheduled_s).map(|(a, b)| a + b),
             rss_bytes: sum.rss_bytes + one.rss_bytes,
             processes: sum.processes + one.processes,
             threads: sum.threads + one.threads,
@@ -63,8 +67,9 @@ impl TreeSample {
                 (a, b) => a.or(b),
             },
         };
-        let first = samples.first().map_or(0, |sample| sample.monotonic_ns);
-        samples.iter().fold(TreeSample { monotonic_ns: first, ..TreeSample::default() }, add)
+        let monotonic_ns = samples.first().map_or(0, |sample| sample.monotonic_ns);
+        let zero = TreeSample { monotonic_ns, scheduled_s: Some(0.0), ..TreeSample::default() };
+        samples.iter().fold(zero, add)
     }
 }
 
@@ -197,6 +202,7 @@ impl Tree {
         TreeSample {
             monotonic_ns,
             cpu_s: self.cpu_s_most,
+            scheduled_s: (scheduling.cpu_ns > 0).then_some(scheduling.cpu_ns as f64 * 1e-9),
             rss_bytes: stats.iter().map(|stat| stat.rss_pages).sum::<u64>() * system::page_bytes(),
             processes: stats.len() as u32,
             threads: stats.iter().map(|stat| stat.threads).sum(),

@@ -242,8 +242,13 @@ const REQUEST_LEAST_S: f64 = 1e-6;
 /// Whether the sampled processes can have answered the requests: there were some, and they used enough CPU time.
 fn is_sampled(followed: &Followed) -> bool {
     let (from, to) = &followed.over;
-    let sampled_s = to.cpu_s - from.cpu_s + f64::from(to.processes.max(1)) / system::ticks_per_s();
-    to.processes > 0 && sampled_s >= completed(&followed.measured.run) as f64 * REQUEST_LEAST_S
+    let cpu_s = to.cpu_s - from.cpu_s;
+    let used_s = match (from.scheduled_s, to.scheduled_s) {
+        (Some(from_s), Some(to_s)) => cpu_s.max(to_s - from_s),
+        // Each process can have used nearly a clock tick without being counted.
+        _ => cpu_s + f64::from(to.processes.max(1)) / system::ticks_per_s(),
+    };
+    to.processes > 0 && used_s >= completed(&followed.measured.run) as f64 * REQUEST_LEAST_S
 }
 
 /// A verdict if the processes that answered were not those that were sampled.

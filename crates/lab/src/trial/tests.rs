@@ -70,6 +70,18 @@ fn a_server_whose_processes_were_not_found_costs_nothing_that_is_known() {
 }
 
 #[test]
+fn exact_counters_find_a_server_that_did_not_answer_its_few_requests() {
+    let is_missing = |scheduled_s: f64| {
+        let mut followed = followed(ReportedWindow::From(5_000_000_000), 5.0, 6.0, 0.0);
+        followed.measured.run.total.completed_in_window = 100;
+        (followed.over.0.scheduled_s, followed.over.1.scheduled_s) = (Some(2.0), Some(2.0 + scheduled_s));
+        not_sampled(&followed).is_some()
+    };
+    assert!(is_missing(0.0), "100 answers cost something, if less than a clock tick");
+    assert!(!is_missing(0.000_2));
+}
+
+#[test]
 fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
     let reported = ReportedWindow::From(5_000_000_000);
     let per_request_us = |window, from_s, to_s, cpu_s| {
