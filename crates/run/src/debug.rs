@@ -6,12 +6,15 @@
 
 use crate::{Prepared, RunError};
 use paceline_engine::session::{Cookies, Redirect, Session};
+use paceline_engine::tls::TlsError;
 use paceline_engine::{Address, RequestKind, decoded};
 use paceline_http::{Decoder, Expander, HeadCache, LineEnds, RandomBits, Step};
-use paceline_job::{Protocol, RequestSpec};
+use paceline_job::{Nanos, Protocol, RequestSpec};
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Most bytes of a body that are kept.
@@ -40,6 +43,64 @@ pub struct DebugExchange {
     pub faults: Vec<String>,
     /// How long each step took, in order.
     pub times: Vec<(&'static str, Duration)>,
+}
+
+/// A socket whose system calls can be limited in time.
+trait Socket: Read + Write {
+    /// Limits each following call.
+    fn limit_calls(&self, limit: Duration) -> io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn limit_calls(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))?;
+        self.set_write_timeout(Some(limit))
+    }
+}
+
+impl Socket for UnixStream {
+    fn limit_calls(&self, limit: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(limit))?;
+        self.set_write_timeout(Some(limit))
+    }
+}
+
+/// A connection with a deadline. A limit of each call alone would not end an exchange with a server that sends slowly
+/// or without end.
+struct Connection {
+    socket: Box<dyn Socket>,
+    deadline: Rc<Cell<Instant>>,
+}
+
+impl Connection {
+    /// Runs a call within the deadline.
+    fn within<T>(&mut self, call: impl FnOnce(&mut dyn Socket) -> io::Result<T>) -> io::Result<T> {
+        let left = self.deadline.get().saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.socket.limit_calls(left)?;
+        call(&mut *self.socket).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+            _ => error,
+        })
+    }
+}
+
+impl Read for Connection {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.within(|socket| socket.read(buffer))
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.within(|socket| socket.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
 }
 
 /// A stream for the request and the response.
@@ -132,27 +193,42 @@ impl Prepared {
     }
 
     fn exchange(&self, name: &str, kind: &RequestKind, request: Vec<u8>) -> Result<DebugExchange, RunError> {
-        let failed = |what: &str, error: io::Error| {
-            RunError::environment(format!("{what} {}", self.destination.address)).because(error)
+        let job = &self.settings.job;
+        let failed = |what: &str, limit: Timeout, error: io::Error| {
+            let failed = RunError::environment(format!("{what} {}", self.destination.address));
+            match error.kind() {
+                io::ErrorKind::TimedOut => failed.because(limit),
+                _ => failed.because(error),
+            }
         };
         let start = Instant::now();
+        let connecting = Timeout { flag: "--connect-timeout", limit: job.connect_timeout };
+        let deadline = Rc::new(Cell::new(start + Duration::from(connecting.limit)));
         let mut times = Vec::new();
-        let stream = self.connect().map_err(|error| {
-            failed("cannot connect to", error)
+        let connection = self.connect(Rc::clone(&deadline)).map_err(|error| {
+            failed("cannot connect to", connecting, error)
                 .hint("check that the server is running and listens on that address and port")
         })?;
         times.push(("connect", start.elapsed()));
-        let (mut stream, tls) = self.secure(stream).map_err(|error| failed("no TLS session with", error))?;
+        let (mut stream, tls) = self.secure(connection).map_err(|error| match TlsError::within(&error) {
+            Some(tls) => {
+                let remedy = crate::remedy(tls.fault);
+                failed("no TLS session with", connecting, error).hint(remedy)
+            }
+            None => failed("no TLS session with", connecting, error),
+        })?;
         if tls.is_some() {
             times.push(("TLS handshake", start.elapsed().saturating_sub(times[0].1)));
         }
         let sent = Instant::now();
+        let answering = Timeout { flag: "--timeout", limit: job.timeout };
+        deadline.set(sent + Duration::from(answering.limit));
         stream
             .write_all(&request)
             .and_then(|()| stream.flush())
-            .map_err(|error| failed("cannot send the request to", error))?;
-        let response = receive(&mut *stream, kind, self.settings.job.line_ends(), sent, &mut times)
-            .map_err(|error| failed("no complete response from", error))?;
+            .map_err(|error| failed("cannot send the request to", answering, error))?;
+        let response = receive(&mut *stream, kind, job.line_ends(), sent, &mut times)
+            .map_err(|error| failed("no complete response from", answering, error))?;
         times.push(("complete", sent.elapsed()));
         let Response { head, status, body } = response;
         let mut faults = Vec::new();
@@ -177,34 +253,23 @@ impl Prepared {
         })
     }
 
-    fn connect(&self) -> io::Result<Box<dyn Stream>> {
-        let job = &self.settings.job;
-        let timeout = Some(Duration::from(job.timeout));
-        Ok(match &self.destination.address {
+    fn connect(&self, deadline: Rc<Cell<Instant>>) -> io::Result<Connection> {
+        let socket: Box<dyn Socket> = match &self.destination.address {
             Address::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, job.connect_timeout.into())?;
-                stream.set_read_timeout(timeout)?;
-                stream.set_write_timeout(timeout)?;
+                let left = deadline.get().saturating_duration_since(Instant::now());
+                let stream = TcpStream::connect_timeout(address, left)?;
                 stream.set_nodelay(true)?;
                 Box::new(stream)
             }
-            Address::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(timeout)?;
-                stream.set_write_timeout(timeout)?;
-                Box::new(stream)
-            }
-        })
+            Address::Unix(path) => Box::new(UnixStream::connect(path)?),
+        };
+        Ok(Connection { socket, deadline })
     }
 
     /// The stream, with TLS if the URL requires it, and the TLS parameters agreed on.
-    fn secure(&self, mut stream: Box<dyn Stream>) -> io::Result<(Box<dyn Stream>, Option<String>)> {
-        let Some(settings) = &self.destination.tls else { return Ok((stream, None)) };
-        settings.open_tunnel(&mut stream)?;
-        let mut client = settings.client(b"http/1.1").map_err(io::Error::other)?;
-        while client.is_handshaking() {
-            client.complete_io(&mut stream)?;
-        }
+    fn secure(&self, mut stream: Connection) -> io::Result<(Box<dyn Stream>, Option<String>)> {
+        let Some(settings) = &self.destination.tls else { return Ok((Box::new(stream), None)) };
+        let client = settings.handshake(b"http/1.1", &mut stream)?;
         let mut agreed = vec![format!("name {}", self.destination.tls_name)];
         agreed.extend(client.protocol_version().map(|version| format!("{version:?}")));
         agreed.extend(client.negotiated_cipher_suite().map(|suite| format!("{:?}", suite.suite())));
@@ -214,6 +279,14 @@ impl Prepared {
         let stream = Box::new(rustls::StreamOwned::new(client, stream));
         Ok((stream, Some(agreed.join(", "))))
     }
+}
+
+/// The limit that an exchange exceeded.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("not within {} s ({flag})", limit.as_secs_f64())]
+struct Timeout {
+    flag: &'static str,
+    limit: Nanos,
 }
 
 /// A response as received.

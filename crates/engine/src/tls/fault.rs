@@ -5,6 +5,9 @@
 use rustls::{AlertDescription as Alert, CertificateError, Error};
 use std::io;
 
+/// The longest name in DNS (RFC 1035 §2.3.4).
+const NAME_CHARS_MOST: usize = 255;
+
 /// A TLS error on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TlsFault {
@@ -164,10 +167,22 @@ impl TlsError {
         Self { fault, detail: String::new() }
     }
 
-    /// The fault for an error of rustls.
-    pub(super) fn of(error: &Error, certificate: ClientCertificate) -> Self {
-        let fault = TlsFault::of(error, certificate);
-        Self { fault, detail: detail(fault, error) }
+    /// The fault for an error of rustls. If the server has not yet sent a message of TLS (`is_tls`), it does not speak
+    /// it.
+    pub(super) fn of(error: &Error, is_tls: bool, certificate: ClientCertificate) -> Self {
+        match error {
+            Error::InvalidMessage(_)
+            | Error::InappropriateMessage { .. }
+            | Error::PeerSentOversizedRecord
+                if !is_tls =>
+            {
+                Self { fault: TlsFault::NotTls, detail: error.to_string() }
+            }
+            error => {
+                let fault = TlsFault::of(error, certificate);
+                Self { fault, detail: detail(fault, error) }
+            }
+        }
     }
 
     /// The fault in an error of a transport, if it is a TLS error.
@@ -204,14 +219,24 @@ fn detail(fault: TlsFault, error: &Error) -> String {
             format!("for {} more", days(not_before.as_secs().saturating_sub(time.as_secs())))
         }
         Error::InvalidCertificate(E::NotValidForNameContext { expected, presented }) => {
-            let names: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
-            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            format!("asked for {}, it is for {names}", expected.to_str())
+            format!("asked for {}, it is for {}", expected.to_str(), names(presented))
         }
         Error::InvalidCertificate(E::Other(other)) => other.0.to_string(),
         Error::AlertReceived(_) if matches!(fault, TlsFault::Alert(_)) => String::new(),
         _ if fault == TlsFault::UnknownIssuer => String::new(),
         other => other.to_string(),
+    }
+}
+
+/// The names in a certificate: it can have thousands, of any length.
+fn names(presented: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = presented.iter().take(SHOWN).map(|name| bare(name));
+    let shown: Vec<String> = shown.map(|name| name.chars().take(NAME_CHARS_MOST).collect()).collect();
+    match (shown.len(), presented.len() - shown.len()) {
+        (0, _) => "none".to_owned(),
+        (_, 0) => shown.join(", "),
+        (_, more) => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -260,6 +285,11 @@ mod tests {
         for (name, text) in [("DnsName(\"a.test\")", "a.test"), ("IpAddress(::1)", "::1"), ("odd", "odd")] {
             assert_eq!(bare(name), text);
         }
+        let presented: Vec<String> = (0..3_000).map(|n| format!("DnsName(\"h{n}.test\")")).collect();
+        assert_eq!(names(&presented), "h0.test, h1.test, h2.test, h3.test, h4.test and 2995 more");
+        assert_eq!(names(&presented[..2]), "h0.test, h1.test");
+        assert_eq!(names(&["x".repeat(9_000)]).len(), NAME_CHARS_MOST);
+        assert_eq!(names(&[]), "none");
     }
 
     #[test]

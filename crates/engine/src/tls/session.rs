@@ -5,7 +5,7 @@
 
 use super::fault::{ClientCertificate, TlsError, TlsFault};
 use crate::{Nanos, Slot, Transport};
-use rustls::{ClientConnection, Error};
+use rustls::ClientConnection;
 use std::io::{self, Read as _, Write as _};
 
 /// The maximum number of plain bytes in one record (RFC 8446 §5.1).
@@ -137,7 +137,7 @@ impl Session {
                 Ok(state) => state,
                 Err(error) => {
                     filled += self.drain(&mut buffer[filled..]);
-                    return Err((filled, self.fault(&error, certificate)));
+                    return Err((filled, TlsError::of(&error, self.spoken, certificate)));
                 }
             };
             self.spoken |= !self.tls.is_handshaking() || self.tls.protocol_version().is_some();
@@ -160,19 +160,6 @@ impl Session {
             _ => return None,
         };
         Some(TlsError { fault, detail: error.map_or_else(String::new, ToString::to_string) })
-    }
-
-    fn fault(&self, error: &Error, certificate: ClientCertificate) -> TlsError {
-        match error {
-            Error::InvalidMessage(_)
-            | Error::InappropriateMessage { .. }
-            | Error::PeerSentOversizedRecord
-                if !self.spoken =>
-            {
-                TlsError { fault: TlsFault::NotTls, detail: error.to_string() }
-            }
-            error => TlsError::of(error, certificate),
-        }
     }
 
     /// Sends a close_notify as far as the socket has room for it.

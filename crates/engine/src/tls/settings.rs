@@ -5,6 +5,7 @@
 //! of certificate requests are not shared.
 
 use super::certificate::{Anyone, Vouched, WhenAsked};
+use super::fault::TlsError;
 use super::tickets::Tickets;
 use crate::EngineError;
 use paceline_job::TlsVersion;
@@ -14,6 +15,7 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion};
+use std::io;
 use std::sync::Arc;
 
 /// The minimum number of tickets kept by a worker: a server may send several for each handshake.
@@ -97,14 +99,6 @@ impl TlsSettings {
         Self { tunnel: Some(Arc::from(request)), ..self }
     }
 
-    /// Opens the tunnel of the proxy on a blocking connection, for a single connection outside of a run.
-    ///
-    /// # Errors
-    /// The errors of the connection, or a [`super::TlsError`] if the proxy opens no tunnel.
-    pub fn open_tunnel<S: std::io::Read + std::io::Write>(&self, stream: &mut S) -> std::io::Result<()> {
-        self.tunnel.as_deref().map_or(Ok(()), |request| super::tunnel::open(request, stream))
-    }
-
     /// Whether the server's certificate is checked.
     pub fn verified(&self) -> bool {
         self.verified
@@ -115,13 +109,30 @@ impl TlsSettings {
         self.resumption
     }
 
-    /// A separate handshake, for a single connection outside of a run.
+    /// A handshake on a blocking connection outside of a run, through the tunnel of the proxy if there is one.
     ///
     /// # Errors
-    /// The errors of rustls.
-    pub fn client(&self, alpn: &[u8]) -> Result<ClientConnection, rustls::Error> {
-        let (config, _) = self.for_worker(1, alpn);
-        ClientConnection::new(config, self.name.clone())
+    /// The errors of the connection, or a [`TlsError`].
+    pub fn handshake<S: io::Read + io::Write>(
+        &self,
+        alpn: &[u8],
+        stream: &mut S,
+    ) -> io::Result<ClientConnection> {
+        if let Some(request) = &self.tunnel {
+            super::tunnel::open(request, stream)?;
+        }
+        let (config, when_asked) = self.for_worker(1, alpn);
+        let mut client = ClientConnection::new(config, self.name.clone()).map_err(io::Error::other)?;
+        while client.is_handshaking() {
+            client.complete_io(stream).map_err(|error| {
+                let is_tls = client.protocol_version().is_some();
+                match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                    Some(inner) => TlsError::of(inner, is_tls, when_asked.state()).into(),
+                    None => error,
+                }
+            })?;
+        }
+        Ok(client)
     }
 
     /// The configuration of one worker: no mutable part of it is shared with another worker.

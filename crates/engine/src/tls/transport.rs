@@ -112,7 +112,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
 
     fn begin_handshake(&mut self, slot: Slot) -> io::Result<Progress> {
         let tls = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
-            .map_err(|error| self.noted(TlsError::of(&error, self.certificate())))?;
+            .map_err(|error| self.noted(TlsError::of(&error, true, self.certificate())))?;
         self.sessions[slot as usize] = Some(Box::new(Session::new(tls, self.clock.now())));
         self.shake_hands(slot)
     }

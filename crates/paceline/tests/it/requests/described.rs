@@ -2,7 +2,10 @@
 
 use super::server::{Heard, Server};
 use super::{complaint, count, ok, paceline, run};
+use crate::faults::servers::each;
 use serde_json::json;
+use std::io::Write as _;
+use std::time::Duration;
 
 /// "hello", compressed: `printf hello | gzip -n`.
 const HELLO_GZIP: &[u8] = &[
@@ -43,6 +46,30 @@ fn debug_shows_one_exchange_and_exits() {
         "{text}"
     );
     assert_eq!(server.heard().len(), 2, "one request for each");
+}
+
+#[test]
+fn debug_ends_although_the_response_does_not() {
+    let head = b"HTTP/1.1 200 OK\r\n\r\n";
+    let without_end = each(move |mut stream| {
+        let _ = stream.write_all(head);
+        while stream.write_all(&[b'x'; 4096]).is_ok() {}
+    });
+    // Each byte comes long before a limit of a single read.
+    let slow = each(move |mut stream| {
+        let _ = stream.write_all(head);
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    for address in [without_end, slow] {
+        let output = paceline(&[&format!("http://{address}/"), "--debug", "--timeout", "300ms"]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        let expected =
+            format!("paceline: no complete response from {address}: not within 0.3 s (--timeout)\n");
+        assert_eq!(stderr, expected);
+    }
 }
 
 #[test]
