@@ -883,6 +883,8 @@ export interface Ratio {
 export interface RoundEntry {
   /** What the plan, or the published document, measured; empty where it does not say. */
   about: string;
+  /** How it differs from its plan, such as by fewer servers; none where it was imported. */
+  changes: (string)[];
   /** Processors online. */
   cores: number;
   /** The processor's name. */
@@ -1271,6 +1273,22 @@ export interface Target {
   tried?: (Tried)[];
   /** The URL as given, normalised. */
   url: string;
+}
+
+/** The rounds with published figures beside their own. */
+export interface ThenPage {
+  /** The newest of each plan, newest first. */
+  rounds: (ThenRound)[];
+}
+
+/** A round with published figures beside its own. */
+export interface ThenRound {
+  /** The loads that the figures name. */
+  loads: Record<string, Load>;
+  /** The figures. */
+  observed: (Beside)[];
+  /** The round. */
+  round: RoundEntry;
 }
 
 /** Time between a response and the same user's next request. */

@@ -5,6 +5,7 @@
 //! no page refers to another host.
 
 mod assets;
+mod content;
 mod download;
 mod error;
 pub mod export;

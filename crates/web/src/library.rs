@@ -4,11 +4,13 @@
 //! pages, because visitors often return to the same rounds. Called from blocking threads only: the store blocks.
 
 use crate::WebError;
+use crate::content::Content;
 use crate::export;
-use crate::page::{IndexPage, Records, RoundPage};
+use crate::page::{IndexPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound};
 use paceline_record::{Round, Run, Trial};
+use paceline_report::map_parallel;
 use paceline_store::{Store, archive};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -33,7 +35,7 @@ enum Origin {
 pub struct ReadRound {
     records: Records,
     page: OnceLock<RoundPage>,
-    json: OnceLock<Arc<[u8]>>,
+    json: OnceLock<Arc<Content>>,
 }
 
 impl ReadRound {
@@ -46,11 +48,11 @@ impl ReadRound {
     ///
     /// # Errors
     /// [`WebError::Json`] when it cannot be written.
-    pub fn json(&self) -> Result<Arc<[u8]>, WebError> {
+    pub fn json(&self) -> Result<Arc<Content>, WebError> {
         if let Some(json) = self.json.get() {
             return Ok(json.clone());
         }
-        let json: Arc<[u8]> = serde_json::to_vec(self.page())?.into();
+        let json = Arc::new(Content::json(self.page())?);
         Ok(self.json.get_or_init(|| json).clone())
     }
 }
@@ -132,6 +134,18 @@ impl Library {
             Origin::Run(run) => IndexPage { run: Some(run.id.clone()), ..of(Vec::new(), Vec::new()) },
             Origin::Nothing => of(Vec::new(), Vec::new()),
         })
+    }
+
+    /// The published figures beside those of the newest round of each plan.
+    ///
+    /// # Errors
+    /// [`WebError`] when a round cannot be read.
+    pub fn then(&self) -> Result<ThenPage, WebError> {
+        let mut plans = BTreeSet::new();
+        let rounds = self.index()?.rounds.into_iter();
+        let newest = rounds.filter(|round| round.observed > 0 && plans.insert(round.plan.clone())).collect();
+        let of = |round: RoundEntry| Ok(ThenRound::of(round.clone(), self.round(&round.id)?.page()));
+        Ok(ThenPage { rounds: map_parallel(newest, of).into_iter().collect::<Result<_, WebError>>()? })
     }
 
     /// The single run, where there is nothing else.

@@ -3,13 +3,14 @@
 //! `paceline view` runs it until it is stopped, `run --view` and `round --view` during the measurement. Access control
 //! is in `guard.rs`, the contents of pages in `page`. Records are read in blocking threads, a few at a time.
 
-use crate::assets::{ASSETS, Asset};
+use crate::assets::ASSETS;
+use crate::content::{Content, accepts_gzip, typed};
 use crate::guard::{Access, protect};
 use crate::live::Live;
 use crate::page::{ComparePage, RunPage};
 use crate::{Library, WebError, download};
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::http::{Response, StatusCode};
@@ -17,8 +18,6 @@ use axum::middleware::{self, Next};
 use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::get;
-use flate2::Compression;
-use flate2::read::GzEncoder;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -29,7 +28,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_stream::StreamExt as _;
@@ -128,7 +127,7 @@ impl Server {
             let Ok(index) = library.index() else { return };
             for round in index.rounds.iter().filter(|round| !round.imported).take(PREPARED) {
                 // Errors are reported when the page is requested.
-                let _ = library.round(&round.id).and_then(|read| read.json());
+                let _ = library.round(&round.id).and_then(|read| Ok(read.json()?.gzipped().len()));
             }
         };
         let thread = std::thread::Builder::new().name("prepare".to_owned()).spawn(prepare);
@@ -184,17 +183,20 @@ fn limit_stalls(stream: &impl AsFd, timeout: Duration) -> std::io::Result<()> {
 fn router(state: Shared) -> Router {
     let mut router = Router::new();
     for asset in ASSETS {
-        let gzipped = Arc::new(OnceLock::new());
-        router = router.route(asset.path, get(move |headers: HeaderMap| file(asset, headers, gzipped)));
+        let content = Arc::new(Content::new(asset.media_type, asset.bytes));
+        let answer = move |headers: HeaderMap| async move { content.response(accepts_gzip(&headers)) };
+        router = router.route(asset.path, get(answer));
     }
     router
         .route("/api/index", get(index))
         .route("/api/rounds/{round}", get(round))
+        .route("/api/rounds/{round}/servers", get(servers_of_round))
         .route("/api/rounds/{round}/runs/{trial}", get(run_of_round))
         .route("/api/rounds/{round}/runs/{trial}/{file}", get(download_of_round))
         .route("/api/run", get(single_run))
         .route("/api/run/{file}", get(download_of_run))
         .route("/api/compare", get(compare))
+        .route("/api/then", get(then))
         .route("/api/live", get(live))
         .fallback(|| async { problem(StatusCode::NOT_FOUND, "there is no such page here") })
         .layer(middleware::from_fn_with_state(state.clone(), guard))
@@ -219,57 +221,37 @@ async fn guard(State(state): State<Shared>, request: Request, next: Next) -> Res
     response
 }
 
-/// A file of the user interface, compressed (to about a third) for clients that accept it.
-async fn file(asset: Asset, headers: HeaderMap, gzipped: Arc<OnceLock<Bytes>>) -> Response<Body> {
-    let accepts = headers.get_all(header::ACCEPT_ENCODING);
-    let mut response = if accepts.iter().any(accepts_gzip) {
-        let bytes = gzipped.get_or_init(|| Bytes::from(gzip(asset.bytes)));
-        let mut response = typed(asset.media_type, Body::from(bytes.clone()));
-        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        response
-    } else {
-        typed(asset.media_type, Body::from(asset.bytes))
-    };
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    response
+async fn index(State(state): State<Shared>, headers: HeaderMap) -> Response<Body> {
+    page(&state, &headers, |library| library.index()).await
 }
 
-/// Whether an `Accept-Encoding` names gzip without refusing it by the weight 0 (RFC 9110 §12.5.3).
-fn accepts_gzip(value: &HeaderValue) -> bool {
-    value.to_str().unwrap_or_default().split(',').any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-        let weight = parts.next().and_then(|weight| weight.strip_prefix("q=")?.parse::<f32>().ok());
-        named && weight != Some(0.0)
-    })
+async fn round(State(state): State<Shared>, headers: HeaderMap, Path(round): Path<String>) -> Response<Body> {
+    content(&state, &headers, move |library| library.round(&round)?.json()).await
 }
 
-fn gzip(bytes: &'static [u8]) -> Vec<u8> {
-    let mut gzipped = Vec::new();
-    // Writing to memory cannot fail.
-    let _ = GzEncoder::new(bytes, Compression::default()).read_to_end(&mut gzipped);
-    gzipped
+async fn servers_of_round(
+    State(state): State<Shared>,
+    headers: HeaderMap,
+    Path(round): Path<String>,
+) -> Response<Body> {
+    page(&state, &headers, move |library| Ok(library.round(&round)?.page().servers.clone())).await
 }
 
-async fn index(State(state): State<Shared>) -> Response<Body> {
-    page(&state, |library| library.index()).await
-}
-
-async fn round(State(state): State<Shared>, Path(round): Path<String>) -> Response<Body> {
-    let json = read(&state, move |library| library.round(&round)?.json()).await;
-    json.map_or_else(|refused| refused, |json| typed("application/json", Body::from(json.to_vec())))
+async fn then(State(state): State<Shared>, headers: HeaderMap) -> Response<Body> {
+    page(&state, &headers, |library| library.then()).await
 }
 
 async fn run_of_round(
     State(state): State<Shared>,
+    headers: HeaderMap,
     Path((round, trial)): Path<(String, String)>,
 ) -> Response<Body> {
-    page(&state, move |library| Ok(RunPage::of_trial(&library.trial(&round, &trial)?))).await
+    page(&state, &headers, move |library| Ok(RunPage::of_trial(&library.trial(&round, &trial)?))).await
 }
 
-async fn single_run(State(state): State<Shared>) -> Response<Body> {
+async fn single_run(State(state): State<Shared>, headers: HeaderMap) -> Response<Body> {
     let missing = || WebError::NotFound { kind: "run", id: String::new() };
-    page(&state, move |library| library.run().map(RunPage::of_run).ok_or_else(missing)).await
+    page(&state, &headers, move |library| library.run().map(RunPage::of_run).ok_or_else(missing)).await
 }
 
 /// The two rounds to compare, and one server of each where they are named.
@@ -283,8 +265,12 @@ struct Pair {
     server_b: Option<String>,
 }
 
-async fn compare(State(state): State<Shared>, Query(pair): Query<Pair>) -> Response<Body> {
-    page(&state, move |library| {
+async fn compare(
+    State(state): State<Shared>,
+    headers: HeaderMap,
+    Query(pair): Query<Pair>,
+) -> Response<Body> {
+    page(&state, &headers, move |library| {
         let (a, b) = (library.round(&pair.a)?, library.round(&pair.b)?);
         Ok(ComparePage::of((a.page(), pair.server_a.as_deref()), (b.page(), pair.server_b.as_deref())))
     })
@@ -341,10 +327,20 @@ async fn read<T: Send + 'static>(
 
 async fn page<T: Serialize>(
     state: &Shared,
+    headers: &HeaderMap,
     make: impl FnOnce(Arc<Library>) -> Result<T, WebError> + Send + 'static,
 ) -> Response<Body> {
-    let json = read(state, |library| Ok(serde_json::to_vec(&make(library)?)?)).await;
-    json.map_or_else(|refused| refused, |json| typed("application/json", Body::from(json)))
+    content(state, headers, |library| Ok(Arc::new(Content::json(&make(library)?)?))).await
+}
+
+/// A response that is compressed where it is made, in a blocking thread.
+async fn content(
+    state: &Shared,
+    headers: &HeaderMap,
+    make: impl FnOnce(Arc<Library>) -> Result<Arc<Content>, WebError> + Send + 'static,
+) -> Response<Body> {
+    let gzip = accepts_gzip(headers);
+    read(state, move |library| Ok(make(library)?.response(gzip))).await.unwrap_or_else(|refused| refused)
 }
 
 async fn attachment(
@@ -362,12 +358,6 @@ async fn attachment(
         }
         Err(refused) => refused,
     }
-}
-
-fn typed(media_type: &'static str, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
 }
 
 /// What went wrong, as the pages show it.

@@ -31,6 +31,8 @@ pub struct RoundEntry {
     pub plan: String,
     /// What the plan, or the published document, measured; empty where it does not say.
     pub about: String,
+    /// How it differs from its plan, such as by fewer servers; none where it was imported.
+    pub changes: Vec<String>,
     /// Whether its figures were published by others: it has no plan that was carried out.
     pub imported: bool,
     /// Wall-clock start, RFC 3339, UTC.
@@ -82,6 +84,7 @@ impl RoundEntry {
             } else {
                 plan_about(&round.plan_toml)
             },
+            changes: if imported { Vec::new() } else { round.changes },
             imported,
             started_at: round.started_at,
             finished_at: round.finished_at,

@@ -6,7 +6,7 @@ use paceline_judge::{Better, Metric as Judged, Unit as JudgedUnit};
 use paceline_record::LoopKind;
 use paceline_report::{Figure, Row, Standing};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The id of the cost, which is CPU time times a price that the visitor gives.
 const COST: &str = "cost_per_million";
@@ -54,10 +54,16 @@ pub struct MetricPage {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FigurePage {
     /// The geometric mean over the launches, or the median where one of them is zero.
+    #[serde(serialize_with = "short")]
+    #[schemars(with = "f64")]
     pub estimate: f64,
     /// The lower end of the 95 % interval; without one, the lowest launch.
+    #[serde(serialize_with = "short")]
+    #[schemars(with = "f64")]
     pub low: f64,
     /// The upper end, likewise.
+    #[serde(serialize_with = "short")]
+    #[schemars(with = "f64")]
     pub high: f64,
     /// Launches that have the figure.
     pub launches: u32,
@@ -73,6 +79,11 @@ pub struct FigurePage {
     /// Each launch's, which a comparison goes by.
     #[serde(skip)]
     pub observed: Vec<f64>,
+}
+
+/// With six digits, because pages show four at most and the digits are a third of a compressed page.
+fn short<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(format!("{value:.5e}").parse().unwrap_or(*value))
 }
 
 /// Every metric that pages offer, in order: the judge's table metrics first, the cost after the CPU time that it is

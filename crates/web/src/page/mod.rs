@@ -10,6 +10,7 @@ mod metric;
 mod round;
 mod run;
 mod series;
+mod then;
 mod ties;
 
 pub use compare::{ComparePage, CompareRow, Finding, PairValue, Ratio, Side};
@@ -20,3 +21,4 @@ pub use metric::{FigurePage, MetricPage, MetricUnit};
 pub use round::{Records, RoundPage, RowPage, ServerEntry, TablePage, TrialEntry};
 pub use run::{Measured, RunPage, TimesPage, TrialFacts};
 pub use series::{Stretch, UsagePoint, seconds};
+pub use then::{ThenPage, ThenRound};

@@ -59,15 +59,51 @@ fn pages_and_files_are_answered_with_protecting_headers() {
 }
 
 #[test]
-fn files_are_compressed_for_those_who_accept_it() {
+fn then_and_now_holds_the_newest_round_of_each_plan_and_the_loads_of_its_figures() {
+    let (status, response) = get(start(), "/api/then");
+    assert_eq!(status, 200);
+    let page: serde_json::Value = serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let rounds = page["rounds"].as_array().unwrap();
+    let plans: Vec<&str> = rounds.iter().map(|round| round["round"]["plan"].as_str().unwrap()).collect();
+    assert_eq!(plans, ["rounds-8-9", "million", "frameworks", "rabbit-hole", "sold-on-go", "tetration"]);
+    let names = |round: &serde_json::Value, key: &str| -> std::collections::BTreeSet<String> {
+        let figures = round[key].as_array().unwrap().iter();
+        figures.filter_map(|figure| Some(figure["observed"]["load"].as_str()?.to_owned())).collect()
+    };
+    for round in rounds {
+        let loads = round["loads"].as_object().unwrap();
+        assert!(loads.keys().all(|name| names(round, "observed").contains(name)), "{loads:?}");
+    }
+    assert!(rounds[4]["loads"].as_object().unwrap().contains_key("ab-100k-http10"));
+}
+
+#[test]
+fn the_servers_of_a_round_are_those_of_its_page() {
     let address = start();
-    let (_, plain) = get(address, "/app.js");
-    let script = plain.split_once("\r\n\r\n").unwrap().1;
+    let body = |path: &str| -> serde_json::Value {
+        serde_json::from_str(get(address, path).1.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    let round = "/api/rounds/imported-source-001-08585860";
+    assert_eq!(body(&format!("{round}/servers")), body(round)["servers"]);
+    assert_eq!(get(address, "/api/rounds/none/servers").0, 404);
+}
+
+#[test]
+fn files_and_pages_are_compressed_for_those_who_accept_it() {
+    let address = start();
+    for path in ["/app.js", "/api/index", "/api/rounds/imported-source-001-08585860"] {
+        compressed_for_those_who_accept_it(address, path);
+    }
+}
+
+fn compressed_for_those_who_accept_it(address: SocketAddr, path: &str) {
+    let (_, plain) = get(address, path);
+    let content = plain.split_once("\r\n\r\n").unwrap().1;
     for (accepts, expected) in [("br, gzip", true), ("GZIP;q=0.5", true), ("gzip;q=0", false), ("br", false)]
     {
         let mut stream = TcpStream::connect(address).unwrap();
         let head = format!("Host: {address}\r\nAccept-Encoding: {accepts}\r\nConnection: close");
-        write!(stream, "GET /app.js HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
         let mut response = Vec::new();
         stream.read_to_end(&mut response).unwrap();
         let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
@@ -80,7 +116,7 @@ fn files_are_compressed_for_those_who_accept_it() {
             GzDecoder::new(&*body).read_to_end(&mut unpacked).unwrap();
             body = unpacked;
         }
-        assert!(body == script.as_bytes(), "{accepts}: {} bytes", body.len());
+        assert!(body == content.as_bytes(), "{path}, {accepts}: {} bytes", body.len());
     }
 }
 

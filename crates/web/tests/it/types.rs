@@ -4,7 +4,7 @@
 
 use crate::root;
 use paceline_record::Second as LiveSecond;
-use paceline_web::page::{ComparePage, IndexPage, RoundPage, RunPage};
+use paceline_web::page::{ComparePage, IndexPage, RoundPage, RunPage, ThenPage};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -19,6 +19,7 @@ fn wire_types_are_those_of_the_pages() {
     generator.subschema_for::<RoundPage>();
     generator.subschema_for::<RunPage>();
     generator.subschema_for::<ComparePage>();
+    generator.subschema_for::<ThenPage>();
     let live = generator.subschema_for::<LiveSecond>();
     let definitions = generator.take_definitions(true);
     let mut text = HEADER.to_owned();
