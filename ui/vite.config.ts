@@ -7,6 +7,8 @@ export default defineConfig({
   plugins: [svelte()],
   build: {
     target: "es2022",
+    // The first with light-dark().
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
     cssCodeSplit: false,
     assetsInlineLimit: 0,
     modulePreload: false,

@@ -123,6 +123,9 @@ export function moment(rfc3339: string): string {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d.*Z$/.test(rfc3339) ? `${rfc3339.slice(0, 10)} ${rfc3339.slice(11, 16)} UTC` : rfc3339;
 }
 
+/** `2026-11-21`. */
+export const day = (rfc3339: string): string => rfc3339.slice(0, 10);
+
 /** `closed loop`, `open loop` without a known rate, `2,000/s offered`, `50 % of each server's capacity offered` or `capacity with response.p99<10ms`. */
 function loadKind(load: Load): string {
   if (load.capacity) return `capacity with ${load.capacity.objective}`;

@@ -3,4 +3,8 @@ import App from "./App.svelte";
 import "./theme.css";
 
 const target = document.getElementById("app");
-if (target) mount(App, { target });
+if (target) {
+  // index.html shows the header until here.
+  target.replaceChildren();
+  mount(App, { target });
+}

@@ -168,9 +168,9 @@ test("a comparison in one file opens from disk", async () => {
   const file = join(folder, "compare.html");
   const first = join(root, "history/frameworks-2026-11-22");
   const id = roundOf("frameworks");
-  // The same round under another name: every row has its counterpart.
+  // The same round under another name, with another version of a server: every row has its counterpart.
   const second = join(folder, "again");
-  const renamed = (bytes) => Buffer.from(String(bytes).replaceAll(id, `${id}-again`));
+  const renamed = (bytes) => Buffer.from(String(bytes).replaceAll(id, `${id}-again`).replaceAll("netty-codec-http-4.2.7", "netty-codec-http-4.2.9"));
   mkdirSync(second);
   writeFileSync(join(second, "round.json"), renamed(readFileSync(join(first, "round.json"))));
   writeFileSync(join(second, "trials.ndjson.gz"), gzipSync(renamed(gunzipSync(readFileSync(join(first, "trials.ndjson.gz"))))));
@@ -180,6 +180,11 @@ test("a comparison in one file opens from disk", async () => {
   const page = await open(pathToFileURL(file).href);
   await page.getByText(/Of \d+ matched rows?:/).waitFor();
   await page.getByRole("row", { name: /Netty/ }).first().waitFor();
+  await page.getByText("netty-codec-http-4.2.7.Final → 4.2.9.Final").first().waitFor();
+  const all = await page.getByRole("row").count();
+  await page.getByRole("searchbox").fill("netty");
+  await page.waitForFunction((count) => document.querySelectorAll("[role=row]").length < count, all);
+  assert.equal(await page.getByRole("row", { name: /Vert.x/ }).count(), 0);
   await done(page);
 });
 
@@ -264,12 +269,13 @@ test("whatever is chosen, the address opens the same view", async () => {
     await page.locator("main h2").first().waitFor();
     const steps = [];
     for (let step = 0; step < 6; step += 1) {
-      const controls = page.locator("main :is(select, input, button[aria-pressed], button.sort, button[data-row])").filter({ visible: true });
+      const controls = page.locator("main :is(select, input, button[aria-pressed], button.sort, button[data-row]):enabled").filter({ visible: true });
       const control = controls.nth(Math.floor(next() * (await controls.count())));
       steps.push(await control.evaluate((one) => `${one.localName} ${one.textContent.slice(0, 40)}`));
       const kind = await control.evaluate((one) => (one.localName === "input" ? one.type : one.localName));
       if (kind === "select") {
         const values = await control.locator("option:enabled").evaluateAll((all) => all.map((option) => option.value));
+        assert.ok(values.length > 0, `${place}: no option in ${await control.evaluate((one) => one.outerHTML)} after ${steps.join("; ")}`);
         await control.selectOption(values[Math.floor(next() * values.length)]);
       } else if (kind === "button") {
         await control.click();
@@ -379,9 +385,48 @@ test("published figures say that they are, and offer nothing that they do not ha
 test("which Python server needs the least CPU per request at 2,000/s: three choices", async () => {
   const page = await open(url);
   await page.getByRole("link", { name: "all", exact: true }).last().click();
-  await page.getByRole("combobox", { name: "load" }).selectOption({ label: "2,000/s offered, 64 connections" });
+  await page.getByRole("button", { name: "2,000/s offered, 64 connections" }).click();
   await page.getByRole("button", { name: /^Python \d/ }).click();
   await page.getByText(/^Lowest server CPU time per request: Granian/).waitFor();
+  await done(page);
+});
+
+test("did a server get slower since the last round of its plan: one choice", async () => {
+  const page = await open(url);
+  const since = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "all", exact: true }) }).getByRole("link", { name: "What changed since 2026-11-21?" });
+  await since.click();
+  await page.getByText(/Of \d+ matched rows?:/).waitFor();
+  await page.getByRole("row", { name: /Undertow/ }).first().waitFor();
+  await done(page);
+});
+
+test("a load curve is offered only where a workload has several rates", async () => {
+  for (const [plan, offered] of [["rabbit-hole", 1], ["databases", 0]]) {
+    const page = await open(`${url}#/round/${roundOf(plan)}`);
+    await rowsOf(page).first().waitFor();
+    assert.equal(await page.getByRole("link", { name: "Load curve" }).count(), offered, plan);
+    await done(page);
+  }
+});
+
+test("the drawing library is loaded only for charts that need it, and charts out of sight are printed", async () => {
+  const page = await open(`${url}#/`);
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.getByRole("link", { name: "frameworks", exact: true }).click();
+  await rowsOf(page).first().waitFor();
+  assert.ok(!asked.includes("/plot.js"));
+  await rowsOf(page).first().click();
+  await page.getByRole("link", { name: /open run 1/ }).click();
+  await page.locator("svg.plot").first().waitFor();
+  assert.equal(asked.filter((path) => path === "/plot.js").length, 1);
+  await page.setViewportSize({ width: 390, height: 600 });
+  await page.reload();
+  await page.locator("svg.plot").first().waitFor();
+  const [charts, drawn] = [page.locator("figure"), page.locator("figure svg.plot")];
+  assert.ok((await drawn.count()) < (await charts.count()));
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.equal(await drawn.count(), await charts.count());
   await done(page);
 });
 

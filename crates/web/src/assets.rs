@@ -15,15 +15,18 @@ pub struct Asset {
 
 /// The page that loads the others.
 pub const INDEX: &str = include_str!("../../../ui/dist/index.html");
+/// The drawing library, which pages with charts load.
+pub const PLOT: &str = include_str!("../../../ui/dist/plot.js");
 /// The program.
 pub const SCRIPT: &str = include_str!("../../../ui/dist/app.js");
 /// The styles.
 pub const STYLE: &str = include_str!("../../../ui/dist/app.css");
 
 /// Every file that is served.
-pub const ASSETS: [Asset; 5] = [
+pub const ASSETS: [Asset; 6] = [
     Asset { path: "/", media_type: "text/html; charset=utf-8", bytes: INDEX.as_bytes() },
     Asset { path: "/app.js", media_type: "text/javascript; charset=utf-8", bytes: SCRIPT.as_bytes() },
+    Asset { path: "/plot.js", media_type: "text/javascript; charset=utf-8", bytes: PLOT.as_bytes() },
     Asset { path: "/app.css", media_type: "text/css; charset=utf-8", bytes: STYLE.as_bytes() },
     Asset {
         path: "/icon.svg",

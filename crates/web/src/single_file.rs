@@ -3,7 +3,7 @@
 //! The page's data is compressed and embedded as text that no browser executes; program and styles are embedded too.
 
 use crate::WebError;
-use crate::assets::{SCRIPT, STYLE};
+use crate::assets::{PLOT, SCRIPT, STYLE};
 use crate::page::{ComparePage, IndexPage, Records, RoundPage, RunPage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -90,7 +90,7 @@ new Response(stream).text().then((text) => {
 /// # Errors
 /// [`WebError`] when the contents cannot be written.
 pub fn single_file(title: &str, contents: &Contents) -> Result<Printable, WebError> {
-    let program = packed(SCRIPT.as_bytes())?;
+    let program = packed([PLOT, SCRIPT].join("\n").as_bytes())?;
     let contents = packed(&serde_json::to_vec(contents)?)?;
     // The style must not contain its element's end tag.
     let style = STYLE.replace("</", "<\\/");

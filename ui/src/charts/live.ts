@@ -1,7 +1,6 @@
 // A run in progress: rate and times of the seconds so far.
-import * as Plot from "@observablehq/plot";
 import type { LiveSecond } from "../wire";
-import { draw, rateTick, timeAxis } from "./plot";
+import { Plot, draw, rateTick, timeAxis } from "./plot";
 import type { ChartSource } from "./source";
 
 const shown = (seconds: LiveSecond[]) => seconds.filter((s) => s.phase === "window" || s.phase === "warmup");

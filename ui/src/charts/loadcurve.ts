@@ -1,10 +1,9 @@
 // Percentiles of one server against the offered rate, with the objective, the capacity that it leaves and the rate that a
 // closed loop reached.
-import * as Plot from "@observablehq/plot";
 import type { RowPage, TablePage } from "../wire";
 import { rate, time } from "../format";
 import { counts } from "../ranking";
-import { draw, rateTick, timeAxis, timeTick } from "./plot";
+import { Plot, draw, rateTick, timeAxis, timeTick, type Markish } from "./plot";
 import { PERCENTILES } from "./percentiles";
 import type { ChartSource } from "./source";
 import { spread } from "./spectrum";
@@ -61,18 +60,36 @@ function searched(searches: TablePage[], server: string): { at: number; low: num
   return null;
 }
 
-export function loadCurve({ steps, closed, searches }: { steps: TablePage[]; closed: TablePage[]; searches: TablePage[] }, server: string, objective: Objective): ChartSource {
-  const points = PERCENTILES.flatMap((line) =>
+interface Loads {
+  steps: TablePage[];
+  closed: TablePage[];
+  searches: TablePage[];
+}
+
+type Points = ReturnType<typeof pointsOf>;
+
+function pointsOf(steps: TablePage[], server: string) {
+  return PERCENTILES.flatMap((line) =>
     steps.flatMap((step) => {
       const row = rowOf(step, server);
       const value = row?.values[line.metric];
       return row && value ? [{ ...line, x: offered(step), y: value.estimate, low: value.low, high: value.high, sound: counts(row) && !value.too_few }] : [];
     }),
   );
-  const reached = closed.flatMap((table) => rowOf(table, server)?.values["achieved_per_s"]?.estimate ?? []);
+}
+
+/** A chart for each server, all with the same axis of times. */
+export function loadCurves(loads: Loads, servers: string[], objective: Objective): ChartSource[] {
+  const points = servers.map((server) => pointsOf(loads.steps, server));
+  const all = points.flat();
   // An interval from few launches may be far wider than all that was seen.
-  const lowest = Math.max(Math.min(...points.map((p) => p.low)), Math.min(...points.map((p) => p.y)) / 3);
-  const highest = Math.max(Math.min(Math.max(...points.map((p) => p.high)), Math.max(...points.map((p) => p.y)) * 3), objective.ns);
+  const lowest = Math.max(Math.min(...all.map((p) => p.low)), Math.min(...all.map((p) => p.y)) / 3);
+  const highest = Math.max(Math.min(Math.max(...all.map((p) => p.high)), Math.max(...all.map((p) => p.y)) * 3), objective.ns);
+  return servers.map((server, at) => loadCurve(loads, server, points[at]!, objective, lowest, highest));
+}
+
+function loadCurve({ steps, closed, searches }: Loads, server: string, points: Points, objective: Objective, lowest: number, highest: number): ChartSource {
+  const reached = closed.flatMap((table) => rowOf(table, server)?.values["achieved_per_s"]?.estimate ?? []);
   const within = (ns: number) => Math.min(Math.max(ns, lowest * 0.8), highest * 1.2);
   const search = searched(searches, server);
   // Of the label of the objective, which stands at the left: above the line unless a point is there.
@@ -102,7 +119,7 @@ export function loadCurve({ steps, closed, searches }: { steps: TablePage[]; clo
           // The tick of the closed loop stands on the axis.
           Plot.ruleX(reached, { stroke: "var(--muted)", strokeDasharray: "2 3" }),
           Plot.text(reached.slice(0, 1), { x: (x: number) => x, frameAnchor: "top", text: () => "closed loop", dy: -8, fill: "var(--muted)" }),
-          ...PERCENTILES.flatMap((line): Plot.Markish[] => {
+          ...PERCENTILES.flatMap((line): Markish[] => {
             const own = points.filter((p) => p.metric === line.metric);
             return [
               Plot.line(own, { x: "x", y: "y", stroke: line.colour, strokeWidth: 2 }),

@@ -1,8 +1,7 @@
 // Rates, times, errors, CPU and memory over the seconds of one or several runs.
-import * as Plot from "@observablehq/plot";
-import type { RunPage, Stretch, UsagePoint } from "../wire";
+import type { Measured, RunPage, Stretch, UsagePoint } from "../wire";
 import { significant, time } from "../format";
-import { bytesTick, draw, rateTick, timeAxis } from "./plot";
+import { Plot, bytesTick, draw, rateTick, timeAxis, type Markish, type ScaleOptions } from "./plot";
 import type { ChartSource, Line } from "./source";
 import { spread } from "./spectrum";
 
@@ -57,11 +56,13 @@ export function hasData(over: Over, all: Series[]): boolean {
 }
 
 export function overTime(over: Over, all: Series[]): ChartSource {
-  const drawn = all.map((series) => ({ series, ...lines(over, series) }));
-  const values = drawn.flatMap(({ solid, dashed }) => [...solid, ...dashed].map((p) => p.y)).filter((y) => y > 0);
   const phases = all[0]?.run.measured?.phases;
   const window = phases ? { from: phases.window.start_ns / 1e9, to: phases.window.end_ns / 1e9, begin: phases.warmup.start_ns / 1e9 } : null;
-  const y: Plot.ScaleOptions =
+  // A search samples the server during all of its windows; the last one is drawn.
+  const inside = (points: Point[]) => points.filter((point) => !window || (point.x >= window.begin && point.x <= window.to));
+  const drawn = all.map((series) => { const { solid, dashed } = lines(over, series); return { series, solid: inside(solid), dashed: inside(dashed) }; });
+  const values = drawn.flatMap(({ solid, dashed }) => [...solid, ...dashed].map((p) => p.y)).filter((y) => y > 0);
+  const y: ScaleOptions =
     over === "times"
       ? timeAxis("↑ time", Math.min(...values) * 0.8, Math.max(...values) * 1.3)
       : {
@@ -100,7 +101,7 @@ export function overTime(over: Over, all: Series[]): ChartSource {
 }
 
 /** A pause of the server, written where the longest time of any second was: the answers that waited for its end. */
-function pause(run: RunPage): Plot.Markish[] {
+function pause(run: RunPage): Markish[] {
   const outage = run.verdicts.find((verdict) => verdict.name === "outage");
   const longest = (run.measured?.seconds ?? []).filter((s) => s.phase === "window").reduce<Stretch | null>((most, s) => ((s.max ?? 0) > (most?.max ?? 0) ? s : most), null);
   const seconds = Number((outage?.evidence as Record<string, unknown> | undefined)?.["longest_s"]);
@@ -111,6 +112,10 @@ function pause(run: RunPage): Plot.Markish[] {
     Plot.text([x], { x: (at: number) => at, frameAnchor: "top", text: () => `server paused ${significant(seconds, 2)} s`, dy: -9, fill: "var(--bad)" }),
   ];
 }
+
+const isWarmedUp = ({ phases }: Measured): boolean => phases.window.start_ns > phases.warmup.start_ns;
+const warmUpText = (measured: Measured): string => (isWarmedUp(measured) ? " The warm-up is left of the vertical rule." : "");
+const warmUpEnd = (measured: Measured): Markish[] => (isWarmedUp(measured) ? [Plot.ruleX([measured.phases.window.start_ns / 1e9], { stroke: "var(--muted)", strokeDasharray: "2 2" })] : []);
 
 /** How many requests of each second fell into each class of time, with the median and p99 on it. */
 export function heatMap(run: RunPage): ChartSource | null {
@@ -126,9 +131,8 @@ export function heatMap(run: RunPage): ChartSource | null {
   const high = Math.max(...cells.map((c) => c.y2));
   const line = (of: (s: Stretch) => number | undefined) =>
     measured.seconds.flatMap((s) => { const y = of(s); return y && s.phase !== "drain" ? [{ x: s.start_s + s.length_s / 2, y }] : []; });
-  const start = measured.phases.window.start_ns / 1e9;
   return {
-    note: "Each cell: requests that took this long in this second; darker is more, on a logarithmic scale. Lines: median and p99. The warm-up is left of the vertical rule.",
+    note: `Each cell: requests that took this long in this second; the stronger its colour, the more, on a logarithmic scale. Lines: median and p99.${warmUpText(measured)}`,
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 40,
@@ -139,9 +143,9 @@ export function heatMap(run: RunPage): ChartSource | null {
           Plot.rect(cells, { x1: "x1", x2: "x2", y1: "y1", y2: "y2", fillOpacity: "count", fill: "var(--c0)", insetLeft: 0.5, insetTop: 0.5, clip: true }),
           Plot.lineY(line((s) => s.p99), { x: "x", y: "y", stroke: "var(--c1)", strokeWidth: 1.5, strokeDasharray: "4 3" }),
           Plot.lineY(line((s) => s.p50), { x: "x", y: "y", stroke: "var(--text)", strokeWidth: 1.5 }),
-          Plot.text(line((s) => s.p99).slice(-1), { x: "x", y: "y", text: () => "p99", dx: 8, textAnchor: "start", fill: "var(--text)" }),
-          Plot.text(line((s) => s.p50).slice(-1), { x: "x", y: "y", text: () => "p50", dx: 8, textAnchor: "start", fill: "var(--text)" }),
-          Plot.ruleX([start], { stroke: "var(--muted)", strokeDasharray: "2 2" }),
+          ...spread([...line((s) => s.p99).slice(-1).map((p) => ({ ...p, name: "p99" })), ...line((s) => s.p50).slice(-1).map((p) => ({ ...p, name: "p50" }))], low, high, height - 48)
+            .map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 8, textAnchor: "start", fill: "var(--text)" })),
+          ...warmUpEnd(measured),
           ...pause(run),
         ],
       }),
@@ -163,7 +167,7 @@ export function fan(run: RunPage): ChartSource | null {
   if (!measured || known.length < 2) return null;
   const [low, high] = [Math.min(...known.map((k) => k.p50)) * 0.8, Math.max(...known.map((k) => k.max)) * 1.1];
   return {
-    note: "Bands: median to p90, p90 to p99, p99 to the highest time of each second. The warm-up is left of the vertical rule.",
+    note: `Bands: median to p90, p90 to p99, p99 to the highest time of each second.${warmUpText(measured)}`,
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 48,
@@ -176,7 +180,7 @@ export function fan(run: RunPage): ChartSource | null {
           Plot.lineY(known, { x: "x", y: "p99", stroke: "var(--c1)", strokeWidth: 1.5 }),
           Plot.lineY(known, { x: "x", y: "p50", stroke: "var(--text)", strokeWidth: 1.5 }),
           ...names(known[known.length - 1]!, low, high, height).map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 4, textAnchor: "start", fill: "var(--text)" })),
-          Plot.ruleX([measured.phases.window.start_ns / 1e9], { stroke: "var(--muted)", strokeDasharray: "2 2" }),
+          ...warmUpEnd(measured),
           ...pause(run),
         ],
       }),

@@ -1,9 +1,8 @@
 // Percentiles of several servers on one logarithmic axis: p50, p90, p99 and p99.9 as aligned dots, a row for each server.
-import * as Plot from "@observablehq/plot";
 import type { RoundPage, TablePage } from "../wire";
 import { time } from "../format";
 import { counts } from "../ranking";
-import { draw, nameMargin, roomyLog, timeAxis, timeTick } from "./plot";
+import { Plot, draw, nameMargin, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource } from "./source";
 
 export const PERCENTILES = [
@@ -47,7 +46,7 @@ export function percentileDots(round: RoundPage, table: TablePage, servers: stri
         marks: [
           Plot.link(spans, { x1: "low", x2: "high", y1: "server", y2: "server", stroke: "var(--rule)", strokeWidth: 3 }),
           Plot.dot(points, { x: "value", y: "server", r: 5, stroke: "colour", strokeWidth: 2, fill: (p: { sound: boolean; colour: string }) => (p.sound ? p.colour : "var(--ground)") }),
-          ...PERCENTILES.flatMap((p, at): Plot.Markish[] => [
+          ...PERCENTILES.flatMap((p, at): Markish[] => [
             Plot.dot([p], { frameAnchor: "top-left", dx: 8 + at * legend, dy: -22, r: 5, fill: p.colour }),
             Plot.text([p], { frameAnchor: "top-left", dx: 16 + at * legend, dy: -22, text: () => p.name, textAnchor: "start", lineAnchor: "middle", fill: "var(--text)" }),
           ]),

@@ -1,13 +1,41 @@
-// Shared by all charts drawn with Plot: margins, colours of text, steps of a time axis.
-import * as Plot from "@observablehq/plot";
+// Shared by all charts drawn with Plot: the library, margins, colours of text, steps of a time axis.
+import type { Markish, PlotOptions, ScaleOptions } from "@observablehq/plot";
+import type { Library } from "./library";
 import { bytes, logTicks, rate, roomy, time } from "../format";
 
-export type Marks = Plot.Markish[];
+export type { Markish, ScaleOptions };
+
+/** The drawing library; unset until `loadPlot` ends. */
+export let Plot: Library;
+let loading: Promise<void> | null = null;
+
+const loaded = (): boolean => {
+  Plot ??= (globalThis as { PacelinePlot?: Library }).PacelinePlot as Library;
+  return Plot !== undefined;
+};
+
+/** Loads the drawing library once; a report of one file has it already. */
+export function loadPlot(): Promise<void> {
+  loading ??= loaded()
+    ? Promise.resolve()
+    : new Promise<void>((resolve, reject) => {
+        const script = document.createElement("script");
+        script.src = "./plot.js";
+        script.onload = () => (loaded() ? resolve() : reject(new Error("plot.js is not the drawing library.")));
+        script.onerror = () => {
+          loading = null;
+          reject(new Error("The drawing library cannot be loaded. Start `paceline view` again, then reload this page."));
+        };
+        // After the words and figures of the page are painted.
+        requestAnimationFrame(() => setTimeout(() => document.head.append(script)));
+      });
+  return loading;
+}
 
 /** Draws, without the style element that the Content-Security-Policy would refuse: theme.css has its rules. */
-export function draw(options: Plot.PlotOptions): SVGElement {
+export function draw(options: PlotOptions): SVGElement {
   const marks = [...(options.marks ?? [])];
-  const scales: Pick<Plot.PlotOptions, "x" | "y"> = {};
+  const scales: Pick<PlotOptions, "x" | "y"> = {};
   // Plot leaves out labels of a logarithmic scale where it finds them too many; these are chosen to have room.
   for (const key of ["x", "y"] as const) {
     const scale = options[key];
@@ -49,6 +77,6 @@ export function roomyLog(labels: number[], low: number, high: number, text: (val
 }
 
 /** A logarithmic axis of times, with as many steps as have room. */
-export function timeAxis(label: string, low: number, high: number): Plot.ScaleOptions {
+export function timeAxis(label: string, low: number, high: number): ScaleOptions {
   return { type: "log", domain: [low, high], label, tickFormat: timeTick, ticks: logTicks(low, high), grid: true };
 }

@@ -1,8 +1,7 @@
 // The windows of a search for the capacity: what was offered in each and whether it met the objective.
-import * as Plot from "@observablehq/plot";
 import type { FoundCapacity } from "../wire";
 import { rate } from "../format";
-import { draw, rateTick } from "./plot";
+import { Plot, draw, rateTick } from "./plot";
 import type { ChartSource } from "./source";
 
 const COLOURS: Record<string, string> = { pass: "var(--c0)", miss: "var(--bad)" };
@@ -12,7 +11,7 @@ export function search(found: FoundCapacity): ChartSource {
   const range = found.interval_per_s;
   const most = Math.max(1, ...windows.map((one) => one.offered_per_s), range?.high ?? 0) * 1.05;
   return {
-    note: "Each window of the search in order. Blue: it met the objective. Red and hollow: it did not. Band: the 95 % interval of the capacity.",
+    note: "Each window of the search in order. Blue: it met the objective. Red and hollow: it did not. Grey: it was disturbed and does not count. Band: the 95 % interval of the capacity.",
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64,

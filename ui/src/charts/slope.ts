@@ -1,6 +1,5 @@
 // Ranks on two occasions, joined by a line for each name.
-import * as Plot from "@observablehq/plot";
-import { draw } from "./plot";
+import { Plot, draw } from "./plot";
 import type { ChartSource } from "./source";
 
 export interface Slope {

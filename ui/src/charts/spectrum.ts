@@ -1,8 +1,7 @@
 // Percentile spectra: time against 1/(1 - p), so that 50 %, 90 %, 99 % and 99.9 % are equally far apart.
-import * as Plot from "@observablehq/plot";
 import type { TimesPage } from "../wire";
 import { time } from "../format";
-import { draw, nameMargin, roomyLog, timeAxis } from "./plot";
+import { Plot, draw, nameMargin, roomyLog, timeAxis, type Markish } from "./plot";
 import type { ChartSource, Line } from "./source";
 
 export interface Spectrum extends Line {
@@ -11,7 +10,7 @@ export interface Spectrum extends Line {
 }
 
 const LEVELS = [1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7];
-const level = (x: number): string => (x <= 1 ? "0 %" : `${+((1 - 1 / x) * 100).toFixed(Math.max(Math.round(Math.log10(x)) - 2, 0))} %`);
+const level = (x: number): string => (x <= 1 ? "0" : String(+((1 - 1 / x) * 100).toFixed(Math.max(Math.round(Math.log10(x)) - 2, 0))));
 
 export function spectra(all: Spectrum[]): ChartSource {
   const drawn = all.map((spectrum) => {
@@ -28,11 +27,13 @@ export function spectra(all: Spectrum[]): ChartSource {
     draw: (width, height) => {
       const labels = spread(drawn.flatMap(({ spectrum, last }) => last.map((p) => ({ ...p, spectrum }))), low * 0.9, high * 1.1, height - 48);
       const { margin: room, fit } = nameMargin(all.map((spectrum) => spectrum.name), width, 0.36);
+      // Where there is little room the label of 0 % would take that of the median.
+      const levels = LEVELS.filter((x) => x <= far * 1.01 && (x > 1 || width > 600));
       return draw({
-        width, height, marginLeft: 64, marginRight: room,
-        x: { type: "log", domain: [1, far], label: "percentile", ticks: roomyLog(LEVELS.filter((x) => x <= far * 1.01), 1, far, level, width - 64 - room), tickFormat: level, grid: true },
+        width, height, marginLeft: 64, marginRight: room, marginBottom: 36,
+        x: { type: "log", domain: [1, far], label: "percentile, %", ticks: roomyLog(levels, 1, far, level, width - 64 - room), tickFormat: level, grid: true },
         y: timeAxis("↑ time", low * 0.9, high * 1.1),
-        marks: drawn.flatMap(({ spectrum, solid, last }): Plot.Markish[] => [
+        marks: drawn.flatMap(({ spectrum, solid, last }): Markish[] => [
           Plot.line(solid, { x: "x", y: "y", stroke: spectrum.colour, strokeWidth: 2, curve: "monotone-x", ...(spectrum.dashed ? { strokeDasharray: "4 3" } : {}) }),
           Plot.dot(last, { x: "x", y: "y", r: 3.5, fill: "var(--ground)", stroke: spectrum.colour, strokeWidth: 2 }),
         ]).concat(

@@ -1,8 +1,7 @@
 // How servers start: the time to the first answer, and the rate in each second until it no longer grows.
-import * as Plot from "@observablehq/plot";
 import type { Figure, StartTable, WarmUpRow } from "../wire";
 import { bytes, percent, rate, significant, time } from "../format";
-import { draw, nameMargin, rateTick, roomyLog, timeAxis, timeTick } from "./plot";
+import { Plot, draw, nameMargin, rateTick, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource, Line, Table } from "./source";
 import { spread } from "./spectrum";
 
@@ -32,7 +31,7 @@ export function coldCurves(all: Cold[]): ChartSource {
         marks: [
           ...drawn.map(({ cold, points }) => Plot.lineY(points, { x: "x", y: "y", stroke: cold.colour, strokeWidth: 2 })),
           Plot.dot(steady, { x: "x", y: "y", r: 4.5, fill: "colour", stroke: "var(--ground)", strokeWidth: 1.5 }),
-          ...labels.flatMap((l): Plot.Markish[] => {
+          ...labels.flatMap((l): Markish[] => {
             const y = (Math.log(l.at) / 5) * most;
             return [
               Plot.text([l], { x: () => far, y: () => y, text: () => fit(l.cold.name), dx: 14, textAnchor: "start", fill: "var(--text)" }),

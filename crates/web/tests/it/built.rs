@@ -11,8 +11,15 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What the built files are made from; `ui/scripts/digest.js` has the same list.
-const SOURCES: [&str; 6] =
-    ["src", "index.html", "package.json", "package-lock.json", "vite.config.ts", "svelte.config.js"];
+const SOURCES: [&str; 7] = [
+    "src",
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "vite.config.ts",
+    "vite.plot.config.ts",
+    "svelte.config.js",
+];
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     if path.is_dir() {
@@ -45,11 +52,21 @@ fn built_files_are_of_these_sources() {
 #[test]
 fn the_bundle_is_at_most_250_kb_compressed() {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-    for name in ["index.html", "app.js", "app.css"] {
+    for name in ["index.html", "app.js", "plot.js", "app.css"] {
         packer.write_all(&std::fs::read(root().join("ui/dist").join(name)).unwrap()).unwrap();
     }
     let size = packer.finish().unwrap().len();
     assert!(size <= 250_000, "{size} bytes");
+}
+
+#[test]
+fn a_page_without_plotted_charts_loads_at_most_80_kb_compressed() {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    for name in ["index.html", "app.js", "app.css"] {
+        packer.write_all(&std::fs::read(root().join("ui/dist").join(name)).unwrap()).unwrap();
+    }
+    let size = packer.finish().unwrap().len();
+    assert!(size <= 80_000, "{size} bytes");
 }
 
 #[test]
