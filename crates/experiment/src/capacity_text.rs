@@ -119,15 +119,7 @@ pub fn rate(per_s: f64) -> String {
     if per_s < 100.0 {
         return format!("{per_s:.1}/s");
     }
-    let digits = format!("{per_s:.0}");
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped}/s")
+    format!("{}/s", paceline_judge::whole(per_s))
 }
 
 /// A time with three significant digits: `9.87 ms`.

@@ -13,6 +13,7 @@ mod loaders;
 mod metric;
 mod steady;
 mod table;
+mod thousands;
 mod trial;
 mod verdict;
 
@@ -24,6 +25,7 @@ pub use metric::{
     Better, Column, Metric, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times, metric_reference,
 };
 pub use table::{Finding, VerdictName};
+pub use thousands::{thousands, whole};
 pub use trial::{
     DELAYED_LEAST, FULL_LEAST, FullCore, cores_used, full_cores, limit, memory_shortage, process_name,
     row_verdicts, trial_verdicts, unequal_work,

@@ -32,7 +32,7 @@ pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
     match steadiness(&values) {
         Steadiness::Unknown | Steadiness::Steady => None,
         Steadiness::Changes { change } if open && change.abs() * mean < TIME_CHANGE_NS_LEAST => None,
-        Steadiness::Unsteady => Some(Finding::Unsteady { intervals: values.len() }),
+        Steadiness::Unsteady => Some(unsteady(&values, mean)),
         // More time, or fewer responses, is slower.
         Steadiness::Changes { change } if (change > 0.0) == open => {
             Some(Finding::SlowingDown { change, percent: 100.0 * change.abs() })
@@ -47,8 +47,30 @@ pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
     }
 }
 
+fn unsteady(values: &[f64], mean: f64) -> Finding {
+    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = values.iter().copied().fold(0.0, f64::max);
+    let variation_share = (highest - lowest) / mean;
+    Finding::Unsteady { variation_share, intervals: values.len(), percent: 100.0 * variation_share }
+}
+
 /// A warm-up to try: twice as long as warm-up and window together.
 fn warmup(run: &Run) -> String {
     let warmup_ns = run.phases.warmup.end_ns.saturating_sub(run.phases.warmup.start_ns);
     format!("{:.0}s", (2.0 * (warmup_ns as f64 / 1e9 + run.window_s)).ceil())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variation_of_an_unsteady_window_is_shown() {
+        let Finding::Unsteady { variation_share, intervals, percent } =
+            unsteady(&[500.0, 750.0, 1000.0], 750.0)
+        else {
+            panic!("another finding")
+        };
+        assert_eq!((variation_share, intervals, percent.round()), (2.0 / 3.0, 3, 67.0));
+    }
 }

@@ -278,8 +278,11 @@ verdict_table! {
 
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
     Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
-    { intervals: usize = "intervals of the window that were judged" }
-    => "The server's speed changed during the whole run. Measure longer (-d), and look for periodic work in the server.";
+    {
+        variation_share: f64 = "highest interval less the lowest, divided by their mean: of responses per second (closed loop) or of mean service times (open loop)",
+        intervals: usize = "intervals of the window that were judged",
+    } with { percent: f64 = "38" }
+    => "The server's speed varied by {percent:.0} % during the run. Measure longer (-d), and look for periodic work in the server.";
 
     /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
     /// algorithm on the server in combination with delayed acknowledgements (Linux waits 40 ms). The server writes a
@@ -401,7 +404,7 @@ verdict_table! {
     /// not hold, or holds although the manifest denies it.
     ClaimDoesNotHold "claim_does_not_hold" Trial [Server] [Note] "The server does not match its manifest."
     { checks: Vec<String> = "the checks that differ" }
-    => "The server behaves differently than its manifest says. Fix the server, or the traits in its manifest.";
+    => "The server does not behave as its manifest says. Fix the server, or the traits in its manifest.";
 
     /// The rate was low although nothing was busy: server, generator and balancer were below half of their cores while
     /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.

@@ -6,7 +6,7 @@ use super::{
     FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_shortage, server_network_bound,
 };
 use crate::facts::is_open;
-use crate::{ACHIEVED_LEAST, Finding, GENERATOR_BUSY_MOST, load, loaders};
+use crate::{ACHIEVED_LEAST, Finding, GENERATOR_BUSY_MOST, load, loaders, whole};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
 
 /// From this share of failed requests, errors are the limit.
@@ -64,7 +64,10 @@ fn offered_rate(_: &Trial, run: &Run) -> Found {
     let offered = run.rate_per_s.offered?;
     let delivered = is_open(run) && !load::fell_short(run, ACHIEVED_LEAST) && load::saturated(run).is_none();
     let achieved = run.rate_per_s.achieved;
-    delivered.then(|| (LimitKind::OfferedRate, format!("{achieved:.0}/s achieved of {offered:.0}/s offered")))
+    delivered.then(|| {
+        let evidence = format!("{}/s achieved of {}/s offered", whole(achieved), whole(offered));
+        (LimitKind::OfferedRate, evidence)
+    })
 }
 
 fn generator(_: &Trial, run: &Run) -> Found {

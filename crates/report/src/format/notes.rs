@@ -46,10 +46,10 @@ impl<'a> Notes<'a> {
         Self { list: found.into_iter().map(shared).collect() }
     }
 
-    /// The letters of a row's notes.
+    /// The letters of a row's notes, in alphabetical order.
     pub fn letters(&self, row: &Row) -> String {
-        let letter = |name: &String| self.list.iter().find(|note| note.name == name)?.letter.as_deref();
-        row.verdicts.iter().filter_map(letter).collect::<Vec<_>>().join(" ")
+        let shown = self.list.iter().filter(|note| row.verdicts.iter().any(|name| name == note.name));
+        shown.filter_map(|note| note.letter.as_deref()).collect::<Vec<_>>().join(" ")
     }
 
     /// Each note with its finding: `a generator_lag` and `caution: Paceline sent requests late (generator lag p99 1.20

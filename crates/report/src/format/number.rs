@@ -4,6 +4,8 @@
 //! `run_text/quantity.rs` rounds the figures of one run, whose spread is unknown.
 
 use crate::Figure;
+use paceline_judge::thousands;
+pub use paceline_judge::whole;
 
 /// From this half-width on, as a share of the mean, the lowest and highest launch are shown instead of a mean.
 const HALF_WIDTH_MOST: f64 = 0.5;
@@ -88,29 +90,6 @@ pub fn value(value: f64) -> String {
         return if value == 0.0 { "0".to_owned() } else { "–".to_owned() };
     }
     rounded(value, (magnitude(value) - 2).min(0))
-}
-
-/// A whole number with thousands separators.
-pub fn whole(value: f64) -> String {
-    thousands(&format!("{value:.0}"))
-}
-
-/// Inserts thousands separators into the integer part of a decimal number.
-fn thousands(number: &str) -> String {
-    let (whole, fraction) = number.split_once('.').map_or((number, None), |(w, f)| (w, Some(f)));
-    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
-    let mut text = sign.to_owned();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if let Some(fraction) = fraction {
-        text.push('.');
-        text.push_str(fraction);
-    }
-    text
 }
 
 #[cfg(test)]

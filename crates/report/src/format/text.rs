@@ -281,8 +281,7 @@ impl Page {
             row.iter().take(sheet.words).map(String::as_str).filter(|cell| !cell.is_empty()).collect();
         self.prose("  ", &names.join("  "), BOLD);
         let cells = sheet.heads.iter().zip(row).skip(sheet.words).filter(|(_, cell)| !cell.is_empty());
-        let cells: Vec<String> =
-            cells.map(|(head, cell)| format!("{head} {cell}").trim().to_owned()).collect();
+        let cells: Vec<String> = cells.map(|(head, cell)| with_head(head, cell)).collect();
         self.prose("      ", &cells.join(", "), PLAIN);
     }
 
@@ -345,6 +344,18 @@ fn grid_line(cells: &[String], widths: &[usize], words: usize) -> String {
     line.join("  ").trim_end().to_owned()
 }
 
+/// A cell that is not below its head: `answers 15.6 ms ±2%` for the head `answers ms`.
+fn with_head(head: &str, cell: &str) -> String {
+    let unit = head.rsplit(' ').next().filter(|last| UNITS.contains(last));
+    let Some(unit) = unit else { return format!("{head} {cell}").trim().to_owned() };
+    let name = head.trim_end_matches(unit);
+    let (figure, spread) = cell.find(' ').map_or((cell, ""), |end| cell.split_at(end));
+    format!("{name}{figure}\u{a0}{unit}{spread}")
+}
+
+/// Units at the end of a sheet's heads.
+const UNITS: [&str; 7] = ["ms", "\u{b5}s", "s", "MB", "%", "ppm", "req/s"];
+
 fn failed(row: &Row) -> String {
     let Some(failure) = row.failures.first() else { return "no trial".to_owned() };
     format!("failed {}", words::stage(failure.stage))
@@ -359,5 +370,19 @@ fn style(row: &Row, role: Role) -> Style {
         (Role::Notes, _) => DOUBT,
         (Role::Spread, _) => DIM,
         _ => PLAIN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_beside_its_head_has_its_unit_behind_the_figure() {
+        let shown = |head, cell| with_head(head, cell).replace('\u{a0}', " ");
+        assert_eq!(shown("first start: answers ms", "15.6"), "first start: answers 15.6 ms");
+        assert_eq!(shown("memory MB", "2.11 \u{b1}2%"), "memory 2.11 MB \u{b1}2%");
+        assert_eq!(shown("peak at", "12 (8 to 20)"), "peak at 12 (8 to 20)");
+        assert_eq!(shown("", "x"), "x");
     }
 }

@@ -287,7 +287,7 @@ pub fn noise(table: &Table) -> Option<String> {
         .filter(|noise| noise.smallest_difference <= LARGEST_SHOWN)
         .map(|noise| format!("{} {}", name(noise.metric), number::percent(noise.smallest_difference)))
         .collect();
-    let named = "Smallest difference between two rows named in advance, the least noisy metric first";
+    let named = "Smallest difference that can be shown between two servers chosen beforehand, the least noisy metric first";
     let launches = launches_for_difference(table).unwrap_or_default();
     (!parts.is_empty()).then(|| format!("{named}: {}.{launches}", parts.join(", ")))
 }

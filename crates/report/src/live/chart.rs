@@ -73,7 +73,7 @@ impl Chart<'_> {
     pub(super) fn axis(&self, style: Style) -> String {
         let (seconds, each) = room(self.values.len(), style.width);
         let length = seconds * each;
-        let (from, to) = (format!("-{seconds} s"), "now");
+        let (from, to) = (format!(" {seconds} s ago"), "now");
         let labels = columns(&from) + columns(to);
         let line = match length.checked_sub(labels + 2) {
             Some(between) => format!("{from} {}{to}", "\u{2500}".repeat(between) + " "),

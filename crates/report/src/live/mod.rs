@@ -9,7 +9,7 @@ mod tests;
 
 use crate::run_text::{Style, bars, columns, quantity};
 use chart::Chart;
-use paceline_record::{Phase, Second};
+use paceline_record::{Counts, Phase, Second};
 use paceline_stats::Histogram;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,14 +42,16 @@ pub struct Live {
 impl Live {
     /// Adds a completed second.
     pub fn add(&mut self, second: &Second, times: &Histogram) {
-        for (what, count) in [
-            ("bad status", second.bad_status),
-            ("bad body", second.bad_body),
-            ("connect failed", second.connect_failed),
-            ("connection broken", second.io_failed),
-            ("timed out", second.timed_out),
-            ("unsent", second.unsent),
-        ] {
+        let counts = Counts {
+            bad_status: second.bad_status,
+            bad_body: second.bad_body,
+            connect_failed: second.connect_failed,
+            io_failed: second.io_failed,
+            timed_out: second.timed_out,
+            unsent: second.unsent,
+            ..Counts::default()
+        };
+        for (what, count) in quantity::not_ok(&counts) {
             if count > 0 {
                 *self.errors.entry(what).or_default() += count;
             }

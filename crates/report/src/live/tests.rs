@@ -109,7 +109,7 @@ fn where_there_is_room_there_are_charts() {
     assert_eq!(lines[..4], expected);
     assert_eq!(lines[4], "  requests/s");
     assert!(lines[5].starts_with("    12,175 ┤                ████████"), "{}", lines[5]);
-    assert!(lines.iter().any(|line| line.contains("└-5 s ") && line.ends_with(" now")));
+    assert!(lines.iter().any(|line| line.contains("└ 5 s ago ") && line.ends_with(" now")));
     assert!(lines.iter().any(|line| line.contains("response time: share of requests in each range")));
     assert_eq!(lines.len(), 23);
     // In a higher terminal the charts are higher.

@@ -98,16 +98,37 @@ fn is_interval_end(key: &str) -> bool {
     key.ends_with("_low") || key.ends_with("_high")
 }
 
-/// A remedy whose flags stay on one line with their values: `-r 350`.
+/// A remedy whose flags stay on one line with their values, and short ones also with their program: `curl -i URL`.
 fn unbroken(remedy: &str) -> String {
+    let is_short_flag = |word: &str| word.len() == 2 && word.starts_with('-');
     let mut text = String::new();
     for word in remedy.split(' ') {
         let is_value = word.starts_with(|first: char| first.is_ascii_digit());
-        let after_flag = text.rsplit([' ', '\u{a0}']).next().is_some_and(|last| last.starts_with('-'));
+        let last = text.rsplit([' ', '\u{a0}']).next().unwrap_or_default();
+        let is_joined = is_short_flag(word) || is_short_flag(last) || (is_value && last.starts_with('-'));
         if !text.is_empty() {
-            text.push(if is_value && after_flag { '\u{a0}' } else { ' ' });
+            text.push(if is_joined { '\u{a0}' } else { ' ' });
         }
         text.push_str(word);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_text::lines::wrap;
+
+    #[test]
+    fn a_command_is_not_broken_at_its_short_flags() {
+        let remedy = unbroken("Check with: curl -i http://127.0.0.1/ and taskset -c 1 paceline");
+        assert_eq!(
+            wrap(&remedy, 20),
+            ["Check with: curl -i", "http://127.0.0.1/", "and taskset -c 1", "paceline"]
+        );
+        assert_eq!(
+            wrap(&remedy, 30),
+            ["Check with:", "curl -i http://127.0.0.1/ and", "taskset -c 1 paceline"]
+        );
+    }
 }

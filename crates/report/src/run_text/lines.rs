@@ -75,10 +75,15 @@ pub(crate) fn columns(text: &str) -> usize {
 }
 
 /// Breaks text at blanks into lines of at most `width` columns, except for longer words. A figure stays with its unit:
-/// they are joined by a no-break space, which is printed as a blank.
+/// they are joined by a no-break space, which is printed as a blank, and where a line begins only if they are wider
+/// than a line.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    let words = text.split(' ').flat_map(|joined| {
+        let is_too_wide = columns(joined) > width;
+        joined.split(move |letter| is_too_wide && letter == '\u{a0}')
+    });
+    for word in words.filter(|word| !word.is_empty()) {
         let line = lines.last_mut().map_or(0, |line| columns(line));
         match lines.last_mut() {
             Some(last) if line == 0 => last.push_str(word),

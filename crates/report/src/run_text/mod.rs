@@ -18,7 +18,7 @@ use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
 use paceline_record::{Distribution, Loop, LoopKind, Run, Shape};
-use quantity::{bytes, count, counted, nanos, plural, seconds};
+use quantity::{bytes, count, counted, nanos, not_ok, plural, seconds};
 
 /// Options of a run's text.
 #[derive(Clone, Copy, Debug)]
@@ -157,15 +157,8 @@ fn received_per_s(run: &Run) -> f64 {
 /// The outcomes of the window's requests, and the statuses of the responses.
 fn outcomes(run: &Run, style: Style) -> String {
     let counts = &run.total.counts;
-    let kinds = [
-        ("bad status", counts.bad_status),
-        ("bad body", counts.bad_body),
-        ("connect failed", counts.connect_failed),
-        ("connection broken", counts.io_failed),
-        ("timed out", counts.timed_out),
-        ("unsent", counts.unsent),
-    ];
-    let bad = kinds.iter().filter(|(_, number)| *number > 0);
+    let bad = not_ok(counts);
+    let bad = bad.iter().filter(|(_, number)| *number > 0);
     let bad: Vec<String> = bad.map(|(name, number)| format!("{} {name}", count(*number as f64))).collect();
     let scheduled = counted(counts.scheduled as f64, "request");
     let status: Vec<String> = run

@@ -4,7 +4,7 @@
 //! them to files.
 
 use super::lines::{Style, columns, table};
-use super::quantity::{count, counted, percent, seconds};
+use super::quantity::{count, counted, not_ok, percent, seconds};
 use super::times::{bounded, first_of};
 use paceline_escape::TerminalText;
 use paceline_record::{BadBody, Block, Counts, RequestPart, Run, Segment, SessionPart};
@@ -124,15 +124,7 @@ fn request_row(part: &RequestPart, run: &Run, style: Style) -> Vec<String> {
 
 /// The most frequent outcome of the requests that did not end well.
 fn commonest(counts: &Counts) -> String {
-    let kinds = [
-        ("bad status", counts.bad_status),
-        ("bad body", counts.bad_body),
-        ("connect failed", counts.connect_failed),
-        ("connection broken", counts.io_failed),
-        ("timed out", counts.timed_out),
-        ("unsent", counts.unsent),
-    ];
-    let most = kinds.into_iter().filter(|(_, number)| *number > 0).max_by_key(|(_, number)| *number);
+    let most = not_ok(counts).into_iter().filter(|(_, number)| *number > 0).max_by_key(|(_, number)| *number);
     let Some((name, number)) = most else { return String::new() };
     let others = if counts.not_ok() > number { " and others" } else { "" };
     format!("{} {name}{others}", count(number as f64))

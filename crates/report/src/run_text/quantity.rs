@@ -4,6 +4,8 @@
 //! Called by all sections of a run's text and by the live view. `lines.rs` replaces the space by a blank when a line is
 //! complete. The digits of a figure over several launches depend on its spread: see `format/number.rs`.
 
+use paceline_record::Counts;
+
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
 pub(crate) fn nanos(value: f64) -> String {
     let (scaled, unit) = match value {
@@ -65,15 +67,19 @@ pub(crate) fn count(value: f64) -> String {
     if value < 100.0 && (value - value.round()).abs() > 0.05 {
         return format!("{value:.1}");
     }
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    paceline_judge::whole(value)
+}
+
+/// How requests that did not end well are counted in words: `16 lost the connection`.
+pub(crate) fn not_ok(counts: &Counts) -> [(&'static str, u64); 6] {
+    [
+        ("bad status", counts.bad_status),
+        ("bad body", counts.bad_body),
+        ("failed to connect", counts.connect_failed),
+        ("lost the connection", counts.io_failed),
+        ("timed out", counts.timed_out),
+        ("unsent", counts.unsent),
+    ]
 }
 
 /// A number with a noun, which gets an s unless the number is 1.
@@ -139,6 +145,7 @@ fn figure(key: &str, number: f64) -> (String, String) {
     let name = match key {
         "run_delay_share" => "without a CPU".to_owned(),
         "lowest_ns" => "lowest time waited ns".to_owned(),
+        "variation_share" => "varied by".to_owned(),
         key => key.replace('_', " "),
     };
     let without = |unit: &str| name.replacen(unit, "", 1);

@@ -72,6 +72,7 @@ fn evidence_reads_by_its_unit() {
         ("generator_utilization", json!(0.956), "generator utilization 95.6%"),
         ("longest_s", json!(0.926), "longest 926 ms"),
         ("change", json!(-0.25), "change -25.0%"),
+        ("variation_share", json!(0.672), "varied by 67.2%"),
         ("had", json!(60), "had 60"),
         ("commonest_failure", json!("refused"), "commonest failure: refused"),
         ("status", json!({"302": 8_410, "503": 1}), "status 302: 8,410, 503: 1"),

@@ -124,11 +124,13 @@ pub(crate) fn bars(name: &str, histogram: &Histogram, rows: usize, style: Style)
         style.lines(&format!("{name}: share of requests in each range, by its upper end"), 2, Style::dim);
     let limits: Vec<String> =
         steps.iter().map(|(limit, _)| style.time(*limit as f64).replace('\u{a0}', " ")).collect();
-    let width = limits.iter().map(|limit| columns(limit)).max().unwrap_or(0).max(8);
-    for ((_, count), limit) in steps.into_iter().zip(limits) {
+    let shares: Vec<String> =
+        steps.iter().map(|(_, count)| percent(*count as f64 / histogram.count() as f64)).collect();
+    let widest = |texts: &[String]| texts.iter().map(|text| columns(text)).max().unwrap_or(0);
+    let (width, share_width) = (widest(&limits).max(8), widest(&shares));
+    for (((_, count), limit), share) in steps.into_iter().zip(limits).zip(shares) {
         let bar = "\u{2588}".repeat((count as f64 / most as f64 * BAR_COLUMNS as f64).round() as usize);
-        let share = percent(count as f64 / histogram.count() as f64);
-        text.push_str(&format!("  {limit:>width$}  {bar:<BAR_COLUMNS$}  {share}\n"));
+        text.push_str(&format!("  {limit:>width$}  {bar:<BAR_COLUMNS$}  {share:>share_width$}\n"));
     }
     text
 }
