@@ -142,7 +142,7 @@ fn with_nearest(message: &str) -> String {
     let what = match message.split(" `").next() {
         Some("unknown field") => "key",
         Some("unknown variant") => "value",
-        _ => return message.trim_end().replace("missing field", "missing key"),
+        _ => return with_plain_types(message),
     };
     let mut quoted = message.split('`').skip(1).step_by(2);
     let Some(wrong) = quoted.next() else { return message.into() };
@@ -153,11 +153,38 @@ fn with_nearest(message: &str) -> String {
     }
 }
 
-/// The candidate closest to `word`, if one is close enough: at most a third of the letters, and at least one, may
-/// differ (Damerau-Levenshtein, so that two swapped letters count once).
+/// Rewords serde's "invalid type: string "three", expected u32" in the terms of a TOML file. A type that is not listed
+/// here is passed on unchanged.
+fn with_plain_types(message: &str) -> String {
+    let message = message.trim_end();
+    let said = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+    let Some((given, wanted)) = said.and_then(|said| said.split_once(", expected ")) else {
+        return message.replace("missing field", "missing key");
+    };
+    let wanted = match wanted {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more,",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a string" => "text in quotes",
+        "a boolean" => "true or false",
+        "a sequence" => "a list in brackets",
+        "a map" => "a table",
+        other => other.strip_prefix("struct ").map_or(other, |_| "a table"),
+    };
+    let given = match given.split_once(' ') {
+        Some(("string", text)) => format!("the text {text}"),
+        Some(("integer" | "boolean", value)) => value.to_owned(),
+        Some(("floating", value)) => value.trim_start_matches("point ").to_owned(),
+        _ => given.replace("sequence", "a list").replace("map", "a table"),
+    };
+    format!("{wanted} is needed, not {given}")
+}
+
+/// The candidate closest to `word`, if one is close enough: at most a third of the letters and one more may differ, and
+/// at most half of them (Damerau-Levenshtein, so that two swapped letters count once).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
-    let allowed = (length / 3).max(1) + 1;
+    let allowed = ((length / 3).max(1) + 1).min((length / 2).max(1));
     let distance =
         |candidate: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &candidate.to_lowercase());
     // The comparison needs time and memory for each pair of letters; a word may be megabytes long.
@@ -202,7 +229,7 @@ mod tests {
     #[test]
     fn a_wrong_type_and_a_missing_key_are_told_with_their_place() {
         let wrong = complaint("name = 'x'\nabout = 'no'\n");
-        assert!(wrong.starts_with("a/b.toml:2: invalid type: string \"no\""), "{wrong}");
+        assert_eq!(wrong, "a/b.toml:2: a whole number, 0 or more, is needed, not the text \"no\"");
         let missing = complaint("about = 1\n");
         assert!(missing.ends_with("missing key `name`"), "{missing}");
         let broken = complaint("name = 'x'\nabout = = 1\n");
@@ -216,7 +243,7 @@ mod tests {
         // A misspelt key is not reported as missing, too.
         assert_eq!(lines.len(), 3, "{all}");
         assert_eq!(lines[0], "a/b.toml:1: unknown key `nmae`; did you mean `name`?");
-        assert!(lines[1].starts_with("a/b.toml:2: invalid type"), "{all}");
+        assert!(lines[1].starts_with("a/b.toml:2: a whole number"), "{all}");
         assert!(lines[2].starts_with("a/b.toml:3: unknown key `colour`"), "{all}");
         let missing = complaint("colour = 3\n");
         assert!(missing.lines().any(|line| line.ends_with("missing key `name`")), "{missing}");
@@ -243,6 +270,20 @@ mod tests {
     }
 
     #[test]
+    fn types_are_named_in_plain_words() {
+        for (said, plain) in [
+            ("invalid type: string \"a\", expected f64", "a number is needed, not the text \"a\""),
+            ("invalid type: integer `1`, expected a sequence", "a list in brackets is needed, not `1`"),
+            ("invalid type: floating point `1.5`, expected i64", "a whole number is needed, not `1.5`"),
+            ("invalid value: integer `-1`, expected u32", "a whole number, 0 or more, is needed, not `-1`"),
+            ("invalid type: map, expected a string", "text in quotes is needed, not a table"),
+            ("missing field `name`", "missing key `name`"),
+        ] {
+            assert_eq!(with_plain_types(said), plain);
+        }
+    }
+
+    #[test]
     fn a_key_of_another_length_is_not_compared_letter_by_letter() {
         // That would take 96 GB here.
         let (long, short) = ("k".repeat(200_000), "x".repeat(60_000));
@@ -261,5 +302,6 @@ mod tests {
     fn suggests_nothing_for_a_word_unlike_all() {
         assert_eq!(nearest("database", ["hello", "byte"]), None);
         assert_eq!(nearest("x", []), None);
+        assert_eq!(nearest("foo", ["pool", "load"]), None);
     }
 }

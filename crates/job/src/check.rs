@@ -94,7 +94,7 @@ pub enum JobProblem {
     ThinkInOpenLoop,
     /// Sessions over HTTP/2, pipelined, or on connections that are not kept alive.
     #[error(
-        "{feature} cannot be combined with {conflict}: the next request depends on the last response of its connection"
+        "{feature} cannot be combined with {conflict}, since the next request depends on the last response of its connection: remove one of them"
     )]
     UsersOnConnections {
         /// The feature for which a connection is a user.

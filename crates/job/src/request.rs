@@ -176,7 +176,7 @@ pub enum PointerError {
     #[error("{0:?} has no \"=\"; write POINTER=VALUE, such as /message=hello or /items/0/id=5")]
     NoValue(String),
     /// It does not begin with a slash (RFC 6901 §3).
-    #[error("pointer {0:?} does not begin with \"/\"; write {nearest:?}", nearest = format!("/{}", .0))]
+    #[error("JSON pointer {0:?} does not begin with \"/\"; write {nearest:?}", nearest = format!("/{}", .0))]
     NoSlash(String),
     /// A tilde that is not part of an escape (RFC 6901 §3).
     #[error("pointer {0:?}: \"~\" is written ~0, and a \"/\" in a name ~1")]
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn invalid_pointers_are_explained() {
         let error = |text| ExpectedValue::parse(text).unwrap_err().to_string();
-        assert_eq!(error("a=1"), "pointer \"a\" does not begin with \"/\"; write \"/a\"");
+        assert_eq!(error("a=1"), "JSON pointer \"a\" does not begin with \"/\"; write \"/a\"");
         assert_eq!(error("/a~2=1"), "pointer \"/a~2\": \"~\" is written ~0, and a \"/\" in a name ~1");
         assert!(error("/a").starts_with("\"/a\" has no \"=\"; write POINTER=VALUE"));
     }

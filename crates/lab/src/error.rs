@@ -96,7 +96,7 @@ pub enum LabError {
         command: String,
     },
     /// A tool that did not report its version: it could not be started, took too long or was ended.
-    #[error("the version command `{command}` failed: {problem}")]
+    #[error("the manifest's version command `{command}` failed: {problem}")]
     ToolVersion {
         /// The command.
         command: String,

@@ -91,7 +91,7 @@ fn what_is_wrong_is_told_with_its_line() {
     for (from, to, expected) in table {
         assert_eq!(complaint(from, to), expected);
     }
-    assert!(complaint("[\"001\"]", "1").starts_with("server.toml:7: invalid type: integer"));
+    assert!(complaint("[\"001\"]", "1").starts_with("server.toml:7: a list in brackets is needed, not `1`"));
 }
 
 #[test]

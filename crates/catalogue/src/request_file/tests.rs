@@ -111,5 +111,7 @@ fn what_is_wrong_is_told_with_its_line() {
     let many = complaint(&"[[request]]\n".repeat(101));
     assert_eq!(many, "mixes/shop.toml: a request file has 1 to 100 `[[request]]`");
     let wrong_type = complaint("[[request]]\nheaders = 'a'\n");
-    assert!(wrong_type.starts_with("mixes/shop.toml:2: invalid type: string"), "{wrong_type}");
+    assert!(
+        wrong_type.starts_with("mixes/shop.toml:2: ") && wrong_type.contains(" is needed, not the text ")
+    );
 }

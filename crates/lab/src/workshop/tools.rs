@@ -350,7 +350,7 @@ mod tests {
         let reported = LabError::from(ask(&sh("kill -KILL $$"), soon()).unwrap_err());
         assert_eq!(
             reported.to_string(),
-            "the version command `sh -c kill -KILL $$` failed: it was ended by signal 9"
+            "the manifest's version command `sh -c kill -KILL $$` failed: it was ended by signal 9"
         );
         assert!(ask(&["/nowhere/tool".as_ref()], soon()).is_err());
         let late = output_of(&sh("sleep 100"), Instant::now() + Duration::from_millis(20)).unwrap_err();
