@@ -130,18 +130,33 @@ pub fn print_error(what: &str, hint: Option<&str>) {
 
 /// Breaks lines that are too wide for a terminal at spaces, and indents the rest. Without a terminal they stay whole, so
 /// that programs can search them.
-fn fitted(text: &str, indent: &str, width: Option<usize>) -> String {
+pub fn fitted(text: &str, indent: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let fit = |line: &str| {
-        let words = line.trim_start_matches(' ');
-        let margin = &line[..line.len() - words.len()];
         if line.chars().count() <= width {
             return line.to_owned();
         }
-        let lines = wrap(words, width.saturating_sub(indent.len().max(margin.len())));
-        format!("{margin}{}", lines.join(&format!("\n{indent}")))
+        let (lead, words) = line.split_at(lead(line));
+        let hanging = " ".repeat(lead.chars().count());
+        let indent = if lead.trim().is_empty() { indent } else { &hanging };
+        let lines = wrap(words, width.saturating_sub(indent.len().max(hanging.len())));
+        format!("{lead}{}", lines.join(&format!("\n{indent}")))
     };
     text.lines().map(fit).collect::<Vec<_>>().join("\n")
+}
+
+/// Where the text of a line begins: after its margin, and after a label that two spaces or more separate from the text.
+fn lead(line: &str) -> usize {
+    let margin = line.len() - line.trim_start_matches(' ').len();
+    let Some(label) = line[margin..].find("  ") else { return margin };
+    let rest = &line[margin + label..];
+    line.len() - rest.trim_start_matches(' ').len()
+}
+
+/// Lines of a result, broken at spaces where they are too wide for the terminal on standard output.
+pub fn fitted_lines(text: &str) -> String {
+    let (lines, end) = text.strip_suffix('\n').map_or((text, ""), |lines| (lines, "\n"));
+    fitted(lines, "  ", crate::terminal::width_of_output()) + end
 }
 
 /// An error with its causes. A cause is left out where the text so far ends with it, as many library errors do.
@@ -216,6 +231,12 @@ mod tests {
         let hint = "  hint: one two three four five";
         assert_eq!(fitted(hint, "        ", Some(24)), "  hint: one two\n        three four five");
         assert_eq!(fitted(text, "  ", None), text);
+        assert_eq!(fitted_lines("\none\n"), "\none\n");
+        let label = "limit   one two three four\n  warn  five six seven";
+        assert_eq!(
+            fitted(label, "  ", Some(18)),
+            "limit   one two\n        three four\n  warn  five six\n        seven"
+        );
     }
 
     #[test]

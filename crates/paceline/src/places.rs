@@ -16,26 +16,28 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Places")]
 pub struct PlaceArguments {
     /// The folder with one folder per server [default: `servers` in or above the current folder]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     servers_dir: Option<PathBuf>,
     /// The folder with one file per workload [default: `workloads` beside the servers]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     workloads_dir: Option<PathBuf>,
     /// The folder with one file per plan [default: `plans` beside the servers]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     plans_dir: Option<PathBuf>,
     /// The folder with one folder per load balancer [default: `balancers` beside the servers]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     balancers_dir: Option<PathBuf>,
     /// The folder with one folder per database [default: `databases` beside the servers]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     databases_dir: Option<PathBuf>,
     /// Folder for builds, logs and results [default: `.paceline` beside the servers]
-    #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
+    #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// User for the set-up, build and run of servers; its home is in the state folder [default: the current user. For
-    /// root: `root` if root built all servers, else `paceline` if this user exists, else `nobody`]
-    #[arg(long, global = true, value_name = "NAME", env = "PACELINE_USER", value_parser = NonEmptyStringValueParser::new())]
+    /// User for the set-up, build and run of servers [default: the current user]
+    ///
+    /// Its home is in the state folder. For root the default is `root` if root built all servers, else `paceline` if
+    /// this user exists, else `nobody`.
+    #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }
 

@@ -32,6 +32,11 @@ pub fn width_of_errors() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0))
 }
 
+/// Columns of the terminal on standard output, if it is one.
+pub fn width_of_output() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
 /// Columns for running text: those of standard output if the text is shown there and it is a terminal, at most 100,
 /// since longer lines are hard to read; else 80.
 pub fn width_for_text(shown: bool) -> usize {

@@ -27,17 +27,17 @@ pub fn read<Arguments: Parser>() -> Arguments {
 
 /// Flags of other load generators, and the equivalent flag here.
 const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
-    ("-R", "wrk2, k6", "-r PER_SECOND offers a rate"),
+    ("-R", "wrk2 and k6", "-r PER_SECOND offers a rate"),
     (
         "-s",
         "wrk",
         "Lua scripts are not supported; --mix FILE has several requests, {rand:1:9} and {line:FILE} vary them",
     ),
-    ("-p", "wrk, ab", "--body @FILE sends a body, --pipeline N pipelines"),
-    ("-z", "hey, oha", "-d 10s sets the duration"),
-    ("-m", "hey, oha", "-X POST sets the method"),
-    ("-T", "hey, wrk, ab", "--timeout 10s sets the timeout, -H 'Content-Type: ...' the type of the body"),
-    ("-D", "hey, oha", "--body @FILE sends a body"),
+    ("-p", "wrk and ab", "--body @FILE sends a body, --pipeline N pipelines"),
+    ("-z", "hey and oha", "-d 10s sets the duration"),
+    ("-m", "hey and oha", "-X POST sets the method"),
+    ("-T", "hey, wrk and ab", "--timeout 10s sets the timeout, -H 'Content-Type: ...' the type of the body"),
+    ("-D", "hey and oha", "--body @FILE sends a body"),
     ("--latency", "wrk", "percentiles are always printed; --percentiles prints all of them"),
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
@@ -190,10 +190,30 @@ mod tests {
     }
 
     #[test]
-    fn the_short_help_of_run_fits_a_screen() {
+    fn every_short_help_fits_a_screen() {
+        fn check(command: &mut Command, path: &str) {
+            let help = command.render_help().to_string();
+            assert!(help.lines().count() <= 50, "{path}: {} lines:\n{help}", help.lines().count());
+            for inner in command.get_subcommands_mut() {
+                let path = format!("{path} {}", inner.get_name());
+                check(inner, &path);
+            }
+        }
         let mut command = crate::Arguments::command();
-        let help = command.find_subcommand_mut("run").unwrap().render_help().to_string();
-        assert!(help.lines().count() <= 50, "{} lines:\n{help}", help.lines().count());
+        command.build();
+        check(&mut command, "paceline");
+    }
+
+    #[test]
+    fn every_usage_fits_80_columns() {
+        fn check(command: &mut Command) {
+            let usage = command.render_usage().to_string();
+            assert!(usage.lines().all(|line| line.chars().count() <= 80), "{usage}");
+            command.get_subcommands_mut().for_each(check);
+        }
+        let mut command = crate::Arguments::command();
+        command.build();
+        check(&mut command);
     }
 
     #[test]

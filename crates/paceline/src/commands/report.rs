@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Format of the report [default: by the ending of --output, else text]
     #[arg(long, value_enum)]
     format: Option<Shape>,
-    /// Write to a file instead of standard output, which is `-` too
+    /// Write to a file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Draw a chart: `ranking`, `percentiles`, `load-curve`, or a metric to rank by, such as `time_ns_p99`;
@@ -74,7 +74,7 @@ pub struct Arguments {
     #[command(flatten)]
     store: StoreArguments,
     /// Folder for builds, logs and results [default: `.paceline` beside the servers]
-    #[arg(long, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
+    #[arg(long, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }
 
@@ -335,21 +335,16 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
             Some(minute) => format!("{} UTC", minute.replace('T', " ")),
             None => round.started_at.clone(),
         };
-        let plan = TerminalText::of(&format!("{:plan_width$}", round.plan));
         // A trial that was repeated is kept twice.
         let repeated = kept.saturating_sub(u64::from(round.planned));
-        let repeats = if repeated > 0 { format!(" and {repeated} repeated") } else { String::new() };
-        text.push(&terminal!(
-            "{}  {:20}  {}  {} trials of {} planned{}, {} usable, {}\n",
-            TerminalText::of(&format!("{:id_width$}", round.id)),
-            day,
-            plan,
-            kept - repeated,
-            round.planned,
-            repeats,
-            usable,
-            state
-        ));
+        let repeats = if repeated > 0 { format!(", {repeated} repeated") } else { String::new() };
+        let trials =
+            format!("{} of {} trials{repeats}, {usable} usable, {state}", kept - repeated, round.planned);
+        let head = TerminalText::of(&format!("{:id_width$}  {day:20}  {:plan_width$}", round.id, round.plan));
+        let width = head.as_str().chars().count() + 2 + trials.len();
+        let is_wide = screen::width_of_output().is_some_and(|columns| width > columns);
+        let between = TerminalText::literal(if is_wide { "\n    " } else { "  " });
+        text.push(&terminal!("{}{}{}\n", head, between, trials));
     }
     Ok((text.into(), rounds.status()))
 }

@@ -42,7 +42,7 @@ pub struct Arguments {
     #[command(flatten)]
     store: StoreArguments,
     /// Folder for builds, logs and results [default: `.paceline` beside the servers]
-    #[arg(long, value_name = "DIR", env = "PACELINE_HOME", value_parser = path_or_nothing())]
+    #[arg(long, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }
 

@@ -303,7 +303,7 @@ fn a_tool_that_cannot_start_does_not_hide_other_servers() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (text(&output.stdout), text(&output.stderr), output.status.code())
     };
-    let reported = format!("the version command `{}", tree.path("bin/fickle-tool").display());
+    let reported = format!("the manifest's version command `{}", tree.path("bin/fickle-tool").display());
     let (stdout, stderr, code) = run(&["list"]);
     assert!(
         stdout.contains("  sh-one  ") && stdout.contains(&format!("unknown: {reported}")),

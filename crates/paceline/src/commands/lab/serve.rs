@@ -46,7 +46,7 @@ pub struct Arguments {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Start the server without a PID namespace
+    /// Start the server without a PID namespace, for machines that do not allow one
     #[arg(long)]
     no_namespace: bool,
 }

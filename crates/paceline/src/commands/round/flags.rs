@@ -37,8 +37,8 @@ Examples:
   paceline round --servers go-nethttp --generator wrk
   paceline round --resume                   continue the newest unfinished round
 
-Exit status: 0 done, 1 a planned cell has no usable trial or all rows are
-invalid or overloaded, 2 usage or plan, 3 environment, 130 interrupted";
+Exit status: 0 done, 1 a server has no usable trial under some load, or all rows
+are invalid or overloaded, 2 usage or plan, 3 environment, 130 interrupted";
 
 /// What to measure: a plan, or flags that make one.
 #[derive(clap::Args)]
@@ -46,23 +46,23 @@ pub struct Asked {
     /// A plan: a file, or the name of one in the plans folder
     #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "database", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
-    /// Servers by id or pattern, 'go-*'; with a plan, only these of its servers
-    #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "Of a plan, or without one")]
+    /// Servers by id or pattern, 'go-*'; with a plan, only these
+    #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "What to measure")]
     pub servers: Vec<String>,
     /// Workloads, or one case of a workload: hello, tetra/140; with a plan, only these [default: the plan's, or hello]
-    #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "Of a plan, or without one")]
+    #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "What to measure")]
     pub workloads: Vec<String>,
     /// Databases for workloads that need one: postgresql, mariadb, mongo-java-server
-    #[arg(long, value_name = "DATABASE", num_args = 1.., help_heading = "Without a plan")]
+    #[arg(hide_short_help = true, long, value_name = "DATABASE", num_args = 1.., help_heading = "Without a plan")]
     pub database: Vec<String>,
     /// Forms of the servers: single (one process), cores (all cores) [default: single]
-    #[arg(long, value_name = "FORM", num_args = 1.., help_heading = "Without a plan")]
+    #[arg(hide_short_help = true, long, value_name = "FORM", num_args = 1.., help_heading = "Without a plan")]
     pub forms: Vec<String>,
     /// Number of connections [default: 64]
     #[arg(long, short, value_name = "N", help_heading = "Without a plan")]
     pub connections: Option<u32>,
     /// Maximum number of requests outstanding on a connection [default: 1]
-    #[arg(long, value_name = "DEPTH", help_heading = "Without a plan")]
+    #[arg(hide_short_help = true, long, value_name = "DEPTH", help_heading = "Without a plan")]
     pub pipeline: Option<u32>,
     /// Offer this many requests per second (an open loop); several values make one load each
     #[arg(long, short, value_name = "PER_SECOND", num_args = 1.., help_heading = "Without a plan")]
@@ -71,11 +71,11 @@ pub struct Asked {
     #[arg(long, short, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
     pub duration: Option<Duration>,
     /// Length of each warm-up [default: 1s]
-    #[arg(long, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
     pub warmup: Option<Duration>,
     /// Warm each launch up before its loads until it no longer gets faster, at most this long; 0s for no warm-up of
     /// launches [default: the plan's, or 60s]
-    #[arg(long, value_name = "T", value_parser = parse_duration, env = "PACELINE_STEADY_WITHIN", help_heading = "Order")]
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = parse_duration, env = "PACELINE_STEADY_WITHIN", hide_env_values = true, help_heading = "Order")]
     pub steady_within: Option<Duration>,
     /// Launches of each server [default: the plan's, or 3]
     #[arg(long, value_name = "N", help_heading = "Order")]
@@ -87,57 +87,61 @@ pub struct Asked {
     #[arg(long, conflicts_with = "resume", help_heading = "Order")]
     pub estimate: bool,
     /// Seed of the random order of trials [default: the plan's, or a random one, recorded]
-    #[arg(long, value_name = "N", help_heading = "Order")]
+    #[arg(hide_short_help = true, long, value_name = "N", help_heading = "Order")]
     pub seed: Option<u64>,
 }
 
 /// How to run it.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Carrying out")]
+#[command(next_help_heading = "How to run it")]
 pub struct Carrying {
-    /// Resume a round: the one named by the beginning of its id, or the newest unfinished one
+    /// Resume the round whose id begins so, or the newest unfinished one
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
-    /// The load generator: wrk, oha, h2load, ab or fortio, a template such as 'wrk -t1 -c{connections} -d{duration_s}s
-    /// --latency {url}', or any command that takes the flags of `paceline run` after it [default: this program, or the
-    /// resumed round's]
+    /// The load generator: wrk, oha, h2load, ab, fortio, or a command [default: this program]
+    ///
+    /// A command is a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or any program that
+    /// takes the flags of `paceline run` after it. A resumed round keeps its generator by default.
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
-    /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION. Servers are built here
-    /// and sent. Without server=HOST, or with --listen under Slurm, they run here, and --listen says where loaders
-    /// reach them
-    #[arg(long, value_name = "WHERE", conflicts_with = "generator")]
+    /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION
+    ///
+    /// Servers are built here and sent. Without server=HOST, or with --listen under Slurm, they run here, and --listen
+    /// gives the address at which loaders reach them.
+    #[arg(hide_short_help = true, long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
     /// How long to wait for nodes from Slurm, for each launch
-    #[arg(long, value_name = "T", value_parser = parse_duration, default_value = "60s")]
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = parse_duration, default_value = "60s")]
     pub queue_limit: Duration,
     /// Share the load among N generators (`paceline run --loaders`)
-    #[arg(long, value_name = "N", conflicts_with = "generator")]
+    #[arg(hide_short_help = true, long, value_name = "N", conflicts_with = "generator")]
     pub loaders: Option<u32>,
     /// The address that servers listen on [default: 127.0.0.1]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(hide_short_help = true, long, value_name = "ADDRESS")]
     pub listen: Option<std::net::IpAddr>,
-    /// Start servers without a PID namespace
-    #[arg(long)]
+    /// Start servers without a PID namespace, for machines that do not allow one
+    #[arg(hide_short_help = true, long)]
     no_namespace: bool,
     /// Set the machine up for load while the round runs, and restore it afterwards: kernel limits, ports, queues, the
-    /// frequency governor. What is set, or cannot be, is named and recorded; most of it needs root
-    #[arg(long)]
+    /// frequency governor
+    ///
+    /// Every setting is named and recorded, also those that could not be set; most need root.
+    #[arg(hide_short_help = true, long)]
     pub tune: bool,
     /// Where the machine's settings are; for tests
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub tune_root: PathBuf,
     /// Continue although another round runs on this machine; the trials get a warning
-    #[arg(long, env = "PACELINE_SHARE_MACHINE", value_parser = FalseyValueParser::new())]
+    #[arg(hide_short_help = true, long, env = "PACELINE_SHARE_MACHINE", hide_env_values = true, value_parser = FalseyValueParser::new())]
     pub share_machine: bool,
     /// Exit 0 even if no row of the report is usable: all invalid, overloaded or failed
-    #[arg(long, env = "PACELINE_ALLOW_INVALID", value_parser = FalseyValueParser::new())]
+    #[arg(hide_short_help = true, long, env = "PACELINE_ALLOW_INVALID", hide_env_values = true, value_parser = FalseyValueParser::new())]
     pub allow_invalid: bool,
     /// Print only the report and errors
     #[arg(long, short)]
     pub quiet: bool,
     /// Show the round in a browser while it runs, and its results afterwards until Ctrl-C
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub view: bool,
 }
 

@@ -16,7 +16,7 @@ pub use machine::lock_round;
 pub use flags::Arguments;
 
 use super::view::Beside;
-use crate::exit::{Complaint, Status, check_printable, print};
+use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
 use crate::places::{complain, server_user, shepherd_command, user_notice};
 use crate::{kept, terminal};
 use anyhow::Context as _;
@@ -204,7 +204,7 @@ fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let report = Report::new(round, &trials);
     print(report.render(Format::Text, options))?;
-    print(&format!("\nkept in {} as round {}\n", store.path().display(), round.id))?;
+    print(&fitted_lines(&format!("\nround {} is kept in {}\n", round.id, store.path().display())))?;
     Ok(report)
 }
 
@@ -213,7 +213,10 @@ fn tell_unusable(summary: &Summary, progress: &mut Progress) -> Status {
     if summary.unusable.is_empty() {
         return Status::Done;
     }
-    progress.note(&format!("{} planned cells have no usable trial:", summary.unusable.len()));
+    progress.note(&format!(
+        "{} combinations of server, workload and load have no usable trial:",
+        summary.unusable.len()
+    ));
     summary.unusable.iter().for_each(|cell| progress.note(&format!("  {cell}")));
     Status::Failed
 }

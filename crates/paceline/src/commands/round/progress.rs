@@ -4,6 +4,7 @@
 //!
 //! Called by `mod.rs` for each event of the lab. The report at the end is separate and goes to standard output.
 
+use crate::exit::fitted;
 use paceline_catalogue::PlannedLaunch;
 use paceline_escape::TerminalText;
 use paceline_lab::{Event, Outlook};
@@ -37,10 +38,7 @@ impl Progress {
     /// A function that prints such lines, for code that cannot borrow this value.
     pub fn notice(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
-        move |text| {
-            // A closed standard error is ignored.
-            let _ = writeln!(std::io::stderr(), "{clear}{}", TerminalText::lines(text));
-        }
+        move |text| print_line(clear, text)
     }
 
     /// The message after the first Ctrl-C, printed immediately: stopping a server may take a while.
@@ -116,10 +114,15 @@ impl Progress {
     }
 
     fn line(&mut self, text: &str) {
-        let clear = if self.is_terminal { CLEAR_LINE } else { "" };
-        // A closed standard error is ignored and does not stop the round.
-        let _ = writeln!(std::io::stderr(), "{clear}{}", TerminalText::lines(text));
+        print_line(if self.is_terminal { CLEAR_LINE } else { "" }, text);
     }
+}
+
+/// Prints a permanent line, broken at spaces where the terminal is too narrow for it.
+fn print_line(clear: &str, text: &str) {
+    let text = fitted(text, "  ", crate::terminal::width_of_errors());
+    // A closed standard error is ignored and does not stop the round.
+    let _ = writeln!(std::io::stderr(), "{clear}{}", TerminalText::lines(&text));
 }
 
 fn starting(launch: &PlannedLaunch) -> String {

@@ -135,7 +135,7 @@ pub fn run(
     inputs: &mut Inputs,
 ) -> anyhow::Result<Run> {
     if flags.loaders == Some(0) {
-        return Err(Complaint::usage("--loaders 0: ask for at least 1").into());
+        return Err(Complaint::usage("--loaders 0: use at least 1").into());
     }
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
     job.check().map_err(|error| explain(error.into()))?;

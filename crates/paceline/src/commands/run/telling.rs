@@ -53,7 +53,7 @@ pub struct OutputFlags {
     pub percentiles: bool,
 
     /// Do not show the live view on standard error while the run goes on
-    #[arg(short = 'q', long, alias = "quiet", help_heading = "Output")]
+    #[arg(short = 'q', long, alias = "quiet", overrides_with = "no_live", help_heading = "Output")]
     pub no_live: bool,
 
     /// Leave the last frame of the live view on the terminal, above the results

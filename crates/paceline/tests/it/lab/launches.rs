@@ -291,7 +291,7 @@ fn a_closed_pipe_does_not_hide_a_failure() {
     let round = ["round", "--servers", "python-dying", "--duration", "100ms", "--repeats", "1"];
     let ran = Ran::of(tree.paceline(&round).stdout(unread()).output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("planned cells have no usable trial:\n"), "{ran:?}");
+    assert!(ran.stderr.contains(" have no usable trial:\n"), "{ran:?}");
 }
 
 #[test]

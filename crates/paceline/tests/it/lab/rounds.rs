@@ -37,7 +37,7 @@ fn a_round_measures_keeps_and_reports() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&[&SHORT[..], &["--repeats", "2"]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("python-good") && ran.stdout.contains("results.sqlite as round"), "{ran:?}");
+    assert!(ran.stdout.contains("python-good") && ran.stdout.contains(" is kept in "), "{ran:?}");
     let (round, trials) = tree.kept();
     assert!(round.finished_at.is_some());
     assert_each_once(&trials, 2);

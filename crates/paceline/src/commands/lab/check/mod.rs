@@ -8,7 +8,7 @@ mod one;
 mod table;
 
 use super::selection::{Chosen, check_form, check_workloads, working};
-use crate::exit::{Complaint, Status, print};
+use crate::exit::{Complaint, Status, fitted_lines, print};
 use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
 use one::{Checker, Found};
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     };
     let mut table = Table::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
     let outcome = each(&servers, &checker, &mut table);
-    print(&table.below(seed))?;
+    print(&fitted_lines(&table.below(seed)))?;
     outcome?;
     status(&table, broken, &arguments.chosen)
 }
