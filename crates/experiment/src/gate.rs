@@ -3,7 +3,7 @@
 //! One metric decides. The false-alarm rate is that of the comparison's test: at most 5 % for all looks together.
 
 use crate::compare::{Direction, PairedComparison};
-use crate::compare_text::{compare_markdown, sentence};
+use crate::compare_text::{compare_markdown, compare_text, sentence};
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};
 
 /// The policy for an undecided comparison.
@@ -45,6 +45,13 @@ fn false_alarms(comparison: &PairedComparison) -> String {
         true => format!("{most}."),
         false => format!("{most}, if the machine is as fast as when the baseline was measured."),
     }
+}
+
+/// The gate in lines for a terminal.
+pub fn gate_text(comparison: &PairedComparison, result: &GateResult) -> String {
+    let outcome = if result.passed { "passed" } else { "failed" };
+    let alarms = false_alarms(comparison);
+    format!("Performance gate {outcome}\n\n{}\n{alarms}\n", compare_text(comparison))
 }
 
 /// The gate as a Markdown section.

@@ -25,7 +25,8 @@ pub use compare::{
 };
 pub use compare_text::{compare_html, compare_markdown, compare_text};
 pub use gate::{
-    GatePolicy, GateResult, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, judge_gate,
+    GatePolicy, GateResult, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, gate_text,
+    judge_gate,
 };
 pub use load::{Load, LoadError, LoadRequest, LoadResult, ServerUse, TimeSummary, warm_up};
 pub use objective::{Objective, ObjectiveError};

@@ -99,7 +99,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     .map_err(|error: LoadError| complaint(error))?;
     match arguments.format {
         Format::Text => {
-            exit::print(&format!("{}records      {}\n", capacity_text(&capacity), bench.records.display()))?;
+            let text = format!("{}records      {}\n", capacity_text(&capacity), bench.records.display());
+            exit::print(&exit::fitted_lines(&text))?;
         }
         Format::Json => exit::print(exit::json(&capacity)?)?,
     }

@@ -39,13 +39,13 @@ pub struct LoadFlags {
     #[arg(long, default_value = "single", value_name = "FORM")]
     pub(super) form: String,
     /// Folder for the record of every run [default: a new one in .paceline/experiments]
-    #[arg(long, value_name = "DIR")]
+    #[arg(hide_short_help = true, long, value_name = "DIR")]
     pub(super) records: Option<PathBuf>,
     /// The user that servers of the lab run as, as in `paceline lab serve --user`
-    #[arg(long, value_name = "NAME")]
+    #[arg(hide_short_help = true, long, value_name = "NAME")]
     pub(super) user: Option<String>,
     /// More flags for every `paceline run`, after `--`
-    #[arg(last = true, value_name = "RUN_FLAGS")]
+    #[arg(last = true, value_name = "RUN_FLAG")]
     run_flags: Vec<String>,
 }
 

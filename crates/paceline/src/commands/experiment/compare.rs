@@ -103,7 +103,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let comparison = compare(sides, &arguments.how, arguments.load)?;
     exit::print(match arguments.format {
-        Format::Text => TerminalText::lines(&compare_text(&comparison)).into(),
+        Format::Text => TerminalText::lines(&exit::fitted_lines(&compare_text(&comparison))).into(),
         Format::Markdown => compare_markdown(&comparison).into(),
         Format::Json => exit::json(&comparison)?,
         Format::Html => compare_html(&comparison).into(),
@@ -171,8 +171,9 @@ pub(super) fn compare(
     load: LoadFlags,
 ) -> anyhow::Result<PairedComparison> {
     let margin = how.margin / 100.0;
-    let stored = sides.map(|side| is_file(side).then(|| read_samples(Path::new(side))));
-    match stored {
+    let stored = |side: &str| is_file(side).then(|| read_samples(Path::new(side))).transpose();
+    // Files are read first: one that is missing or damaged is reported before anything is measured.
+    match [stored(sides[0])?, stored(sides[1])?] {
         [None, None] => {
             let bench = Bench::new(load)?;
             let [first, second] = sides.map(Target::of);
@@ -187,13 +188,13 @@ pub(super) fn compare(
             run_comparison([&mut first, &mut second], &plan, &mut |progress| exit::say(&line(&progress)))
                 .map_err(complaint)
         }
-        [Some(first), Some(second)] => Ok(compare_samples(&[first?, second?], how.metric, margin)),
+        [Some(first), Some(second)] => Ok(compare_samples(&[first, second], how.metric, margin)),
         [Some(first), None] => {
-            let samples = [first?, measure(sides[1], how, load)?];
+            let samples = [first, measure(sides[1], how, load)?];
             Ok(compare_samples(&samples, how.metric, margin))
         }
         [None, Some(second)] => {
-            let samples = [measure(sides[0], how, load)?, second?];
+            let samples = [measure(sides[0], how, load)?, second];
             Ok(compare_samples(&samples, how.metric, margin))
         }
     }
@@ -329,6 +330,6 @@ fn observe(
 /// One line of progress.
 fn line(progress: &CompareProgress) -> String {
     let ratio = progress.ratio.map_or(String::new(), |ratio| format!(": second / first {ratio:.3}"));
-    let next = progress.next_look.map_or(String::new(), |look| format!("; next look after pair {look}"));
+    let next = progress.next_look.map_or(String::new(), |look| format!("; next test after pair {look}"));
     format!("pair {}{ratio}{next}", progress.pairs)
 }

@@ -9,8 +9,9 @@ use crate::exit::{self, Complaint, Status};
 use anyhow::Context as _;
 use paceline_escape::Printable;
 use paceline_experiment::{
-    GatePolicy, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, judge_gate,
+    GatePolicy, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, gate_text, judge_gate,
 };
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 /// Flags of `paceline gate`.
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
     paceline gate http://127.0.0.1:8080/ --against baseline.json --junit gate.xml
 
 Measure both side by side where you can: a stored baseline includes the drift of
-the machine.
+the machine. The result is text on a terminal, and Markdown elsewhere.
 
 Exit status: 0 passed, 1 the candidate is worse, 2 usage, 3 environment,
 130 interrupted")]
@@ -80,7 +81,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if let Some(file) = &arguments.junit {
         write(file, &gate_junit(&comparison, &result).into())?;
     }
-    exit::print(markdown)?;
+    if std::io::stdout().is_terminal() {
+        exit::print(&exit::fitted_lines(&gate_text(&comparison, &result)))?;
+    } else {
+        exit::print(markdown)?;
+    }
     let status = if result.passed { Status::Done } else { Status::Failed };
     Ok(status_of(comparison.ended_early.as_deref(), status))
 }
