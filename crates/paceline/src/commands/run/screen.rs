@@ -26,8 +26,8 @@ static IS_DRAWING: AtomicBool = AtomicBool::new(false);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// How many times, 1 ms apart, a signal handler checks whether the drawing thread has finished. A busy machine may
-/// delay that thread for long; a terminal that accepts no output (Ctrl-S) may block it forever.
-const LOOKS: u32 = 1_000;
+/// delay that thread for seconds; a terminal that accepts no output (Ctrl-S) may block it forever.
+const LOOKS: u32 = 3_000;
 
 /// Clears the view, if there is one, permanently. Safe to call from a signal handler.
 pub fn clear_on_exit() {

@@ -95,7 +95,8 @@ fn the_live_view_is_removed_after_a_second_ctrl_c() {
         let mut terminal = Terminal::run(command, 60, 80);
         terminal.wait_until(is_drawn);
         terminal.type_in(b"\x03");
-        terminal.wait_for(|shown| shown.contains("stopping"))?;
+        // A whole frame, not the beginning of one.
+        terminal.wait_for(|shown| shown.contains("stopping") && shown.contains("backlog"))?;
         terminal.type_in(b"\x03");
         assert_eq!(terminal.wait_end().code(), Some(130));
         assert_gone(&terminal);
