@@ -37,9 +37,9 @@ fn a_stored_round_is_listed_and_rendered_to_files() {
     // On a busy machine the trial is repeated.
     let repeats = match trials.len() - 1 {
         0 => String::new(),
-        repeated => format!(" and {repeated} repeated"),
+        repeated => format!(", {repeated} repeated"),
     };
-    let counted = format!("1 trials of 1 planned{repeats}, {} usable, finished", trials.len());
+    let counted = format!("1 of 1 trials{repeats}, {} usable, finished", trials.len());
     assert!(line.ends_with(&counted), "{list:?}");
 
     let rendered = |name: &str, more: &[&str]| {

@@ -302,7 +302,7 @@ fn an_invalid_request_is_reported_before_any_request() {
         (&["-c", "1.5"], "a whole number is needed"),
         (&["--mix", &typo], "typo.toml:3: unknown key `wieght`; did you mean `weight`?"),
         (&["--mix", &header], "request `a`: header \"X Y\": wrong at character 2"),
-        (&["--mix", &pointer], "pointer.toml:2: expect_json: pointer \"a\" does not begin"),
+        (&["--mix", &pointer], "pointer.toml:2: expect_json: JSON pointer \"a\" does not begin"),
         (&["--mix", &lines], "request `/{line:none.txt}`: {line:none.txt}: cannot read"),
         (&["--mix", &typo, "--body", "x"], "cannot be used with '--body"),
     ] {
