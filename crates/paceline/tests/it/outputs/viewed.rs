@@ -61,8 +61,10 @@ fn a_page_of_a_run_stays_below_500_kb_and_one_of_a_round_below_2_mb() {
     let output = page.display().to_string();
     let size = || page.metadata().unwrap().len();
     let server = Server::start("immediate");
-    let flags = ["-r", "500", "-d", "3s", "--warmup", "0s", "-o", &output];
-    assert!(server.output(&flags).status.success());
+    // Whether a busy machine keeps up does not matter here.
+    let flags = ["-r", "500", "-d", "3s", "--warmup", "0s", "--allow-invalid", "-o", &output];
+    let ran = server.output(&flags);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
     assert!(size() <= 500_000, "a run: {} bytes", size());
     for round in ["all-2026-11-21", "frameworks-2026-11-22"] {
         let round = format!("{ROOT}/history/{round}");
