@@ -1,6 +1,6 @@
 //! Figures that sources published beside those of the newest round of each plan.
 //!
-//! A page of its own, because the pages of these rounds are some hundred times as large.
+//! A separate page, because it shows only a small part of the pages of those rounds.
 
 use super::index::RoundEntry;
 use super::round::RoundPage;
