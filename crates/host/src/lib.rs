@@ -28,6 +28,7 @@ pub mod port;
 pub mod process;
 pub mod shepherd;
 mod slurm;
+mod sock_diag;
 pub mod system;
 pub mod tree;
 mod tune;

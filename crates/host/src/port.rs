@@ -3,6 +3,7 @@
 //! Inside that range a connection of the generator could get the port first.
 
 use crate::process;
+use crate::sock_diag::{self, Listener};
 use crate::system::Pid;
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
@@ -118,7 +119,7 @@ fn holder(port: u16) -> Option<String> {
 /// Every process that listens on a TCP port, as far as `/proc` shows them: all of them for root, else the user's own.
 pub fn listeners(port: u16) -> Vec<Pid> {
     let sockets: Vec<String> =
-        listening(port).into_iter().map(|listener| format!("socket:[{}]", listener.inode)).collect();
+        listening(port).iter().map(|listener| format!("socket:[{}]", listener.inode)).collect();
     if sockets.is_empty() {
         return Vec::new();
     }
@@ -135,13 +136,13 @@ pub fn is_open_to_others(port: u16) -> bool {
     listening(port).iter().any(|listener| listener.is_wildcard)
 }
 
-/// A listening socket.
-struct Listener {
-    inode: String,
-    is_wildcard: bool,
+/// The sockets that listen on a TCP port.
+fn listening(port: u16) -> Vec<Listener> {
+    sock_diag::listening(port).unwrap_or_else(|_| listening_in_proc(port))
 }
 
-fn listening(port: u16) -> Vec<Listener> {
+/// The same by `/proc/net/tcp`, for kernels that do not answer over netlink.
+fn listening_in_proc(port: u16) -> Vec<Listener> {
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
     tables.iter().flat_map(|table| table.lines()).filter_map(|line| listener(line, port)).collect()
@@ -153,7 +154,7 @@ fn listener(line: &str, port: u16) -> Option<Listener> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (address, local_port) = fields.get(1)?.rsplit_once(':')?;
     let listens = u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
-    let inode = listens.then(|| fields.get(9).copied()).flatten()?.to_owned();
+    let inode = listens.then(|| fields.get(9)).flatten()?.parse().ok()?;
     Some(Listener { inode, is_wildcard: address.bytes().all(|digit| digit == b'0') })
 }
 
@@ -192,11 +193,20 @@ mod tests {
     }
 
     #[test]
+    fn proc_shows_the_listeners_that_netlink_returns() {
+        for address in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0"] {
+            let Ok(socket) = TcpListener::bind(address) else { continue };
+            let port = socket.local_addr().unwrap().port();
+            assert_eq!(listening_in_proc(port), sock_diag::listening(port).unwrap(), "{address}");
+        }
+    }
+
+    #[test]
     fn a_listener_is_told_from_a_connection() {
         let line =
             "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 4711 1 0";
         let found = listener(line, 8080).unwrap();
-        assert_eq!((found.inode.as_str(), found.is_wildcard), ("4711", false));
+        assert_eq!((found.inode, found.is_wildcard), (4711, false));
         assert!(listener(line, 8081).is_none());
         assert!(listener(&line.replace(" 0A ", " 01 "), 8080).is_none());
         assert!(listener(&line.replace("0100007F", "00000000"), 8080).unwrap().is_wildcard);

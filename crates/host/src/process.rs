@@ -5,6 +5,10 @@
 use crate::system::Pid;
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::Read as _;
+
+/// More bytes than `status`, the longest of the files that are read whole, has on any machine.
+const LONGEST_TEXT: u64 = 64 * 1024;
 
 /// The fields of `/proc/PID/stat` that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +45,7 @@ pub struct Scheduling {
 impl Stat {
     /// Reads `/proc/PID/stat` of a process.
     pub fn read(pid: Pid) -> Option<Stat> {
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        Self::parse(&text(&format!("/proc/{pid}/stat"))?)
     }
 
     /// The name in parentheses may contain any character, so fields are counted from the last parenthesis: see
@@ -65,7 +69,7 @@ impl Stat {
 impl Stat {
     /// Whether a process has ended: it does not exist, or is a zombie.
     pub fn is_ended(pid: Pid) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let stat = text(&format!("/proc/{pid}/stat")).unwrap_or_default();
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
         state.is_none_or(|state| matches!(state, 'Z' | 'X'))
     }
@@ -74,9 +78,8 @@ impl Stat {
 impl Scheduling {
     /// Reads a thread's counters; zero if the kernel does not keep them.
     pub fn read(pid: Pid, thread: Pid) -> Option<Scheduling> {
-        let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).ok()?;
-        let schedstat =
-            fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).unwrap_or_default();
+        let status = text(&format!("/proc/{pid}/task/{thread}/status"))?;
+        let schedstat = text(&format!("/proc/{pid}/task/{thread}/schedstat")).unwrap_or_default();
         Some(Self::parse(&status, &schedstat))
     }
 
@@ -105,7 +108,7 @@ pub(crate) fn fuzz(text: &str) {
 
 /// Whether a thread is running or runnable. The kernel updates the counter of that wait only when the wait is over.
 pub fn is_runnable(pid: Pid, thread: Pid) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
+    let status = text(&format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
     status
         .lines()
         .find_map(|line| line.strip_prefix("State:"))
@@ -114,7 +117,7 @@ pub fn is_runnable(pid: Pid, thread: Pid) -> bool {
 
 /// How long a thread has been on a core, in nanoseconds; `None` if the kernel does not keep this counter.
 pub fn on_core_ns(pid: Pid, thread: Pid) -> Option<u64> {
-    let schedstat = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+    let schedstat = text(&format!("/proc/{pid}/task/{thread}/schedstat"))?;
     schedstat.split_ascii_whitespace().next()?.parse().ok()
 }
 
@@ -161,23 +164,34 @@ pub fn session(leader: Pid) -> Vec<Pid> {
     all().into_iter().filter(|pid| Stat::read(*pid).is_some_and(|stat| stat.session == leader)).collect()
 }
 
-/// Every process that descends from `root`, without `root`, parents before children.
-pub fn descendants(root: Pid) -> Vec<Pid> {
+/// Every process that descends from one of `roots`, without these, parents before children.
+pub fn descendants(roots: &[Pid]) -> Vec<Pid> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
     for pid in numbered("/proc") {
         if let Some(stat) = Stat::read(pid) {
             children.entry(stat.parent).or_default().push(pid);
         }
     }
-    let mut found = vec![root];
-    let mut seen = HashSet::from([root]);
+    let mut found = roots.to_vec();
+    let mut seen: HashSet<Pid> = roots.iter().copied().collect();
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {
         // A process id that is reused during the read could create a cycle.
         found.extend(children.get(&pid).into_iter().flatten().filter(|child| seen.insert(**child)));
         next += 1;
     }
-    found.split_off(1)
+    found.split_off(roots.len())
+}
+
+/// A file of `/proc` as text. A process may give itself any bytes as its name: those that are not UTF-8 are replaced.
+fn text(path: &str) -> Option<String> {
+    // Room for a whole file from the beginning, so that one read suffices: a run reads one for every process.
+    let mut bytes = Vec::with_capacity(4096);
+    fs::File::open(path).ok()?.take(LONGEST_TEXT).read_to_end(&mut bytes).ok()?;
+    Some(
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
 }
 
 /// The entries of a folder whose names are numbers.
@@ -204,6 +218,19 @@ mod tests {
         };
         assert_eq!(Stat::parse(line), Some(expected));
         assert_eq!(Stat::parse("7 (broken"), None);
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf_8_hides_no_process() {
+        let (own, name) = (std::process::id() as Pid, b"\xff\xfe) S\0");
+        let thread = std::thread::spawn(move || {
+            // SAFETY: the name ends with a NUL and is at most 16 bytes long.
+            assert_eq!(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }, 0);
+            let thread = unsafe { libc::gettid() };
+            assert!(std::fs::read_to_string(format!("/proc/{own}/task/{thread}/stat")).is_err());
+            (Stat::read(thread).map(|stat| stat.parent), Scheduling::read(own, thread).is_some())
+        });
+        assert_eq!(thread.join().unwrap(), (Stat::read(own).map(|stat| stat.parent), true));
     }
 
     #[test]
@@ -234,7 +261,12 @@ mod tests {
         let own = std::process::id().cast_signed();
         let stat = Stat::read(own).unwrap();
         assert!(stat.threads >= 1 && stat.rss_pages > 0);
-        assert!(descendants(stat.parent).contains(&own));
+        assert!(descendants(&[stat.parent]).contains(&own));
+        assert_eq!(
+            descendants(&[stat.parent, own]).iter().filter(|pid| **pid == own).count(),
+            0,
+            "it is a root"
+        );
         assert!(threads(own).contains(&own));
     }
 }

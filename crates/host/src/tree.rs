@@ -137,7 +137,7 @@ impl Tree {
     /// port. Reads all of `/proc`: never call it inside a window.
     pub fn search(&mut self) {
         let inside = self.group.as_ref().map(ControlGroup::processes).unwrap_or_default();
-        let descendants = process::descendants(self.shepherd);
+        let descendants = process::descendants(&[self.shepherd]);
         let listeners = self.port.map(port::listeners).unwrap_or_default();
         let mut outside: Vec<Pid> = descendants.into_iter().chain(self.session()).chain(listeners).collect();
         outside.sort_unstable();
@@ -279,7 +279,7 @@ impl Tree {
         let mut pids = match &self.group {
             Some(group) => group.processes(),
             None => {
-                let all = process::descendants(self.shepherd);
+                let all = process::descendants(&[self.shepherd]);
                 all.into_iter().filter(|pid| !self.own.contains(pid)).collect()
             }
         };

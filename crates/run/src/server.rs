@@ -108,7 +108,7 @@ fn since(now: u64, before: Option<&u64>) -> u64 {
 impl Sample {
     fn now(roots: &[Pid]) -> Self {
         let mut sample = Self::default();
-        let descendants = roots.iter().flat_map(|root| process::descendants(*root));
+        let descendants = process::descendants(roots);
         let own = std::process::id().cast_signed();
         for pid in roots.iter().copied().chain(descendants).filter(|pid| *pid != own) {
             let Some(stat) = Stat::read(pid) else { continue };

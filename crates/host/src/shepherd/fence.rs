@@ -67,7 +67,7 @@ impl Fence {
     pub fn kill_all(&self) {
         let inside = match self {
             Fence::Namespace { init, .. } => vec![*init],
-            Fence::Subreaper => process::descendants(std::process::id().cast_signed()),
+            Fence::Subreaper => process::descendants(&[std::process::id().cast_signed()]),
         };
         for pid in inside {
             // A process that has ended needs no signal; a process that may not be signalled is not a child.

@@ -1,11 +1,10 @@
 //! The processes of this machine that listen on a port, and their resource use.
 //!
-//! They are found by the socket's inode in `/proc/net/tcp` and `/proc/PID/fd`, so only processes of the same user are
-//! found. CPU time includes their descendants.
+//! Only processes of the same user are found, except by root. CPU time includes their descendants.
 
-use paceline_host::{MemoryAccount, process, system};
+use paceline_host::{MemoryAccount, port, process, system};
 use paceline_http::Url;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, ToSocketAddrs as _};
 
@@ -58,13 +57,9 @@ impl Listener {
         if !is_here {
             return None;
         }
-        let inodes = listening_inodes(url.port);
-        let owners: Vec<i32> = processes().into_iter().filter(|pid| owns_any(*pid, &inodes)).collect();
-        let mut all = BTreeSet::new();
-        for pid in owners {
-            all.insert(pid);
-            all.extend(process::descendants(pid));
-        }
+        let owners = port::listeners(url.port);
+        let descendants = process::descendants(&owners);
+        let all: BTreeSet<i32> = owners.into_iter().chain(descendants).collect();
         let cores = all.iter().flat_map(|pid| allowed_cores(*pid)).collect::<BTreeSet<u32>>();
         (!all.is_empty()).then(|| Self { processes: all, cores: cores.into_iter().collect() })
     }
@@ -86,34 +81,6 @@ impl Listener {
         }
         used
     }
-}
-
-/// Inodes of the sockets that listen on a port, from the lines of proc_net_tcp(5).
-fn listening_inodes(port: u16) -> HashSet<u64> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
-    tables.iter().flat_map(|table| table.lines()).filter_map(|line| listening_inode(line, port)).collect()
-}
-
-fn listening_inode(line: &str, port: u16) -> Option<u64> {
-    const LISTEN: &str = "0A";
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
-    let matches = u16::from_str_radix(local_port, 16) == Ok(port) && *fields.get(3)? == LISTEN;
-    if matches { fields.get(9)?.parse().ok() } else { None }
-}
-
-fn processes() -> Vec<i32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-fn owns_any(pid: i32, inodes: &HashSet<u64>) -> bool {
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    descriptors.flatten().filter_map(|entry| fs::read_link(entry.path()).ok()).any(|link| {
-        let inode =
-            link.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
-        inode.is_some_and(|inode: u64| inodes.contains(&inode))
-    })
 }
 
 fn allowed_cores(pid: i32) -> Vec<u32> {
@@ -156,9 +123,6 @@ mod tests {
 
     #[test]
     fn lines_of_the_kernel_are_read_without_panicking() {
-        let line = "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 0";
-        assert_eq!((listening_inode(line, 8080), listening_inode(line, 81)), (Some(4711), None));
-        assert_eq!((listening_inode("", 1), listening_inode("a b:zz", 1)), (None, None));
         assert_eq!((parse_cores("0-2,5\n"), parse_cores("x")), (vec![0, 1, 2, 5], vec![]));
     }
 }

@@ -1,0 +1,129 @@
+//! Listening sockets, asked of the kernel over netlink: sock_diag(7).
+//!
+//! `/proc/net/tcp` walks the whole table of connections, of a million buckets on a large machine: tens of milliseconds
+//! of CPU time. Over netlink the kernel walks only listeners and returns those on one port.
+
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
+use std::io;
+use std::time::Duration;
+
+// linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h.
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const REQUEST_DUMP: u16 = 0x301;
+const LISTEN_STATE: u32 = 1 << 10;
+/// Lengths of `nlmsghdr`, `inet_diag_req_v2` and `inet_diag_msg`.
+const HEADER: usize = 16;
+const REQUEST: usize = 56;
+const MESSAGE: usize = 72;
+
+/// A listening socket.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Listener {
+    pub(crate) inode: u64,
+    /// Whether it listens at every address of the machine.
+    pub(crate) is_wildcard: bool,
+}
+
+/// The TCP sockets that listen on a port, over IPv4 and IPv6.
+///
+/// # Errors
+/// When the kernel does not answer such requests, for example inside a sandbox.
+pub(crate) fn listening(port: u16) -> io::Result<Vec<Listener>> {
+    let socket = net::socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        Some(netlink::SOCK_DIAG),
+    )?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(1)))?;
+    let mut found = Vec::new();
+    let mut buffer = vec![0; 32 * 1024];
+    for family in [AddressFamily::INET, AddressFamily::INET6] {
+        net::send(&socket, &request(family, port), SendFlags::empty())?;
+        while {
+            let (_, length) = net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+            read(&buffer[..length.min(buffer.len())], &mut found)?
+        } {}
+    }
+    Ok(found)
+}
+
+/// A dump of the listeners of one family with this local port.
+fn request(family: AddressFamily, port: u16) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + REQUEST);
+    bytes.extend(((HEADER + REQUEST) as u32).to_ne_bytes());
+    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes.extend(REQUEST_DUMP.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([family.as_raw() as u8, net::ipproto::TCP.as_raw().get() as u8, 0, 0]);
+    bytes.extend(LISTEN_STATE.to_ne_bytes());
+    bytes.extend(port.to_be_bytes());
+    bytes.resize(HEADER + REQUEST, 0);
+    bytes
+}
+
+/// Adds the sockets of one datagram of messages; returns whether more datagrams follow.
+fn read(mut datagram: &[u8], found: &mut Vec<Listener>) -> io::Result<bool> {
+    while datagram.len() >= HEADER {
+        let length = u32_at(datagram, 0) as usize;
+        let kind = u16::from_ne_bytes([datagram[4], datagram[5]]);
+        let content = datagram.get(HEADER..length).ok_or(io::ErrorKind::InvalidData)?;
+        match kind {
+            NLMSG_DONE => return Ok(false),
+            NLMSG_ERROR => return Err(io::ErrorKind::Unsupported.into()),
+            SOCK_DIAG_BY_FAMILY if content.len() >= MESSAGE => found.push(listener(content)),
+            _ => {}
+        }
+        // Messages begin at multiples of four bytes.
+        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(true)
+}
+
+/// The socket of an `inet_diag_msg`: the local address is at byte 8, the inode at the end.
+fn listener(message: &[u8]) -> Listener {
+    let is_wildcard = message[8..24].iter().all(|byte| *byte == 0);
+    Listener { inode: u32_at(message, MESSAGE - 4).into(), is_wildcard }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn listeners_are_found_in_both_families() {
+        for (address, is_wildcard) in
+            [("127.0.0.1:0", false), ("0.0.0.0:0", true), ("[::1]:0", false), ("[::]:0", true)]
+        {
+            let Ok(socket) = TcpListener::bind(address) else { continue };
+            let port = socket.local_addr().unwrap().port();
+            let found = listening(port).unwrap();
+            assert!(found.iter().any(|one| one.is_wildcard == is_wildcard), "{address}: {found:?}");
+            drop(socket);
+            assert_eq!(listening(port).unwrap(), []);
+        }
+    }
+
+    #[test]
+    fn damaged_datagrams_are_errors() {
+        let mut found = Vec::new();
+        let header = |length: u32, kind: u16| {
+            let mut bytes = length.to_ne_bytes().to_vec();
+            bytes.extend(kind.to_ne_bytes());
+            bytes.resize(HEADER, 0);
+            bytes
+        };
+        assert!(read(&header(99, SOCK_DIAG_BY_FAMILY), &mut found).is_err(), "longer than the datagram");
+        assert!(read(&header(3, SOCK_DIAG_BY_FAMILY), &mut found).is_err(), "shorter than its header");
+        assert!(read(&header(16, NLMSG_ERROR), &mut found).is_err());
+        assert!(!read(&header(16, NLMSG_DONE), &mut found).unwrap());
+        assert!(read(&[0; 7], &mut found).unwrap() && found.is_empty());
+    }
+}
