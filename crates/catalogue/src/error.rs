@@ -113,13 +113,13 @@ impl CatalogueError {
     pub fn hint(&self) -> Option<String> {
         match self {
             CatalogueError::NoTree { .. } => {
-                Some("name the folders with --servers-dir and --workloads-dir".into())
+                Some("give the folders with --servers-dir and --workloads-dir".into())
             }
             CatalogueError::Unknown { kind: "server", .. } => {
                 Some("`paceline lab list` shows every server".into())
             }
             CatalogueError::Unknown { kind: "plan", .. } => {
-                Some("give the path of a file, or the name of one in the plans folder".into())
+                Some("give the path of a plan file, or the name of a plan in the plans folder".into())
             }
             _ => None,
         }

@@ -43,7 +43,7 @@ impl RequestFile {
         let document = &Document::of(path, text);
         let wire: Wire = document.parse()?;
         if wire.request.is_empty() || wire.request.len() > REQUESTS_MOST {
-            let problem = format!("a request file has 1 to {REQUESTS_MOST} `[[request]]`");
+            let problem = format!("a request file must contain 1 to {REQUESTS_MOST} `[[request]]` tables");
             return Err(document.complain(None, problem));
         }
         let mut names = BTreeSet::new();
@@ -108,7 +108,7 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
     let mut wire = request.into_inner();
     let body = match (wire.body.take(), wire.body_file.take()) {
         (Some(_), Some(_)) => {
-            return Err(document.complain(Some(at), "a request has a `body` or a `body_file`, not both"));
+            return Err(document.complain(Some(at), "a request can have a `body` or a `body_file`, not both"));
         }
         (Some(text), None) => Some(Content::Text(text)),
         (None, Some(file)) => Some(beside(&file, document)),
@@ -120,7 +120,7 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
     let is_visible = !name.trim().is_empty() && !name.chars().any(char::is_control);
     if !is_visible {
         let problem = format!(
-            "request `{}`: a name needs a visible character and must not contain control characters",
+            "request `{}`: the name must contain a visible character and no control characters",
             name.escape_debug()
         );
         return Err(document.complain(Some(at), problem));
@@ -193,8 +193,10 @@ fn extractions(
                 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
         };
         if !is_word(name.get_ref()) {
-            let problem =
-                format!("extract {:?}: a name has letters, digits, \"-\" and \"_\"", name.get_ref());
+            let problem = format!(
+                "extract {:?}: a name may contain only letters, digits, \"-\" and \"_\"",
+                name.get_ref()
+            );
             return Err(document.complain(Some(name.span().start), problem));
         }
         if let ExtractFrom::Json(pointer) = &from {

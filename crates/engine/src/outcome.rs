@@ -76,7 +76,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Failure::Os(number) => return io::Error::from_raw_os_error(*number).fmt(f),
-            Failure::ConnectLimit => "no connection within the limit",
+            Failure::ConnectLimit => "no connection within the connect timeout",
             Failure::Tls(fault) => return fault.fmt(f),
             Failure::Closed => "the connection was closed",
             Failure::ClosedUnused => "the server closed a fresh connection before it was used",
@@ -84,10 +84,10 @@ impl std::fmt::Display for Failure {
             Failure::Truncated => "the server closed the connection in the middle of a response",
             Failure::ClosedBehind => "the server closed the connection with pipelined requests unanswered",
             Failure::CutOff => "the run ended with a request in flight",
-            Failure::NoSettings => "no HTTP/2 SETTINGS from the server within the limit",
+            Failure::NoSettings => "no HTTP/2 SETTINGS from the server within the connect timeout",
             Failure::NotHttp2 => "the server does not speak HTTP/2",
             Failure::Http2 => "the server broke the rules of HTTP/2",
-            Failure::Flood => "the server flooded the connection with HTTP/2 frames without effect",
+            Failure::Flood => "the server flooded the connection with useless HTTP/2 frames",
             Failure::GoAway => "the server ended the connection with an error (GOAWAY)",
             Failure::StreamReset => "the server reset the stream of a request (RST_STREAM)",
             Failure::Refused => "the server refused the same request repeatedly (REFUSED_STREAM)",

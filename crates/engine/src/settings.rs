@@ -69,17 +69,17 @@ impl Settings {
         } else if !self.sources_fit() {
             "a source address has another IP version than the target"
         } else if !self.address.is_possible() {
-            "the path of a unix socket has 1 to 107 bytes"
+            "the path of a unix socket must have 1 to 107 bytes"
         } else if self.requests.is_empty() {
-            "there is no request, or an empty one"
+            "there is no request, or a request is empty"
         } else if self.job.protocol == Protocol::Http2
             && self.requests.http2().len() != self.requests.kinds().len()
         {
             "the requests were not prepared for HTTP/2"
         } else if self.requests.longest().saturating_mul(self.job.depth.into()) > OUTGOING_BYTES_MAX {
-            "the requests of one connection exceed 1 GiB together: pipeline fewer, or send shorter ones"
+            "the outstanding requests of one connection exceed 1 GiB in total: pipeline fewer requests, or send shorter ones"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {
-            "too many segments of the load for so many requests: use fewer of either"
+            "too many load segments for this many requests: use fewer segments or fewer requests"
         } else {
             return Ok(());
         };

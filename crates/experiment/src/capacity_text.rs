@@ -15,12 +15,12 @@ pub fn capacity_text(capacity: &Capacity) -> String {
             line(&mut text, "capacity", "undefined: stalls limit the result");
             let span = match span.high > 0.0 {
                 true => format!(
-                    "{} missed, {} passed (lowest rate that missed, highest that passed)",
+                    "lowest rate that missed: {}, highest rate that passed: {}",
                     rate(span.low),
                     rate(span.high)
                 ),
                 false => format!(
-                    "every rate missed, even {}, with a short median: pauses are the cause, not load",
+                    "every rate missed, even {}, although the median is short: pauses are the cause, not load",
                     rate(span.low)
                 ),
             };
@@ -28,7 +28,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
             line(
                 &mut text,
                 "remedy",
-                "find what stalls the server (paceline run at half this rate), or use a longer window",
+                "find what stalls the server (`paceline run` at half this rate), or use a longer window",
             );
         }
         (Some(half_pass), Some(interval), None) => {

@@ -500,7 +500,7 @@ pub(crate) mod tests {
         assert_eq!(metric, ComparedMetric::ServerCpuNsPerRequest);
         assert!((4..10).contains(&pairs), "{pairs}");
         let text = crate::compare_text(&comparison);
-        assert!(text.contains("--metric cpu needs about"), "{text}");
+        assert!(text.contains("with --metric cpu, about"), "{text}");
         assert_eq!(compare(0.9, 0.02).quieter_metric(), None, "it is decided");
     }
 

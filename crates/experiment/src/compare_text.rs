@@ -15,8 +15,8 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
                 format!("undecided: {} pairs are too few to compare {first} with {second}", comparison.pairs)
             }
             false => format!(
-                "undecided: two observations of each are needed to compare {first} with {second}, and one has {}; \
-                 paceline gate URL --save FILE measures ten",
+                "undecided: comparing {first} with {second} needs two observations of each, and one of them has {}; \
+                 `paceline gate URL --save FILE` measures ten",
                 comparison.pairs
             ),
         };
@@ -173,10 +173,13 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
 
 fn footnote(comparison: &PairedComparison) -> String {
     let how = if comparison.is_interleaved {
-        format!("{} adjacent pairs; intervals and decisions allow for the repeated tests", comparison.pairs)
+        format!(
+            "{} adjacent pairs; intervals and decisions are corrected for repeated testing",
+            comparison.pairs
+        )
     } else {
         format!(
-            "{} observations each, not measured side by side: drift of the machine is part of the difference",
+            "{} observations each, measured at different times: the difference includes drift of the machine",
             comparison.pairs
         )
     };
@@ -184,7 +187,7 @@ fn footnote(comparison: &PairedComparison) -> String {
     let quieter = comparison.quieter_metric().map_or(String::new(), |(metric, pairs)| {
         let percent = |metric| comparison.pair_sd(metric).unwrap_or_default() * 100.0;
         format!(
-            " Pairs scatter by {:.1} % in {} and by {:.1} % in {}: --metric {} needs about {pairs} pairs for {:.0} %.",
+            " Pairs vary by {:.1} % in {} and by {:.1} % in {}: with --metric {}, about {pairs} pairs decide within {:.0} %.",
             percent(comparison.primary),
             comparison.primary.name(),
             percent(metric),
@@ -193,7 +196,9 @@ fn footnote(comparison: &PairedComparison) -> String {
             comparison.margin * 100.0
         )
     });
-    format!("{how}; the metrics that do not decide are corrected for their number (Holm){early}.{quieter}")
+    format!(
+        "{how}; metrics other than the deciding one are corrected for multiple comparisons (Holm){early}.{quieter}"
+    )
 }
 
 /// A metric's value with its unit.

@@ -158,8 +158,8 @@ pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
         }
     }
     text.push(&markdown!(
-        "\n{} cells in both rounds; of the deciding metrics, differences are claimed after Holm's correction over all cells. \
-         The rounds were not measured side by side: drift of the machine is part of every ratio.\n",
+        "\n{} cells are in both rounds. Differences in the deciding metrics are claimed after Holm's correction over all \
+         cells. The rounds were measured at different times, so every ratio includes drift of the machine.\n",
         cells.len()
     ));
     text

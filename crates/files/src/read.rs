@@ -22,13 +22,15 @@ pub enum FileError {
     #[error("it is {0}, not a regular file")]
     NotRegular(&'static str),
     /// More than the limit.
-    #[error("it is larger than the limit of {}", in_units(*.0))]
+    #[error("the file is larger than the limit of {}", in_units(*.0))]
     TooLarge(u64),
     /// More than the limit, once decompressed.
-    #[error("it decompresses to more than the limit of {}", in_units(*.0))]
+    #[error("the file decompresses to more than the limit of {}", in_units(*.0))]
     InflatesTooLarge(u64),
     /// A symbolic link of the user with this id, who is neither this user nor root.
-    #[error("it is a symbolic link of another user (user id {0}): remove it, or create it as your own user")]
+    #[error(
+        "the file is a symbolic link owned by another user (user id {0}): remove the link, or create it as your own user"
+    )]
     ForeignLink(u32),
     /// Not UTF-8.
     #[error("byte {} is not valid UTF-8", .0 + 1)]
@@ -279,7 +281,7 @@ mod tests {
     fn what_is_not_text_is_named_by_its_place() {
         assert_eq!(rejected(take_text(&b"ab\xffcd"[..], 10)), FileError::NotText(2));
         assert_eq!(FileError::NotText(2).to_string(), "byte 3 is not valid UTF-8");
-        assert_eq!(FileError::TooLarge(4 << 20).to_string(), "it is larger than the limit of 4 MiB");
+        assert_eq!(FileError::TooLarge(4 << 20).to_string(), "the file is larger than the limit of 4 MiB");
     }
 
     proptest::proptest! {

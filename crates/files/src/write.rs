@@ -64,7 +64,7 @@ pub fn create_new_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
     Err(io::Error::new(
         io::ErrorKind::AlreadyExists,
-        format!("temporary files named .{name}.* are in the way"),
+        format!("temporary files named .{name}.* exist already: remove them"),
     ))
 }
 

@@ -97,11 +97,11 @@ impl std::str::FromStr for Machines {
             ("slurm", Some(name)) if is_word(name) => {
                 Ok(Machines::Slurm { partition: Some(name.to_owned()) })
             }
-            ("slurm", Some(name)) => Err(format!("{name:?} is not the name of a partition")),
+            ("slurm", Some(name)) => Err(format!("{name:?} is not the name of a Slurm partition")),
             ("ssh", Some(list)) => named(list, |host| Place::Ssh { host }),
             ("job", Some(list)) => {
                 let (job, list) = list.split_once(':').ok_or("write job:ID:loader=NODE,loader=NODE")?;
-                let job = job.parse().map_err(|_| format!("{job:?} is not the number of a job"))?;
+                let job = job.parse().map_err(|_| format!("{job:?} is not the number of a Slurm job"))?;
                 named(list, |node| Place::Slurm { job, node })
             }
             _ => Err("write slurm, slurm:PARTITION, or ssh:loader=HOST,loader=HOST".to_owned()),
@@ -399,7 +399,7 @@ fn keeping_script(id: &str, bytes: u64) -> String {
         "set -e; d=\"${{XDG_CACHE_HOME:-${{HOME:?}}/.cache}}/paceline/bin\"; f=\"$d/paceline-{id}\"
 if [ ! -x \"$f\" ]; then
   mkdir -p \"$d\"; chmod 700 \"$d\"; t=\"$f.$$\"; trap 'rm -f \"$t\"' EXIT; echo {missing}
-  head -c {bytes} >\"$t\"; [ \"$(wc -c <\"$t\")\" -eq {bytes} ] || {{ echo 'it did not arrive completely' >&2; exit 1; }}
+  head -c {bytes} >\"$t\"; [ \"$(wc -c <\"$t\")\" -eq {bytes} ] || {{ echo 'the program did not arrive completely' >&2; exit 1; }}
   chmod 755 \"$t\"; mv \"$t\" \"$f\"
 fi
 ",

@@ -72,7 +72,7 @@ pub enum SlurmError {
         said: String,
     },
     /// The id now belongs to another job: the controller lost its state and gives ids again.
-    #[error("job {job} is now {found:?}, not {name:?}: Slurm's controller lost its state")]
+    #[error("Slurm job {job} is now named {found:?}, not {name:?}: Slurm's controller lost its state")]
     OtherJob {
         /// The id.
         job: u64,

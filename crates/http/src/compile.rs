@@ -42,10 +42,10 @@ impl Place<'_> {
     fn rule(self) -> &'static str {
         match self {
             Place::Path => {
-                "in a path a line must have only visible ASCII characters except \"#\"; percent-encode others"
+                "a line used in a path may contain only visible ASCII characters except \"#\"; percent-encode others"
             }
-            Place::Header(_) => "in a header a line must not contain control characters",
-            Place::Body => "in a body a line may be anything",
+            Place::Header(_) => "a line used in a header must not contain control characters",
+            Place::Body => "a line used in a body may contain anything",
         }
     }
 
@@ -165,7 +165,7 @@ impl Request {
         match (0..lines.count()).find(|index| !lines.get(*index).starts_with(b"/")) {
             None => Ok(()),
             Some(index) => {
-                let rule = "a path must begin with \"/\", also where it begins with a line of a file";
+                let rule = "a path must begin with \"/\", even if its beginning is a line of a file";
                 Err(Place::Path.wrong_line(file, lines, index, rule))
             }
         }

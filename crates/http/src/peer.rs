@@ -45,7 +45,7 @@ impl Peer {
             Peer::Http1 => Some("this is HTTP/1.1: remove --http 2"),
             Peer::Ssh => Some("this is SSH: check the port"),
             Peer::MailOrFiles => Some("this is SMTP or FTP: check the port"),
-            Peer::Gzip => Some("this is gzip: the body is longer than announced"),
+            Peer::Gzip => Some("this is gzip: the previous body is longer than announced"),
             Peer::Unknown => None,
         }
     }
@@ -55,7 +55,9 @@ impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.advice() {
             Some(advice) => write!(f, "; {advice}"),
-            None => f.write_str("; another protocol, or bytes beyond the end of the previous response"),
+            None => {
+                f.write_str("; this is another protocol, or bytes after the end of the previous response")
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ pub enum RequestError {
         path: String,
     },
     /// A blank, control or non-ASCII character, or `#`, in the target.
-    #[error("path {path:?}: {}; write it percent-encoded: \"{nearest}\"", wrong_character(*at, "it cannot be sent as it is"))]
+    #[error("path {path:?}: {}; write it percent-encoded: \"{nearest}\"", wrong_character(*at, "this character is not allowed in a path"))]
     Path {
         /// The path as given.
         path: String,
@@ -68,7 +68,7 @@ pub enum RequestError {
     },
     /// A `Content-Length` that differs from the body's length.
     #[error(
-        "header Content-Length: {value:?}, but the body has {bytes} bytes; remove the header: it is added"
+        "header Content-Length: {value:?}, but the body has {bytes} bytes; remove the header: Paceline adds it"
     )]
     ContentLength {
         /// Its value as given.
@@ -78,7 +78,7 @@ pub enum RequestError {
     },
     /// A `Content-Length` beside a body whose length changes from request to request.
     #[error(
-        "header Content-Length: {value:?}, but the body's placeholders make its length change; remove the header: it is added"
+        "header Content-Length: {value:?}, but the body's placeholders make its length change; remove the header: Paceline adds it"
     )]
     ChangingLength {
         /// Its value as given.
@@ -259,12 +259,12 @@ pub enum PlaceholderProblem {
         most: u64,
     },
     /// `var` without a name.
-    #[error("has no name of a variable; write {{var:NAME}}")]
+    #[error("has no variable name; write {{var:NAME}}")]
     NoVariable,
     /// No earlier step of the session extracts a variable of that name.
     #[error("names a variable that no earlier request of the session extracts; add it to `extract`")]
     UnknownVariable,
     /// `line` without a file.
-    #[error("has no name of a file; write {{line:FILE}}")]
+    #[error("has no file name; write {{line:FILE}}")]
     NoFile,
 }

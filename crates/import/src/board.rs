@@ -134,7 +134,8 @@ impl Techempower {
             figures: [("late_answers".to_owned(), level.timeout as f64)].into(),
             error: requests.is_none().then(|| "no result in the report".to_owned()),
             times_ns,
-            note: "the rate is requests over the planned duration, as the board computes it".to_owned(),
+            note: "the rate is requests divided by the planned duration, as TechEmpower computes it"
+                .to_owned(),
             ..Measurement::default()
         })
     }
@@ -255,7 +256,7 @@ impl Entry {
             times_ns,
             figures,
             place,
-            note: "the best of several runs, as the board shows it; some of its p99 are averages".to_owned(),
+            note: "the best of several runs, as HttpArena shows it; some p99 values are averages".to_owned(),
             ..Measurement::default()
         })
     }

@@ -57,7 +57,7 @@ pub fn k6(text: &Text<'_>) -> Result<Report, String> {
         received_bytes: metric("data_received", "count").unwrap_or(0.0) as u64,
         times_ns: times.collect(),
         figures: iterations.into_iter().chain(dropped).collect(),
-        note: "failed requests are those that k6 counts as http_req_failed; connections are virtual users"
+        note: "failed requests are those that k6 counts as http_req_failed; the connections are its virtual users"
             .to_owned(),
         ..Measurement::default()
     }))

@@ -115,7 +115,7 @@ pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
         find(&lines, "Running ").ok_or("the line \"Running ... test @ URL\" is missing")?;
     let url = running.split(" @ ").nth(1).unwrap_or_default().trim().to_owned();
     let load = lines.iter().find(|(_, line)| line.contains(" threads and ") && line.contains(" connections"));
-    let (_, load) = load.ok_or("the line of threads and connections is missing")?;
+    let (_, load) = load.ok_or("the line with the numbers of threads and connections is missing")?;
     let connections = load.split_whitespace().nth(3).ok_or("the number of connections is missing")?;
     let total = lines.iter().find(|(_, line)| line.contains(" requests in ") && line.contains(" read"));
     let (_, total) = total.ok_or("the line \"N requests in T, B read\" is missing")?;
@@ -150,8 +150,8 @@ pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
     }
     found.place = format!("lines {first} to {}", find(&lines, "Requests/sec:").map_or(first, |(at, _)| at));
     found.note = match found.tool.as_str() {
-        "wrk2" => "response times from when a request was due on its connection",
-        _ => "service times, to which wrk adds estimated ones after long waits",
+        "wrk2" => "response times count from when a request was due on its connection",
+        _ => "service times; wrk adds estimated ones after long waits",
     }
     .to_owned();
     Ok(Report::of(found))

@@ -72,10 +72,10 @@ pub enum JobProblem {
     #[error("the schedule is empty")]
     EmptySchedule,
     /// A schedule whose times decrease.
-    #[error("the times in the schedule decrease")]
+    #[error("the times in the schedule must not decrease")]
     ScheduleDecreases,
     /// Every send of the schedule is in the warm-up.
-    #[error("the schedule ends before its warm-up does: shorten the warm-up")]
+    #[error("the schedule ends before the warm-up ends: shorten the warm-up")]
     ScheduleInWarmup,
     /// A schedule with random arrivals.
     #[error("--schedule cannot be combined with random --arrivals")]
@@ -94,7 +94,7 @@ pub enum JobProblem {
     ThinkInOpenLoop,
     /// Sessions over HTTP/2, pipelined, or on connections that are not kept alive.
     #[error(
-        "{feature} cannot be combined with {conflict}, since the next request depends on the last response of its connection: remove one of them"
+        "{feature} cannot be combined with {conflict}, because each request depends on the previous response of its connection: remove one of the two"
     )]
     UsersOnConnections {
         /// The feature for which a connection is a user.

@@ -36,7 +36,7 @@ pub enum FormError {
     #[error("{0} is not a valid form; write an object, \"LEAST..MOST\" or [COUNT, FORM]")]
     Unknown(String),
     /// A field's name cannot be compared byte for byte, or there are too many fields.
-    #[error("an object of --expect-json-form has 1 to 64 fields, whose names need no escapes in JSON")]
+    #[error("an object in --expect-json-form must have 1 to 64 fields, and names without JSON escapes")]
     Fields,
 }
 

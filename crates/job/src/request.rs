@@ -179,7 +179,7 @@ pub enum PointerError {
     #[error("JSON pointer {0:?} does not begin with \"/\"; write {nearest:?}", nearest = format!("/{}", .0))]
     NoSlash(String),
     /// A tilde that is not part of an escape (RFC 6901 §3).
-    #[error("pointer {0:?}: \"~\" is written ~0, and a \"/\" in a name ~1")]
+    #[error("JSON pointer {0:?}: write \"~\" as ~0, and a \"/\" in a name as ~1")]
     Tilde(String),
 }
 
@@ -371,7 +371,7 @@ mod tests {
     fn invalid_pointers_are_explained() {
         let error = |text| ExpectedValue::parse(text).unwrap_err().to_string();
         assert_eq!(error("a=1"), "JSON pointer \"a\" does not begin with \"/\"; write \"/a\"");
-        assert_eq!(error("/a~2=1"), "pointer \"/a~2\": \"~\" is written ~0, and a \"/\" in a name ~1");
+        assert_eq!(error("/a~2=1"), "JSON pointer \"/a~2\": write \"~\" as ~0, and a \"/\" in a name as ~1");
         assert!(error("/a").starts_with("\"/a\" has no \"=\"; write POINTER=VALUE"));
     }
 

@@ -32,7 +32,7 @@ pub struct Proxy {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
     /// Another scheme than http.
-    #[error("a proxy is reached by http://, not {0}://")]
+    #[error("the URL of a proxy must begin with http://, not {0}://")]
     Scheme(String),
     /// No host and port, or an invalid form.
     #[error("{0:?} is not [http://][USER:PASS@]HOST:PORT")]

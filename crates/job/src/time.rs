@@ -105,7 +105,7 @@ pub mod seconds {
         if (0.0..1e10).contains(&seconds) {
             return Ok(Nanos((seconds * 1e9).round() as u64));
         }
-        Err(de::Error::custom(format_args!("{seconds} is not a length of time in seconds")))
+        Err(de::Error::custom(format_args!("{seconds} is not a valid duration in seconds")))
     }
 }
 

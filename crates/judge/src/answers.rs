@@ -109,7 +109,7 @@ fn broken_rules(run: &Run) -> String {
 fn redirect_advice(run: &Run, look: &str) -> String {
     match run.job.as_ref().map_or(0, |job| job.follow) {
         0 => format!(
-            "The server redirects. Follow it (--follow 5), use the URL it redirects to, or --expect-status. {look}"
+            "The server redirects. Follow the redirects (--follow 5), use the final URL, or use --expect-status. {look}"
         ),
         _ => format!("The redirects could not be followed; the first response says why. {look}"),
     }
@@ -124,7 +124,7 @@ fn status_advice(run: &Run, look: &str) -> String {
 
 /// Servers answer plain text on a TLS port with status 400, or close the connection.
 fn tls_hint(run: &Run) -> &'static str {
-    if run.target.url.starts_with("http://") { " If it is a TLS port, try https://." } else { "" }
+    if run.target.url.starts_with("http://") { " If this is a TLS port, try https://." } else { "" }
 }
 
 /// The flag that sets the expected body.

@@ -40,7 +40,7 @@ verdict_table! {
     Outage "outage" Run [Server] [Caution] "The server paused."
     {
         longest_s: f64 = "length of the longest pause, in seconds",
-        share_of_window: f64 = "that length as a share of the window, 0 to 1",
+        share_of_window: f64 = "length of the longest pause as a share of the window, 0 to 1",
     }
     => "The server did not respond for {longest_s:.2} s. Look for a garbage collection, a restart or disk writes in its log at that time.";
 
@@ -49,7 +49,7 @@ verdict_table! {
     /// closed. Gates fail.
     BrokeRules "broke_rules" Run [Server] [Caution] "The server violated HTTP."
     {
-        connections: u64 = "connections that were closed for it",
+        connections: u64 = "connections that Paceline closed because of it",
         commonest_failure: Option<String> = "the most frequent reason",
     } with { url: String = "URL" }
     => "Fix the server before comparing it. See what it sends: curl -i --raw {url}";
@@ -62,8 +62,8 @@ verdict_table! {
         unanswered: Option<u64> = "requests outstanding when the window opened that were never answered",
         outstanding_at_window_start: Option<u64> = "requests outstanding when the window opened",
         connections: u64 = "open connections",
-        served_min: Option<u64> = "responses in the window on the connection with the fewest",
-        served_median: Option<u64> = "responses in the window on the typical connection",
+        served_min: Option<u64> = "lowest number of responses on a connection in the window",
+        served_median: Option<u64> = "median number of responses on a connection in the window",
     }
     => "The server answers only some of its connections. Raise its worker or connection limit, or lower -c.";
 
@@ -73,10 +73,10 @@ verdict_table! {
     NoValidResponse "no_valid_response" Run [Server] [Invalid] "Not one valid response."
     {
         scheduled: u64 = "requests that fell due",
-        status: Option<BTreeMap<String, u64>> = "responses by status code, where the status was not the expected one",
-        bad_body: Option<u64> = "responses with another body than expected",
+        status: Option<BTreeMap<String, u64>> = "responses by status code, if the status was not the expected one",
+        bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
-    } with { advice: String = "depends on what happened most often; `curl -i URL` shows one response." }
+    } with { advice: String = "The advice depends on the most frequent failure. Check with: `curl -i URL`" }
     => "{advice}";
 
     /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a
@@ -95,8 +95,8 @@ verdict_table! {
     /// the window; invalid above 10 % of it.
     GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline stalled."
     {
-        longest_s: f64 = "longest time between two turns of the loop, in seconds",
-        share_of_window: f64 = "that time as a share of the window, 0 to 1",
+        longest_s: f64 = "longest time between two turns of Paceline's event loop, in seconds",
+        share_of_window: f64 = "longest stall as a share of the window, 0 to 1",
     } with { severity: Severity, pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
     => "Paceline did not run for {longest_s:.2} s; the server is not to blame for that time. Repeat the run. {pin}";
 
@@ -112,8 +112,8 @@ verdict_table! {
         outstanding_growth_per_s: Option<f64> = "growth of outstanding requests, per second of window",
         outstanding_growth_per_s_low: Option<f64> = "lower end of its 95 % interval",
         outstanding_growth_per_s_high: Option<f64> = "upper end of its 95 % interval",
-        kept_up_at_per_s: Option<f64> = "where the rate changes: the last segment's rate that the server kept up with",
-        fell_behind_at_per_s: Option<f64> = "where the rate changes: the first segment's rate that was too high",
+        kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the last segment that the server kept up with",
+        fell_behind_at_per_s: Option<f64> = "if the rate changes: rate of the first segment in which the server fell behind",
     } with { advice: String = "Try -r 350." }
     => "The server cannot keep up, so requests queue and these times depend on how long you run. {advice}";
 
@@ -124,8 +124,8 @@ verdict_table! {
     ServerBusy "server_busy" Run [Server] [Note] "The server's CPU was the limit."
     {
         cores_used: f64 = "CPU time of the server per second of the window",
-        cores_allowed: u32 = "cores that it may run on",
-        busiest_thread_utilization: f64 = "share of the window that its busiest thread was on a core, 0 to 1",
+        cores_allowed: u32 = "cores that the server may run on",
+        busiest_thread_utilization: f64 = "share of the window in which the server's busiest thread was on a core, 0 to 1",
     } with { advice: &'static str = "The server's cores were full. Give it more cores, or make its requests cheaper." }
     => "{advice}";
 
@@ -136,7 +136,7 @@ verdict_table! {
     {
         generator_lag_ns_p99: u64 = "99th percentile of the generator's lag",
         generator_lag_ns_max: u64 = "its maximum",
-        response_time_ns_p99: u64 = "99th percentile of the response time, which contains the lag",
+        response_time_ns_p99: u64 = "99th percentile of the response time, including the lag",
     } with { severity: Severity, lag: String = "6 ms", pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
     => "Paceline sent requests late (p99 {lag}). {pin}";
 
@@ -152,10 +152,10 @@ verdict_table! {
     /// With random arrivals (`--arrivals`): the gaps between a sample of the actual sends do not follow the requested
     /// distribution (Anderson-Darling test, p below 0.001). Late sends left together. The schedule was still random,
     /// and response times count from it.
-    ArrivalsOff "arrivals_off" Run [Generator] [Note] "Sends were not spaced as the requested arrivals."
+    ArrivalsOff "arrivals_off" Run [Generator] [Note] "Sends did not follow the requested arrival times."
     {
         anderson_darling: f64 = "the test's statistic",
-        p_value: f64 = "probability of such a sample if the sends were as asked",
+        p_value: f64 = "probability of such a sample if the sends had followed the requested distribution",
         gaps: u64 = "gaps tested",
     } with { pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
     => "Use --pace spin, so that Paceline polls instead of sleeping. {pin}";
@@ -177,8 +177,8 @@ verdict_table! {
     /// opened.
     IdleConnections "idle_connections" Run [Generator] [Note] "Connections were idle for a part of the window."
     {
-        outstanding_mean: f64 = "responses per second times mean service time",
-        outstanding_asked: f64 = "connections times requests outstanding on each",
+        outstanding_mean: f64 = "mean number of outstanding requests: responses per second times mean service time",
+        outstanding_asked: f64 = "requested number of outstanding requests: connections times depth",
     } with { pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
     => "The load was lower than -c says. Use fewer connections, or more threads (-t). {pin}";
 
@@ -186,10 +186,10 @@ verdict_table! {
     /// service or response time. Invalid where more than half failed.
     FailedRequests "failed_requests" Run [Server] [Caution, Invalid: *severity] "Requests failed."
     {
-        share: f64 = "their share of all requests, 0 to 1",
+        share: f64 = "failed requests as a share of all requests, 0 to 1",
         failed: u64 = "requests that failed",
-        status: Option<BTreeMap<String, u64>> = "responses by status code, where some had another than expected",
-        bad_body: Option<u64> = "responses with another body than expected",
+        status: Option<BTreeMap<String, u64>> = "responses by status code, if some had an unexpected status",
+        bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
     } with { severity: Severity }
     => "Failed requests are not part of the percentiles: judge a server by its percentiles and its failures.";
@@ -214,7 +214,7 @@ verdict_table! {
         had: u64 = "connections open when the warm-up began",
         asked: u64 = "connections asked for",
         commonest_failure: Option<String> = "the most frequent reason",
-        failed_here: u64 = "attempts that failed on this machine",
+        failed_here: u64 = "connection attempts that failed because of a limit of this machine",
     } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's backlog), or lower -c." }
     => "Only {had} of {asked} connections opened. {advice}";
 
@@ -231,7 +231,7 @@ verdict_table! {
     /// server's cost, and the bytes of the row are those of compressed bodies.
     CompressedUnasked "compressed_unasked" Run [Server] [Note] "The server compresses without being asked."
     {}
-    => "Responses have a Content-Encoding that no request accepts. Turn compression off at the server, or accept it on every server with --accept-encoding gzip.";
+    => "Responses are compressed, although no request accepts that. Turn compression off at the server, or accept it from every server with --accept-encoding gzip.";
 
     /// The server closed the connection after nearly every response. The row measures connecting as well as answering.
     KeepAliveRefused "keep_alive_refused" Run [Server] [Caution] "The server does not keep connections open."
@@ -245,14 +245,14 @@ verdict_table! {
     /// run is invalid if the generator was pinned; an unpinned generator regularly shares cores with the server.
     GeneratorDescheduled "generator_descheduled" Run [Environment] [Caution, Invalid: *severity]
     "Other processes used Paceline's CPU."
-    { run_delay_share: f64 = "time ready but not running, as a share of the window, 0 to 1" }
+    { run_delay_share: f64 = "time in which threads were ready but did not run, as a share of the window, 0 to 1" }
     with { severity: Severity, percent: f64 = "38", pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
     => "Other processes used Paceline's CPU for {percent:.0} % of the run. {pin}";
 
     /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One
     /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
-    Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took time from the machine."
-    { steal_share: f64 = "time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
+    Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from the machine."
+    { steal_share: f64 = "CPU time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
     => "The hypervisor gave this machine's CPU time to others. Repeat the run on a quieter host.";
 
     /// The last third of the window was significantly slower than the first: by more than 5 % and more than three
@@ -260,7 +260,7 @@ verdict_table! {
     /// of their blocks; in an open loop by more than 20 µs too. The figures are averages over a change.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
-        change: f64 = "change from the first to the last third as a share: of responses per second (closed loop) or of service time (open loop)",
+        change: f64 = "relative change from the first to the last third of the window: of responses per second (closed loop) or of service time (open loop)",
     } with { percent: f64 = "38" }
     => "The server was {percent:.0} % slower at the end than at the beginning. Look for leaks, growing data or throttling, and measure longer.";
 
@@ -269,17 +269,17 @@ verdict_table! {
     /// faster than the 4 s before).
     StillWarming "still_warming" Run [User] [Caution] "The server was still warming up."
     {
-        change: Option<f64> = "change from the first to the last third of the window as a share: of responses per second (closed loop) or of service time (open loop)",
+        change: Option<f64> = "relative change from the first to the last third of the window: of responses per second (closed loop) or of service time (open loop)",
         warmed_s: Option<f64> = "length of the launch's warm-up, in seconds",
         rate_before_per_s: Option<f64> = "responses per second in the 4 s before the last 4 s of the launch's warm-up",
-        rate_last_per_s: Option<f64> = "responses per second in its last 4 s",
+        rate_last_per_s: Option<f64> = "responses per second in the last 4 s of the launch's warm-up",
     } with { advice: String = "Use a longer warm-up: --warmup 20s" }
     => "The server was still getting faster, so its steady rate is higher. {advice}";
 
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
     Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
     {
-        variation_share: f64 = "highest interval less the lowest, divided by their mean: of responses per second (closed loop) or of mean service times (open loop)",
+        variation_share: f64 = "highest interval minus lowest interval, divided by the mean: of responses per second (closed loop) or of mean service times (open loop)",
         intervals: usize = "intervals of the window that were judged",
     } with { percent: f64 = "38" }
     => "The server's speed varied by {percent:.0} % during the run. Measure longer (-d), and look for periodic work in the server.";
@@ -312,7 +312,7 @@ verdict_table! {
     {
         loaders_lost: usize = "loaders without a result",
         loaders: usize = "loaders in all",
-        missing_share: Option<f64> = "open loop: their share of the scheduled requests, 0 to 1",
+        missing_share: Option<f64> = "open loop: the lost loaders' share of the scheduled requests, 0 to 1",
         reasons: Vec<String> = "host and reason of each",
     }
     => "A load generator on one of the machines failed, so less load was sent than requested. Repeat the run.";
@@ -323,11 +323,11 @@ verdict_table! {
     /// cut and they are further apart than 10 %.
     LoadersApart "loaders_apart" Run [Environment] [Caution, Invalid: *severity] "The load generators did not run at the same time."
     {
-        apart_s: f64 = "largest distance between two loaders' windows, in seconds",
-        share_of_window: f64 = "that distance as a share of the window, 0 to 1",
-        window_s: f64 = "what all loaders have in common, in seconds: the window of the run",
-        left_out: Option<u64> = "requests that are not counted, since they ended outside of it",
-        parts_missing: Vec<&'static str> = "parts of the record that are missing, since they cannot be cut to it: `by_segment`, `by_request`, `sessions`",
+        apart_s: f64 = "largest difference between the starts or the ends of two loaders' windows, in seconds",
+        share_of_window: f64 = "largest difference as a share of the window, 0 to 1",
+        window_s: f64 = "length of the window that all loaders have in common, in seconds",
+        left_out: Option<u64> = "requests that are not counted, because they ended outside the common window",
+        parts_missing: Vec<&'static str> = "parts of the record that are missing, because they cannot be cut to the common window: `by_segment`, `by_request`, `sessions`",
     } with { severity: Severity }
     => "Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
 
@@ -337,10 +337,10 @@ verdict_table! {
     LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The load generators measured different times."
     {
         service_time_ns_p50: Vec<u64> = "median service time of each loader",
-        failed_share_least: f64 = "smallest share of requests that were not ok, of any loader",
-        failed_share_most: f64 = "largest such share",
+        failed_share_least: f64 = "lowest share of failed requests of any loader",
+        failed_share_most: f64 = "highest share of failed requests of any loader",
     } with { host: String = "n4" }
-    => "The load generators measured different times. Compare them one by one (`by_generator` in the record), beginning with {host}: its CPU, its network path.";
+    => "The load generators measured different times. Compare the generators one by one (`by_generator` in the record). Begin with the CPU and the network path of {host}.";
 
     /// A loader's network interface carried at least 90 % of its limit, in one direction, in the window. The network
     /// was the limit, or close to it. The limit of sending is the lower one of a token bucket on the interface and its
@@ -375,15 +375,15 @@ verdict_table! {
     {
         server_cores: Vec<u32> = "the server's cores",
         generator_cores: Vec<u32> = "the generator's cores on the lab's machine",
-        loaders: Option<Vec<String>> = "the loaders of other machines, if one of them runs on the server's machine",
+        loaders: Option<Vec<String>> = "the loaders on other machines, if one of these is the server's machine",
     } with { advice: &'static str = "Server and load generator ran on the same core. Use a machine with at least two cores." }
     => "{advice}";
 
     /// No control group could be made for the server, so its CPU time was read from `/proc`. Processes that started and
     /// ended between two samples are missing: the figure is a minimum.
     CpuLowerBound "cpu_lower_bound" Trial [Environment] [Note] "The server's CPU time is a minimum."
-    { cpu_s: f64 = "CPU time that was seen, in seconds" }
-    => "The CPU time of processes that started and ended during the run may be missing. Run as root, or delegate a control group to the user.";
+    { cpu_s: f64 = "CPU time that was measured, in seconds" }
+    => "The CPU time of processes that started and ended during the run may be missing. Run as root, or in a delegated control group: systemd-run --user --scope -p Delegate=yes paceline ...";
 
     /// The server ended, or failed, under load.
     ServerDied "server_died" Trial [Server] [Invalid] "The server crashed under load."
@@ -392,13 +392,13 @@ verdict_table! {
 
     /// The hypervisor took more than 1 % of the window of a core that server, balancer or generator may run on, less
     /// one kernel tick; above 10 % the trial is invalid.
-    StolenTime "stolen_time" Trial [Environment] [Caution, Invalid: *severity] "The hypervisor took time from a used core."
+    StolenTime "stolen_time" Trial [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from a core in use."
     {
-        steal_s: f64 = "time taken, in seconds",
-        core: u32 = "the core that lost the most",
+        steal_s: f64 = "CPU time taken, in seconds",
+        core: u32 = "the core that lost the most time",
         over_s: f64 = "length of the window, in seconds",
     } with { severity: Severity }
-    => "The hypervisor gave CPU time of a core in use to others. Repeat when the host is quieter, or on a dedicated machine.";
+    => "The hypervisor took CPU time from a core in use. Repeat when the host is quieter, or use a dedicated machine.";
 
     /// A check before the load found that a trait of the server's manifest (pipelining, keep-alive in HTTP/1.0) does
     /// not hold, or holds although the manifest denies it.
@@ -423,11 +423,11 @@ verdict_table! {
     MemoryBound "memory_bound" Trial [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
     "Memory was the limit."
     {
-        limit_bytes: Option<u64> = "what the server may use, in bytes",
+        limit_bytes: Option<u64> = "memory that the server may use, in bytes",
         rss_bytes_peak: Option<u64> = "highest resident memory of the server, in bytes",
         swapped_bytes: u64 = "bytes that the machine swapped in and out under the load",
         oom_kills: u64 = "processes that the machine killed under the load because memory ran out",
-    } with { advice: &'static str = "Raise the limit of its control group (memory.max), or give the server a smaller heap or fewer processes." }
+    } with { advice: &'static str = "Raise the limit of the server's control group (memory.max), or give the server a smaller heap or fewer processes." }
     => "{advice}";
 
     /// A search for the capacity missed its objective in windows far below rates that passed, or at every rate with a
@@ -458,7 +458,7 @@ verdict_table! {
 
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
     CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was full."
-    { cores: Vec<String> = "each such core, what runs on it and its busy share" }
+    { cores: Vec<String> = "each full core, with what runs on it and its busy share" }
     => "At least one core was full, and limited the rate.";
 
     /// The balancer used 90 % of its cores or more: it was the limit, not the instances.
@@ -487,18 +487,18 @@ verdict_table! {
         rows_expected: u64 = "rows that the valid responses need",
         rows_read: u64 = "rows that the database returned",
     }
-    => "The database ran {selects} of {selects_expected} statements. Run one statement for each row, and cache none.";
+    => "The database ran {selects} of {selects_expected} statements. Run one statement for each row, and do not cache rows.";
 
     /// The database counted fewer updated rows than the valid responses need, by more than 5 % (one response may draw a
     /// row twice), or does not have the values that responses after the run returned.
     UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The server did not store its updates."
     {
         rows_updated: u64 = "rows that the database counted as updated",
-        rows_expected: u64 = "rows that the valid responses say were updated",
-        returned: u64 = "rows that responses after the run returned as updated",
-        stored: u64 = "those of them that the database stored",
+        rows_expected: u64 = "rows that were updated according to the valid responses",
+        returned: u64 = "updated rows that responses after the run returned",
+        stored: u64 = "returned rows that the database stored",
     }
-    => "The database updated {rows_updated} of {rows_expected} rows, and has {stored} of {returned} returned values. Store each row before answering.";
+    => "The database updated {rows_updated} of {rows_expected} rows, and stored {stored} of {returned} returned rows. Store each row before answering.";
 
     /// The database used at least 90 % of its cores, and the server less of its own: the number measures the database
     /// more than the server.
@@ -515,7 +515,7 @@ verdict_table! {
     /// updates. The database ended, has no room on its disk, or accepts no further connection.
     DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's work could not be checked."
     {
-        responses: u64 = "valid responses whose work is unknown",
+        responses: u64 = "valid responses whose database work is unknown",
         missing: &'static str = "what is missing: `counters`, or the `response after the run`",
     } with { advice: &'static str = "The database's statement counters could not be read, so its queries are not verified. Read the end of the database's log in the record, and measure again." }
     => "{advice}";
@@ -525,7 +525,7 @@ verdict_table! {
     /// fewer, so the rows are not comparable.
     PoolExceeded "pool_exceeded" Trial [Server] [Caution] "The server exceeded its connection pool."
     { connections: u64 = "open connections to the database", pool: u32 = "connections that the plan allows" }
-    => "The server opened {connections} of {pool} connections. Divide DATABASE_POOL among its processes.";
+    => "The server opened {connections} database connections; {pool} are allowed. Divide DATABASE_POOL among its processes.";
 
     /// The database ran on cores of the server, of the balancer or of the generator, so its CPU time was missing there.
     /// Beside the server, a request costs the sum of both.
@@ -533,14 +533,14 @@ verdict_table! {
     {
         database_cores: Vec<u32> = "the database's cores",
         with: Vec<String> = "what else runs on them",
-        database_share: f64 = "the database's part of the CPU time of both, 0 to 1",
+        database_share: f64 = "the database's share of the CPU time of database and server, 0 to 1",
     }
-    => "The database shared cores with the server or the load generator. Use a machine with more cores, or another machine for the database (--on ssh:database=HOST), and read the server's CPU time per request beside the rate.";
+    => "The database shared cores with the server or the load generator. Use a machine with more cores, or another machine for the database (--on ssh:database=HOST), and compare the server's CPU time per request too.";
 
     /// There were more instances than cores for them: together they cannot do more than one on each core.
     InstancesShareCores "instances_share_cores" Trial [Environment] [Note] "There are more server instances than cores."
     { instances: usize = "instances", cores: usize = "cores they may use" }
-    => "There were more server instances than cores, so this measures the cost of the load balancer, not the gain of more instances. Use a core for each instance.";
+    => "There were more server instances than cores, so this measures the cost of the load balancer, not the gain of more instances. Use one core per instance.";
 
     /// The balancer gave one instance more than 1.3 times its even share.
     UnevenInstances "uneven_instances" Trial [Environment] [Note] "The load balancer distributes requests unevenly."
@@ -558,7 +558,7 @@ verdict_table! {
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
     { waited_s: f64 = "how long it was given", cores_used: f64 = "cores still in use at the end" }
-    with { is_whole: bool, consequence: &'static str = "None where it was restarted for the next load; else measure the next load alone." }
+    with { is_whole: bool, consequence: &'static str = "None if the server was restarted for the next load; otherwise measure the next load alone." }
     => "{consequence}";
 
     /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the
@@ -568,10 +568,10 @@ verdict_table! {
     NotSampled "not_sampled" Trial [Server] [Caution] "The processes that answered were not found."
     {
         processes: u32 = "processes that were found",
-        cpu_s: f64 = "their CPU time over the window",
+        cpu_s: f64 = "CPU time of these processes over the window",
         responses: u64 = "responses in the window",
     }
-    => "The processes that answered were not found, so CPU time and memory are missing. Run the server in the foreground, in the process tree of its command.";
+    => "The processes that answered were not found, so CPU time and memory are missing. Run the server in the foreground, so that it stays in the process tree of its command.";
 
     /// The lab's samples of the server do not match the run's window (too short a window, a busy machine, or a
     /// generator that did not report its end), so the trial has no CPU figures.
@@ -582,25 +582,25 @@ verdict_table! {
     /// The load came from another generator (such as wrk or oha). It checks no body, has no warm-up, and leaves out requests
     /// that a stalled server kept it from sending: compare its rate, not its percentiles.
     ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
-    { percentiles_ns: BTreeMap<String, u64> = "the percentiles as that generator printed them" } with { generator: String = "wrk" }
+    { percentiles_ns: BTreeMap<String, u64> = "percentiles as the other generator printed them" } with { generator: String = "wrk" }
     => "{generator} checks no body, has no warm-up and omits requests that a stalled server kept it from sending; compare its rate, not its percentiles.";
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
     /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and
     /// a full network delivers fewer of the larger responses per second.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
-    "The row's responses differ in size from the others'."
+    "The row's responses differ in size from those of other rows."
     {
-        body_bytes_per_response: f64 = "bytes of body for each response of the row",
-        body_bytes_typical: f64 = "that of the middle row",
-        bytes_per_response: f64 = "bytes received for each response of the row, head included",
-        bytes_typical: f64 = "that of the middle row",
+        body_bytes_per_response: f64 = "bytes of body per response of this row",
+        body_bytes_typical: f64 = "bytes of body per response of the median row",
+        bytes_per_response: f64 = "bytes received per response of this row, head included",
+        bytes_typical: f64 = "bytes received per response of the median row, head included",
     }
-    => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with the head), the middle row's {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i";
+    => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with the head); those of the median row have {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i URL";
 
     /// The launches of the row were not all measured by the same build of the generator: its name, version or commit
     /// differs. They then differ by more than the server.
     GeneratorChanged "generator_changed" Row [User] [Caution] "The launches were measured by different generators."
-    { tools: Vec<String> = "name, version and commit of each" }
+    { tools: Vec<String> = "name, version and commit of each generator" }
     => "The launches of this row were measured by different versions of the load generator. Measure all of them with one version.";
 }

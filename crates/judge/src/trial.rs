@@ -186,7 +186,9 @@ fn still_warming(trial: &Trial) -> Option<Finding> {
         warmed_s: Some(warm_up.warmed_s),
         rate_before_per_s: Some(mean(before)),
         rate_last_per_s: Some(mean(last)),
-        advice: "Raise the plan's limit for the warm-up of a launch (steady_within).".to_owned(),
+        advice:
+            "Raise the limit for the warm-up of a launch (`steady_within` in the plan, or --steady-within)."
+                .to_owned(),
     })
 }
 
@@ -237,13 +239,13 @@ fn memory_bound(trial: &Trial) -> Option<Finding> {
     let has_swapped = memory.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST;
     let advice = match (memory.oom_kills > 0, has_swapped) {
         (true, _) => {
-            "The kernel killed a process because memory ran out (journalctl -k). Raise the limit, or use less: fewer processes, a smaller heap."
+            "The kernel killed a process because memory ran out (see journalctl -k). Raise the memory limit, or give the server a smaller heap or fewer processes."
         }
         (false, true) => {
             "The machine swapped. Free memory on it, or give the server a smaller heap or fewer processes."
         }
         (false, false) => {
-            "Raise the limit of its control group (memory.max), or give the server a smaller heap or fewer processes."
+            "Raise the limit of the server's control group (memory.max), or give the server a smaller heap or fewer processes."
         }
     };
     memory_shortage(&memory).map(|_| Finding::MemoryBound {
@@ -492,7 +494,7 @@ fn database_not_counted(trial: &Trial) -> Option<Finding> {
         ),
         (Some(_), None) if used.work.rows_updated > 0 => (
             "response after the run",
-            "The rows of the requests after the run could not be compared with the stored ones: the server or the database did not answer. Lower the load, and read their logs.",
+            "The stored rows could not be checked: the server or the database did not answer the requests after the run. Lower the load, and read their logs.",
         ),
         (Some(_), _) => return None,
     };

@@ -74,14 +74,14 @@ macro_rules! verdict_table {
     )+) => {
         /// A verdict with its evidence as typed fields; [`Finding::verdict`] makes the wire form.
         #[derive(Clone, Debug, PartialEq)]
-        #[allow(missing_docs, reason = "each field's meaning is in the table, which makes the reference page")]
+        #[allow(missing_docs, reason = "the table has the meaning of each field, and the reference page is generated from it")]
         pub enum Finding {
             $( $(#[doc = $line])+ $variant { $($key: $type,)* $($($context: $context_type,)+)? }, )+
         }
 
         /// The name of a verdict.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "each is documented where its finding is")]
+        #[allow(missing_docs, reason = "each name is documented at its finding")]
         pub enum VerdictName { $( $variant, )+ }
 
         impl VerdictName {

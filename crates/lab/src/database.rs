@@ -474,7 +474,10 @@ fn root() -> io::Result<PathBuf> {
     }
     let about = fs::symlink_metadata(&root)?;
     if !about.is_dir() || about.uid() != user || about.mode() & 0o022 != 0 {
-        return Err(io::Error::other(format!("{} is not a folder of this user alone", root.display())));
+        return Err(io::Error::other(format!(
+            "{} is not a folder that only this user can write",
+            root.display()
+        )));
     }
     Ok(root)
 }

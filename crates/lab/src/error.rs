@@ -59,7 +59,7 @@ pub enum LabError {
     #[error(transparent)]
     User(#[from] UserError),
     /// The build in use could not be copied.
-    #[error("cannot copy the present build before building again; nothing was changed\n{failure}")]
+    #[error("cannot copy the existing build before building again; nothing was changed\n{failure}")]
     Copy {
         /// The failure of the copy.
         failure: Box<CommandFailure>,
@@ -87,7 +87,7 @@ pub enum LabError {
     Command(Box<CommandFailure>),
     /// A version command that printed nothing: no version, no measurement.
     #[error(
-        "{server}: the version command printed nothing; a server is measured only with its version: {command}"
+        "{server}: the version command printed nothing, but a server without a version is not measured: {command}"
     )]
     NoVersion {
         /// The server's id.
@@ -172,7 +172,7 @@ impl LabError {
     pub fn hint(&self) -> Option<String> {
         match self {
             LabError::Command(failure) if !failure.absent_packages.is_empty() => Some(format!(
-                "packages of its manifest are not installed: sudo apt-get install {}",
+                "packages listed in the manifest are not installed: sudo apt-get install {}",
                 failure.absent_packages.join(" ")
             )),
             LabError::File { path, source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {

@@ -355,7 +355,7 @@ impl Held {
     ) -> Result<(Launch, RunningDatabase), Spoiled> {
         if !database.commands.start.contains("DATABASE_LISTEN") {
             let message = format!(
-                "{} listens only on its own machine: let its start command use $DATABASE_LISTEN",
+                "{} listens only on its own machine: use $DATABASE_LISTEN in its start command",
                 database.name
             );
             return Err(Spoiled::fault(Stage::Setup, message, false));
@@ -399,7 +399,7 @@ impl Held {
 
 /// The address by which a node was reached.
 fn address_of(node: &Node) -> Result<IpAddr, Spoiled> {
-    let message = || format!("the address of {} is unknown: name it with --listen", node.host());
+    let message = || format!("the address of {} is unknown: give the address with --listen", node.host());
     node.address().ok_or_else(|| Spoiled::fault(Stage::Setup, message(), false))
 }
 

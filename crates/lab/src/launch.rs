@@ -416,7 +416,7 @@ impl Starting {
         loop {
             if let Some(ended) = self.processes.shepherd.ended() {
                 let after = seconds(self.since_start_ns());
-                let message = format!("it ended with {ended} after {after} s, before it answered");
+                let message = format!("the process ended with {ended} after {after} s, before it answered");
                 return Err(Spoiled::fault(Stage::Start, message, ended.is_unseen()));
             }
             match patience.check() {

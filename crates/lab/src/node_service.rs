@@ -337,7 +337,7 @@ fn prepare(content: &FolderContent) -> Result<(), String> {
     let is_empty = |folder: &Path| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
     if folder.exists() && !kept.exists() && !is_empty(folder) {
         return Err(format!(
-            "{} exists with other content that was not sent from here: move it away",
+            "{} exists with content that the lab did not send: move the folder away",
             folder.display()
         ));
     }

@@ -68,12 +68,16 @@ fn ask_until_valid(cell: &Cell, launch: &Farm, interrupt: Interrupt) -> Option<D
 fn sentence(recovery: &DatabaseRecovery) -> String {
     let DatabaseRecovery { answered_after_s, failed, last_failure } = recovery;
     match (answered_after_s, failed) {
-        (Some(after_s), 0) => format!("; started again, it was used at once ({after_s:.1} s)"),
+        (Some(after_s), 0) => {
+            format!("; after the database was restarted, the server used it at once ({after_s:.1} s)")
+        }
         (Some(after_s), failed) => {
-            format!("; started again, the server used it after {after_s:.1} s and {failed} failed requests")
+            format!(
+                "; after the database was restarted, the server used it after {after_s:.1} s and {failed} failed requests"
+            )
         }
         (None, failed) => format!(
-            "; started again, the server did not use it within {} s and {failed} requests: {last_failure}",
+            "; after the database was restarted, the server did not use it within {} s and {failed} requests: {last_failure}",
             RECOVERY_LIMIT.as_secs()
         ),
     }

@@ -53,7 +53,7 @@ impl Warmer<'_> {
     pub fn warm_up(&self, farm: &mut Farm, cells: &[Cell]) -> Result<WarmUp, Spoiled> {
         let address = farm
             .address_by(Route::Balanced)
-            .ok_or_else(|| Spoiled::fault(Stage::Load, "nothing was started to warm up", false))?;
+            .ok_or_else(|| Spoiled::fault(Stage::Load, "there is no server to warm up", false))?;
         let cases = cases(cells);
         let connections = cells.iter().map(|cell| cell.load.connections).max().unwrap_or(1);
         let connections = connections.clamp(1, CONNECTIONS_MOST);
@@ -71,7 +71,7 @@ impl Warmer<'_> {
                 return Err(Spoiled::Interrupted);
             }
             if let Some((who, ended)) = farm.ended() {
-                let message = format!("{who} ended with {ended} while it was warmed up");
+                let message = format!("{who} ended with {ended} during the warm-up");
                 return Err(Spoiled::fault(Stage::Load, message, ended.is_unseen()));
             }
             let rates = rates(&rows);

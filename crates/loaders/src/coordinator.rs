@@ -409,7 +409,7 @@ impl RunningLoader {
     /// No result in time.
     fn give_up(&mut self) {
         if self.done.is_none() && self.lost.is_none() {
-            let what = "its result did not come in time".to_owned();
+            let what = "the result did not arrive in time".to_owned();
             self.lost = Some(Failed { what, hint: None, is_usage: false });
         }
     }
@@ -478,7 +478,7 @@ fn listen(mut output: BufReader<ChildStdout>, index: usize, speaking: &Sender<(u
             }
             Ok(None) => return,
             Err(error) => {
-                let what = format!("its message cannot be read: {error}");
+                let what = format!("a message cannot be read: {error}");
                 let failed = FromLoader::Failed(Failed { what, hint: None, is_usage: false });
                 let _ = speaking.send((index, Heard::Message(0, failed)));
                 return;

@@ -58,7 +58,10 @@ pub fn descriptor(path: &Path) -> Option<RawFd> {
 /// Duplicates an open descriptor, if it is writable.
 pub fn duplicate(number: RawFd) -> io::Result<File> {
     if is_closed(number) {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "it was closed before this program began"));
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "the descriptor was closed before this program started",
+        ));
     }
     // SAFETY: F_GETFL reads the flags of the descriptor, or fails.
     let flags = unsafe { libc::fcntl(number, libc::F_GETFL) };
@@ -66,7 +69,10 @@ pub fn duplicate(number: RawFd) -> io::Result<File> {
         return Err(io::Error::last_os_error());
     }
     if flags & libc::O_ACCMODE == libc::O_RDONLY {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is open for reading only"));
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the descriptor is open for reading only",
+        ));
     }
     // SAFETY: F_DUPFD_CLOEXEC has only integer arguments.
     let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };

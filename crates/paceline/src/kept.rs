@@ -51,16 +51,18 @@ pub fn complain(error: StoreError) -> anyhow::Error {
     let (status, hint) = match &error {
         StoreError::Missing { .. } => (
             Status::Usage,
-            Some("`paceline round` makes results; --store or PACELINE_STORE names another place to look"),
+            Some("`paceline round` makes results; --store or PACELINE_STORE selects another place"),
         ),
         StoreError::NotFound { .. } => {
             (Status::Usage, Some("`paceline report --list` lists the kept rounds"))
         }
         StoreError::Ambiguous { .. } => (Status::Usage, Some("give more of the id")),
         StoreError::NotAStore { .. } => (Status::Usage, None),
-        StoreError::Newer { .. } => (Status::Usage, Some("use the Paceline that wrote it, or a later one")),
+        StoreError::Newer { .. } => {
+            (Status::Usage, Some("use the version of Paceline that wrote the store, or a later one"))
+        }
         StoreError::Folder { .. } | StoreError::Unwritable { .. } | StoreError::Copy { .. } => {
-            (Status::Environment, Some("name another place with --store or PACELINE_STORE"))
+            (Status::Environment, Some("select another place with --store or PACELINE_STORE"))
         }
         StoreError::Full { .. } => (Status::Environment, Some("free some space")),
         StoreError::Busy { .. } => {

@@ -31,9 +31,9 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     (
         "-s",
         "wrk",
-        "Lua scripts are not supported; --mix FILE has several requests, {rand:1:9} and {line:FILE} vary them",
+        "Lua scripts are not supported; --mix FILE sends several requests, and {rand:1:9} and {line:FILE} vary them",
     ),
-    ("-p", "wrk and ab", "--body @FILE sends a body, --pipeline N pipelines"),
+    ("-p", "wrk and ab", "--body @FILE sends a body, --pipeline N pipelines requests"),
     ("-z", "hey and oha", "-d 10s sets the duration"),
     ("-m", "hey and oha", "-X POST sets the method"),
     ("-T", "hey, wrk and ab", "--timeout 10s sets the timeout, -H 'Content-Type: ...' the type of the body"),
@@ -41,7 +41,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("--latency", "wrk", "percentiles are always printed; --percentiles prints all of them"),
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
-    ("--script", "wrk", "Lua scripts are not supported; --mix FILE has several requests"),
+    ("--script", "wrk", "Lua scripts are not supported; --mix FILE sends several requests"),
     ("--concurrency", "siege", "-c N sets the number of connections"),
 ];
 
@@ -55,7 +55,7 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     let before = given.iter().position(|one| one == unknown).and_then(|at| given.get(at.checked_sub(1)?));
     if before.is_some_and(|before| before == "-q") && unknown.parse::<f64>().is_ok() {
         return Some(format!(
-            "-q has no value here (it hides the live view); -r {unknown} offers a rate, as -q {unknown} of hey and oha"
+            "-q takes no value here (it hides the live view); -r {unknown} offers a rate, like -q {unknown} of hey and oha"
         ));
     }
     let (flag, tools, instead) = FOREIGN_FLAGS.iter().find(|(flag, ..)| flag == unknown)?;

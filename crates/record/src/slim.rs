@@ -33,12 +33,12 @@ impl LeftOut {
     /// A description for people.
     pub fn description(self) -> &'static str {
         match self {
-            LeftOut::IntervalHistograms => "the histograms of intervals (their percentiles are there)",
-            LeftOut::IntervalTimes => "the times of intervals but for service and response times",
-            LeftOut::Samples => "the samples of processes (what they cost over the window is there)",
-            LeftOut::PassedChecks => "the checks of answers that passed",
+            LeftOut::IntervalHistograms => "the histograms of intervals (their percentiles are kept)",
+            LeftOut::IntervalTimes => "the times of intervals, except service and response times",
+            LeftOut::Samples => "the samples of processes over time (their totals over the window are kept)",
+            LeftOut::PassedChecks => "the checks of answers that passed (failed checks are kept)",
             LeftOut::AllIntervalTimes => {
-                "all times of intervals (their counts are there; the longest time after a fault goes with them)"
+                "all times of intervals, with the longest time after a fault (the counts of intervals are kept)"
             }
         }
     }

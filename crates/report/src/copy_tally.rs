@@ -95,18 +95,18 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
     let tally = CopyTally::of(reports);
     let count = |count: ClaimCount| {
         terminal!(
-            "{} of {} claimed to differ; at most {} expected\n",
+            "{} of {} claimed to differ; at most {} expected by chance\n",
             count.claimed,
             count.compared,
             count.claimed_most
         )
     };
     text.push(&terminal!("\n{} rounds with copies\n", tally.rounds));
-    text.push(&terminal!("figures that tables are ordered by: {}", count(tally.deciding)));
+    text.push(&terminal!("figures that tables are sorted by: {}", count(tally.deciding)));
     text.push(&terminal!("all figures (those of one launch depend on each other): {}", count(tally.all)));
     if let Some(spread) = tally.t_spread.filter(|_| tally.deciding.compared >= 5) {
         text.push(&terminal!(
-            "spread of the differences in standard errors: {:.2} (0.8 to 1.3 is right)\n",
+            "spread of the differences in standard errors: {:.2} (0.8 to 1.3 expected)\n",
             spread
         ));
     }

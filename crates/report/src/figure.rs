@@ -188,14 +188,17 @@ impl JsonSchema for Figures {
             .collect();
         for (key, meaning) in [
             ("requests_scheduled", "Requests in the windows of all launches."),
-            ("requests_not_ok", "Those of them that failed."),
-            ("server_cores", "Cores that the server was given, where it was the same in every launch."),
+            ("requests_not_ok", "Requests in these windows that failed."),
+            (
+                "server_cores",
+                "Cores that the server was given, if their number was the same in every launch.",
+            ),
         ] {
             properties.insert(key.to_owned(), described(meaning.to_owned(), number.clone()));
         }
         schemars::json_schema!({
             "type": "object",
-            "description": "The figures of a row, by metric. What no launch measured is missing.",
+            "description": "The figures of a row, by metric. Metrics that no launch measured are missing.",
             "properties": properties,
             "required": ["requests_scheduled", "requests_not_ok"],
         })

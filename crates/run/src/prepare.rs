@@ -122,7 +122,9 @@ impl Prepared {
 fn hold_awake() -> Result<File, String> {
     let opened = OpenOptions::new().write(true).open(WAKE_DEVICE);
     let held = opened.and_then(|mut file| file.write_all(&0i32.to_ne_bytes()).map(|()| file));
-    held.map_err(|error| format!("--quiet-cpu: cannot hold {WAKE_DEVICE} ({error}); continuing without"))
+    held.map_err(|error| {
+        format!("--quiet-cpu: cannot write {WAKE_DEVICE} ({error}); continuing without --quiet-cpu")
+    })
 }
 
 /// Reads the send times of a schedule that a job names, unless they have been read already.
@@ -182,15 +184,15 @@ fn threads_for(
     if room == 0 || needed > TABLES_MAX {
         let most = room * TABLES_MAX;
         return Err(RunError::environment(format!(
-            "{connections} connections exceed the limit of open files: a thread may open {descriptor_limit} files, and \
-             {TABLES_MAX} threads hold at most {most}"
+            "{connections} connections exceed the limit of open files: a thread may open {descriptor_limit} files, so \
+             {TABLES_MAX} threads can hold at most {most} connections"
         ))
         .hint("raise the hard limit (`ulimit -Hn`), or lower -c"));
     }
     let needed = u32::try_from(needed).unwrap_or(u32::MAX);
     if needed > threads {
         notices.push(format!(
-            "using {needed} threads instead of {threads}: each may open {descriptor_limit} files"
+            "using {needed} threads instead of {threads}: each thread may open only {descriptor_limit} files"
         ));
     }
     Ok(Some(needed.max(threads)))

@@ -48,7 +48,8 @@ fn over_http2(
     files: &LineFiles,
 ) -> Result<Http2Request, CompileError> {
     if spec.literal && request.compile(files).is_ok_and(|template| template.as_fixed().is_none()) {
-        let problem = "a request with placeholders cannot be sent literally over HTTP/2";
+        let problem =
+            "text that looks like a placeholder cannot be sent literally over HTTP/2: remove --http 2";
         return Err(CompileError::File(RunError::usage(problem)));
     }
     Ok(request.compile_http2(job.url.scheme, files)?)
@@ -136,7 +137,9 @@ fn decoding(codings: &str, check: BodyCheck) -> Result<BodyCheck, RunError> {
     match codings.split(',').map(coding).find(|coding| !DECODED.contains(&coding.as_str())) {
         None => Ok(BodyCheck::Decoded(Arc::new(check))),
         Some(unknown) => {
-            let what = format!("Accept-Encoding {unknown}: such a body cannot be decompressed to check it");
+            let what = format!(
+                "Accept-Encoding {unknown}: a body in this coding cannot be decompressed to check it"
+            );
             Err(RunError::usage(what)
                 .hint("use --accept-encoding gzip or deflate, or remove the check of the body"))
         }

@@ -62,7 +62,7 @@ fn time(text: &str) -> Result<Nanos, String> {
     let nanos = match text.parse::<f64>() {
         Ok(seconds) if seconds > LATEST_S => {
             return Err(format!(
-                "{text} s is more than 30 days: times count from the beginning; subtract the first"
+                "{text} s is more than 30 days: times count from the beginning of the run; subtract the first time from all"
             ));
         }
         // A double is precise to the nanosecond over 30 days.
@@ -121,7 +121,7 @@ mod tests {
             (
                 "1700000000.5\n",
                 Some(1),
-                "1700000000.5 s is more than 30 days: times count from the beginning; subtract the first",
+                "1700000000.5 s is more than 30 days: times count from the beginning of the run; subtract the first time from all",
             ),
             ("# nothing\n", None, "the schedule is empty"),
         ] {

@@ -45,7 +45,7 @@ impl ServerWatch {
         let exists = i32::try_from(pid).ok().filter(|pid| *pid > 0 && Stat::read(*pid).is_some());
         let root = exists.ok_or_else(|| {
             RunError::usage(format!("--pid {pid}: there is no such process")).hint(
-                "find it with: pgrep NAME, or remove --pid: a server on this machine is found by its port",
+                "find the process id with `pgrep NAME`, or remove --pid: a server on this machine is found by its port",
             )
         })?;
         Ok(Self { found_by: FoundBy::Pid, roots: vec![root], samples: Mutex::default() })

@@ -67,15 +67,15 @@ fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
         && !goes_on
         && job.requests.iter().take(index).any(|other| other.session == spec.session);
     if is_split {
-        return Err(wrong(spec, "its session began before another request")
+        return Err(wrong(spec, "another request interrupts the session of this one")
             .hint("list the requests of a session directly after each other"));
     }
     if spec.session.is_none() && !spec.extract.is_empty() {
-        return Err(wrong(spec, "it extracts a value and is not part of a session")
+        return Err(wrong(spec, "the request has `extract`, but is not part of a session")
             .hint("add `session = \"NAME\"` to this request and to those that use its value"));
     }
     if !goes_on && spec.think.is_some() {
-        return Err(wrong(spec, "a pause stands before the first step of a session")
+        return Err(wrong(spec, "the first step of a session cannot have `think`")
             .hint("move `think` to a later step; a rate (-r) sets how often sessions begin"));
     }
     Ok(())

@@ -110,7 +110,7 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
             return Err(ArchiveError::Mixed { at, problem, round: round.id });
         }
         if trials.len() == TRIALS_MOST {
-            let problem = format!("it holds more than the limit of {TRIALS_MOST} trials");
+            let problem = format!("the round has more than the limit of {TRIALS_MOST} trials");
             return Err(ArchiveError::Mixed { at, problem, round: round.id });
         }
         trials.push(trial);
@@ -160,13 +160,13 @@ impl<R: BufRead> Iterator for Lines<R> {
 fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<String> {
     if trial.round != round.id {
         return Some(format!(
-            "trial {} belongs to round {}, {ROUND} to round {}",
+            "trial {} belongs to round {}, but {ROUND} belongs to round {}",
             trial.id, trial.round, round.id
         ));
     }
     if trial.repeat >= REPEATS_MOST {
         return Some(format!(
-            "trial {} is launch {} of its row; {REPEATS_MOST} is the limit",
+            "trial {} is number {} of its row; the limit is {REPEATS_MOST}",
             trial.id, trial.repeat
         ));
     }
@@ -271,8 +271,10 @@ mod tests {
     fn trials_of_another_round_or_twice_the_same_are_refused() {
         let (one, two) = (stored("one").1, stored("two").1);
         let mixed = refused(&[&one[..2], &two[2..3]]);
-        let expected =
-            format!("{TRIALS}, line 3: trial {} belongs to round two, {ROUND} to round one", two[2].id);
+        let expected = format!(
+            "{TRIALS}, line 3: trial {} belongs to round two, but {ROUND} belongs to round one",
+            two[2].id
+        );
         assert!(mixed.ends_with(&expected), "{mixed}");
         let twice = refused(&[&[one[0].clone(), one[1].clone(), one[0].clone()]]);
         assert!(twice.contains(&format!("line 3: trial {} is on line 1 too", one[0].id)), "{twice}");
@@ -293,7 +295,7 @@ mod tests {
         let ArchiveError::File { source, .. } = read_at_most(folder.path(), 2048).unwrap_err() else {
             panic!("not refused by its size")
         };
-        assert_eq!(source.to_string(), "it decompresses to more than the limit of 2 KiB");
+        assert_eq!(source.to_string(), "the file decompresses to more than the limit of 2 KiB");
     }
 
     #[test]
@@ -305,7 +307,7 @@ mod tests {
         let error = read(folder.path()).unwrap_err();
         let ArchiveError::File { at, source, .. } = &error else { panic!("{error}") };
         assert!(at.ends_with(", line 1"), "{at}");
-        assert_eq!(source.to_string(), "it is larger than the limit of 8 MiB");
+        assert_eq!(source.to_string(), "the file is larger than the limit of 8 MiB");
     }
 
     #[test]
@@ -313,7 +315,7 @@ mod tests {
         let mut trial = stored("one").1[0].clone();
         trial.repeat = u32::MAX;
         let error = refused(&[&[trial]]);
-        assert!(error.ends_with("is launch 4294967295 of its row; 1000 is the limit"), "{error}");
+        assert!(error.ends_with("is number 4294967295 of its row; the limit is 1000"), "{error}");
     }
 
     #[test]

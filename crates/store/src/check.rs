@@ -82,10 +82,7 @@ impl Checked {
         self.trials += 1;
         let mut problem = |what: String| self.problems.push(format!("trial {}: {what}", trial.id));
         if trial.round != round {
-            problem(format!(
-                "it says that it belongs to round {}, and is kept in round {round}",
-                trial.round
-            ));
+            problem(format!("the record belongs to round {}, but is kept in round {round}", trial.round));
         }
         let Some(run) = &trial.run else { return };
         for (place, block) in blocks(run) {
@@ -100,7 +97,7 @@ impl Checked {
                 match times.decode().map(|histogram| histogram.count()) {
                     Ok(found) if found == times.count => {}
                     Ok(found) => {
-                        problem(format!("{place}: a histogram holds {found} times of {}", times.count));
+                        problem(format!("{place}: a histogram has {found} times instead of {}", times.count));
                     }
                     Err(error) => problem(format!("{place}: {error}")),
                 }
@@ -116,7 +113,7 @@ impl Checked {
         for mut row in rows {
             let (count, round) = (row.integer(1).unwrap_or_default(), row.text(0));
             if !known.contains(round.as_str()) {
-                self.problems.push(format!("{count} trials belong to round {round:?}, which is not there"));
+                self.problems.push(format!("{count} trials belong to round {round:?}, which is missing"));
             }
         }
         Ok(())

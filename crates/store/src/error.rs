@@ -56,13 +56,15 @@ fn sqlite_message(error: &rusqlite::Error) -> String {
     let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return error.to_string() };
     let what = match code {
         ffi::SQLITE_FULL => "the disk or the user's quota is full",
-        ffi::SQLITE_IOERR_SHMSIZE => "the disk is full: the index of its log (-shm) cannot be extended",
+        ffi::SQLITE_IOERR_SHMSIZE => {
+            "the disk is full: the index of the database's log (-shm) cannot be extended"
+        }
         ffi::SQLITE_IOERR_WRITE => "a write failed: the disk is faulty, or the user's quota is full",
         ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => {
-            "written data did not reach the disk: it is full or faulty"
+            "written data did not reach the disk, which is full or faulty"
         }
         ffi::SQLITE_IOERR_SHMMAP | ffi::SQLITE_IOERR_SHMOPEN => {
-            "the index of its log (-shm) cannot be opened or mapped"
+            "the index of the database's log (-shm) cannot be opened or mapped"
         }
         ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "the disk cannot be read",
         _ => {
@@ -117,7 +119,7 @@ pub enum StoreError {
         source: Box<DatabaseError>,
     },
     /// Environment: a store in a read-only folder could not be copied to a temporary folder, where it could be read.
-    #[error("cannot copy {place} to a temporary folder, which reading it needs: its folder is read-only")]
+    #[error("cannot read {place} in a read-only folder: copying it to a temporary folder failed")]
     Copy {
         /// The file.
         place: Place,
@@ -218,7 +220,7 @@ pub enum StoreError {
     },
     /// Internal error: the record could not be read back, so it was not stored (for example, a number that is not
     /// finite).
-    #[error("the {kind} {id} cannot be stored: it would not be the same when read again")]
+    #[error("the {kind} {id} cannot be stored: reading it again would give a different record")]
     Unstorable {
         /// "round" or "trial".
         kind: &'static str,

@@ -56,7 +56,7 @@ pub fn version(database: &mut Database, place: &Place) -> Result<i64, StoreError
         Some(found) => Ok(found),
         None => Err(StoreError::NotAStore {
             place: place.clone(),
-            found: format!("its table {table} has no version"),
+            found: format!("the table {table} has no version"),
         }),
     }
 }

@@ -295,7 +295,7 @@ fn with_histograms(id: &str, text: &str, rows: Vec<Row>) -> Result<Trial, StoreE
         let kept = row.integer(3);
         let cut = Cut { path: row.text(1), histogram: row.text(2) };
         if kept.is_some_and(|kept| kept != checksum(&cut.path, &cut.histogram)) {
-            let found = format!("the checksum of its histogram {} does not match", cut.path);
+            let found = format!("the checksum of histogram {} does not match", cut.path);
             return Err(StoreError::Altered { kind: "trial", id: id.to_owned(), found });
         }
         put_back(&mut document, cut);

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// There is no such round or run.
-    #[error("these results have no {kind} {id:?}")]
+    #[error("there is no {kind} {id:?} in these results")]
     NotFound {
         /// `round` or `run`.
         kind: &'static str,
@@ -32,7 +32,7 @@ pub enum WebError {
         source: io::Error,
     },
     /// A folder that holds no exported round.
-    #[error("{path} holds no exported round: round.json is missing there and in its folders")]
+    #[error("{path} has no exported round: there is no round.json in the folder or its subfolders")]
     NoExport {
         /// The folder.
         path: PathBuf,

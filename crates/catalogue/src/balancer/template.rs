@@ -46,7 +46,8 @@ pub(super) fn problems(template: &str) -> Vec<(usize, String)> {
         }
     }
     if !has_instance && problems.is_empty() {
-        problems.push((1, "no line has `@ADDRESS@`: add the line that lists an instance".to_owned()));
+        problems
+            .push((1, "no line contains `@ADDRESS@`: add a line that lists one server instance".to_owned()));
     }
     problems
 }

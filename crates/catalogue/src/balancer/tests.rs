@@ -29,7 +29,10 @@ fn a_placeholder_that_nothing_fills_is_told_with_its_line() {
             "bind @HOST@\n to @ADRESS@\n",
             "plain.conf:2: there is no placeholder `@ADRESS@`; did you mean `@ADDRESS@`?",
         ),
-        ("bind @HOST@\n", "plain.conf:1: no line has `@ADDRESS@`: add the line that lists an instance"),
+        (
+            "bind @HOST@\n",
+            "plain.conf:1: no line contains `@ADDRESS@`: add a line that lists one server instance",
+        ),
     ] {
         tree.write("balancers/plain/plain.conf", template);
         let error = Balancer::read(&tree.path("balancers/plain")).unwrap_err().to_string();

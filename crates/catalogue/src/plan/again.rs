@@ -37,7 +37,7 @@ impl Plan {
             .collect();
         if servers.is_empty() {
             let ids: Vec<&str> = ids.into_iter().collect();
-            let none = format!("none of its servers can be used any more: {}", ids.join(", "));
+            let none = format!("none of the plan's servers can be used any more: {}", ids.join(", "));
             return Err(self.wrong([vec![none], broken].concat().join("; ")));
         }
         let select = Select { servers, ..Select::default() };

@@ -101,14 +101,14 @@ fn too_long(plan: &Plan) -> Vec<Problem> {
     let lists = of_plan.into_iter().chain(of_loads).filter(|(_, _, length)| *length > ENTRIES_MOST);
     let mut problems: Vec<Problem> = lists
         .map(|(load, key, length)| {
-            let text = format!("`{key}` has {length} entries: at most {ENTRIES_MOST}");
+            let text = format!("`{key}` has {length} entries; the limit is {ENTRIES_MOST}");
             Problem { load, key, text }
         })
         .collect();
     let loads = plan.loads_most();
     if loads > LOADS_MOST {
         let text = format!(
-            "the plan comes to {loads} loads with twins, databases and pools: at most {LOADS_MOST}; split it"
+            "the plan has {loads} loads, counting twins, databases and pools; the limit is {LOADS_MOST}: split the plan"
         );
         problems.push(Problem { load: None, key: "load", text });
     }
@@ -126,7 +126,7 @@ fn unheard(load: &PlanLoad) -> Option<(&'static str, String)> {
         return Some(("depth", format!("`depth` is {}: at most {most}", load.depth)));
     }
     let requests = load.requests_per_connection.filter(|requests| *requests > u64::from(u32::MAX))?;
-    let problem = format!("`requests_per_connection` is {requests}: at most {}", u32::MAX);
+    let problem = format!("`requests_per_connection` is {requests}; the limit is {}", u32::MAX);
     Some(("requests_per_connection", problem))
 }
 
@@ -224,11 +224,11 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
     if load.first_run || !load.twins.is_empty() {
         return Err(
-            "a load with a balancer has the direct twin only: write a second load for other twins".into()
+            "a load with a balancer has one twin, the direct one: write a second load for other twins".into(),
         );
     }
     match balance.fault {
-        Some(_) if balance.instances.unwrap_or(1) < 2 => Err("`fault` needs two `instances` or more".into()),
+        Some(_) if balance.instances.unwrap_or(1) < 2 => Err("`fault` needs at least two `instances`".into()),
         Some(_) if load.duration.is_none() => {
             Err("`fault` needs a `duration`: the fault happens in the middle of the window".into())
         }
@@ -301,7 +301,7 @@ fn rate(load: &PlanLoad) -> Result<(), String> {
     match load.rate_per_s {
         Some(rate) if !(rate.is_finite() && rate > 0.0) => Err("`rate_per_s` must be above 0".into()),
         None if load.arrivals.is_some() && load.kind() == LoopKind::Closed => {
-            Err("`arrivals` needs a `rate_per_s`: a closed loop has none".into())
+            Err("`arrivals` needs a `rate_per_s`: a closed loop has no arrival times".into())
         }
         _ => Ok(()),
     }
@@ -317,11 +317,11 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
     }
     if !load.keep_alive && load.requests_per_connection.is_some() {
         return Err(
-            "`keep_alive = false` is one request a connection: remove `requests_per_connection`".into()
+            "`keep_alive = false` means one request per connection: remove `requests_per_connection`".into(),
         );
     }
     if load.depth > 1 && (closes(load) || is_old(load)) {
-        return Err("a `depth` needs HTTP/1.1 or HTTP/2 and connections that stay open".into());
+        return Err("`depth` above 1 needs HTTP/1.1 or HTTP/2, and connections that stay open".into());
     }
     if load.is_http2() && closes(load) {
         return Err("`http = \"2\"` needs connections that stay open".into());
@@ -344,12 +344,12 @@ fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
             VariantKind::Http10 if is_old(load) => "speaks HTTP/1.0 already",
             VariantKind::Http10 | VariantKind::Close if load.is_http2() => "speaks HTTP/2",
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
-                "is pipelined, which its twin cannot be: make a separate load"
+                "is pipelined, which this twin cannot be: write a separate load"
             }
             VariantKind::Close if closes(load) => "closes its connections already",
             VariantKind::Unpipelined if load.depth == 1 => "is not pipelined",
-            VariantKind::FirstRun => "has its first run by `first_run = true`",
-            VariantKind::Balanced => "has its balanced twin by `balancer`",
+            VariantKind::FirstRun => "gets its first run from `first_run = true`, not from `twins`",
+            VariantKind::Balanced => "gets its balanced twin from `balancer`, not from `twins`",
             _ => return None,
         };
         Some(format!("the twin `{}`: the load {problem}", twin.suffix()))

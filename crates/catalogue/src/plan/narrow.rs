@@ -52,7 +52,7 @@ impl Plan {
             self.workloads = left;
             let unseen = match self.forget_unseen() {
                 0 => "",
-                _ => ", without the source's figures for other workloads",
+                _ => ", without the published figures for other workloads",
             };
             changes.push(format!("only workloads {}{unseen}", workloads.join(", ")));
         }
@@ -95,7 +95,7 @@ impl Plan {
                 .collect();
             if left.is_empty() {
                 catalogue.servers_named(std::slice::from_ref(pattern))?;
-                return Err(self.wrong(format!("no server that it selects matches `{pattern}`")));
+                return Err(self.wrong(format!("no server that the plan selects matches `{pattern}`")));
             }
             ids.extend(left);
         }
@@ -117,7 +117,7 @@ impl Plan {
             let mut meant: Vec<String> = meant.into_iter().filter(|address| own.contains(address)).collect();
             if meant.is_empty() {
                 let has = self.workloads.join(", ");
-                return Err(self.wrong(format!("it has no workload `{name}`; it has: {has}")));
+                return Err(self.wrong(format!("the plan has no workload `{name}`; it has: {has}")));
             }
             meant.retain(|address| !left.contains(address));
             left.append(&mut meant);
@@ -184,7 +184,7 @@ mod tests {
         let (cells, changes) = narrowed(&["*-one"], &["tetra"]).unwrap();
         assert_eq!(cells, ["a-one tetra/3 both", "b-one tetra/3 both"]);
         assert_eq!(changes[0], "only servers *-one");
-        assert_eq!(changes[1], "only workloads tetra, without the source's figures for other workloads");
+        assert_eq!(changes[1], "only workloads tetra, without the published figures for other workloads");
         let (cells, changes) = narrowed(&["b-*"], &["hello"]).unwrap();
         assert_eq!(cells, ["b-one hello both", "b-one hello own"]);
         assert_eq!(changes[1], "only workloads hello");
@@ -195,9 +195,9 @@ mod tests {
     #[test]
     fn what_the_plan_has_not_is_a_mistake() {
         for (servers, workloads, reported) in [
-            (&["b-tuned"][..], &[][..], "no server that it selects matches `b-tuned`"),
+            (&["b-tuned"][..], &[][..], "no server that the plan selects matches `b-tuned`"),
             (&["a-on"], &[], "a-one"),
-            (&[], &["tetra/2"], "it has no workload `tetra/2`; it has: hello, tetra/3"),
+            (&[], &["tetra/2"], "the plan has no workload `tetra/2`; it has: hello, tetra/3"),
             (&[], &["helo"], "did you mean `hello`?"),
         ] {
             let error = narrowed(servers, workloads).unwrap_err();

@@ -105,7 +105,7 @@ pub(super) fn check_bases(loads: &[PlanLoad]) -> Result<(), String> {
     let Some(load) = without else { return Ok(()) };
     let named = load.of.as_ref().map(|of| format!(" named `{of}`")).unwrap_or_default();
     Err(format!(
-        "load `{}`: its `rate` is a share, and the plan has no closed loop or capacity search{named} for the same \
+        "load `{}`: a `rate` in percent needs a closed loop or capacity search{named} in the plan, for the same \
          workloads on the same launch",
         load.name
     ))
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_named() {
         for (loads, expected) in [
-            (vec![HALF], "no closed loop or capacity search"),
+            (vec![HALF], "needs a closed loop or capacity search"),
             (vec![CLOSED, &HALF.replace("50%", "50")], "write a share"),
             (vec![CLOSED, &HALF.replace("50%", "0%")], "write a share"),
             (vec![CLOSED, &format!("{HALF}rate_per_s = 3\n")], "either `rate` or `rate_per_s`"),

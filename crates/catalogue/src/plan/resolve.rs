@@ -87,7 +87,7 @@ impl Plan {
     /// a broken manifest or workload that it names exactly, the error of that file.
     pub fn resolve(&self, catalogue: &Catalogue) -> Result<Resolution, CatalogueError> {
         if self.load.is_empty() {
-            return Err(self.wrong("nothing to measure: its loads run only with --full".into()));
+            return Err(self.wrong("nothing to measure: all loads of the plan need --full".into()));
         }
         let mut notes = Vec::new();
         let (cases, servers) =
@@ -118,8 +118,11 @@ impl Plan {
             }
         }
         if cells.is_empty() {
-            let why =
-                if notes.is_empty() { "no server meets all its conditions".into() } else { notes.join("; ") };
+            let why = if notes.is_empty() {
+                "no server meets all conditions of the plan".into()
+            } else {
+                notes.join("; ")
+            };
             return Err(self.wrong(format!("nothing to measure: {why}")));
         }
         let needed = |workload: &&Arc<Workload>| cells.iter().any(|cell| cell.case.workload == workload.name);

@@ -50,8 +50,8 @@ impl Plan {
             self.scale = Some(Scale::Factor(self.factor(room)));
         }
         if let Some(Scale::Factor(factor)) = self.scale.filter(|scale| *scale != Scale::Factor(1.0)) {
-            let words = format!("connections, rates and numbers of requests are {factor} of the plan's");
-            let cores = self.full_size_cores.map(|cores| format!(", which is for {cores} cores"));
+            let words = format!("connections, rates and numbers of requests are multiplied by {factor}");
+            let cores = self.full_size_cores.map(|cores| format!(": the plan is for {cores} cores"));
             changes.push(words + &cores.unwrap_or_default());
         }
         Sized { plan: self, changes }
@@ -65,7 +65,7 @@ impl Plan {
         self.load.retain(|load| !load.full);
         let unseen = match self.forget_unseen() {
             0 => "",
-            _ => ", and without the source's figures for them",
+            _ => ", and without the published figures for them",
         };
         format!("without the loads {}, which run only with --full{unseen}", names.join(", "))
     }
@@ -111,8 +111,8 @@ impl Plan {
 
 fn too_long(least: Duration, budget: Duration) -> String {
     format!(
-        "a single repeat takes about {} of the {} that `budget` allows; --full takes the time it needs, or let the \
-         plan select fewer servers, workloads or loads",
+        "one repeat takes about {}, and `budget` allows {}: use --full to ignore the budget, or let the plan select \
+         fewer servers, workloads or loads",
         format_duration(Duration::from_secs(least.as_secs())),
         format_duration(budget)
     )
@@ -161,7 +161,7 @@ mod tests {
             let Sized { plan: sized, changes } =
                 plan.clone().sized(is_full, Room { cores: 8, open_files: 20_000 });
             assert_eq!(sized.observed.len(), count);
-            assert_eq!(changes.iter().any(|change| change.ends_with("source's figures for them")), !is_full);
+            assert_eq!(changes.iter().any(|change| change.ends_with("published figures for them")), !is_full);
             // The text that `--resume` reads.
             assert_eq!(Plan::parse("kept", &sized.to_toml().unwrap()).unwrap(), sized);
         }
@@ -195,6 +195,6 @@ mod tests {
         assert!(sized.changes[0].starts_with("2 instead of 4 repeats"), "{:?}", sized.changes);
         assert_eq!(of("10m").unwrap().0.plan.repeats, 4);
         let error = of("20s").unwrap_err().to_string();
-        assert!(error.contains("takes about 24s of the 20s"), "{error}");
+        assert!(error.contains("takes about 24s, and `budget` allows 20s"), "{error}");
     }
 }

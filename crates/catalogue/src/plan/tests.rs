@@ -97,7 +97,7 @@ fn a_plan_of_megabytes_is_refused_by_its_counts() {
     let seen = "[[observed]]\nsource = \"1\"\nsubject = \"s\"\nworkload = \"hello\"\nwhat = \"requests_per_s\"\n\
                 value = 1.0\nunit = \"requests/s\"\n";
     let error = parse(&format!("{PLAN}{}", seen.repeat(10_001))).unwrap_err();
-    assert!(error.ends_with("`observed` has 10001 entries: at most 10000"), "{error}");
+    assert!(error.ends_with("`observed` has 10001 entries; the limit is 10000"), "{error}");
     assert!(parse(&format!("{PLAN}{}", seen.repeat(10_000))).is_ok());
     // 2 loads, each without a database and with 100 x 100.
     let numbers = |text: fn(u32) -> String| (1..=100).map(text).collect::<Vec<_>>().join(", ");
@@ -107,7 +107,10 @@ fn a_plan_of_megabytes_is_refused_by_its_counts() {
         numbers(|number| number.to_string())
     );
     let error = parse(&PLAN.replacen("repeats = 3", &keys, 1)).unwrap_err();
-    assert!(error.contains("comes to 20002 loads with twins, databases and pools: at most 2000"), "{error}");
+    assert!(
+        error.contains("the plan has 20002 loads, counting twins, databases and pools; the limit is 2000"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn what_a_plan_may_not_say_is_told() {
         (
             "\"2s\"\n",
             "\"2s\"\nrequests_per_connection = 4294967296\n",
-            "small.toml:20: load `fixed`: `requests_per_connection` is 4294967296: at most 4294967295",
+            "small.toml:20: load `fixed`: `requests_per_connection` is 4294967296; the limit is 4294967295",
         ),
         ("duration = \"2s\"", "requests = 9", "small.toml:20: load `fixed`: `warmup` needs `duration`"),
         (
@@ -323,7 +326,7 @@ fn what_cannot_be_together_is_told() {
     };
     for (keys, expected) in [
         ("duration = \"1s\"\nhttp = \"3\"", "`http` is \"3\""),
-        ("duration = \"1s\"\ndepth = 4\nkeep_alive = false", "a `depth` needs HTTP/1.1"),
+        ("duration = \"1s\"\ndepth = 4\nkeep_alive = false", "`depth` above 1 needs HTTP/1.1"),
         (
             "duration = \"1s\"\nkeep_alive = false\nrequests_per_connection = 9",
             "remove `requests_per_connection`",
@@ -333,7 +336,7 @@ fn what_cannot_be_together_is_told() {
         ("duration = \"1s\"\ninstances = 4", "`instances` needs a `balancer`"),
         ("duration = \"1s\"\nfault = \"kill-one\"", "`fault` needs a `balancer`"),
         ("duration = \"1s\"\npin = { database = \"server\" }", "`pin` of a database needs `databases`"),
-        ("duration = \"1s\"\nbalancer = \"x\"\nfault = \"kill-one\"", "needs two `instances`"),
+        ("duration = \"1s\"\nbalancer = \"x\"\nfault = \"kill-one\"", "needs at least two `instances`"),
         ("requests = 9\nbalancer = \"x\"\ninstances = 2\nfault = \"kill-one\"", "`fault` needs a `duration`"),
         ("duration = \"1s\"\nbalancer = \"x\"\nfirst_run = true", "write a second load"),
         (
@@ -480,7 +483,7 @@ fn a_plan_of_full_loads_alone_says_what_has_them() {
     let cells = |is_full| Plan::parse("p.toml", plan).unwrap().sized(is_full, room).plan.resolve(&catalogue);
     assert_eq!(cells(true).unwrap().cells.len(), 1);
     let error = cells(false).unwrap_err().to_string();
-    assert!(error.ends_with("nothing to measure: its loads run only with --full"), "{error}");
+    assert!(error.ends_with("nothing to measure: all loads of the plan need --full"), "{error}");
 }
 
 #[test]

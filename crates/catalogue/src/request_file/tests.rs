@@ -69,7 +69,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "mixes/shop.toml:3: unknown key `wieght`; did you mean `weight`?",
         ),
         ("[[reqest]]\n", "mixes/shop.toml:1: unknown key `reqest`; did you mean `request`?"),
-        ("request = []\n", "mixes/shop.toml: a request file has 1 to 100 `[[request]]`"),
+        ("request = []\n", "mixes/shop.toml: a request file must contain 1 to 100 `[[request]]` tables"),
         ("", "mixes/shop.toml:1: missing key `request`"),
         (
             "[[request]]\nweight = -3\n",
@@ -86,7 +86,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "[[request]]\nbody = 'a'\nbody_file = 'b'\n",
-            "mixes/shop.toml:1: a request has a `body` or a `body_file`, not both",
+            "mixes/shop.toml:1: a request can have a `body` or a `body_file`, not both",
         ),
         (
             "[[request]]\nexpect_sha256 = 'abc'\n",
@@ -109,7 +109,7 @@ fn what_is_wrong_is_told_with_its_line() {
         assert_eq!(complaint(text), expected);
     }
     let many = complaint(&"[[request]]\n".repeat(101));
-    assert_eq!(many, "mixes/shop.toml: a request file has 1 to 100 `[[request]]`");
+    assert_eq!(many, "mixes/shop.toml: a request file must contain 1 to 100 `[[request]]` tables");
     let wrong_type = complaint("[[request]]\nheaders = 'a'\n");
     assert!(
         wrong_type.starts_with("mixes/shop.toml:2: ") && wrong_type.contains(" is needed, not the text ")

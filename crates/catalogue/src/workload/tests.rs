@@ -77,11 +77,11 @@ fn a_computed_answer_has_a_place_for_x_and_bounds() {
         ("/p/3".into(), ExpectedBody::Exact(b"27".to_vec()))
     );
     assert!(
-        with("/p/x", 2, 5, "x^x").unwrap_err().contains("`/p/x` has no `{x}`, the placeholder of the number")
+        with("/p/x", 2, 5, "x^x")
+            .unwrap_err()
+            .contains("`/p/x` has no `{x}`, the placeholder for the number")
     );
-    assert!(
-        with("/p/{x}", 6, 5, "x^x").unwrap_err().contains("`least` to `most` must lie within 0 to 100000")
-    );
+    assert!(with("/p/{x}", 6, 5, "x^x").unwrap_err().contains("`least` and `most` must be from 0 to 100000"));
     assert!(with("/p/{x}", 0, 5, "x*x").unwrap_err().contains("unknown value `x*x`"));
 }
 

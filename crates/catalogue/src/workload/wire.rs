@@ -117,10 +117,13 @@ const MOST_X: u32 = 100_000;
 fn computed_of(wire: WireComputed, document: &Document) -> Result<Computed, CatalogueError> {
     let (at, least) = (wire.least.span().start, wire.least.into_inner());
     if least > wire.most || wire.most > MOST_X {
-        return Err(document.complain(Some(at), format!("`least` to `most` must lie within 0 to {MOST_X}")));
+        return Err(document.complain(
+            Some(at),
+            format!("`least` and `most` must be from 0 to {MOST_X}, and `least` not above `most`"),
+        ));
     }
     if !wire.path.get_ref().contains("{x}") {
-        let problem = format!("`{}` has no `{{x}}`, the placeholder of the number", wire.path.get_ref());
+        let problem = format!("`{}` has no `{{x}}`, the placeholder for the number", wire.path.get_ref());
         return Err(document.complain(Some(wire.path.span().start), problem));
     }
     let (answer, content_type) = (wire.answer, wire.content_type);
@@ -158,7 +161,7 @@ fn path_of(path: Spanned<String>, document: &Document) -> Result<String, Catalog
         return Ok(path.into_inner());
     }
     let problem = format!(
-        "`{}` is not a path: write `/` and then only ASCII characters without spaces",
+        "`{}` is not a path: it must start with `/` and contain only ASCII characters and no spaces",
         path.get_ref()
     );
     Err(document.complain(Some(path.span().start), problem))
@@ -201,7 +204,7 @@ fn header_of(header: Spanned<String>, document: &Document) -> Result<String, Cat
     if header.get_ref().split('|').all(is_name) {
         return Ok(header.into_inner().to_ascii_lowercase());
     }
-    let problem = format!("`{}` is not a header name, or several separated by `|`", header.get_ref());
+    let problem = format!("`{}` is not a header name, nor several names separated by `|`", header.get_ref());
     Err(document.complain(Some(header.span().start), problem))
 }
 

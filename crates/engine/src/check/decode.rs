@@ -13,7 +13,7 @@ const DECODED_BYTES_MAX: usize = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Its bytes are not a valid stream.
-    #[error("it begins like {coding}, but is not valid {coding}: {problem}")]
+    #[error("the body begins like {coding}, but is not valid {coding}: {problem}")]
     Invalid {
         /// Its coding.
         coding: &'static str,

@@ -202,25 +202,25 @@ impl fmt::Display for BodyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BodyFault::Differs(expected) => {
-                write!(f, "it differs from the one expected, of {expected} bytes")
+                write!(f, "the body differs from the expected one of {expected} bytes")
             }
             BodyFault::Digest(found) => {
-                f.write_str("its SHA-256 is ")?;
+                f.write_str("the body's SHA-256 is ")?;
                 found.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
-            BodyFault::NotJson(why) => write!(f, "it is not JSON: {why}"),
+            BodyFault::NotJson(why) => write!(f, "the body is not JSON: {why}"),
             BodyFault::Value { pointer, expected, found: Some(found) } => {
-                write!(f, "at {pointer:?} it has {found} instead of {expected}")
+                write!(f, "at {pointer:?} the body has {found} instead of {expected}")
             }
             BodyFault::Value { pointer, expected, found: None } => {
-                write!(f, "it has no value at {pointer:?}, where {expected} is expected")
+                write!(f, "the body has no value at {pointer:?}, where {expected} is expected")
             }
-            BodyFault::Form(fault) => write!(f, "it does not have the expected form: {fault}"),
+            BodyFault::Form(fault) => write!(f, "the body does not have the expected form: {fault}"),
             BodyFault::TooLong(most) => {
-                write!(f, "it is longer than {most} bytes, too long to be checked")
+                write!(f, "the body is longer than {most} bytes, too long to be checked")
             }
             BodyFault::Compressed => f.write_str(
-                "it is compressed with gzip, which the request did not ask for; add --accept-encoding gzip to check its content",
+                "the body is compressed with gzip, which the request did not ask for; add --accept-encoding gzip to check its content",
             ),
             BodyFault::Undecodable(error) => write!(f, "{error}"),
             BodyFault::NotExtracted(fault) => write!(f, "{fault}"),
@@ -259,7 +259,7 @@ mod tests {
         let sha256 = BodyCheck::Sha256(bytes.try_into().unwrap());
         assert_eq!(sha256.judge(b"abc"), Ok(()));
         let fault = BodyCheck::Sha256([0; 32]).judge(b"abc").unwrap_err();
-        assert_eq!(fault.to_string(), format!("its SHA-256 is {digest}"));
+        assert_eq!(fault.to_string(), format!("the body's SHA-256 is {digest}"));
         assert_eq!(BodyCheck::Any.judge(b"x"), Ok(()));
     }
 
@@ -271,10 +271,10 @@ mod tests {
         ]));
         assert_eq!(check.judge(b"{\"b\": \"x\", \"a\": 1.0, \"c\": 3}"), Ok(()));
         let reported = |body: &[u8]| check.judge(body).unwrap_err().to_string();
-        assert_eq!(reported(b"{\"a\": 2, \"b\": \"x\"}"), "at \"/a\" it has 2 instead of 1");
-        assert_eq!(reported(b"{\"a\": 1}"), "it has no value at \"/b\", where \"x\" is expected");
-        assert_eq!(reported(b"{\"a\": 1,}"), "it is not JSON: trailing comma at line 1 column 9");
-        assert!(reported(b"").starts_with("it is not JSON"));
+        assert_eq!(reported(b"{\"a\": 2, \"b\": \"x\"}"), "at \"/a\" the body has 2 instead of 1");
+        assert_eq!(reported(b"{\"a\": 1}"), "the body has no value at \"/b\", where \"x\" is expected");
+        assert_eq!(reported(b"{\"a\": 1,}"), "the body is not JSON: trailing comma at line 1 column 9");
+        assert!(reported(b"").starts_with("the body is not JSON"));
     }
 
     #[test]

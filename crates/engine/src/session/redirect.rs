@@ -30,14 +30,16 @@ impl fmt::Display for RedirectFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let location = &self.location;
         match &self.problem {
-            RedirectProblem::NoLocation => f.write_str("the redirect was not followed: it has no Location"),
+            RedirectProblem::NoLocation => {
+                f.write_str("the redirect was not followed: the response has no Location header")
+            }
             RedirectProblem::TooMany(most) => write!(
                 f,
-                "the redirect to {location:?} was not followed: {most} had been followed already (a loop? else raise --follow)"
+                "the redirect to {location:?} was not followed: the limit of {most} redirects was reached (if this is not a loop, raise --follow)"
             ),
             RedirectProblem::OtherOrigin(own) => write!(
                 f,
-                "the redirect to {location:?} was not followed: it leads away from {own}; run Paceline on that URL"
+                "the redirect to {location:?} was not followed: it leads outside {own}; run Paceline on that URL"
             ),
             RedirectProblem::NotAUrl => {
                 write!(f, "the redirect to {location:?} was not followed: it is not a valid URL")
@@ -253,9 +255,9 @@ mod tests {
     #[test]
     fn what_is_not_followed_says_why() {
         for (location, why) in [
-            ("http://b:8080/", "leads away from http://a:8080"),
-            ("https://a:8080/", "leads away from http://a:8080"),
-            ("http://a/", "leads away from"),
+            ("http://b:8080/", "leads outside http://a:8080"),
+            ("https://a:8080/", "leads outside http://a:8080"),
+            ("http://a/", "leads outside"),
             ("ftp://a/", "not a valid URL"),
             ("http://", "not a valid URL"),
         ] {
@@ -265,7 +267,7 @@ mod tests {
         let redirect = Redirect { request: POST, status: 302, head, followed: 3 };
         let refused =
             |redirect: Redirect<'_>| redirect.next_request(Scheme::Http, 3).unwrap_err().to_string();
-        assert!(refused(redirect).contains("3 had been followed already"));
+        assert!(refused(redirect).contains("the limit of 3 redirects was reached"));
         assert!(refused(Redirect { head: b"HTTP/1.1 302 X\r\n\r\n", ..redirect }).contains("no Location"));
     }
 }

@@ -122,19 +122,19 @@ impl std::fmt::Display for TlsFault {
             TlsFault::NotTls => "the server does not speak TLS on this port",
             TlsFault::ClosedInHandshake => "the server closed the connection in the TLS handshake",
             TlsFault::BrokenInHandshake => "the connection broke in the TLS handshake",
-            TlsFault::TooSlow => "no TLS handshake within the limit",
+            TlsFault::TooSlow => "no TLS handshake within the connect timeout",
             TlsFault::Expired => "the server's certificate has expired",
             TlsFault::NotYetValid => "the server's certificate is not valid yet",
             TlsFault::WrongName => "the server's certificate is for another name",
             TlsFault::UnknownIssuer => "the server's certificate is from an issuer that is not trusted",
-            TlsFault::BadCertificate => "the server's certificate is not acceptable",
+            TlsFault::BadCertificate => "the server's certificate is invalid",
             TlsFault::CertificateRequired => "the server asks for a client certificate",
             TlsFault::CertificateRefused => "the server refused the client certificate",
             TlsFault::UnknownName => "the server does not know this host name",
             TlsFault::NothingInCommon => {
                 "the server supports none of the offered TLS versions and cipher suites"
             }
-            TlsFault::NoSuchHttp => "the server does not agree to this version of HTTP over TLS (ALPN)",
+            TlsFault::NoSuchHttp => "the server does not offer this version of HTTP over TLS (ALPN)",
             TlsFault::Alert(number) => {
                 return write!(
                     f,

@@ -76,5 +76,5 @@ fn a_schedule_that_is_over_before_its_warm_up_is_refused() {
     let (_, settings) = schedule([0, 500, 1_000]);
     let checked = |millis| settings.clone().with(|job| job.warmup = Nanos::from_millis(millis)).check();
     assert!(checked(1_000).is_ok());
-    assert!(checked(1_001).unwrap_err().to_string().contains("ends before its warm-up"));
+    assert!(checked(1_001).unwrap_err().to_string().contains("ends before the warm-up"));
 }

@@ -56,7 +56,7 @@ impl std::fmt::Display for Ended {
         match (self.code, self.signal) {
             (Some(code), _) => write!(f, "exit status {code}"),
             (None, Some(signal)) => write!(f, "signal {signal}"),
-            (None, None) => f.write_str("no exit status (its shepherd was lost)"),
+            (None, None) => f.write_str("an unknown exit status (its supervisor process was lost)"),
         }
     }
 }
@@ -226,7 +226,7 @@ impl Shepherd {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let what = format!("process {} does not end, even by SIGKILL", self.command);
+                    let what = format!("process {} did not end, even after SIGKILL", self.command);
                     return Err(io::Error::new(io::ErrorKind::TimedOut, what));
                 }
             }
@@ -257,9 +257,9 @@ impl Drop for Shepherd {
 }
 
 fn shepherd_command(program: &[String], inherit: Option<i32>) -> io::Result<Command> {
-    let (first, arguments) = program.split_first().ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidInput, "no command for the shepherd was given")
-    })?;
+    let (first, arguments) = program
+        .split_first()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the shepherd was given no command"))?;
     let mut command = Command::new(first);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     // Ctrl-C in a terminal signals its foreground group: the lab stops servers in order, not the terminal.

@@ -37,7 +37,7 @@ pub fn watch() -> io::Result<()> {
     if order.inherit.is_some_and(|fd| !system::is_open(fd)) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the order names a descriptor that is not open",
+            "the shepherd was given a descriptor that is not open",
         ));
     }
     let signals = system::signal_descriptor(&[

@@ -176,7 +176,7 @@ fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
     let about = file.metadata().map_err(|error| error.to_string())?;
     let is_own = about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
     if !about.is_file() || !is_own {
-        return Err("it must be a file that only this user can write".to_owned());
+        return Err("the file must be writable only by this user".to_owned());
     }
     let text = paceline_files::take_text(file, NOTE_MAX_BYTES).map_err(|error| error.to_string())?;
     let noted: Vec<Restore> =
@@ -187,7 +187,9 @@ fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
             && is_value(&restore.value)
     };
     match noted.iter().find(|restore| !is_known(restore)) {
-        Some(unknown) => Err(format!("it names {:?}, which Paceline does not change", unknown.path)),
+        Some(unknown) => {
+            Err(format!("the file lists {:?}, a setting that Paceline does not change", unknown.path))
+        }
         None => Ok(noted),
     }
 }
@@ -215,7 +217,7 @@ struct Look {
 fn look(wanted: &Wanted) -> Look {
     let left = |before: String, why: &str| Look { before, write: None, why: why.to_owned() };
     if wanted.is_outside {
-        return left(String::new(), "its file is a link to a place outside of the machine's settings");
+        return left(String::new(), "the setting's file is a link to a place outside the machine's settings");
     }
     let Some(before) = setting(&wanted.path) else {
         return left(String::new(), "this machine has no such setting");
@@ -340,7 +342,7 @@ mod tests {
             keep_note(&note, &[restore(&known, "4096"), unknown]).unwrap();
             let reported = mend_tuning(&note, root);
             assert!(
-                reported.len() == 1 && reported[0].contains("which Paceline does not change"),
+                reported.len() == 1 && reported[0].contains("that Paceline does not change"),
                 "{reported:?}"
             );
             assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
@@ -405,7 +407,7 @@ mod tests {
         std::os::unix::fs::symlink(&note, &linked).unwrap();
         assert!(mend_tuning(&linked, root)[0].contains("is ignored"));
         fs::set_permissions(&note, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(mend_tuning(&note, root)[0].contains("only this user can write"));
+        assert!(mend_tuning(&note, root)[0].contains("writable only by this user"));
         assert_eq!(fs::read_to_string(&known).unwrap(), "65535");
     }
 }

@@ -73,7 +73,7 @@ pub enum ProtocolError {
         second: u64,
     },
     /// A transfer coding that no request allows: none carries `TE` (RFC 9112 §6.1).
-    #[error("unsupported Transfer-Encoding \"{excerpt}\" (only \"chunked\", once, can be read)")]
+    #[error("unsupported Transfer-Encoding \"{excerpt}\" (only a single \"chunked\" is supported)")]
     TransferCoding {
         /// Its value.
         excerpt: String,

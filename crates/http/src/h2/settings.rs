@@ -81,7 +81,7 @@ impl PeerSettings {
             match id {
                 HEADER_TABLE_SIZE => self.header_table_size = value,
                 ENABLE_PUSH if value > 0 => {
-                    let expected = "a server may send it only with the value 0";
+                    let expected = "a server may send only the value 0";
                     return Err(Http2Error::Setting { setting: "SETTINGS_ENABLE_PUSH", value, expected });
                 }
                 MAX_CONCURRENT_STREAMS => self.max_concurrent_streams = value,

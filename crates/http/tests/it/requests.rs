@@ -100,11 +100,11 @@ fn nothing_breaks_out_of_its_line() {
         (request(|r| r.path = "x".into()), "path \"x\" does not begin with \"/\"; write \"/x\""),
         (
             request(|r| r.path = "/a b\r\nX: y".into()),
-            "path \"/a b\\r\\nX: y\": wrong at character 3; it cannot be sent as it is; write it percent-encoded: \"/a%20b%0D%0AX:%20y\"",
+            "path \"/a b\\r\\nX: y\": wrong at character 3; this character is not allowed in a path; write it percent-encoded: \"/a%20b%0D%0AX:%20y\"",
         ),
         (
             request(|r| r.path = "/\u{e9}".into()),
-            "path \"/\u{e9}\": wrong at character 2; it cannot be sent as it is; write it percent-encoded: \"/%C3%A9\"",
+            "path \"/\u{e9}\": wrong at character 2; this character is not allowed in a path; write it percent-encoded: \"/%C3%A9\"",
         ),
         (
             request(|r| r.host = "a\r\nX: y".into()),
@@ -133,7 +133,7 @@ fn nothing_breaks_out_of_its_line() {
         (with(&[("Host", "a"), ("host", "b")]), "header Host is given twice; a request may have only one"),
         (
             with(&[("Content-Length", "7")]),
-            "header Content-Length: \"7\", but the body has 0 bytes; remove the header: it is added",
+            "header Content-Length: \"7\", but the body has 0 bytes; remove the header: Paceline adds it",
         ),
         (
             with(&[("transfer-encoding", "chunked")]),

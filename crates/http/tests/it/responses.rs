@@ -163,17 +163,17 @@ fn transfer_encoding_decides_and_others_are_refused() {
         (
             Other,
             &row("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked"),
-            "error: unsupported Transfer-Encoding \"gzip, chunked\" (only \"chunked\", once, can be read)",
+            "error: unsupported Transfer-Encoding \"gzip, chunked\" (only a single \"chunked\" is supported)",
         ),
         (
             Other,
             &row("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked"),
-            "error: unsupported Transfer-Encoding \"chunked\" (only \"chunked\", once, can be read)",
+            "error: unsupported Transfer-Encoding \"chunked\" (only a single \"chunked\" is supported)",
         ),
         (
             Other,
             &row("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity"),
-            "error: unsupported Transfer-Encoding \"identity\" (only \"chunked\", once, can be read)",
+            "error: unsupported Transfer-Encoding \"identity\" (only a single \"chunked\" is supported)",
         ),
     ]);
 }
@@ -408,7 +408,7 @@ fn header_lines() {
 
 #[test]
 fn what_is_not_http() {
-    let unknown = "; another protocol, or bytes beyond the end of the previous response";
+    let unknown = "; this is another protocol, or bytes after the end of the previous response";
     check(&[
         (
             Other,

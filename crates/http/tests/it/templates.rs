@@ -177,30 +177,30 @@ fn values_that_cannot_be_sent_are_refused_with_their_position() {
         ),
         (
             request("POST", "/", &[], "{\"a\": {line}}"),
-            "body: \"{line}\" at character 7 has no name of a file; write {line:FILE}",
+            "body: \"{line}\" at character 7 has no file name; write {line:FILE}",
         ),
         (request("GET", "/{line:empty}", &[], ""), "path: {line:empty}: the file has no lines"),
         (request("GET", "/{line:other}", &[], ""), "path: {line:other}: the file was not read"),
         (
             request("GET", "/{line:odd}", &[], ""),
-            "path: {line:odd}: line 2 is \"/b c\": in a path a line must have only visible ASCII characters except \"#\"; percent-encode others",
+            "path: {line:odd}: line 2 is \"/b c\": a line used in a path may contain only visible ASCII characters except \"#\"; percent-encode others",
         ),
         (
             request("GET", "{line:bare}", &[], ""),
-            "path: {line:bare}: line 2 is \"b\": a path must begin with \"/\", also where it begins with a line of a file",
+            "path: {line:bare}: line 2 is \"b\": a path must begin with \"/\", even if its beginning is a line of a file",
         ),
         (
             request("GET", "/", &[("X", "{line:raw}")], ""),
-            "header X: {line:raw}: line 1 is \"a\\u{1}\": in a header a line must not contain control characters",
+            "header X: {line:raw}: line 1 is \"a\\u{1}\": a line used in a header must not contain control characters",
         ),
         (request("GET", "{seq}", &[], ""), "path \"{seq}\" does not begin with \"/\"; write \"/{seq}\""),
         (
             request("POST", "/", &[("Content-Length", "5")], "{seq}"),
-            "header Content-Length: \"5\", but the body's placeholders make its length change; remove the header: it is added",
+            "header Content-Length: \"5\", but the body's placeholders make its length change; remove the header: Paceline adds it",
         ),
         (
             request("POST", "/", &[("Content-Length", "2")], "{{"),
-            "header Content-Length: \"2\", but the body has 1 bytes; remove the header: it is added",
+            "header Content-Length: \"2\", but the body has 1 bytes; remove the header: Paceline adds it",
         ),
     ] {
         assert_eq!(request.compile(&files).unwrap_err().to_string(), expected);

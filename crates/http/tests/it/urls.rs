@@ -82,11 +82,11 @@ fn refused() {
         ("http://[::1]80/", "URL \"http://[::1]80/\": port \"80\" is not a number from 1 to 65535"),
         (
             "http://h/a b",
-            "path \"/a b\": wrong at character 3; it cannot be sent as it is; write it percent-encoded: \"/a%20b\"",
+            "path \"/a b\": wrong at character 3; this character is not allowed in a path; write it percent-encoded: \"/a%20b\"",
         ),
         (
             "http://h/\n",
-            "path \"/\\n\": wrong at character 2; it cannot be sent as it is; write it percent-encoded: \"/%0A\"",
+            "path \"/\\n\": wrong at character 2; this character is not allowed in a path; write it percent-encoded: \"/%0A\"",
         ),
     ];
     for (text, expected) in rows {

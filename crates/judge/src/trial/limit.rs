@@ -116,7 +116,8 @@ fn server_cores(trial: &Trial, _: &Run) -> Found {
         return Some((LimitKind::ServerCpu, evidence));
     }
     let busy = mean(&busy_shares(trial)).filter(|busy| *busy >= FULL_LEAST)?;
-    let evidence = format!("{evidence}, which were {} busy", percent(busy));
+    let its_cores = if cores == 1.0 { "this core was" } else { "these cores were" };
+    let evidence = format!("{evidence}; {its_cores} {} busy", percent(busy));
     let Some(sharer) = sharers(trial).max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s)) else {
         let is_own = usage.cpu_s >= OWN_LEAST * busy * cores * usage.over_s;
         return Some((if is_own { LimitKind::ServerCpu } else { LimitKind::Neighbours }, evidence));
@@ -127,7 +128,7 @@ fn server_cores(trial: &Trial, _: &Run) -> Found {
     };
     let of_sharer = sharer.cpu_s / usage.over_s.max(f64::MIN_POSITIVE);
     let kind = if sharer.cpu_s > usage.cpu_s { kind } else { LimitKind::ServerCpu };
-    Some((kind, format!("{evidence}; the {name} on them used {of_sharer:.2}")))
+    Some((kind, format!("{evidence}; on the same cores the {name} used {of_sharer:.2}")))
 }
 
 /// One of several cores was full, or the server used about one.
@@ -179,7 +180,7 @@ fn connections(_: &Trial, run: &Run) -> Found {
 /// A closed loop of users that think: they offer a rate.
 fn think_time(_: &Trial, run: &Run) -> Found {
     run.loop_.think.as_ref()?;
-    Some((LimitKind::OfferedRate, "connections rest between requests (think time)".to_owned()))
+    Some((LimitKind::OfferedRate, "connections pause between requests (think time)".to_owned()))
 }
 
 fn nothing_full(trial: &Trial, run: &Run) -> (LimitKind, String) {

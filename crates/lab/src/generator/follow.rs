@@ -118,7 +118,7 @@ pub fn follow(
     let measured =
         measured.map_err(|message| Spoiled::fault(Stage::Generate, message, finished.ended.is_unseen()))?;
     if let Some(why) = watch.fault.missed(measured.run.window_s) {
-        let message = format!("the fault was not caused: {why}");
+        let message = format!("the window has no fault: {why}");
         return Err(Spoiled::fault(Stage::Generate, message, true));
     }
     let (from, to, window) = watch.measured_stretch();

@@ -129,7 +129,7 @@ impl Generator for Foreign {
             Load { depth: 2.., .. } => "does not pipeline requests",
             Load { http: Some(_), .. } => "speaks only HTTP/1.1",
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
-                "does not report its window, in which an instance must be killed"
+                "does not report its window, so no instance can be killed in it"
             }
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
                 "keeps its connections open"
@@ -146,7 +146,7 @@ impl Generator for Foreign {
         }
         let report = (self.peer.read)(&finished.stdout, assignment.status).ok_or_else(|| {
             let printed: String = finished.stdout.trim().chars().take(200).collect();
-            format!("{name} did not print {}, but {printed:?}", self.peer.prints)
+            format!("{name} did not print {}; it printed {printed:?}", self.peer.prints)
         })?;
         let run = self.run(&report, assignment, finished);
         Ok(Measured { run, verdicts: vec![self.note(&report)], capacity: None })
@@ -256,7 +256,7 @@ mod tests {
     fn a_program_without_a_version_is_rejected() {
         for printed in ["", "Usage: wrk\\n", "wrk\\n"] {
             let error = wrk_that_prints(printed).unwrap_err().to_string();
-            assert!(error.contains("only a program with a version is measured"), "{error}");
+            assert!(error.contains("a generator without a version is not used"), "{error}");
         }
         let absent = Foreign::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();
         assert!(matches!(absent, LabError::Spawn { .. }), "{absent}");

@@ -131,9 +131,9 @@ impl Fault {
         self.after?;
         match self.made {
             Some(made) if made.after_window_start.as_secs_f64() <= window_s => None,
-            Some(_) => Some("the window was over when it came"),
+            Some(_) => Some("the fault came after the window had ended"),
             None if self.window_began.is_none() => Some("the generator reported no window"),
-            None => Some("the run ended before it was due"),
+            None => Some("the run ended before the fault was due"),
         }
     }
 }
@@ -168,9 +168,12 @@ mod tests {
         let began = Fault { window_began: Some(Instant::now()), ..asked };
         assert_eq!(Fault::default().missed(0.2), None, "none was asked for");
         assert_eq!(asked.missed(0.2), Some("the generator reported no window"));
-        assert_eq!(began.missed(0.2), Some("the run ended before it was due"));
+        assert_eq!(began.missed(0.2), Some("the run ended before the fault was due"));
         assert_eq!(Fault { made: made(110), ..began }.missed(0.2), None);
-        assert_eq!(Fault { made: made(210), ..began }.missed(0.2), Some("the window was over when it came"));
+        assert_eq!(
+            Fault { made: made(210), ..began }.missed(0.2),
+            Some("the fault came after the window had ended")
+        );
     }
 
     #[test]

@@ -174,7 +174,8 @@ impl Generator for Paceline {
         let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {
             return Err(
-                "the generator's record has no version; only a program with a version can be used".to_owned()
+                "the generator's record has no version, but a generator without a version is not used"
+                    .to_owned(),
             );
         }
         Ok(Measured { run, verdicts: Vec::new(), capacity })

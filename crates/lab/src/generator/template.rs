@@ -23,7 +23,7 @@ pub fn check(words: &[String]) -> Result<(), String> {
             let name = piece.split_once('}').ok_or_else(|| format!("`{word}` lacks a `}}`"))?.0;
             if !NAMES.contains(&name) {
                 return Err(format!(
-                    "`{{{name}}}` is unknown; a template may use {{{}}}",
+                    "unknown placeholder `{{{name}}}`; available are {{{}}}",
                     NAMES.join("}, {")
                 ));
             }
@@ -41,7 +41,7 @@ fn uses(words: &[String], name: &str) -> bool {
 /// Why a load cannot be expressed in the words: common generators do not accept a fraction of a second.
 pub fn refuses(words: &[String], load: &Load) -> Option<String> {
     let seconds = load.duration_s.filter(|seconds| uses(words, DURATION) && seconds.fract() != 0.0)?;
-    Some(format!("takes whole seconds, and the window is {seconds} s"))
+    Some(format!("takes only whole seconds, and the window is {seconds} s"))
 }
 
 /// The number of threads for the words: the largest allowed number that divides the connections evenly. wrk gives each
@@ -84,7 +84,9 @@ mod tests {
     fn a_misspelt_name_is_rejected() {
         assert_eq!(check(&words("wrk -c{connections} {url}")), Ok(()));
         assert!(
-            check(&words("wrk -c{conections} {url}")).unwrap_err().starts_with("`{conections}` is unknown")
+            check(&words("wrk -c{conections} {url}"))
+                .unwrap_err()
+                .starts_with("unknown placeholder `{conections}`")
         );
         assert_eq!(check(&words("wrk -c64")), Err("the template has no {url}".to_owned()));
         assert_eq!(check(&words("wrk {url")), Err("`{url` lacks a `}`".to_owned()));

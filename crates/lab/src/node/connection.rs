@@ -194,7 +194,7 @@ impl Node {
         let (at, line) = self.hear(limit, interrupt)?;
         match serde_json::from_slice(&line) {
             Ok(answer) => Ok((at, answer)),
-            Err(error) => Err(self.give_up(format!("its answer cannot be read: {error}"), false)),
+            Err(error) => Err(self.give_up(format!("an answer cannot be read: {error}"), false)),
         }
     }
 

@@ -208,7 +208,7 @@ impl Reader {
             let (status, headers) = (head.status, head.headers);
             return Ok(Answer { status, headers, body, keeps_alive, took: Duration::ZERO });
         }
-        Err(not_http(format!("more than {INTERIM_MOST} interim answers (1xx) and no other")))
+        Err(not_http(format!("more than {INTERIM_MOST} interim answers (1xx) and no final one")))
     }
 
     /// An error if there are bytes that belong to no answer.
@@ -228,11 +228,11 @@ impl Reader {
         loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
                 let head: Vec<u8> = self.buffer.drain(..end + 4).collect();
-                let text = String::from_utf8(head).map_err(|_| not_http("its head is not text"))?;
+                let text = String::from_utf8(head).map_err(|_| not_http("the head is not text"))?;
                 return Ok(text);
             }
             if self.buffer.len() > HEAD_BYTES_MAX {
-                return Err(not_http(format!("its head is longer than {HEAD_BYTES_MAX} bytes")));
+                return Err(not_http(format!("the head is longer than {HEAD_BYTES_MAX} bytes")));
             }
             if source.fill(&mut self.buffer)? == 0 {
                 let after = format!("after {} bytes, before a complete head", self.buffer.len());
@@ -286,7 +286,7 @@ impl Reader {
                 line => length += line,
             }
         }
-        Err(not_http(format!("its trailers are longer than {TRAILER_BYTES_MAX} bytes")))
+        Err(not_http(format!("the trailers are longer than {TRAILER_BYTES_MAX} bytes")))
     }
 
     fn line(&mut self, source: &mut Source<'_, impl Read>) -> Result<String, Trouble> {
@@ -367,11 +367,11 @@ impl Head {
             return match (coding.eq_ignore_ascii_case("chunked"), lengths.is_empty()) {
                 (true, true) => Ok(Framing::Chunked),
                 (false, _) => Ok(Framing::UntilClose),
-                (true, false) => Err(not_http("it has both content-length and transfer-encoding")),
+                (true, false) => Err(not_http("both content-length and transfer-encoding are present")),
             };
         }
         let Some(first) = lengths.first() else { return Ok(Framing::UntilClose) };
-        let wrong = || not_http(format!("its content-length is {:?}", lengths.join(", ")));
+        let wrong = || not_http(format!("the content-length is {:?}", lengths.join(", ")));
         // Digits alone: `parse` would accept a plus sign.
         if lengths.iter().any(|length| length != first) || !first.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(wrong());
@@ -399,7 +399,7 @@ fn header(line: &str) -> Result<(String, String), Trouble> {
 
 fn within_limit(length: usize) -> Result<(), Trouble> {
     if length > BODY_BYTES_MAX {
-        return Err(not_http(format!("its body is longer than {BODY_BYTES_MAX} bytes")));
+        return Err(not_http(format!("the body is longer than {BODY_BYTES_MAX} bytes")));
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ pub fn ask(
         match stream.read(&mut chunk) {
             Ok(0) => {
                 frames.end_of_input().map_err(|error| not_http(&error))?;
-                return Err(Trouble::Closed("before all streams had their answer".into()));
+                return Err(Trouble::Closed("before all streams were answered".into()));
             }
             Ok(length) => responses.take(&mut frames, &chunk[..length])?,
             Err(error) if is_slice_over(&error) => {}
@@ -278,6 +278,6 @@ mod tests {
             asked(frames(|out| h2::write_goaway(out, 1, h2::ErrorCode::NO_ERROR, b"")), 2).unwrap_err();
         assert_eq!(error, "the connection was closed with GOAWAY NO_ERROR after stream 1");
         let error = asked(frames(|_| ()), 1).unwrap_err();
-        assert_eq!(error, "the connection was closed before all streams had their answer");
+        assert_eq!(error, "the connection was closed before all streams were answered");
     }
 }

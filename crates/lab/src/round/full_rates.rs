@@ -42,7 +42,7 @@ impl FullRates {
         let Some(share) = &trial.load.share else { return Ok(()) };
         let Some((full_per_s, full_trial)) = self.0.get(&place(trial, &share.of)) else {
             let message = format!(
-                "the rate is {:.0} % of what the load `{}` reaches on this server, and that load has no usable result",
+                "the rate is {:.0} % of the rate that load `{}` reaches on this server, but that load has no usable result",
                 share.share * 100.0,
                 share.of
             );
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(share.load.share.unwrap().full_trial.as_deref(), Some(closed.id.as_str()));
         for mut other in [half(&closed.load.name, closed.repeat + 1), half("another", closed.repeat)] {
             let fault = rates.set_rate(&mut other).unwrap_err();
-            assert!(fault.message.starts_with("the rate is 50 % of what the load"), "{fault:?}");
+            assert!(fault.message.starts_with("the rate is 50 % of the rate that load"), "{fault:?}");
             assert_eq!(other.load.rate_per_s, None);
         }
         let failed = Trial { run: None, ..trial() };

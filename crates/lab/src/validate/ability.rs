@@ -61,7 +61,7 @@ pub(super) fn compare(
 }
 
 fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -> (CheckOutcome, String) {
-    let says = if traits.stated(one).is_some() { "the manifest has `true`" } else { "assumed" };
+    let says = if traits.stated(one).is_some() { "the manifest says `true`" } else { "assumed" };
     match (traits.has(one), ability) {
         (Some(true), Ability::Does) => (CheckOutcome::Pass, String::new()),
         (Some(false), Ability::Lacks(_)) if traits.stated(one).is_none() => {
@@ -73,7 +73,10 @@ fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -
         }
         (Some(false), Ability::Does) if traits.stated(one).is_some() => (
             wrong,
-            format!("the manifest has `false`, but the server does it: {}", traits.correction(one, true)),
+            format!(
+                "the manifest says `false`, but the server supports this: {}",
+                traits.correction(one, true)
+            ),
         ),
         (None | Some(false), Ability::Does) => {
             (CheckOutcome::Warn, format!("missing in the manifest: {}", traits.correction(one, true)))
@@ -105,7 +108,7 @@ fn twice(asker: &Asker, question: Question<'_>, case: &WorkloadCase) -> Result<A
         return Ok(Ability::Lacks(wrong));
     }
     if !first.keeps_alive {
-        return Ok(Ability::Lacks("the connection ends with the answer".into()));
+        return Ok(Ability::Lacks("the server closes the connection after the answer".into()));
     }
     Ok(right(difference(&case.expect, &connection.ask(question)?)))
 }
@@ -174,11 +177,10 @@ mod tests {
     fn a_trait_that_disagrees_names_the_line_to_change() {
         let lacks = Ability::Lacks("answer 2 of 16: status 400 instead of 200".into());
         let said = reported("pipelining = true", Trait::Pipelining, &lacks);
-        let expected = "does not hold: answer 2 of 16: status 400 instead of 200; the manifest has `true`: \
+        let expected = "does not hold: answer 2 of 16: status 400 instead of 200; the manifest says `true`: \
                         write `pipelining = false` in line 25 of server.toml";
         assert_eq!(said, (CheckOutcome::Fail, expected.to_owned()));
-        let expected =
-            "the manifest has `false`, but the server does it: write `head = true` in line 25 of server.toml";
+        let expected = "the manifest says `false`, but the server supports this: write `head = true` in line 25 of server.toml";
         assert_eq!(
             reported("head = false", Trait::Head, &Ability::Does),
             (CheckOutcome::Fail, expected.to_owned())

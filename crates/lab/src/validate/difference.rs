@@ -24,7 +24,7 @@ pub(crate) fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
     if let Some(coding) =
         answer.header("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"))
     {
-        wrong.push(format!("content-encoding {coding}, which was not asked for"));
+        wrong.push(format!("content-encoding {coding}, which the request did not accept"));
     }
     wrong.extend(expect.headers.iter().filter_map(|wanted| header_difference(wanted, answer)));
     wrong.extend(body_difference(&expect.body, &answer.body));
@@ -70,7 +70,7 @@ fn date_difference(value: &str, now: SystemTime, took: Duration) -> Option<Strin
     let Some(date) =
         httpdate::parse_http_date(value).ok().filter(|date| httpdate::fmt_http_date(*date) == value)
     else {
-        return Some(format!("date {value:?}, which is not written as {:?}", httpdate::fmt_http_date(now)));
+        return Some(format!("date {value:?} instead of the format {:?}", httpdate::fmt_http_date(now)));
     };
     let early = now.duration_since(date).map(|early| early.saturating_sub(took));
     let off = early.or(date.duration_since(now)).unwrap_or_default();

@@ -56,7 +56,10 @@ fn seen(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<(CheckOut
 fn after_the_last(rest: &Rest) -> (CheckOutcome, String) {
     match rest.closed_after {
         Some(_) => (CheckOutcome::Pass, "closes after each answer".into()),
-        None => (CheckOutcome::Warn, format!("says close, and stays open for {}", seconds(LAST_LIMIT))),
+        None => (
+            CheckOutcome::Warn,
+            format!("the server says close, but leaves the connection open for {}", seconds(LAST_LIMIT)),
+        ),
     }
 }
 

@@ -65,7 +65,7 @@ fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Chec
         return Ok(same(name, Some(wrong)));
     }
     if answer.header("transfer-encoding").is_some() {
-        return Ok(check(name, CheckOutcome::Warn, "answers in chunks, which HTTP/1.0 does not have"));
+        return Ok(check(name, CheckOutcome::Warn, "the answer is in chunks, which HTTP/1.0 does not have"));
     }
     if !ended_well {
         let detail = format!("the connection is still open {} s after the answer", CLOSE_LIMIT.as_secs());
@@ -88,7 +88,7 @@ fn head_has_no_body(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble
         Ok((_, 0)) | Err(Trouble::Closed(_) | Trouble::Io(_)) => same(name, None),
         Ok((status, bytes)) => {
             let outcome = if status < 400 { CheckOutcome::Fail } else { CheckOutcome::Warn };
-            check(name, outcome, format!("{bytes} bytes follow the head, of status {status}"))
+            check(name, outcome, format!("{bytes} bytes follow the head (status {status})"))
         }
         Err(trouble) => same(name, Some(trouble.to_string())),
     })
@@ -99,7 +99,7 @@ fn unknown_method(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> 
     Ok(match asker.ask(Question::new(UNKNOWN_METHOD, &case.path))? {
         Ok(answer) if answer.status / 100 == 4 || answer.status == 501 => same(name, None),
         Ok(answer) if answer.status / 100 == 2 => {
-            let detail = format!("status {}: it treats any method as GET", answer.status);
+            let detail = format!("status {}: the server treats any method as GET", answer.status);
             check(name, CheckOutcome::Warn, detail)
         }
         Ok(answer) => same(name, Some(format!("status {} instead of 4xx or 501", answer.status))),

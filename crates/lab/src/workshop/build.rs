@@ -47,7 +47,7 @@ impl Workshop {
                 let size =
                     setup.download_mb.map_or("an unknown size".into(), |mb| format!("about {mb:.0} MB"));
                 (self.notice)(&format!(
-                    "{}: its set-up is older than its folder or its tools; repeating it, which may download {size}: {}",
+                    "{}: the set-up is older than the server's folder or tools; repeating it (may download {size}): {}",
                     server.id, setup.command
                 ));
                 self.make(server, "setup", &setup.command, wanted).map(Some)
@@ -133,11 +133,11 @@ impl Workshop {
     }
 
     fn copy_remedy(&self, server: &Manifest) -> String {
-        let room = "the disk needs room for a copy";
+        let room = "make room for a copy on the disk";
         let Some(user) = &self.user else { return room.into() };
         let folder = self.build_dir(server);
         format!(
-            "{room}, and all files must be readable for the user of servers: chown -R {}: {}",
+            "{room}, and make all files readable for the user that servers run as: chown -R {}: {}",
             user.name,
             folder.display()
         )
@@ -146,8 +146,9 @@ impl Workshop {
     pub(super) fn lock(&self, server: &Manifest) -> Result<paceline_host::FileLock, LabError> {
         self.check_owner(server)?;
         owner::check_replaceable(&self.keep_dir(server))?;
-        let waiting =
-            || (self.notice)(&format!("{}: waiting for another paceline that is building it", server.id));
+        let waiting = || {
+            (self.notice)(&format!("{}: waiting for another paceline process that is building it", server.id))
+        };
         let lock = lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())?;
         if self.former(server).recover()? {
             (self.notice)(&format!(

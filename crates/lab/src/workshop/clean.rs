@@ -65,7 +65,7 @@ impl Workshop {
                 || catalogue.broken_server(&id).is_some();
             match is_known {
                 _ if all => found.push(LeftOver::of("build", build)),
-                false => found.push(LeftOver::of("build of a server that is gone", build)),
+                false => found.push(LeftOver::of("build of a server that no longer exists", build)),
                 true => {
                     let of_launches = entries(&build).into_iter().filter(|path| is_of_launch(path));
                     found.extend(of_launches.map(|path| LeftOver::of("of a launch", path)));

@@ -89,7 +89,7 @@ pub(crate) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) ->
     match end {
         End::ByItself(Ended { code: Some(0), .. }) => Ok(elapsed),
         End::ByItself(ended) if ended.is_unseen() => {
-            Err(failure(step, "was lost: its shepherd was killed".into()))
+            Err(failure(step, "was lost: its supervisor process was killed".into()))
         }
         End::ByItself(ended) => Err(failure(step, format!("ended with {ended}"))),
         End::Late => {

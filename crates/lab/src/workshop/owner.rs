@@ -23,7 +23,7 @@ pub(super) fn check_trusted(build: &Path) -> Result<(), LabError> {
         let owner = if about.uid() == 0 { given_to(build) } else { about.uid() };
         let owner = user_name(owner);
         let remedy = format!(
-            "run it as this user (--user {owner}), or remove it and set it up again (rm -r {})",
+            "run servers as this user (--user {owner}), or remove the folder and set the server up again (rm -r {})",
             build.display()
         );
         return Err(LabError::Owner {

@@ -104,10 +104,10 @@ impl Workshop {
         })?;
         let denied = StartsDenied::begin(Path::new("/"));
         (self.notice)(match &denied {
-            Ok(Some(_)) => "services of packages are not started while they are installed",
+            Ok(Some(_)) => "services of the packages are not started during the installation",
             Ok(None) => "this machine's /usr/sbin/policy-rc.d decides whether packages start services",
             Err(_) => {
-                "services of packages may start while they are installed: no /usr/sbin/policy-rc.d can be written"
+                "services of the packages may start during the installation: /usr/sbin/policy-rc.d cannot be written"
             }
         });
         let installed = self.step_without_services("install", &command, &services, denied.ok().flatten());
@@ -130,7 +130,9 @@ impl Workshop {
     /// The caller holds the lock, so that the note of services is not that of a running installation.
     fn finish_killed(&self) -> Result<(), LabError> {
         let Some(before) = BootServices::noted(&self.services_note()) else { return Ok(()) };
-        (self.notice)("an installation of packages was killed: it is completed now (dpkg --configure -a)");
+        (self.notice)(
+            "an earlier installation of packages was killed: completing it now (dpkg --configure -a)",
+        );
         let denied = StartsDenied::begin(Path::new("/")).ok().flatten();
         self.step_without_services("configure", &["dpkg", "--configure", "-a"], &before, denied).map(|_| ())
     }
@@ -164,7 +166,7 @@ impl Workshop {
     }
 
     fn lock_packages(&self) -> Result<FileLock, LabError> {
-        let waiting = || (self.notice)("waiting for another paceline that is installing packages");
+        let waiting = || (self.notice)("waiting for another paceline process that is installing packages");
         lock::take(&self.state_dir.join("packages"), waiting, || self.interrupt.asked())
     }
 

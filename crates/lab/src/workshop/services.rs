@@ -113,10 +113,8 @@ impl BootServices {
         }
         let still = Self::of(root);
         let reported = |service: &String| match still.0.contains(service) {
-            false => format!("{service} was installed as a service that starts with the machine: disabled"),
-            true => format!(
-                "{service} starts with the machine: disable it with `systemctl disable --now {service}`"
-            ),
+            false => format!("{service} was installed as a service that starts at boot: disabled"),
+            true => format!("{service} starts at boot: disable it with `systemctl disable --now {service}`"),
         };
         new.iter().map(reported).collect()
     }

@@ -149,7 +149,7 @@ impl Workshop {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
             let missing =
-                format!("{} still missing, although nothing is left to install", missing.join(", "));
+                format!("all packages are installed, but these are still missing: {}", missing.join(", "));
             return Err(LabError::NotSetUp { server: server.id.clone(), missing });
         }
         let Some(setup) = &server.setup else { return Ok(Made::Already) };

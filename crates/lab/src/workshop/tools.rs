@@ -50,7 +50,10 @@ impl std::fmt::Display for ClosedTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { need, file, user } = self;
         let file = file.display();
-        write!(f, "{need} ({file} is closed to the user `{user}`: install it for all users, or --user root)")
+        write!(
+            f,
+            "{need} (the user `{user}` cannot access {file}: install it for all users, or use --user root)"
+        )
     }
 }
 
@@ -215,7 +218,7 @@ fn ask(words: &[&OsStr], until: Instant) -> Result<Option<String>, NoAnswer> {
 fn output_of(words: &[&OsStr], until: Instant) -> io::Result<Output> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     if Instant::now() >= until {
-        return Err(io::Error::new(io::ErrorKind::TimedOut, "no time was left for it"));
+        return Err(io::Error::new(io::ErrorKind::TimedOut, "no time was left to run the command"));
     }
     let child = Command::new(program)
         .args(arguments)
@@ -228,7 +231,7 @@ fn output_of(words: &[&OsStr], until: Instant) -> io::Result<Output> {
         .spawn()?;
     let output = wait(child, until)?;
     match output.status.signal() {
-        Some(signal) => Err(io::Error::other(format!("it was ended by signal {signal}"))),
+        Some(signal) => Err(io::Error::other(format!("the command was ended by signal {signal}"))),
         None => Ok(output),
     }
 }
@@ -255,7 +258,7 @@ fn wait(mut child: Child, until: Instant) -> io::Result<Output> {
         if Instant::now() >= until {
             system::kill_group(child.id().cast_signed(), libc::SIGKILL)?;
             child.wait()?;
-            let late = format!("it did not end within {:.0} s", begun.elapsed().as_secs_f64());
+            let late = format!("the command did not end within {:.0} s", begun.elapsed().as_secs_f64());
             return Err(io::Error::new(io::ErrorKind::TimedOut, late));
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -350,7 +353,7 @@ mod tests {
         let reported = LabError::from(ask(&sh("kill -KILL $$"), soon()).unwrap_err());
         assert_eq!(
             reported.to_string(),
-            "the manifest's version command `sh -c kill -KILL $$` failed: it was ended by signal 9"
+            "the manifest's version command `sh -c kill -KILL $$` failed: the command was ended by signal 9"
         );
         assert!(ask(&["/nowhere/tool".as_ref()], soon()).is_err());
         let late = output_of(&sh("sleep 100"), Instant::now() + Duration::from_millis(20)).unwrap_err();
@@ -375,7 +378,7 @@ mod tests {
         toolbox.ask_all(&needs, Duration::ZERO);
         for need in needs {
             let error = toolbox.version(need).unwrap_err().to_string();
-            assert!(error.ends_with("no time was left for it"), "it is not asked again: {error}");
+            assert!(error.ends_with("no time was left to run the command"), "it is not asked again: {error}");
         }
         toolbox.forget();
         assert!(toolbox.version("cat").unwrap().starts_with("cat "));

@@ -169,7 +169,10 @@ fn a_database_that_does_not_start_is_reported_with_its_command() {
     let mut no_start = (*lab.database()).clone();
     no_start.commands.start = "exit 3".to_owned();
     let reported = spoiled(no_start, "nostart");
-    assert!(reported.starts_with("the database postgresql: it ended with exit status 3"), "{reported}");
+    assert!(
+        reported.starts_with("the database postgresql: the process ended with exit status 3"),
+        "{reported}"
+    );
     // Files of this database may not grow, as on a full disk.
     let mut full = (*lab.database()).clone();
     full.commands.init = full.commands.init.map(|init| format!("ulimit -f 100; {init}"));

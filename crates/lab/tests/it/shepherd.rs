@@ -74,7 +74,7 @@ fn a_killed_shepherd_is_detected_by_waiting() {
     kill(&shepherd);
     let ended = shepherd.wait_ended(LIMIT).expect("no report will come any more");
     assert!(ended.is_unseen() && !ended.asked, "{ended:?}");
-    assert_eq!(ended.to_string(), "no exit status (its shepherd was lost)");
+    assert_eq!(ended.to_string(), "an unknown exit status (its supervisor process was lost)");
     assert_eq!(shepherd.ended(), Some(ended));
     assert_eq!(shepherd.stop().unwrap().ended, Some(ended));
 }

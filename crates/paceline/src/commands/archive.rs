@@ -67,8 +67,8 @@ fn complain(error: ArchiveError) -> anyhow::Error {
         ArchiveError::Mixed { round, .. } => (
             Status::Usage,
             Some(format!(
-                "two exports are mixed here, or one was interrupted: `paceline report {round} --export DIR` writes \
-                 the folder again"
+                "the folder has parts of two exports, or of an interrupted one: `paceline report {round} --export DIR` \
+                 writes it again"
             )),
         ),
         ArchiveError::Record { .. } | ArchiveError::Forged { .. } => (Status::Usage, None),
@@ -85,7 +85,7 @@ fn spare_others(folder: &Path) -> anyhow::Result<()> {
         Some(theirs) if !is_ours => {
             let what = format!("{} exists and is not an exported round", folder.join(theirs).display());
             Err(Complaint::usage(what)
-                .hint("use the name of a folder that does not exist; it is created")
+                .hint("use the name of a folder that does not exist; Paceline creates it")
                 .into())
         }
         _ => Ok(()),
@@ -131,9 +131,9 @@ fn known_folders(state_dir: &Path, store: Option<&Path>, trials: &[Trial]) -> Kn
 fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> MarkdownText {
     let list: MarkdownText = left_out.iter().map(|what| markdown!("- {}\n", what.description())).collect();
     markdown!(
-        "# {}: round {}\n\n{} trials, begun {}. `report.md` is the report; `paceline report --from DIR` \
-         renders it again in any format.\n`round.json` has the plan as it was carried out and the machine, `{}` one trial a \
-         line.\n\nLeft out of the trials, to keep this small:\n\n{}\
+        "# {}: round {}\n\n{} trials, started {}. `report.md` is the report; `paceline report --from DIR` \
+         renders it again in any format.\n`round.json` has the plan as it was carried out and the machine; `{}` has one \
+         trial per line.\n\nLeft out of the trials, to keep the folder small:\n\n{}\
          - the folders of the machine: paths are relative to the project, `~` is the home folder\n",
         round.plan,
         round.id,

@@ -76,7 +76,9 @@ fn text(environment: &Environment, findings: &[Finding]) -> String {
     let better = findings.iter().filter(|finding| finding.grade == Grade::Better).count();
     let _ = match (worst, better) {
         (0, 0) => writeln!(text, "\nNothing to improve."),
-        (0, _) => writeln!(text, "\nMeasurements are valid here; {better} settings would make them better."),
+        (0, _) => {
+            writeln!(text, "\nMeasurements are valid here; changing {better} settings would improve them.")
+        }
         (_, _) => writeln!(text, "\nDo not trust measurements made now."),
     };
     text
@@ -90,7 +92,7 @@ fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
             "cores",
             environment.cores.to_string(),
             environment.cores >= 2,
-            "with one core the server and Paceline take time from each other: use a machine with two or more",
+            "the server and Paceline compete for the only core: use a machine with two or more cores",
         ),
         clock(environment),
         share(
@@ -106,14 +108,14 @@ fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
                 "turbo",
                 if on { "on" } else { "off" }.to_owned(),
                 !on,
-                "frequencies depend on temperature and load: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo",
+                "CPU frequencies vary with temperature and load. Turn turbo off: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo",
             ),
         },
         judged(
             "open files (ulimit -n)",
             format!("{} (hard limit {})", environment.open_files_soft, environment.open_files_hard),
             environment.open_files_hard >= 20_000,
-            "10,000 connections need more in server and Paceline: ulimit -n 65536 (as root first: ulimit -Hn 65536)",
+            "10,000 connections need more open files in the server and in Paceline: ulimit -n 65536 (as root first: ulimit -Hn 65536)",
         ),
         at_least(
             "net.core.somaxconn",
@@ -126,8 +128,8 @@ fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
             "control groups",
             if load.cgroup { "can be created" } else { "cannot be created" }.to_owned(),
             load.cgroup,
-            "the lab then reads CPU time from /proc, which misses ended children: run as root, or in a delegated group \
-             (systemd-run --user --scope -p Delegate=yes paceline ...)",
+            "the lab reads CPU time from /proc instead, which misses child processes that have ended: run as root, or in \
+             a delegated control group (systemd-run --user --scope -p Delegate=yes paceline ...)",
         ),
     ]
 }
@@ -161,13 +163,13 @@ fn clock(environment: &Environment) -> Finding {
             grade: Grade::Invalid,
             what,
             found: found.to_owned(),
-            advice: Some("its resolution is milliseconds: choose one of /sys/devices/system/clocksource/clocksource0/available_clocksource".to_owned()),
+            advice: Some("this clock has a resolution of milliseconds: choose another from available_clocksource in /sys/devices/system/clocksource/clocksource0 and write its name to current_clocksource".to_owned()),
         },
         Some(found @ ("hpet" | "acpi_pm")) => Finding {
             grade: Grade::Better,
             what,
             found: found.to_owned(),
-            advice: Some("reading it takes a microsecond: echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned()),
+            advice: Some("reading this clock takes a microsecond: echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned()),
         },
         found => good(what, found.unwrap_or("not reported").to_owned()),
     }
@@ -189,7 +191,7 @@ fn governor(environment: &Environment) -> Finding {
 
 fn at_least(what: &'static str, found: Option<&str>, least: u64, command: &str) -> Finding {
     let number = found.and_then(|found| found.parse().ok()).unwrap_or(0);
-    let advice = format!("a burst of connections overflows a shorter queue: {command}");
+    let advice = format!("a burst of connections overflows such a short queue: {command}");
     match found {
         None => good(what, "not reported".to_owned()),
         Some(found) => judged(what, found.to_owned(), number >= least, &advice),
@@ -207,7 +209,7 @@ fn ports(range: Option<&str>) -> Finding {
             what,
             range.to_owned(),
             count >= 28_000,
-            "connections to one address need a port each: sudo sysctl -w net.ipv4.ip_local_port_range='10000 65535'",
+            "each connection to the same address needs a local port: sudo sysctl -w net.ipv4.ip_local_port_range='10000 65535'",
         ),
         _ => good(what, "not reported".to_owned()),
     }

@@ -22,15 +22,15 @@ const EXAMPLES: &str = "\
 Examples:
   paceline report                          the newest round
   paceline report --list                   every round that is kept
-  paceline report 20261121-01              the round whose id begins so
+  paceline report 20261121-01              the round whose id begins with this
   paceline report 20261120 20261121-01     two rounds cell by cell, as ratios
-  paceline report --copies                 differences claimed between copies
+  paceline report --copies                 differences found between copies
   paceline report --workload tetra -o tetra.md
   paceline report -o report.html           with charts, in one file to share
   paceline report --svg ranking --workload hello -o hello.svg
   paceline report --format csv | column -t -s,
   paceline report --export history/quick   the newest round as a folder to keep
-  paceline report --from history/quick     its report, in any format";
+  paceline report --from history/quick     the report of that folder";
 
 /// Flags of `paceline report`.
 #[derive(clap::Args)]
@@ -132,7 +132,7 @@ fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
     match (&arguments.export, arguments.rounds.as_slice()) {
         (Some(_), [folder]) if Path::new(folder).is_dir() => {
             Err(Complaint::usage(format!("--export: {folder} is already an exported round"))
-                .hint("copy the folder, or keep its round in a store with paceline store import")
+                .hint("copy the folder, or add its round to a store with `paceline store import`")
                 .into())
         }
         (Some(_), [_, _, ..]) => Err(Complaint::usage("--export can write only one round")
@@ -237,7 +237,7 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable,
     let reports = names.iter().map(report).collect::<anyhow::Result<Vec<Report>>>()?;
     let tally = CopyTally::of(&reports);
     if tally.deciding.compared == 0 {
-        let hint = "a plan enters a server twice with `copies = [\"ID\"]`: plans/aa.toml";
+        let hint = "`copies = [\"ID\"]` in a plan measures a server twice; see plans/aa.toml";
         return Err(Complaint::usage("no stored round has a server and a copy of it with two launches each")
             .hint(hint)
             .into());

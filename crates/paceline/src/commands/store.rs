@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline store check                             checksums and sums of records
+  paceline store check                             checksums and counts
   paceline store export 20261121-01 history/quick  a round as a folder
-  paceline store import history/quick              and back again
+  paceline store import history/quick              the exported round again
   paceline store import wrk.txt results.json       reports of other programs
-  paceline store prune --keep 3 --dry-run          all but 3 rounds of each plan
+  paceline store prune --keep 3 --dry-run          what would be deleted
   paceline store delete 20261121-01";
 
 /// Flags of `paceline store`.
@@ -123,7 +123,7 @@ fn check(store: &Store) -> anyhow::Result<Status> {
     ));
     if checked.without_checksum > 0 {
         text.push(&terminal!(
-            "{} records are older than checksums: damage inside them is not detected\n",
+            "{} records of older versions have no checksum: damage in them is not detected\n",
             checked.without_checksum
         ));
     }

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline view                         the kept rounds; without any, `history`
+  paceline view                         the kept rounds, or `history` if none
   paceline view history                 the rounds kept with the project
   paceline view run.json                a run written by `paceline run -o run.json`
   paceline view --listen 10.0.0.5:8080  for other machines: open the printed URL";
@@ -100,8 +100,8 @@ fn without_store(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::Missing { .. } => Complaint::usage(error_text(&error))
             .hint(
-                "`paceline round` makes results; `paceline view history` shows the rounds kept with a project, \
-                 `paceline view run.json` a run",
+                "`paceline round` makes results; `paceline view history` shows the rounds kept with a project, and \
+                 `paceline view run.json` shows a run",
             )
             .into(),
         error => complain_of_store(error),
@@ -149,7 +149,7 @@ impl Beside {
     pub fn stay(self) -> ! {
         self.live.publish("end", &());
         paceline_host::system::end_by_signals();
-        say("The live view stays until Ctrl-C.");
+        say("The live view stays open until Ctrl-C.");
         loop {
             std::thread::park();
         }
@@ -174,7 +174,7 @@ pub fn complain(error: WebError) -> anyhow::Error {
     let what = error.chain();
     let complaint = match error {
         WebError::Listen { .. } => Complaint::environment(what)
-            .hint("choose another address with --listen; port 0 takes any free one"),
+            .hint("choose another address with --listen; port 0 selects any free port"),
         WebError::NoExport { .. } => {
             Complaint::usage(what).hint("`paceline report --export DIR` writes a folder that can be viewed")
         }

@@ -111,7 +111,7 @@ fn a_killed_loader_leaves_a_smaller_run_with_a_verdict() {
     assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
     let (status, run, said) = end(child);
     assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("is lost; the others go on"), "{said}");
+    assert!(said.contains("was lost; the others continue"), "{said}");
     let lost = run["verdicts"].as_array().unwrap().iter().find(|verdict| verdict["name"] == "loader_lost");
     let evidence = &lost.unwrap()["evidence"];
     assert_eq!((evidence["loaders_lost"].as_u64(), evidence["loaders"].as_u64()), (Some(1), Some(2)));

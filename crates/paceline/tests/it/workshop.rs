@@ -70,7 +70,7 @@ fn a_server_is_listed_through_its_life() {
     let begins = "sh-one, about 1 MB: true\nto download: about 1 MB\nsh-one: set up in ";
     assert!(stdout.starts_with(begins) && code == 0, "{stdout}");
     let sums = stdout.split_once(" on disk\n\n1 set up, 0 failed; ").map(|(_, sums)| sums);
-    assert!(sums.is_some_and(|sums| sums.contains(" min; on disk ")), "{stdout}");
+    assert!(sums.is_some_and(|sums| sums.contains(" written to disk")), "{stdout}");
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     assert!(
         stdout.starts_with("nothing to install or fetch\nsh-one: set up\n\n1 set up, 0 failed; "),
@@ -104,7 +104,7 @@ fn a_failed_setup_is_listed_at_the_end_and_others_continue() {
         "{stdout}"
     );
     assert!(stdout.contains("\nsh-one is not set up: setup ended with exit status 1\n"), "{stdout}");
-    assert!(stdout.contains("\nsh-zero is not set up: no-such-program still missing"), "{stdout}");
+    assert!(stdout.contains("\nsh-zero is not set up: all packages are installed, but these are still missing: no-such-program"), "{stdout}");
     assert!(stdout.contains("\n1 set up, 2 failed; "), "{stdout}");
 }
 
@@ -283,7 +283,7 @@ fn a_set_up_that_is_repeated_is_announced() {
     tree.write("servers/sh-one/source.txt", "changed");
     let (_, stderr, code) = tree.run(&["build", "--all"]);
     assert_eq!(code, 0, "{stderr}");
-    let said = "sh-one: its set-up is older than its folder or its tools; repeating it, which may download about 3 MB: \
+    let said = "sh-one: the set-up is older than the server's folder or tools; repeating it (may download about 3 MB): \
                 echo fetched";
     assert!(stderr.starts_with(said), "{stderr}");
     assert_eq!(tree.run(&["build", "--all"]).1, "");

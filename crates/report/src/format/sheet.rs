@@ -69,8 +69,8 @@ fn scaling(table: &ScalingTable, on: &str) -> Sheet {
     Sheet {
         title: format!("{}: requests/s by {by}{on}", table.workload),
         lead: format!(
-            "The Universal Scalability Law (Gunther 2007) fitted over the {by} measured, each launch one point, with 95 % \
-             intervals. The peak is the number of {by} beyond which the rate falls; ∞ where the data show none."
+            "The Universal Scalability Law (Gunther 2007), fitted over the {by} measured with one point per launch and 95 % \
+             intervals. The peak is the number of {by} beyond which the rate falls; ∞ if the data show no peak."
         ),
         heads: ["server", by, "contention %", "coherency ppm", "peak at", "requests/s there"]
             .map(str::to_owned)
@@ -80,7 +80,7 @@ fn scaling(table: &ScalingTable, on: &str) -> Sheet {
         lines: (!table.undetermined.is_empty())
             .then(|| {
                 let servers = table.undetermined.join(", ");
-                format!("no curve (flat from the smallest number of {by} on, or too noisy): {servers}")
+                format!("no curve (rates are flat from the smallest number of {by}, or too noisy): {servers}")
             })
             .into_iter()
             .collect(),
@@ -104,16 +104,16 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     let (title, lead) = match pairing.kind {
         VariantKind::FirstRun => (
             "first run and steady state",
-            "The first load on a fresh launch, without warm-up, and the same again on the same launch.",
+            "The first load on a fresh launch, without warm-up, and the same load again on the same launch.",
         ),
-        VariantKind::Http10 => ("HTTP/1.1 and HTTP/1.0", "The twin requests keep-alive in the HTTP/1.0 way."),
+        VariantKind::Http10 => ("HTTP/1.1 and HTTP/1.0", "The twin uses HTTP/1.0 and requests keep-alive."),
         VariantKind::Close => ("kept open and closed", "The twin closes each connection after one response."),
         VariantKind::Unpipelined => {
-            ("pipelined and not", "The twin has one request outstanding on a connection.")
+            ("pipelined and not", "The twin has one outstanding request per connection.")
         }
         VariantKind::Balanced => (
             "direct and balanced",
-            "To one instance, and through the balancer to all of them, on the same launch unless noted below; paired block by block.",
+            "The same load directly on one instance, and through the balancer on all instances. Both ran on the same launch unless noted below, and are compared within each repeat.",
         ),
     };
     let [one, other] = sides(pairing.kind);
@@ -125,8 +125,8 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     };
     let heads = ["server".to_owned()].into_iter().chain(rates).chain(between).chain(cpu).collect();
     let bound = pairing.rows.iter().any(|row| row.is_generator_bound || row.twin_is_generator_bound);
-    let note = "≥, ≤: the generator's core was over 90 % busy under the twin, under the load, so the true ratio is at least, \
-                at most this; ~: under both, so the true ratio may be higher or lower";
+    let note = "The generator's core was over 90 % busy, ≥: under the twin, so the true ratio is at least this; ≤: under the \
+                load, so the true ratio is at most this; ~: under both, so the true ratio may be higher or lower";
     Sheet {
         title: format!("{}: {title}, {} ({}{on})", pairing.workload, pairing.load, pairing.form),
         lead: lead.to_owned(),
@@ -147,7 +147,7 @@ fn apart(row: &PairRow) -> Option<String> {
     (row.pairs_of_two_launches > 0).then(|| {
         let server = &row.server;
         format!(
-            "{server}: in {pairs} the two ran on different launches, so the ratio includes the difference between launches"
+            "{server}: in {pairs} load and twin ran on different launches, so the ratio includes the difference between launches"
         )
     })
 }
@@ -212,7 +212,7 @@ fn balanced(table: &BalancedTable, on: &str) -> Sheet {
             table.workload, table.instances, table.balancer, table.load
         ),
         lead: format!(
-            "Policy {}. CPU is per response that the generator completed; busy is a share of the assigned cores.",
+            "Policy {}. CPU is CPU time per response that the generator completed; busy is the busy share of the assigned cores.",
             table.policy
         ),
         heads: heads.map(str::to_owned).into(),
@@ -255,7 +255,7 @@ fn start(table: &StartTable, on: &str) -> Sheet {
         title: format!("start-up, form {}{on}", table.form),
         lead:
             "First start: the first since the server was built. 0 MB read from disk means the files were already in \
-               the page cache. Memory is resident, at the first valid response and after the last load."
+               the page cache. Memory is resident memory at the first valid response and after the last load."
                 .to_owned(),
         heads: heads.map(str::to_owned).into(),
         words: 1,
@@ -285,8 +285,8 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
     Sheet {
         title: format!("warm-up, form {}{on}", table.form),
         lead: format!(
-            "A closed loop with {} on {} until the last 4 s are no more than 5 % faster than the 4 s before. The shares are \
-             of the rate in the last 4 s; the curve is that of the first launch, one character per second.",
+            "A closed loop with {} on {} runs until the last 4 s are no more than 5 % faster than the 4 s before. Percentages \
+             are shares of the rate in the last 4 s; the curve shows the first launch, one character per second.",
             words::count(u64::from(table.connections), "connection", "connections"),
             table.workloads.join(", ")
         ),
@@ -355,7 +355,7 @@ fn fault_line(reported: &FaultEffect) -> String {
         (false, Some(last)) => {
             let (last, resolution) = (format!("{last:.1}"), format!("{:.1}", reported.resolution_s));
             format!(
-                "{} failed, none later than {last} s after it (resolution {resolution} s)",
+                "{} failed, all within {last} s after the kill (resolution {resolution} s)",
                 failures.join(", ")
             )
         }
@@ -413,7 +413,7 @@ fn observed(beside: &[Beside]) -> Sheet {
     }
     let heads = ["source", "measured", "under", "figure", "then", "now", "now/then", "server", ""];
     Sheet {
-        title: "What the source observed, and what was observed now".to_owned(),
+        title: "Figures of the source, and figures of this round".to_owned(),
         lead: "Machine, versions and tool differ between the two, so the server is not the only cause of a difference."
             .to_owned(),
         heads: heads.map(str::to_owned).into(),
@@ -441,10 +441,10 @@ fn remark(standing: Standing) -> &'static str {
     match standing {
         Standing::Measured => "",
         Standing::AtLeast => "the generator was the limit",
-        Standing::Overloaded => "overloaded: a queue's",
+        Standing::Overloaded => "overloaded: requests queued",
         Standing::Invalid => "invalid, as a verdict explains",
         Standing::Failed => "failed",
         Standing::NotMeasured => "not measured in this round",
-        Standing::NoServer => "no server here stands for it",
+        Standing::NoServer => "no matching server here",
     }
 }

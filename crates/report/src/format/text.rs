@@ -321,7 +321,7 @@ impl Page {
             let list = self.left_out.join(", ");
             self.blank();
             let text = format!(
-                "Left out at {} columns: {list}. A wider terminal or --format csv shows them.",
+                "Not shown at a width of {} characters: {list}. A wider terminal or --format csv shows them.",
                 self.options.width
             );
             self.prose("", &text, DIM);

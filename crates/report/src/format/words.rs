@@ -131,8 +131,10 @@ fn shape(load: &Load) -> Option<String> {
         parts.push("first run".to_owned());
     }
     parts.extend(load.http.as_ref().map(|http| format!("HTTP/{http}")));
-    parts.extend(load.no_keep_alive.then(|| "closed after each".to_owned()));
-    parts.extend(load.requests_per_connection.map(|n| format!("{} a connection", number::whole(n as f64))));
+    parts.extend(load.no_keep_alive.then(|| "closed after each response".to_owned()));
+    parts.extend(
+        load.requests_per_connection.map(|n| format!("{} requests per connection", number::whole(n as f64))),
+    );
     if let Some(balanced) = &load.balanced {
         parts.push(match balanced.route {
             Route::Direct => "to one instance".to_owned(),
@@ -158,7 +160,9 @@ pub fn load(table: &Table) -> String {
     }
     parts.extend(load.capacity.as_ref().map(|search| format!("objective {}", search.objective)));
     parts.extend(
-        load.share.as_ref().map(|share| format!("100 % is what load {} found in the same launch", share.of)),
+        load.share
+            .as_ref()
+            .map(|share| format!("100 % is the rate that load {} found in the same launch", share.of)),
     );
     parts.extend(load.arrivals.map(|arrivals| arrivals.words().to_owned()));
     let warmup =
@@ -213,7 +217,7 @@ pub fn ranking(table: &Table) -> String {
         (RankedBy::RequestsPerS, false) => "Sorted by requests/s.".to_owned(),
         (RankedBy::RequestsPerS, true) => {
             let at = reference(table).unwrap_or_else(|| "under this load".to_owned());
-            format!("Sorted by requests/s, rows with ≥ first, by server CPU per request {at}.")
+            format!("Sorted by requests/s; rows with ≥ come first, sorted by server CPU per request {at}.")
         }
     };
     let smallest = table.smallest_difference.map(|share| {
@@ -287,7 +291,7 @@ pub fn noise(table: &Table) -> Option<String> {
         .filter(|noise| noise.smallest_difference <= LARGEST_SHOWN)
         .map(|noise| format!("{} {}", name(noise.metric), number::percent(noise.smallest_difference)))
         .collect();
-    let named = "Smallest difference that can be shown between two servers chosen beforehand, the least noisy metric first";
+    let named = "Smallest detectable difference between two servers chosen beforehand, by metric, the least noisy first";
     let launches = launches_for_difference(table).unwrap_or_default();
     (!parts.is_empty()).then(|| format!("{named}: {}.{launches}", parts.join(", ")))
 }
@@ -300,7 +304,7 @@ fn launches_for_difference(table: &Table) -> Option<String> {
     let launches = noise.launches_for_5_percent.filter(|_| noise.smallest_difference > WISHED_DIFFERENCE)?;
     let wished = number::percent(WISHED_DIFFERENCE);
     Some(format!(
-        " For a difference of {wished} in {}, measure about {launches} launches of each (--repeats {launches}).",
+        " To detect a difference of {wished} in {}, measure about {launches} launches of each server (--repeats {launches}).",
         metric.name
     ))
 }
@@ -414,27 +418,27 @@ fn legend_of_columns(tables: &[Table]) -> Vec<Entry> {
         (
             percentiles().any(|figure| figure.at_least == Some(true)),
             "≥ time",
-            "minimum: includes requests that never got an answer, at the time waited",
+            "minimum: includes requests that never got an answer, with the time waited so far",
         ),
         (
             percentiles().any(|figure| figure.enough == Some(false)),
             "·",
-            "too few requests for this percentile, which needs 3.7/(1-p)",
+            "too few requests for this percentile, which needs at least 3.7/(1-p)",
         ),
         (
             rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
             "used",
-            "launches with a usable run, of those planned; see the failures",
+            "planned launches that have a usable run; see the failures",
         ),
         (
             closed,
             "p50 p99",
-            "service time (closed loop), from a request's first byte sent to its answer's last byte",
+            "service time (closed loop), from the first byte of a request sent to the last byte of its answer",
         ),
         (
             open,
             "p50 p99",
-            "response time (open loop), from the moment a request was due to its answer's last byte",
+            "response time (open loop), from the moment a request was due to the last byte of its answer",
         ),
         (
             rows().any(|r| r.figures.get(&Metric::NOT_OK_SHARE).is_some_and(|f| f.max > 0.0)),

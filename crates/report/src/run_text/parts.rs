@@ -137,7 +137,8 @@ pub(super) fn bad_bodies(run: &Run, style: Style) -> String {
 
 fn body_lines(bad: &BadBody, style: Style) -> String {
     let of = bad.request.as_deref().map_or(String::new(), |name| format!(" of {name}"));
-    let differs = bad.differs_at.map_or(String::new(), |at| format!("; the first other byte is at {at}"));
+    let differs =
+        bad.differs_at.map_or(String::new(), |at| format!("; the first difference is at byte {at}"));
     let reported = format!(
         "the first bad response{of}: status {}, {}: {}{differs}",
         bad.status,
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     fn bad(differs_at: Option<u64>, shown: &str, shown_from: u64, body_bytes: u64) -> BadBody {
-        let fault = "it differs from the one expected, of 12 bytes".to_owned();
+        let fault = "the body differs from the expected one of 12 bytes".to_owned();
         let (request, shown) = (Some("order".to_owned()), shown.to_owned());
         BadBody { request, at_ns: 1, status: 200, body_bytes, fault, differs_at, shown, shown_from }
     }
@@ -190,8 +191,8 @@ mod tests {
         assert_eq!(
             body_lines(&bad(Some(7), "Hello\u{1b}[2JWorld\n", 0, 15), style),
             concat!(
-                "  the first bad response of order: status 200, 15 bytes: it differs from the one expected, of 12\n",
-                "  bytes; the first other byte is at 7\n",
+                "  the first bad response of order: status 200, 15 bytes: the body differs from the expected one of\n",
+                "  12 bytes; the first difference is at byte 7\n",
                 "    Hello\\u{1b}[2JWorld\\n\n",
                 "                ^\n"
             )

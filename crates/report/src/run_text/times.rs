@@ -121,7 +121,7 @@ pub(crate) fn bars(name: &str, histogram: &Histogram, rows: usize, style: Style)
         .collect();
     let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
     let mut text =
-        style.lines(&format!("{name}: share of requests in each range, by its upper end"), 2, Style::dim);
+        style.lines(&format!("{name}: share of requests in each range (upper limit shown)"), 2, Style::dim);
     let limits: Vec<String> =
         steps.iter().map(|(limit, _)| style.time(*limit as f64).replace('\u{a0}', " ")).collect();
     let shares: Vec<String> =

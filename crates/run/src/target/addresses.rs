@@ -53,7 +53,8 @@ fn peer(job: &Job) -> Result<Url, RunError> {
         && (port.is_empty() || port.parse() == Ok(url.port));
     if !is_meant {
         let what = format!("--connect-to {text}: the target is {}:{}", url.host, url.port);
-        return Err(RunError::usage(what).hint("HOST:PORT must be those of the URL, or empty: ::HOST2:PORT2"));
+        return Err(RunError::usage(what)
+            .hint("HOST:PORT must be the host and port of the URL, or empty: ::HOST2:PORT2"));
     }
     let host = if to_host.is_empty() { url.host.clone() } else { to_host.to_owned() };
     let port = if to_port.is_empty() { url.port } else { to_port.parse().map_err(|_| wrong())? };
@@ -87,7 +88,7 @@ fn none_fits(job: &Job, sources: &[IpAddr], found: &[SocketAddr]) -> RunError {
     match sources.first() {
         Some(source) if !left.is_empty() => {
             let (family, left) = (family(source.is_ipv4()), listed(&left));
-            RunError::usage(format!("--source {source} is an {family} address: it does not reach {left}"))
+            RunError::usage(format!("--source {source} is an {family} address and cannot reach {left}"))
                 .hint("use a --source of the same IP version as the target, or remove it")
         }
         _ => {
@@ -119,7 +120,7 @@ fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
     let unknown = || {
         let hint = match &url.zone {
             Some(_) if !url.host.starts_with("fe80") => {
-                "remove the zone behind %: only link-local addresses (fe80::) have one"
+                "remove the zone after %: only link-local addresses (fe80::) have one"
             }
             Some(_) => "is there an interface of that name? `ip link` lists them",
             None => "check the spelling, or give an address (--resolve HOST:PORT:ADDR)",
@@ -207,7 +208,7 @@ mod tests {
         };
         let (v4, v6) = (Some(IpVersion::V4), Some(IpVersion::V6));
         let no_address = "\"a.test\" has no IPv6 address, only 127.0.0.1";
-        let of_source = "--source ::1 is an IPv6 address: it does not reach 127.0.0.1";
+        let of_source = "--source ::1 is an IPv6 address and cannot reach 127.0.0.1";
         for (resolve, ip_version, source, expected) in [
             ("127.0.0.1", v6, None, no_address),
             ("127.0.0.1", v6, Some("::1"), no_address),
@@ -217,7 +218,7 @@ mod tests {
                 "127.0.0.1,::1",
                 v6,
                 Some("10.0.0.7"),
-                "--source 10.0.0.7 is an IPv4 address: it does not reach ::1",
+                "--source 10.0.0.7 is an IPv4 address and cannot reach ::1",
             ),
         ] {
             assert_eq!(error(resolve, ip_version, source), expected);

@@ -20,8 +20,9 @@ pub(super) fn name_of(job: &Job) -> &str {
 pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, RunError> {
     let (name, spec) = (name_of(job), &job.tls);
     let asked = TlsAsked {
-        name: ServerName::try_from(name.to_owned())
-            .map_err(|_| RunError::usage(format!("{name:?} cannot be the name in a certificate")))?,
+        name: ServerName::try_from(name.to_owned()).map_err(|_| {
+            RunError::usage(format!("{name:?} cannot be the name of a server in a certificate"))
+        })?,
         trust: trust(spec, inputs)?,
         identity: match &spec.cert_file {
             Some(cert) => Some(identity(cert, spec.key_file.as_deref(), inputs)?),
@@ -60,7 +61,7 @@ fn trust(spec: &TlsSpec, inputs: &mut Inputs) -> Result<Trust, RunError> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
         let why = found.errors.first().map_or_else(String::new, |error| format!(": {error}"));
-        let what = format!("this system trusts no certificate authority{why}");
+        let what = format!("no trusted certificate authority is installed on this system{why}");
         return Err(RunError::environment(what)
             .hint("install the certificate authorities of the system (Debian: ca-certificates), or use --cacert FILE"));
     }
@@ -78,7 +79,7 @@ fn certificates(
         .collect::<Result<_, _>>()
         .map_err(|error: rustls::pki_types::pem::Error| reported().because(error))?;
     if found.is_empty() {
-        let what = format!("{flag} {}: holds no certificate in PEM", file.display());
+        let what = format!("{flag} {}: contains no certificate in PEM format", file.display());
         return Err(
             RunError::usage(what).hint("a PEM file of certificates begins with -----BEGIN CERTIFICATE-----")
         );
@@ -102,32 +103,36 @@ fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Iden
 /// The remedy for a TLS fault.
 pub fn remedy(fault: TlsFault) -> &'static str {
     match fault {
-        TlsFault::NotTls => "check whether this port is http:// instead",
+        TlsFault::NotTls => "check whether this port expects http:// instead",
         TlsFault::ClosedInHandshake | TlsFault::BrokenInHandshake | TlsFault::TooSlow => {
-            "does the server speak TLS on this port, and know this name (--sni)? see its log"
+            "check that the server speaks TLS on this port and knows this name (--sni), and read the server's log"
         }
         TlsFault::Expired | TlsFault::NotYetValid => {
-            "renew it, check this machine's clock, or measure without checking it: --insecure"
+            "renew the certificate, check this machine's clock, or do not check the certificate: --insecure"
         }
-        TlsFault::WrongName => "ask for a name it is for (--sni), or do not check it: --insecure",
+        TlsFault::WrongName => {
+            "use a name that is in the certificate (--sni), or do not check the certificate: --insecure"
+        }
         TlsFault::UnknownIssuer => {
-            "give the issuer's certificate with --cacert, or do not check it: --insecure"
+            "give the issuer's certificate with --cacert, or do not check the certificate: --insecure"
         }
         TlsFault::BadCertificate => {
-            "give the certificate itself with --cacert if you trust it, or do not check it: --insecure"
+            "give the certificate itself with --cacert if you trust it, or do not check the certificate: --insecure"
         }
-        TlsFault::CertificateRequired => "give one with --cert and --key",
+        TlsFault::CertificateRequired => "give a client certificate with --cert and --key",
         TlsFault::CertificateRefused => {
-            "give one that the server trusts, with what leads to its root, to --cert"
+            "give a certificate that the server trusts, with its intermediate certificates, to --cert"
         }
-        TlsFault::NoTunnel(407) => "give its user and password: --proxy http://USER:PASS@HOST:PORT",
-        TlsFault::NoTunnel(_) => "does the proxy allow CONNECT to this host and port? see its log",
-        TlsFault::NoProxy => "is it an HTTP proxy? check --proxy",
-        TlsFault::UnknownName => "ask for a name it knows: --sni",
+        TlsFault::NoTunnel(407) => "give the proxy's user and password: --proxy http://USER:PASS@HOST:PORT",
+        TlsFault::NoTunnel(_) => {
+            "check that the proxy allows CONNECT to this host and port, and read the proxy's log"
+        }
+        TlsFault::NoProxy => "check that the address in --proxy is an HTTP proxy",
+        TlsFault::UnknownName => "use a host name that the server knows: --sni",
         TlsFault::NothingInCommon => {
-            "TLS 1.2 and 1.3 are offered, unless --tls-version says otherwise; an older server cannot be measured"
+            "Paceline offers TLS 1.2 and 1.3, unless --tls-version selects one; a server with only older versions cannot be measured"
         }
-        TlsFault::NoSuchHttp => "another version may be spoken there: try another --http",
+        TlsFault::NoSuchHttp => "the server may speak another version of HTTP: try another --http",
         TlsFault::Alert(_) | TlsFault::Broken => "see the server's log",
     }
 }

@@ -100,7 +100,7 @@ impl Histogram {
             return invalid(format!("{} bytes are too short", bytes.len()));
         };
         if u32_at(outer, 0) != COMPRESSED_COOKIE {
-            return invalid("its first bytes do not announce it");
+            return invalid("the first bytes are not those of this encoding");
         }
         let length = u64::from(u32_at(outer, 4));
         let (layout, counts) = read_plain(ZlibDecoder::new(compressed.take(length)))?;
@@ -113,10 +113,10 @@ impl Histogram {
                 continue;
             }
             let Some(value) = layout.lowest_value(index) else {
-                return invalid(format!("it has counts beyond its highest value, {}", layout.highest));
+                return invalid(format!("there are counts above the highest value, {}", layout.highest));
             };
             if histogram.count().checked_add(number.unsigned_abs()).is_none() {
-                return invalid("the sum of its counts overflows 64 bits");
+                return invalid("the sum of the counts overflows 64 bits");
             }
             histogram.record_n(value, number.unsigned_abs());
             index += 1;
@@ -155,13 +155,15 @@ impl Layout {
             return invalid("shifted and scaled histograms are not supported");
         }
         if digits > 5 || lowest == 0 || highest / 2 < lowest {
-            return invalid(format!("{digits} digits from {lowest} to {highest} are not possible"));
+            return invalid(format!(
+                "a precision of {digits} digits from {lowest} to {highest} is not possible"
+            ));
         }
         // The lowest power of two that has 2 x 10^digits values.
         let precision_bits = (2 * 10u64.pow(digits)).next_power_of_two().ilog2();
         let unit_bits = lowest.ilog2();
         if unit_bits + precision_bits > 62 {
-            return invalid(format!("{digits} digits from {lowest} need more than 64 bits"));
+            return invalid(format!("a precision of {digits} digits from {lowest} needs more than 64 bits"));
         }
         Ok(Self { highest, unit_bits, precision_bits })
     }
@@ -185,7 +187,7 @@ fn read_plain(mut plain: impl std::io::Read) -> Result<(Layout, Vec<u8>), Decode
     plain.read_exact(&mut header[..8]).map_err(in_words)?;
     let length = u32_at(&header, 4);
     if u32_at(&header, 0) != COOKIE {
-        return invalid("its compressed part does not announce it");
+        return invalid("the compressed part does not begin with the bytes of this encoding");
     }
     if length > COUNTS_BYTES_MOST {
         return invalid(format!(
@@ -239,7 +241,7 @@ fn next_number(rest: &mut &[u8]) -> Result<Option<i64>, DecodeError> {
     let mut zigzag = 0u64;
     for position in 0..NUMBER_BYTES {
         let Some((byte, after)) = rest.split_first() else {
-            return invalid("its last count is cut off");
+            return invalid("the last count is cut off");
         };
         *rest = after;
         let last = position + 1 == NUMBER_BYTES;

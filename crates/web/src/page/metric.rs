@@ -139,7 +139,7 @@ fn cost() -> MetricPage {
         unit: MetricUnit::CpuSecondsPerMillion,
         less_is_better: true,
         definition: "CPU time of the server for a million requests, times your price for an hour of one core. Memory, \
-                     network and idle time are not in it."
+                     network and idle time are not included."
             .to_owned(),
     }
 }

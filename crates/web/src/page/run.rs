@@ -298,7 +298,7 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "failed_time",
             "Time to failure",
-            "How long failed requests took until they failed. They are in no other distribution.",
+            "How long failed requests took until they failed. No other distribution includes them.",
             &block.failed_time_ns,
         ),
     ];

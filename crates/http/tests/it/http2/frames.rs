@@ -274,7 +274,7 @@ fn settings_are_checked_and_applied() {
         (
             "000200000001",
             ErrorCode::PROTOCOL_ERROR,
-            "HTTP/2 SETTINGS_ENABLE_PUSH of 1; a server may send it only with the value 0",
+            "HTTP/2 SETTINGS_ENABLE_PUSH of 1; a server may send only the value 0",
         ),
         (
             "000480000000",

@@ -79,7 +79,7 @@ fn headers_that_must_be_there_are() {
     assert_eq!(reported(&[server, length]).as_deref(), Some("no date header"));
     assert_eq!(reported(&[server, date]).as_deref(), Some("no content-length or transfer-encoding header"));
     let packed = reported(&[server, date, length, ("content-encoding", "gzip")]);
-    assert_eq!(packed.as_deref(), Some("content-encoding gzip, which was not asked for"));
+    assert_eq!(packed.as_deref(), Some("content-encoding gzip, which the request did not accept"));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_date_is_true_and_written_as_it_must_be() {
     ];
     for wrong in table {
         let reported = date_difference(wrong, now, Duration::ZERO).unwrap();
-        assert!(reported.contains("not written as \"Sun, 06 Nov 1994 08:49:37 GMT\""), "{reported}");
+        assert!(reported.contains("instead of the format \"Sun, 06 Nov 1994 08:49:37 GMT\""), "{reported}");
     }
 }
 

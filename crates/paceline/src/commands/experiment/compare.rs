@@ -88,7 +88,7 @@ pub enum Format {
 fn metric(name: &str) -> Result<ComparedMetric, String> {
     ComparedMetric::of_name(name).ok_or_else(|| {
         format!(
-            "there is no metric {name:?}; choose {}",
+            "there is no metric {name:?}; choose one of {}",
             ComparedMetric::ALL.map(ComparedMetric::name).join(", ")
         )
     })
@@ -138,7 +138,7 @@ pub fn compared_rounds(
     );
     if cells.is_empty() {
         return Err(Complaint::usage(
-            "the rounds have no server, workload and load in common with two valid launches in each",
+            "no combination of server, workload and load has two valid launches in both rounds",
         )
         .into());
     }
@@ -317,9 +317,9 @@ fn observe(
     let why = || match (&capacity.ended_early, capacity.stalls_decide) {
         (Some(why), _) if why == "interrupted" => LoadError::Interrupted,
         (Some(why), _) => LoadError::Failed(format!("the search for the capacity ended early: {why}")),
-        (None, Some(_)) => {
-            LoadError::Failed("stalls limit the result, not load: there is no capacity to compare".to_owned())
-        }
+        (None, Some(_)) => LoadError::Failed(
+            "stalls of the server limit the result, not the load: there is no capacity to compare".to_owned(),
+        ),
         (None, None) => LoadError::Failed(format!("no offered rate met {objective}")),
     };
     result.capacity_per_s =

@@ -11,7 +11,7 @@ use paceline_lab::Made;
 /// Flags of `paceline lab build`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  paceline lab build --all               every server, where something has changed
+  paceline lab build --all               every server that has changed
   paceline lab build rust-hyper --again  one server, changed or not")]
 pub struct Arguments {
     #[command(flatten)]

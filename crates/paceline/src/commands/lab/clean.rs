@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let _place = match Neighbours::join(&Id::parse(&moment::new_id())?, false) {
         Ok(Joined::Occupied(others)) => {
             let what = format!("a round is running: {}", others.join(", "));
-            return Err(Complaint::environment(what).hint("wait for that command to end").into());
+            return Err(Complaint::environment(what).hint("wait for that round to end").into());
         }
         joined => joined.ok(),
     };

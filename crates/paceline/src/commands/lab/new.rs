@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     }
     let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
     print(&format!(
-        "{written}Fill them in, add the source beside the manifest, then: paceline lab check {}\n",
+        "{written}Fill in these files, add the source beside the manifest, then run: paceline lab check {}\n",
         arguments.id
     ))?;
     Ok(Status::Done)
@@ -75,7 +75,7 @@ about = "One page of an application."
 path = {path:?}
 [case.expect]
 status = 200
-# What every response must be, exactly one of: body, json, json_form, html_file, length with sha256.
+# The expected response, exactly one of: body, json, json_form, html_file, length with sha256.
 body = "Replace this by the body of the page.\n"
 "#
     )
@@ -91,9 +91,9 @@ framework = "none"          # what routes requests
 engine = "none"             # what speaks HTTP underneath
 kind = "platform"           # platform, micro or full: how much a framework does
 tags = ["idiomatic"]        # idiomatic or tuned, then anything
-workloads = ["{workload}"]       # files of workloads/ that it serves
-needs = ["sh"]              # programs on the PATH, or patterns of files
-packages = []               # Debian packages that bring them
+workloads = ["{workload}"]       # files of workloads/ that the server serves
+needs = ["sh"]              # programs on the PATH, or file patterns
+packages = []               # Debian packages that contain these programs
 version = "echo unknown"    # prints what is measured: a version of the language and of the framework
 
 # [setup]                   # fetches what a build needs, once; into $PACELINE_BUILD
@@ -116,7 +116,9 @@ command = {command:?}
 }
 
 fn readme(id: &str) -> String {
-    format!("# {id}\n\nWhat it is, how it was made, and what is not as its framework has it by default.\n")
+    format!(
+        "# {id}\n\nWhat this server is, how it was made, and where it differs from the defaults of its framework.\n"
+    )
 }
 
 #[cfg(test)]

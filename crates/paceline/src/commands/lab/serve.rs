@@ -126,7 +126,7 @@ fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCas
     let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
     let workloads = known.filter(|workload| !workload.needs_database());
     let case = workloads.flat_map(|workload| &workload.cases).next().cloned();
-    let what = "all its workloads need a database: add one without, such as `hello`";
+    let what = "all workloads of this server need a database: add one that does not, such as `hello`";
     case.ok_or_else(|| Complaint::usage(format!("{}: {what}", server.id)).into())
 }
 
@@ -139,7 +139,7 @@ fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
     if let Some(absent) = arguments.cores.iter().find(|core| !there.contains(core)) {
         let there: Vec<String> = there.iter().map(u32::to_string).collect();
         return Err(Complaint::usage(format!(
-            "there is no core {absent}; this machine has {}",
+            "there is no core {absent}; this machine has cores {}",
             there.join(", ")
         ))
         .into());

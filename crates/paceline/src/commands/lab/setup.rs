@@ -21,7 +21,7 @@ use std::time::Instant;
                                       --plan include theirs
 
 Exit status: 0 done, 2 usage, 3 something could not be set up (it is listed at
-the end) or, with --dry-run, a tool is closed to the user, 130 interrupted")]
+the end) or, with --dry-run, the user cannot access a tool, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
@@ -69,7 +69,7 @@ fn plan(workshop: &Workshop, servers: &[Arc<Manifest>], arguments: &Arguments) -
     if arguments.dry_run || plan.packages.is_empty() || plan.package_bytes.is_some() {
         return Ok(plan);
     }
-    print("apt-get update: the size of the packages is not known yet\n")?;
+    print("running apt-get update: the size of the packages is not known yet\n")?;
     match workshop.update_packages() {
         Ok(_) => workshop.setup_plan(servers, arguments.again).map_err(complain),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
@@ -94,7 +94,10 @@ fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
             Ok(plan.short_of.iter().map(|(id, packages)| (id.clone(), why(packages))).collect())
         }
         Err(error) if plan.short_of.len() > 1 => {
-            say(&format!("paceline: {}\n  now each server is set up alone", error_text(&error)));
+            say(&format!(
+                "paceline: {}\n  now the packages of each server are installed separately",
+                error_text(&error)
+            ));
             one_by_one(workshop, plan)
         }
         Err(error) => Ok(plan.short_of.keys().map(|id| (id.clone(), error_text(&error))).collect()),
@@ -185,7 +188,7 @@ impl Sum {
             self.grown.map_or(String::new(), |grown| format!(", {} of new packages", megabytes(grown)));
         let failed = failures.len();
         text + &format!(
-            "\n{} set up, {failed} failed; {:.1} min; on disk {} made{packages}\n",
+            "\n{} set up, {failed} failed; {:.1} min; {} written to disk{packages}\n",
             self.servers - failed.min(self.servers),
             self.seconds / 60.0,
             megabytes(self.made_bytes),
@@ -213,7 +216,7 @@ mod tests {
         let failures = Failures::from([("go-one".to_owned(), "only root can install golang-go".to_owned())]);
         let sum = Sum { servers: 3, seconds: 90.0, made_bytes: 12_300_000, grown: Some(1_240_000_000) };
         let expected = "\ngo-one is not set up: only root can install golang-go\n\n\
-                        2 set up, 1 failed; 1.5 min; on disk 12.3 MB made, 1.24 GB of new packages\n";
+                        2 set up, 1 failed; 1.5 min; 12.3 MB written to disk, 1.24 GB of new packages\n";
         assert_eq!(sum.summary(&failures), expected);
     }
 }

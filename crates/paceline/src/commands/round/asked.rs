@@ -34,10 +34,8 @@ pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<S
     let (plan, mut changes) = plan.narrowed(&asked.servers, &asked.workloads, catalogue).map_err(complain)?;
     let seed = asked.seed.or(plan.seed);
     if let Some(asked) = asked.steady_within.filter(|asked| Some(*asked) != plan.steady_within) {
-        changes.push(format!(
-            "launches are warmed up for at most {}, by --steady-within",
-            format_duration(asked)
-        ));
+        changes
+            .push(format!("launches are warmed up for at most {} (--steady-within)", format_duration(asked)));
     }
     let plan = Plan { steady_within: asked.steady_within.or(plan.steady_within), ..plan };
     let (changed, reported) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
@@ -52,7 +50,7 @@ fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Optio
     let Some(repeats) = repeats else { return (plan, None) };
     let written = plan.full_repeats.filter(|_| is_full).map_or(plan.repeats, |full| full.max(plan.repeats));
     let reported =
-        (repeats != written).then(|| format!("{repeats} instead of {written} repeats, by --repeats"));
+        (repeats != written).then(|| format!("{repeats} repeats instead of {written} (--repeats)"));
     (Plan { repeats, full_repeats: None, ..plan }, reported)
 }
 
@@ -103,7 +101,7 @@ mod tests {
         assert_eq!(changed(None, false), (3, String::new()));
         assert_eq!(changed(None, true), (9, String::new()));
         assert_eq!(changed(Some(3), false), (3, String::new()));
-        assert_eq!(changed(Some(2), false), (2, "2 instead of 3 repeats, by --repeats".into()));
-        assert_eq!(changed(Some(2), true), (2, "2 instead of 9 repeats, by --repeats".into()));
+        assert_eq!(changed(Some(2), false), (2, "2 repeats instead of 3 (--repeats)".into()));
+        assert_eq!(changed(Some(2), true), (2, "2 repeats instead of 9 (--repeats)".into()));
     }
 }

@@ -95,7 +95,7 @@ pub struct Asked {
 #[derive(clap::Args)]
 #[command(next_help_heading = "How to run it")]
 pub struct Carrying {
-    /// Resume the round whose id begins so, or the newest unfinished one
+    /// Resume the round whose id begins with this, or the newest unfinished one
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
     /// The load generator: wrk, oha, h2load, ab, fortio, or a command [default: this program]
@@ -163,7 +163,9 @@ impl Carrying {
             };
             let is_here = matches!(machines, Machines::Named(_)) && !roles.contains(&"server");
             if is_here && self.listen.is_none() {
-                let what = format!("--on {on}: servers run here, and loaders must reach them");
+                let what = format!(
+                    "--on {on}: servers run on this machine, and loaders need an address to reach them"
+                );
                 let hint = "add --listen ADDRESS, or server=HOST to --on";
                 return Err(Complaint::usage(what).hint(hint).into());
             }

@@ -35,7 +35,7 @@ fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
         (Some(kept), None) => confirmed(&round.id, kept),
         (Some(kept), Some(asked)) if *kept == generator_command(Some(asked)) => Ok(kept.clone()),
         (Some(kept), Some(asked)) => {
-            let what = format!("--generator {asked:?}: round {} was begun with {kept:?}", round.id);
+            let what = format!("--generator {asked:?}: round {} was started with {kept:?}", round.id);
             Err(Complaint::usage(what)
                 .hint("remove --generator to continue the round with its own generator, or remove --resume to begin a new round")
                 .into())
@@ -52,7 +52,7 @@ fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
             .hint("if you trust where the results file came from, confirm it with --generator and the same command")
             .into());
     }
-    write!(std::io::stderr(), "{what}\nIt comes from the results file. Run it? [y/N] ")?;
+    write!(std::io::stderr(), "{what}\nThis command comes from the results file. Run it? [y/N] ")?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     match answer.trim() {

@@ -71,7 +71,7 @@ pub fn begin_tuning(
         notes.extend(
             mend_tuning(&note, &carrying.tune_root)
                 .into_iter()
-                .map(|left| format!("left by a round that was killed: {left}")),
+                .map(|left| format!("settings left by a round that was killed: {left}")),
         );
     }
     if !carrying.tune {
@@ -84,7 +84,7 @@ pub fn begin_tuning(
     let tuning = Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root)
         .with_context(|| format!("--tune: cannot ensure that settings are restored ({})", note.display()))?;
     let changed: Vec<String> = tuning.settings().iter().filter_map(Tuned::changed).collect();
-    let none = "no setting needed a change or could be changed".to_owned();
+    let none = "nothing (no setting needed a change, or none could be changed)".to_owned();
     let changed = if changed.is_empty() { none } else { changed.join("; ") };
     notes.push(format!("set for this round: {changed}"));
     notes.extend(Tuned::amiss(tuning.settings()).into_iter().map(|amiss| format!("not set: {amiss}")));

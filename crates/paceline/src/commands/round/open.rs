@@ -69,7 +69,7 @@ pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> 
     let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
     let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
     let length = people(estimate_of(&launches, steady_within));
-    let lines = round.changes.iter().map(|change| format!("not as the plan says: {change}"));
+    let lines = round.changes.iter().map(|change| format!("different from the plan: {change}"));
     let reported = format!(
         "plan {}: {} servers, {} cells, {repeats} repeats, {} launches, {trials} trials; about {length}",
         round.plan,

@@ -45,7 +45,7 @@ impl Progress {
     pub fn stopping(&self) -> String {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
         format!(
-            "{clear}stopping the current trial, up to 5 s; earlier trials are kept; Ctrl-C again kills it\n"
+            "{clear}stopping the current trial (up to 5 s); earlier trials are kept; Ctrl-C again kills it\n"
         )
     }
 
@@ -53,7 +53,7 @@ impl Progress {
     pub fn begin(&mut self, round: &Round, is_resumed: bool, whole: &Outlook) {
         let verb = if is_resumed { "resuming round" } else { "round" };
         self.done(&format!(
-            "{verb} {} of plan {}: {} trials, seed {}; about {} in all; --resume continues it if interrupted",
+            "{verb} {} of plan {}: {} trials, seed {}; about {} in total; if interrupted, --resume continues it",
             round.id,
             round.plan,
             round.planned,

@@ -59,7 +59,7 @@ fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
 /// What is missing from a round whose cells are known neither from its record nor from its trials.
 fn nameless(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
-    Some(format!("cells without any stored trial, with {missing} of {} planned trials", round.planned))
+    Some(format!("cells without a stored trial ({missing} of {} planned trials)", round.planned))
 }
 
 /// The message about missing cells.
@@ -104,7 +104,7 @@ fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
         Some(plan) if plan != round.plan => {
             let what = format!("round {} is of plan {}, not of {plan}", round.id, round.plan);
             Err(Complaint::usage(what)
-                .hint("use --resume ID without a plan, or a plan with --resume and no ID for its newest unfinished round")
+                .hint("use --resume ID without a plan, or PLAN --resume for the newest unfinished round of the plan")
                 .into())
         }
         _ => Ok(round),

@@ -242,7 +242,7 @@ impl CurlCommand {
             ([], _) => Ok(None),
             ([Data::File(file)], _) => Ok(Some((Content::File { file: file.into() }, kind))),
             (_, Some(texts)) => Ok(Some((Content::Text(texts.join("&")), kind))),
-            (_, None) => Err(Complaint::usage("--curl: several -d, of which one is a file")
+            (_, None) => Err(Complaint::usage("--curl: several -d flags, and one of them names a file")
                 .hint("put the whole body into one file: -d @FILE")),
         }
     }
@@ -252,7 +252,7 @@ fn meaning(flag: &str) -> Result<Meaning, Complaint> {
     let known = FLAGS.iter().find(|(short, long, _)| *short == flag || *long == flag);
     known.map(|(.., meaning)| *meaning).ok_or_else(|| {
         let instead = match flag {
-            "-L" | "--location" => "redirects are the response here: --expect-status 302, or ask for the final URL",
+            "-L" | "--location" => "remove it, and use --follow 5 of `paceline run`, or request the final URL",
             "-x" | "--proxy" => "connect to the server itself",
             _ => "remove it from the command, and use the flag of `paceline run` that does the same, if there is one",
         };

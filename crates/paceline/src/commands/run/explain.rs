@@ -16,11 +16,15 @@ fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: 
         None if error.kind() == std::io::ErrorKind::Unsupported && error.raw_os_error().is_none() => {
             "try --http 1.1, or another port"
         }
-        None if attempts == 0 => "the connect timeout ended before any attempt did: raise --connect-timeout",
+        None if attempts == 0 => {
+            "the connect timeout ended before any connection attempt did: raise --connect-timeout"
+        }
         None if made > 0 => {
             "a server listens there and closes connections before any request. Check the port; the server's log should say why"
         }
-        None if matches!(address, Address::Unix(_)) => "is the server running, and listening on that socket?",
+        None if matches!(address, Address::Unix(_)) => {
+            "check that the server is running and listens on that socket"
+        }
         None => "check that the server is running and listens on that address and port",
     }
 }
@@ -79,7 +83,7 @@ fn explain_engine(error: EngineError) -> anyhow::Error {
         EngineError::StoppedEarly(_) => Complaint::interrupted("interrupted"),
         EngineError::Accounts(_) | EngineError::WorkerDied => {
             Complaint::environment("the results of this run are discarded")
-                .hint("please report it, with the command line")
+                .hint("please report this bug, with the command line")
         }
     };
     let rounded = match error {

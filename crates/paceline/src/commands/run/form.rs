@@ -65,7 +65,7 @@ fn form_part(part: &str) -> Result<FormPart, Complaint> {
 
 fn split<'f>(flag: &str, field: &'f str) -> Result<(&'f str, &'f str), Complaint> {
     field.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-        Complaint::usage(format!("{flag} {field:?} has no name and \"=\""))
+        Complaint::usage(format!("{flag} {field:?} does not begin with a name and \"=\""))
             .hint("write the field as NAME=VALUE")
     })
 }

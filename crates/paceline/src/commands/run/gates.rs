@@ -78,7 +78,7 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
         ),
         Demand::AchievedShare(_) => Some(
             Complaint::usage(format!("--slo {expression:?}: a closed loop has no offered rate, so `achieved` cannot be a share"))
-                .hint("use an offered rate (-r 1000), or demand a number per second: \"achieved>=1000\""),
+                .hint("use an offered rate (-r 1000), or require a number per second: \"achieved>=1000\""),
         ),
         _ => None,
     }
@@ -89,7 +89,7 @@ fn slo(text: &str) -> Result<Gate, String> {
     let dense: String = text.split_whitespace().collect();
     let at = dense
         .find(['<', '>'])
-        .ok_or("there is no < or >= in it; write 'response.p99<10ms' or 'achieved>=99%', in quotes")?;
+        .ok_or("the expression has no < or >=; write 'response.p99<10ms' or 'achieved>=99%', in quotes")?;
     let (subject, rest) = dense.split_at(at);
     let (operator, value) = rest.split_at(if rest[1..].starts_with('=') { 2 } else { 1 });
     if value.is_empty() {
@@ -119,13 +119,13 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
     let names = || TIMES.iter().map(|time| time.name());
     if figure.is_none() && statistic(name).is_ok() {
         return Err(format!(
-            "{name:?} lacks the name of a time; write 'response.{name}{operator}{value}' with -r, or \
+            "{name:?} needs the name of a time before it; write 'response.{name}{operator}{value}' with -r, or \
                             'service.{name}{operator}{value}'"
         ));
     }
     // An objective of `paceline capacity` may name errors.
     if name == "errors" {
-        return Err(format!("errors have a flag of their own; write --max-errors {value}"));
+        return Err(format!("errors have a separate flag; write --max-errors {value}"));
     }
     let Some(of) = TIMES.into_iter().find(|time| time.name() == name) else {
         let all = names().chain(["achieved"]);
@@ -137,7 +137,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
         ));
     };
     let Some(figure) = figure else {
-        return Err(format!("{name} lacks a figure; write {name}.p99, {name}.max or {name}.mean"));
+        return Err(format!("{name} needs a statistic; write {name}.p99, {name}.max or {name}.mean"));
     };
     let statistic = statistic(figure)?;
     if operator.starts_with('>') {
@@ -172,7 +172,7 @@ fn statistic(figure: &str) -> Result<Statistic, String> {
     let all = (figure == "p100").then_some("max");
     let meant = all.or(meant.as_deref()).or_else(|| nearest(figure, STATISTICS));
     let meant = meant.map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
-    Err(format!("{figure:?} is not a known figure{meant} Available are p50 to p99.999, max and mean"))
+    Err(format!("{figure:?} is not a known statistic{meant} Available are p50 to p99.999, max and mean"))
 }
 
 /// A percentile from 50 to 99.999: two digits, and optionally decimals.

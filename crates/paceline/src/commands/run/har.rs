@@ -99,19 +99,20 @@ fn requests(archive: Archive, target: Option<&Url>) -> Result<Requests, Complain
         target.ok_or_else(|| Complaint::usage("the archive contains no request to http:// or https://"))?;
     if specs.is_empty() {
         return Err(Complaint::usage(format!(
-            "no request in it goes to {}://{}",
+            "no request in the archive goes to {}://{}",
             url.scheme.name(),
             url.authority()
         ))
         .hint("remove the URL: the load then goes to the host of the first request in the file"));
     }
     if specs.len() > REQUESTS_MOST {
-        let what = format!("it has {} different requests; at most {REQUESTS_MOST} are sent", specs.len());
+        let what =
+            format!("the archive has {} different requests; the limit is {REQUESTS_MOST}", specs.len());
         return Err(Complaint::usage(what).hint("record fewer requests, or remove entries from the file"));
     }
     name_all(&mut specs);
     let notice = (elsewhere > 0).then(|| {
-        format!("paceline: --har: left out {elsewhere} requests to other hosts than {}", url.authority())
+        format!("paceline: --har: left out {elsewhere} requests to hosts other than {}", url.authority())
     });
     Ok(Requests { url, specs, notice })
 }

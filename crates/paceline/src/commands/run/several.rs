@@ -61,7 +61,7 @@ impl SeveralFlags {
                 let loaders = hosts.iter().filter(|(role, _)| role == LOADER).map(|(_, place)| place.clone());
                 let hosts: Vec<Place> = loaders.collect();
                 if hosts.is_empty() {
-                    let what = "--on ssh: no host has the role of a loader";
+                    let what = "--on ssh: no host has the role `loader`";
                     return Err(Complaint::usage(what).hint("write --on ssh:loader=HOST,loader=HOST").into());
                 }
                 let job = hosts.iter().find_map(|place| match place {
@@ -149,7 +149,9 @@ pub fn run(
         Coordinator::start(prepared, connections, &places, &program, interrupt).map_err(complaint)?;
     let run = coordinator.carry_out(argv, events, |progress, host| match progress {
         Progress::Started => {}
-        Progress::Lost => say(&format!("paceline: the loader on {host} is lost; the others go on")),
+        Progress::Lost => {
+            say(&format!("paceline: the load generator on {host} was lost; the others continue"))
+        }
     });
     drop(allocation);
     run.map_err(complaint)
@@ -157,12 +159,12 @@ pub fn run(
 
 /// This program, for loaders on these places.
 fn program_for(places: &[Place]) -> anyhow::Result<LoaderProgram> {
-    let program = std::env::current_exe().context("cannot find the program's own file")?;
+    let program = std::env::current_exe().context("cannot find the file of this program")?;
     // A shipment reads the whole program, which local loaders do not need.
     if places.iter().all(|place| *place == Place::Local) {
         return Ok(LoaderProgram::Here(program));
     }
-    Shipment::of(&program).map(LoaderProgram::Sent).context("cannot read the program's own file")
+    Shipment::of(&program).map(LoaderProgram::Sent).context("cannot read the file of this program")
 }
 
 /// An error as a complaint, with its remedy and exit status.
@@ -180,7 +182,7 @@ fn complaint(error: LoadersError) -> anyhow::Error {
         }
         LoadersError::Interrupted => Complaint::interrupted(error.to_string()).into(),
         LoadersError::Accounts { .. } => {
-            Complaint::environment(text).hint("please report it, with the command line").into()
+            Complaint::environment(text).hint("please report this bug, with the command line").into()
         }
         LoadersError::Start { .. } | LoadersError::AllLost { .. } | LoadersError::Record { .. } => {
             Complaint::environment(text).into()

@@ -72,7 +72,7 @@ impl ShapeFlags {
         match (shape, shape.length()) {
             (Shape::Ramp { .. }, _) if self.requests.is_some() => refuse(
                 "-n cannot be combined with a ramp: its rates and its length determine the number of requests",
-                "set its length with -d; it sends (from + to) / 2 requests per second on average",
+                "set the length of the ramp with -d; a ramp sends (from + to) / 2 requests per second on average",
             ),
             (Shape::Steps { .. }, _) if self.requests.is_some() => refuse(
                 "-n cannot be combined with steps: their rates and lengths determine the number of requests",
@@ -84,7 +84,7 @@ impl ShapeFlags {
             ),
             (Shape::Steps { .. }, Some(length)) => Ok(Some(Bound::Duration(length))),
             (Shape::Trace(_), Some(length)) if length <= warmup => refuse(
-                "the schedule ends before its warm-up does",
+                "the schedule ends before the warm-up ends",
                 "shorten --warmup: the times of the schedule count from the beginning of the warm-up",
             ),
             (Shape::Trace(_), Some(length)) if self.duration.is_none() => {
@@ -130,10 +130,10 @@ mod tests {
         for (text, said) in [
             ("1000,2000", "say how long each step lasts: 1000,2000@10s"),
             ("1,000", "1,000@10s; one rate is 1000"),
-            ("1000:", "a rate is a number"),
-            ("1:2:3", "a rate is a number"),
+            ("1000:", "a rate must be a number"),
+            ("1:2:3", "a rate must be a number"),
             ("0:10", "above 0"),
-            ("1,,2@1s", "a rate is a number"),
+            ("1,,2@1s", "a rate must be a number"),
             ("1,2@ten", "not a duration"),
         ] {
             let error = rates(text).unwrap_err();

@@ -165,9 +165,9 @@ impl OutputFlags {
         if let Some(path) =
             self.hdr.iter().find(|path| !has_ending(path, "hlog") && !has_ending(path, "hgrm"))
         {
-            let what = format!("--hdr {}: the format is not clear from its name", path.display());
+            let what = format!("--hdr {}: the file name does not show the format", path.display());
             return Err(Complaint::usage(what)
-                .hint("name it FILE.hlog for a log of seconds, FILE.hgrm for the percentile distribution")
+                .hint("use FILE.hlog for a log with one histogram per second, FILE.hgrm for the percentile distribution")
                 .into());
         }
         let mut seen: Vec<(Identity, &'static str)> = Vec::new();
@@ -177,7 +177,7 @@ impl OutputFlags {
             if let Some((_, other)) = seen.iter().find(|(seen, _)| *seen == identity)
                 && !crate::file::is_in_place(path)
             {
-                let what = format!("{} is named for two outputs, {other} and {flag}", path.display());
+                let what = format!("{} is used for two outputs, {other} and {flag}", path.display());
                 return Err(Complaint::usage(what).hint("use a different file for each output").into());
             }
             seen.push((identity, flag));
@@ -251,7 +251,7 @@ pub fn keep_inputs(inputs: &Inputs, outputs: &[Output<'_>]) -> anyhow::Result<()
         let found = std::fs::metadata(path).ok();
         let input = found.as_ref().and_then(|found| inputs.named_by(found));
         if let Some(named_by) = input.filter(|_| !crate::file::is_in_place(path)) {
-            let what = format!("{} is an input, {named_by}, and an output, {flag}", path.display());
+            let what = format!("{} is both an input ({named_by}) and an output ({flag})", path.display());
             return Err(Complaint::usage(what).hint("write the output to another file").into());
         }
     }

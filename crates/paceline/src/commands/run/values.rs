@@ -23,7 +23,7 @@ pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     };
     let digits = digits.replace('_', "");
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("a whole number is needed, 0 or more, such as 64, 100_000 or 100k".to_owned());
+        return Err("write a whole number of 0 or more, such as 64, 100_000 or 100k".to_owned());
     }
     let number = digits.parse().ok().and_then(|number: u64| N::try_from(number.checked_mul(factor)?).ok());
     let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<N>());
@@ -36,11 +36,13 @@ pub fn rate(text: &str) -> Result<Rate, String> {
         Some(digits) => (digits, 1e3),
         None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
     };
-    let number: f64 =
-        digits.replace('_', "").parse().map_err(|_| "a rate is a number, such as 20000 or 20k".to_owned())?;
+    let number: f64 = digits
+        .replace('_', "")
+        .parse()
+        .map_err(|_| "a rate must be a number, such as 20000 or 20k".to_owned())?;
     let highest = Rate::HIGHEST;
     Rate::per_second(number * factor)
-        .ok_or_else(|| format!("a rate is above 0 and at most {highest} per second"))
+        .ok_or_else(|| format!("a rate must be above 0 and at most {highest} per second"))
 }
 
 #[cfg(test)]
@@ -53,7 +55,10 @@ mod tests {
         assert_eq!((whole::<u64>("1k"), whole::<u64>("2M")), (Ok(1_000), Ok(2_000_000)));
         assert!(whole::<u16>("66k").is_err());
         for text in ["", "-5", "1.5", "1e5", "x"] {
-            assert!(whole::<u64>(text).unwrap_err().starts_with("a whole number is needed"), "{text}");
+            assert!(
+                whole::<u64>(text).unwrap_err().starts_with("write a whole number of 0 or more"),
+                "{text}"
+            );
         }
         let too_large = |most: &str| format!("the number is too large: at most {most}");
         assert_eq!(whole::<u16>("65536"), Err(too_large("65535")));

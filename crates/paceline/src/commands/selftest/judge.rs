@@ -43,12 +43,12 @@ pub(super) fn judge(instrument: &Instrument) -> Verdict {
     if let Some(worst) = excesses.max() {
         let micros = worst / 1_000;
         verdict.notes.push(format!(
-            "reported times are up to {micros} \u{b5}s above the true ones, because other load disturbs"
+            "reported times are up to {micros} \u{b5}s above the true ones, because of other load on the machine"
         ));
     }
     if instrument.cores.is_none() {
         verdict.notes.push(
-            "one core only: server and generator shared it, so every time includes some of both".to_owned(),
+            "server and generator shared the only core, so every time includes work of both".to_owned(),
         );
     }
     if instrument.run_delay_share > NOISE_MOST {

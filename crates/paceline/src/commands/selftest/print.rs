@@ -34,7 +34,7 @@ pub(super) fn text(instrument: &Instrument, verdict: &Verdict) -> String {
     ));
     if let Some(wake_up_ns) = instrument.wake_up_ns {
         text.push_str(&format!(
-            "  waking a sleeping server   {} more in the median\n",
+            "  waking a sleeping server   adds {} to the median\n",
             micros(wake_up_ns as f64)
         ));
     }

@@ -77,7 +77,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &["--connect-timeout", "20s", "--http", "2", "--streams", "4"],
         outcomes: &["ok"],
         exits: &[0],
-        says: "Responses have a Content-Encoding that no request accepts.",
+        says: "Responses are compressed, although no request accepts that.",
     },
     Fault {
         name: "floods with SETTINGS",
@@ -92,7 +92,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "the server flooded the connection with HTTP/2 frames without effect",
+        says: "the server flooded the connection with useless HTTP/2 frames",
     },
     Fault {
         name: "floods with PING instead of answering",
@@ -105,7 +105,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "the server flooded the connection with HTTP/2 frames without effect",
+        says: "the server flooded the connection with useless HTTP/2 frames",
     },
     Fault {
         name: "answers in HTTP/1.1",

@@ -38,7 +38,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &["--expect-body", "ok", "--connect-timeout", "500ms"],
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "no TLS handshake within the limit",
+        says: "no TLS handshake within the connect timeout",
     },
     Fault {
         name: "closes in the handshake",
@@ -99,7 +99,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "give one with --cert and --key",
+        says: "give a client certificate with --cert and --key",
     },
     Fault {
         name: "supports only HTTP/1.1 if HTTP/2 is requested (ALPN)",
@@ -107,7 +107,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &["--expect-body", "ok", "--connect-timeout", "20s", "--http", "2"],
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "the server does not agree to this version of HTTP over TLS (ALPN)",
+        says: "the server does not offer this version of HTTP over TLS (ALPN)",
     },
     Fault {
         name: "ends a body without a length without close_notify",

@@ -287,7 +287,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &[],
         outcomes: &["ok"],
         exits: &[0],
-        says: "Responses have a Content-Encoding that no request accepts.",
+        says: "Responses are compressed, although no request accepts that.",
     },
     Fault {
         name: "compresses the response to a session without a request for it",
@@ -295,7 +295,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &["--cookies"],
         outcomes: &["ok"],
         exits: &[0],
-        says: "Responses have a Content-Encoding that no request accepts.",
+        says: "Responses are compressed, although no request accepts that.",
     },
     Fault {
         name: "compresses as requested",
@@ -354,7 +354,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["bad_status"],
         exits: &[1],
-        says: "The server redirects. Follow it (--follow 5)",
+        says: "The server redirects. Follow the redirects (--follow 5)",
     },
     Fault {
         name: "answers with an error",

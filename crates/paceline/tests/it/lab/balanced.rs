@@ -184,7 +184,7 @@ fn a_balancer_is_set_up_with_the_plan_that_needs_it() {
     fs::write(&manifest, lacking).unwrap();
     let ran = tree.run(&["lab", "setup", "--plan", "lb"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stdout.contains("balancer-fake is not set up: no-such-program"), "{ran:?}");
+    assert!(ran.stdout.contains("balancer-fake is not set up: all packages are installed, but these are still missing: no-such-program"), "{ran:?}");
 }
 
 #[test]
@@ -203,6 +203,6 @@ fn a_load_whose_fault_was_not_injected_is_not_a_trial() {
     let fault = last(&trials, "c4").error.as_ref().expect("no instance was killed");
     assert_eq!(
         (fault.message.as_str(), fault.transient),
-        ("the fault was not caused: the generator reported no window", true)
+        ("the window has no fault: the generator reported no window", true)
     );
 }

@@ -30,10 +30,10 @@ fn a_sound_server_passes_every_check() {
         "a TLS greeting instead of a request",
         "GET /hello after the noise",
         "idle connection: kept for 0.3 s",
-        "the server lives through all of this",
-        "it listens on $PACELINE_HOST alone",
-        "it ends on SIGTERM",
-        "it writes nothing into its source folder",
+        "the server still runs after all checks",
+        "the server listens only on $PACELINE_HOST",
+        "the server ends on SIGTERM",
+        "the server writes nothing into its source folder",
     ] {
         assert!(ran.stdout.contains(&format!("  pass  {name}\n")), "{name}: {ran:?}");
     }
@@ -53,9 +53,9 @@ fn a_server_that_binds_everywhere_ignores_sigterm_and_writes_is_reported() {
     let tree = Tree::new().with_server("python-rude", &rude, 60);
     let ran = tree.run(&["lab", "check", "python-rude", "--idle", "10ms"]);
     for reported in [
-        "  warn  it listens on $PACELINE_HOST alone: it listens on every address of this machine",
-        "  warn  it ends on SIGTERM: it did not end within 5 s after SIGTERM and was killed",
-        "  warn  it writes nothing into its source folder: it wrote left-behind: write to $PACELINE_BUILD",
+        "  warn  the server listens only on $PACELINE_HOST: the server listens on every address of this machine",
+        "  warn  the server ends on SIGTERM: the server did not end within 5 s after SIGTERM and was killed",
+        "  warn  the server writes nothing into its source folder: the server wrote left-behind: write to $PACELINE_BUILD",
     ] {
         assert!(ran.stdout.contains(reported), "{reported}: {ran:?}");
     }
@@ -73,7 +73,7 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     };
     let ran = check(&sound.replace("pipelining = true", "pipelining = false"));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  pipelining: the manifest has `false`, but the server does it: write `pipelining = true` in line 15 of server.toml\n";
+    let reported = "  fail  pipelining: the manifest says `false`, but the server supports this: write `pipelining = true` in line 15 of server.toml\n";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("head = false\n", ""));
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -99,7 +99,7 @@ fn faults_of_single_requests_are_found() {
         ),
         (
             ("def do_GET", "def do_HEAD(self):\n        self.do_GET()\n\n    def do_GET"),
-            "HEAD /hello without a body: 12 bytes follow the head, of status 200",
+            "HEAD /hello without a body: 12 bytes follow the head (status 200)",
         ),
         (("(404, b\"\")", "(200, b\"Hello World\\n\")"), "GET /no-such-path-7 refused"),
         (
@@ -168,7 +168,7 @@ fn a_connection_closed_after_each_answer_is_a_trait() {
     let tree = Tree::new().with_server("python-closing", &closing, 60);
     let ran = tree.run(&["lab", "check", "python-closing"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  keep-alive: does not hold: the connection ends with the answer; assumed: add `keep_alive = false`";
+    let reported = "  fail  keep-alive: does not hold: the server closes the connection after the answer; assumed: add `keep_alive = false`";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let manifest = tree.path("servers/python-closing/server.toml");
     let text = fs::read_to_string(&manifest).unwrap();
@@ -185,7 +185,7 @@ fn a_server_that_ends_at_once_shows_its_status_and_log() {
     let tree = Tree::new().with_server("python-dying", dying, 60);
     let ran = tree.run(&["lab", "check", "python-dying"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("it ended with exit status 3"), "{ran:?}");
+    assert!(ran.stdout.contains("the process ended with exit status 3"), "{ran:?}");
     assert!(ran.stdout.contains("| no such module: x"), "{ran:?}");
 }
 
@@ -308,7 +308,11 @@ fn a_server_ends_when_its_shepherd_is_killed() {
     assert_eq!(unsafe { libc::kill(shepherd, libc::SIGKILL) }, 0);
     let ran = Ran::of(lab.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("python-good ended with no exit status (its shepherd was lost)"), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("python-good ended with an unknown exit status (its supervisor process was lost)"),
+        "{ran:?}"
+    );
 }
 
 /// The only child of a process.

@@ -134,6 +134,6 @@ fn a_note_of_somebody_else_writes_no_file() {
     let root = tree.path("machine");
     let ran = tree.run(&[&SHORT[..], &["--tune-root", root.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("tuned.json is ignored: it names "), "{ran:?}");
+    assert!(ran.stderr.contains("tuned.json is ignored: the file lists "), "{ran:?}");
     assert_eq!(fs::read_to_string(tree.path("precious")).unwrap(), "precious");
 }

@@ -98,7 +98,7 @@ fn servers_of_root_run_as_another_user_by_default() {
     assert_eq!(run(Some("root"), &["lab", "setup", "python-plain"]).code, Some(0));
     let ran = run(Some("root"), &["lab", "check", "python-plain"]);
     assert!(
-        ran.code == Some(1) && ran.stdout.contains("it ended with exit status 1"),
+        ran.code == Some(1) && ran.stdout.contains("the process ended with exit status 1"),
         "the server ends where it is root's: {ran:?}"
     );
 }
@@ -158,10 +158,7 @@ fn a_failed_set_up_as_another_user_leaves_what_root_built() {
     // A file that only root can read cannot be copied: nothing is changed, and the remedy is named.
     fs::set_permissions(build.join("home"), fs::Permissions::from_mode(0o600)).unwrap();
     let ran = run("nobody", &["lab", "setup", "python-plain", "--again"]);
-    assert!(
-        ran.code == Some(3) && ran.stdout.contains("must be readable for the user of servers"),
-        "{ran:?}"
-    );
+    assert!(ran.code == Some(3) && ran.stdout.contains("make all files readable for the user"), "{ran:?}");
     assert_eq!(facts("home").0, 0);
     let owned = format!("chown -R nobody: {}", build.display());
     assert!(ran.stdout.contains(&owned), "{ran:?}");
@@ -211,13 +208,13 @@ fn a_tool_that_is_closed_to_the_user_is_named() {
     let run = |arguments: &[&str], user: &str| {
         Ran::of(tree.paceline(arguments).env("PATH", &path).env("PACELINE_USER", user).output().unwrap())
     };
-    let said = format!("({} is closed to the user `nobody`", tool.display());
+    let said = format!("(the user `nobody` cannot access {}:", tool.display());
     let ran = run(&["lab", "setup", "python-plain", "--dry-run"], "nobody");
     assert!(ran.code == Some(3) && ran.stdout.contains(&said), "{ran:?}");
     let ran = run(&["lab", "build", "python-plain"], "nobody");
     assert!(ran.code == Some(3) && ran.stderr.contains(&said), "{ran:?}");
     let ran = run(&["lab", "setup", "python-plain", "--dry-run"], "root");
-    assert!(ran.code == Some(0) && !ran.stdout.contains("closed"), "{ran:?}");
+    assert!(ran.code == Some(0) && !ran.stdout.contains("cannot access"), "{ran:?}");
 }
 
 #[test]

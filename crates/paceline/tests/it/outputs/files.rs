@@ -164,8 +164,8 @@ fn invalid_files_are_refused_before_the_run() {
     let path = path.to_str().unwrap();
     let server = Server::start("immediate");
     for (flags, code, said) in [
-        (["--csv", path, "--ndjson", path], 2, "is named for two outputs"),
-        (["--csv", "/dev/no/such", "--ndjson", "/dev/no/such"], 2, "is named for two outputs"),
+        (["--csv", path, "--ndjson", path], 2, "is used for two outputs"),
+        (["--csv", "/dev/no/such", "--ndjson", "/dev/no/such"], 2, "is used for two outputs"),
         (["--hdr", "x.txt", "-n", "1"], 2, "FILE.hlog"),
         (["--csv", "no/such/folder.csv", "-n", "1"], 3, "cannot write no/such/folder.csv"),
         (["--hdr", "no/such/folder.hgrm", "-n", "1"], 3, "cannot write no/such/folder.hgrm"),

@@ -40,11 +40,11 @@ fn an_output_never_replaces_an_input() {
         let output_of = in_folder(folder.path(), &server, flags);
         let reported = text(&output_of.stderr);
         assert_eq!(output_of.status.code(), Some(2), "{flags:?}: {reported}");
-        let said = format!("is an input, {input}, and an output, {output}");
+        let said = format!("is both an input ({input}) and an output ({output})");
         assert!(reported.contains(&said), "{flags:?}: {reported}");
     }
     let schedule = server.run(&["--schedule", "times", "--csv", "times"]).current_dir(folder.path()).output();
-    assert!(text(&schedule.unwrap().stderr).contains("an input, --schedule, and an output, --csv"));
+    assert!(text(&schedule.unwrap().stderr).contains("both an input (--schedule) and an output (--csv)"));
     assert_eq!(fs::read_to_string(path("in.toml")).unwrap(), held);
     assert_eq!(fs::read_to_string(path("body")).unwrap(), "x");
 }
@@ -58,7 +58,7 @@ fn two_names_of_one_file_are_recognised() {
         let output = in_folder(folder.path(), &server, &["--csv", "out/same", "--ndjson", other]);
         let reported = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{reported}");
-        assert!(reported.contains("is named for two outputs, --csv and --ndjson"), "{reported}");
+        assert!(reported.contains("is used for two outputs, --csv and --ndjson"), "{reported}");
     }
     assert!(!folder.path().join("out/same").exists());
 }
@@ -66,7 +66,10 @@ fn two_names_of_one_file_are_recognised() {
 #[test]
 fn a_result_that_cannot_be_written_is_a_failure() {
     let server = Server::start("immediate");
-    for (end, said) in [(">&-", "it was closed before"), ("1</dev/null", "it is open for reading only")] {
+    for (end, said) in [
+        (">&-", "the descriptor was closed before"),
+        ("1</dev/null", "the descriptor is open for reading only"),
+    ] {
         for flags in ["", "-o -", "-o /dev/stdout"] {
             let line = format!("exec {PACELINE} run {} -n 1 -c 1 {flags} {end}", server.url());
             let output = Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().unwrap();

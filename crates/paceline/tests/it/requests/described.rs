@@ -42,7 +42,7 @@ fn debug_shows_one_exchange_and_exits() {
         debug(&server, &["--body", "{\"a\": 1}", "--expect-json", "/a=2", "--expect-status", "201"]);
     assert_eq!(status, Some(1), "{text}");
     assert!(
-        text.contains("failed: status 200 instead of 201; body: at \"/a\" it has 1 instead of 2"),
+        text.contains("failed: status 200 instead of 201; body: at \"/a\" the body has 1 instead of 2"),
         "{text}"
     );
     assert_eq!(server.heard().len(), 2, "one request for each");
@@ -82,7 +82,10 @@ fn compressed_answers_are_checked_by_what_is_in_them() {
     let record = run(&server, "/", 20, &["-c", "2", "--expect-body", "hello", "--accept-encoding", "gzip"]);
     assert_eq!(count(&record["total"], "ok"), 20, "{}", record["bad_bodies"]);
     let refused = complaint(&["--accept-encoding", "br", "--expect-body", "hello"]);
-    assert!(refused.contains("Accept-Encoding br: such a body cannot be decompressed"), "{refused}");
+    assert!(
+        refused.contains("Accept-Encoding br: a body in this coding cannot be decompressed"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn an_archive_of_a_browser_is_a_mix() {
     let parts = record["by_request"].as_array().unwrap();
     assert_eq!((&parts[0]["name"], &parts[0]["weight"]), (&json!("GET /a"), &json!(2)));
     assert_eq!(parts.len(), 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("left out 1 requests to other hosts"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("left out 1 requests to hosts other than"));
 }
 
 #[test]

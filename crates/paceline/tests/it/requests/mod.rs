@@ -104,7 +104,7 @@ fn a_mix_distinguishes_wrong_and_right_requests() {
         assert!((1_400..=1_600).contains(&count(home, "scheduled")), "{flags:?}: {home}");
         let bad = record["bad_bodies"].as_array().unwrap();
         assert_eq!(bad.len(), 1, "{bad:?}");
-        assert_eq!(bad[0]["fault"], "at \"/order/state\" it has \"lost\" instead of \"placed\"");
+        assert_eq!(bad[0]["fault"], "at \"/order/state\" the body has \"lost\" instead of \"placed\"");
         assert_eq!((&bad[0]["request"], &bad[0]["status"]), (&"order".into(), &200.into()));
         assert_eq!(order["expectations"]["json"][0]["pointer"], "/order/id");
         assert_eq!(home["expectations"]["body_bytes"], 7);
@@ -203,7 +203,7 @@ fn bodies_are_checked_by_digest_and_by_value() {
     let digest = "4b2da9ca4a2d83f4bf7c3cd2d8b07ab5b6e6a24a9a3a6a55b2a9f8f3ba2d5c47";
     let record = run(&server, "/long", 6, &["--expect-sha256", digest, "-c", "2"]);
     let reported = record["bad_bodies"][0]["fault"].as_str().unwrap();
-    let right = reported.strip_prefix("its SHA-256 is ").unwrap().to_owned();
+    let right = reported.strip_prefix("the body's SHA-256 is ").unwrap().to_owned();
     let record = run(&server, "/long", 6, &["--expect-sha256", &right, "-c", "2"]);
     assert_eq!(count(&record["total"], "ok"), 6, "bodies longer than are kept are hashed as they come");
     assert_eq!(record["expectations"]["body_sha256"], right.as_str());
@@ -287,7 +287,7 @@ fn an_invalid_request_is_reported_before_any_request() {
         (&["-H", "foo"][..], "write the header field as \"Name: value\""),
         (&["-H", "X: {seq"], "header X: \"{seq\" at character 1 has no closing brace"),
         (&["-X", "GE T"], "method \"GE T\": wrong at character 3"),
-        (&["-H", "Content-Length: 5"], "remove the header: it is added"),
+        (&["-H", "Content-Length: 5"], "remove the header: Paceline adds it"),
         (&["--body", "@none"], "--body @none: cannot read none: No such file"),
         (&["--body", "@-", "--expect-body", "@-"], "--body has read standard input already"),
         (&["--body", "{line:none.txt}"], "{line:none.txt}: cannot read none.txt: No such file"),
@@ -299,7 +299,7 @@ fn an_invalid_request_is_reported_before_any_request() {
         (&["--expect-json", "a=1"], "pointer \"a\" does not begin with \"/\"; write \"/a\""),
         (&["--expect-json", "/a"], "write POINTER=VALUE"),
         (&["-c", "-5"], "the value cannot be below zero"),
-        (&["-c", "1.5"], "a whole number is needed"),
+        (&["-c", "1.5"], "write a whole number of 0 or more"),
         (&["--mix", &typo], "typo.toml:3: unknown key `wieght`; did you mean `weight`?"),
         (&["--mix", &header], "request `a`: header \"X Y\": wrong at character 2"),
         (&["--mix", &pointer], "pointer.toml:2: expect_json: JSON pointer \"a\" does not begin"),

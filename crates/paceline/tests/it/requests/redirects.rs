@@ -68,9 +68,9 @@ fn a_redirect_is_followed_if_the_server_closes_the_connection() {
 fn a_redirect_not_followed_ends_with_its_status_and_the_reason() {
     let server = Server::start(site);
     for (path, why) in [
-        ("/loop", "2 had been followed already (a loop?"),
-        ("/away", "it leads away from http://127.0.0.1:"),
-        ("/nowhere", "it has no Location"),
+        ("/loop", "the limit of 2 redirects was reached"),
+        ("/away", "it leads outside http://127.0.0.1:"),
+        ("/nowhere", "the response has no Location header"),
     ] {
         let record = run(&server, path, 6, &["-c", "2", "--follow", "2"]);
         assert_eq!(count(&record["total"], "bad_status"), 6, "{path}");

@@ -87,7 +87,8 @@ impl Checker<'_> {
         let known = server.workloads.iter().filter_map(named);
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
-            let message = "all its workloads need a database: add one without, such as `hello`";
+            let message =
+                "all workloads of this server need a database: add one that does not, such as `hello`";
             return Err(Spoiled::fault(Stage::Start, message, false));
         };
         let before = SourceFiles::of(&server.folder);
@@ -197,42 +198,46 @@ impl Checker<'_> {
 fn alive(launch: &mut Launch) -> Check {
     let (outcome, detail) = match launch.ended() {
         None => (CheckOutcome::Pass, String::new()),
-        Some(ended) => (CheckOutcome::Fail, format!("it ended with {ended}{}", end_of(&launch.log_tail()))),
+        Some(ended) => {
+            (CheckOutcome::Fail, format!("the server ended with {ended}{}", end_of(&launch.log_tail())))
+        }
     };
-    Check { name: "the server lives through all of this".into(), outcome, detail }
+    Check { name: "the server still runs after all checks".into(), outcome, detail }
 }
 
 /// Stops a server. One that has to be killed delays every launch of a round by 5 s and loses what it would write on
 /// exit.
 fn stop(server: &Manifest, launch: Launch) -> Check {
     let detail = match launch.stop() {
-        Ok(gone) if gone.forced => "it did not end within 5 s after SIGTERM and was killed".to_owned(),
+        Ok(gone) if gone.forced => {
+            "the server did not end within 5 s after SIGTERM and was killed".to_owned()
+        }
         Ok(_) => String::new(),
         Err(error) => {
             say(&format!("{}: {error}", server.id));
             error.to_string()
         }
     };
-    expected("it ends on SIGTERM", detail)
+    expected("the server ends on SIGTERM", detail)
 }
 
 /// A server under test must be reachable from this machine only, so that others can neither load it nor read what it
 /// serves.
 fn listens_locally(port: u16) -> Check {
     let detail = match paceline_host::port::is_open_to_others(port) {
-        true => "it listens on every address of this machine: bind to $PACELINE_HOST".to_owned(),
+        true => "the server listens on every address of this machine: bind to $PACELINE_HOST".to_owned(),
         false => String::new(),
     };
-    expected("it listens on $PACELINE_HOST alone", detail)
+    expected("the server listens only on $PACELINE_HOST", detail)
 }
 
 /// A server must write to `$PACELINE_BUILD`: if its source folder changes, it is set up and built again.
 fn writes_elsewhere(changed: &[String]) -> Check {
     let detail = match changed {
         [] => String::new(),
-        some => format!("it wrote {}: write to $PACELINE_BUILD", some.join(", ")),
+        some => format!("the server wrote {}: write to $PACELINE_BUILD", some.join(", ")),
     };
-    expected("it writes nothing into its source folder", detail)
+    expected("the server writes nothing into its source folder", detail)
 }
 
 /// A check that warns if there is a detail.

@@ -90,11 +90,11 @@ impl Table {
             for line in wrap(&format!("idle connection: {idle}"), WIDTH) {
                 text.push_str(&format!("{line}\n"));
             }
-            text.push_str("listens, answers: from the start to an open port, to the first valid answer\n");
-            text.push_str("again: to the first valid answer of a second start, files in the page cache\n");
-            text.push_str("memory, disk: by the first valid answer; disk 0: files were in the page cache\n");
+            text.push_str("listens: from start to open port; answers: from start to first valid answer\n");
+            text.push_str("again: first valid answer of a second start, with files in the page cache\n");
+            text.push_str("memory, disk: up to the first valid answer; disk 0: files were in page cache\n");
             if examined().any(|startup| startup.first_since_build == Some(true)) {
-                text.push_str("*: the first start since it was built or its folder changed\n");
+                text.push_str("*: the first start since the server was built or its folder changed\n");
             }
             text.push_str(&format!("random numbers from --seed {seed}\n"));
         }
@@ -232,10 +232,10 @@ go-nethttp
   fail  GET /page: status 500 instead of 200
 
 idle connection: kept for 6.0 s (go-nethttp)
-listens, answers: from the start to an open port, to the first valid answer
-again: to the first valid answer of a second start, files in the page cache
-memory, disk: by the first valid answer; disk 0: files were in the page cache
-*: the first start since it was built or its folder changed
+listens: from start to open port; answers: from start to first valid answer
+again: first valid answer of a second start, with files in the page cache
+memory, disk: up to the first valid answer; disk 0: files were in page cache
+*: the first start since the server was built or its folder changed
 random numbers from --seed 7
 
 0 pass, 0 warn, 1 fail, 1 not set up (paceline lab setup ID...); 7 s
