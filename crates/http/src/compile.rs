@@ -165,7 +165,7 @@ impl Request {
         match (0..lines.count()).find(|index| !lines.get(*index).starts_with(b"/")) {
             None => Ok(()),
             Some(index) => {
-                let rule = "a path must begin with \"/\", even if its beginning is a line of a file";
+                let rule = "each line must begin with \"/\", because the path begins with this placeholder";
                 Err(Place::Path.wrong_line(file, lines, index, rule))
             }
         }

@@ -403,7 +403,10 @@ pub(crate) fn connections_short(run: &Run) -> Option<Finding> {
     let connections = &run.connections;
     let (asked, had) = (connections.asked, connections.had);
     let advice = if connections.failed_here > 0 {
-        format!("This machine's limit was reached. Raise it: ulimit -n {} (or lower -c).", asked + 100)
+        format!(
+            "This machine could not open more connections. Raise the limit of open files (ulimit -n {}), check that local ports are free (ss -s), or lower -c.",
+            asked + 100
+        )
     } else {
         "Check the server's backlog and its limit of open files, or lower -c.".to_owned()
     };

@@ -239,7 +239,7 @@ verdict_table! {
         closed_by_server: u64 = "connections that the server closed",
         protocol: String = "the version of HTTP that was used",
     }
-    => "The server closed after every response, so this measures connecting too; compare it only with other runs without keep-alive.";
+    => "The server closed the connection after every response, so the results include connecting; compare it only with other runs without keep-alive.";
 
     /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the
     /// run is invalid if the generator was pinned; an unpinned generator regularly shares cores with the server.

@@ -72,9 +72,12 @@ pub fn complain(error: StoreError) -> anyhow::Error {
             Status::Environment,
             Some("check the URL, and that the server runs and accepts connections without TLS"),
         ),
-        StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
-            (Status::Environment, Some("keep a copy, then save what can be read: `sqlite3 FILE .recover`"))
-        }
+        StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => (
+            Status::Environment,
+            Some(
+                "copy the store's file, then recover what can be read into a new file: `sqlite3 FILE .recover | sqlite3 NEW_FILE`",
+            ),
+        ),
         StoreError::LockedRound { .. } => {
             (Status::Environment, Some("wait for that round to end, or interrupt it"))
         }

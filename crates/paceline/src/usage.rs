@@ -38,7 +38,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("-m", "hey and oha", "-X POST sets the method"),
     ("-T", "hey, wrk and ab", "--timeout 10s sets the timeout, -H 'Content-Type: ...' the type of the body"),
     ("-D", "hey and oha", "--body @FILE sends a body"),
-    ("--latency", "wrk", "percentiles are always printed; --percentiles prints all of them"),
+    ("--latency", "wrk", "the usual percentiles are always printed; --percentiles prints the whole spectrum"),
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
     ("--script", "wrk", "Lua scripts are not supported; --mix FILE sends several requests"),

@@ -95,7 +95,7 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
     let tally = CopyTally::of(reports);
     let count = |count: ClaimCount| {
         terminal!(
-            "{} of {} claimed to differ; at most {} expected by chance\n",
+            "{} of {} were reported as different; at most {} expected by chance\n",
             count.claimed,
             count.compared,
             count.claimed_most
@@ -106,7 +106,7 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
     text.push(&terminal!("all figures (those of one launch depend on each other): {}", count(tally.all)));
     if let Some(spread) = tally.t_spread.filter(|_| tally.deciding.compared >= 5) {
         text.push(&terminal!(
-            "spread of the differences in standard errors: {:.2} (0.8 to 1.3 expected)\n",
+            "spread of the differences, in units of their standard error: {:.2} (0.8 to 1.3 expected)\n",
             spread
         ));
     }

@@ -220,7 +220,7 @@ pub enum StoreError {
     },
     /// Internal error: the record could not be read back, so it was not stored (for example, a number that is not
     /// finite).
-    #[error("the {kind} {id} cannot be stored: reading it again would give a different record")]
+    #[error("the {kind} {id} was not stored, because it could not be read back; this is a bug in Paceline")]
     Unstorable {
         /// "round" or "trial".
         kind: &'static str,

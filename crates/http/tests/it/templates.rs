@@ -187,7 +187,7 @@ fn values_that_cannot_be_sent_are_refused_with_their_position() {
         ),
         (
             request("GET", "{line:bare}", &[], ""),
-            "path: {line:bare}: line 2 is \"b\": a path must begin with \"/\", even if its beginning is a line of a file",
+            "path: {line:bare}: line 2 is \"b\": each line must begin with \"/\", because the path begins with this placeholder",
         ),
         (
             request("GET", "/", &[("X", "{line:raw}")], ""),

@@ -118,7 +118,7 @@ pub fn follow(
     let measured =
         measured.map_err(|message| Spoiled::fault(Stage::Generate, message, finished.ended.is_unseen()))?;
     if let Some(why) = watch.fault.missed(measured.run.window_s) {
-        let message = format!("the window has no fault: {why}");
+        let message = format!("the planned fault was not injected during the window: {why}");
         return Err(Spoiled::fault(Stage::Generate, message, true));
     }
     let (from, to, window) = watch.measured_stretch();

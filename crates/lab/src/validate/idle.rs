@@ -58,7 +58,10 @@ fn after_the_last(rest: &Rest) -> (CheckOutcome, String) {
         Some(_) => (CheckOutcome::Pass, "closes after each answer".into()),
         None => (
             CheckOutcome::Warn,
-            format!("the server says close, but leaves the connection open for {}", seconds(LAST_LIMIT)),
+            format!(
+                "the server sent `Connection: close`, but had not closed the connection after {}",
+                seconds(LAST_LIMIT)
+            ),
         ),
     }
 }

@@ -152,7 +152,7 @@ impl Workshop {
         let lock = lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())?;
         if self.former(server).recover()? {
             (self.notice)(&format!(
-                "{}: a set-up or build was killed; the previous one is in use again",
+                "{}: an earlier set-up or build was killed; the build from before it is in use again",
                 server.id
             ));
         }

@@ -13,8 +13,7 @@ use std::process::{Command, Stdio};
 /// The policy script that packages run before they start a service (Debian's README.policy-rc.d): 101 forbids it.
 const POLICY: &str = "usr/sbin/policy-rc.d";
 /// A policy that forbids it. The comment names its owner, in case a killed set-up leaves it behind.
-const DENIAL: &str =
-    "#!/bin/sh\n# Made by `paceline lab setup` during an installation; remove it.\nexit 101\n";
+const DENIAL: &str = "#!/bin/sh\n# Made by `paceline lab setup`, to keep packages from starting services. Delete it if no set-up is running.\nexit 101\n";
 
 /// Most bytes of the list of services; a machine has some dozens.
 const NOTE_BYTES_MOST: u64 = 1 << 20;

@@ -115,7 +115,7 @@ fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
             "open files (ulimit -n)",
             format!("{} (hard limit {})", environment.open_files_soft, environment.open_files_hard),
             environment.open_files_hard >= 20_000,
-            "10,000 connections need more open files in the server and in Paceline: ulimit -n 65536 (as root first: ulimit -Hn 65536)",
+            "10,000 connections need more open files in the server and in Paceline: raise the hard limit (nofile in /etc/security/limits.conf, then log in again), and run ulimit -n 65536 in both shells",
         ),
         at_least(
             "net.core.somaxconn",

@@ -218,7 +218,9 @@ fn a_killed_set_up_leaves_the_one_before_in_use() {
     let (stdout, stderr, code) = tree.run(&["build", "--all"]);
     assert_eq!((stdout.as_str(), code), ("sh-one: up to date (one 1.0)\n", 0), "{stderr}");
     assert!(
-        stderr.contains("sh-one: a set-up or build was killed; the previous one is in use again"),
+        stderr.contains(
+            "sh-one: an earlier set-up or build was killed; the build from before it is in use again"
+        ),
         "{stderr}"
     );
     let made = |name: &str| std::fs::read_to_string(tree.path(".paceline/build/sh-one").join(name)).ok();

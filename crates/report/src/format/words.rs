@@ -418,7 +418,7 @@ fn legend_of_columns(tables: &[Table]) -> Vec<Entry> {
         (
             percentiles().any(|figure| figure.at_least == Some(true)),
             "≥ time",
-            "minimum: includes requests that never got an answer, with the time waited so far",
+            "the true time is at least this: requests that never got an answer are included, with the time they waited",
         ),
         (
             percentiles().any(|figure| figure.enough == Some(false)),

@@ -496,7 +496,7 @@ fn copies_count_false_claims() {
     let broken = vec![different; 3];
     assert!(!CopyTally::of(&broken).is_kept());
     let text = copies_text(&broken).to_string();
-    assert!(text.contains("3 of 3 claimed to differ; at most 1 expected"), "{text}");
+    assert!(text.contains("3 of 3 were reported as different; at most 1 expected"), "{text}");
     assert_eq!(text.matches("FALSE CLAIM").count(), 3);
 }
 

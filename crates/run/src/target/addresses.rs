@@ -52,7 +52,8 @@ fn peer(job: &Job) -> Result<Url, RunError> {
     let is_meant = (host.is_empty() || host.eq_ignore_ascii_case(&url.host))
         && (port.is_empty() || port.parse() == Ok(url.port));
     if !is_meant {
-        let what = format!("--connect-to {text}: the target is {}:{}", url.host, url.port);
+        let what =
+            format!("--connect-to {text}: the URL has another host or port: {}:{}", url.host, url.port);
         return Err(RunError::usage(what)
             .hint("HOST:PORT must be the host and port of the URL, or empty: ::HOST2:PORT2"));
     }
@@ -139,7 +140,8 @@ fn given(job: &Job, url: &Url) -> Result<Option<Vec<SocketAddr>>, RunError> {
     for text in &job.resolve {
         let (host, port, addresses) = parse(text)?;
         if host != "*" && !host.eq_ignore_ascii_case(&url.host) || port != url.port {
-            let what = format!("--resolve {text}: the target is {}:{}", url.host, url.port);
+            let what =
+                format!("--resolve {text}: the URL has another host or port: {}:{}", url.host, url.port);
             return Err(RunError::usage(what).hint("--resolve needs the host and port of the URL"));
         }
         found.get_or_insert_default().extend(addresses);

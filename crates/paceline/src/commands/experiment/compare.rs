@@ -138,8 +138,9 @@ pub fn compared_rounds(
     );
     if cells.is_empty() {
         return Err(Complaint::usage(
-            "no combination of server, workload and load has two valid launches in both rounds",
+            "no combination of server, workload and load has at least two valid launches in each of the two rounds",
         )
+        .hint("measure both rounds with more --repeats, or compare rounds of the same plan")
         .into());
     }
     let about = |round: &Round| {

@@ -49,7 +49,7 @@ fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
     let what = format!("round {round} runs this command as its generator: {kept:?}");
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Complaint::usage(what)
-            .hint("if you trust where the results file came from, confirm it with --generator and the same command")
+            .hint("this command comes from the results file: if you trust the file, add --generator with exactly this command")
             .into());
     }
     write!(std::io::stderr(), "{what}\nThis command comes from the results file. Run it? [y/N] ")?;

@@ -144,5 +144,8 @@ fn a_connection_can_go_to_another_address_than_the_url() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&server.heard()[0].bytes).contains("Host: shop.test\r\n"));
     let wrong = complaint(&["--connect-to", "other:80:127.0.0.1:1"]);
-    assert!(wrong.contains("--connect-to other:80:127.0.0.1:1: the target is 127.0.0.1:9"), "{wrong}");
+    assert!(
+        wrong.contains("--connect-to other:80:127.0.0.1:1: the URL has another host or port: 127.0.0.1:9"),
+        "{wrong}"
+    );
 }
