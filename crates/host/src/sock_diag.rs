@@ -1,7 +1,7 @@
-//! Listening sockets, asked of the kernel over netlink: sock_diag(7).
+//! Finds listening sockets by asking the kernel over netlink: sock_diag(7).
 //!
-//! `/proc/net/tcp` walks the whole table of connections, of a million buckets on a large machine: tens of milliseconds
-//! of CPU time. Over netlink the kernel walks only listeners and returns those on one port.
+//! Reading `/proc/net/tcp` makes the kernel walk its whole table of connections, which costs milliseconds of CPU time. Over
+//! netlink it walks only the listening sockets and returns those on one port.
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
 use std::io;
@@ -50,7 +50,7 @@ pub(crate) fn listening(port: u16) -> io::Result<Vec<Listener>> {
     Ok(found)
 }
 
-/// A dump of the listeners of one family with this local port.
+/// A request for all listening sockets of one address family with this local port.
 fn request(family: AddressFamily, port: u16) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + REQUEST);
     bytes.extend(((HEADER + REQUEST) as u32).to_ne_bytes());
