@@ -1,7 +1,7 @@
 //! Finds listening sockets by asking the kernel over netlink: sock_diag(7).
 //!
-//! Reading `/proc/net/tcp` makes the kernel walk its whole table of connections, which costs milliseconds of CPU time. Over
-//! netlink it walks only the listening sockets and returns those on one port.
+//! Reading `/proc/net/tcp` makes the kernel walk its whole table of connections, which costs milliseconds of CPU time.
+//! Over netlink it walks only the listening sockets and returns those on one port.
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
 use std::io;

@@ -36,7 +36,7 @@ pub struct PlaceArguments {
     /// User for the set-up, build and run of servers [default: the current user]
     ///
     /// The servers' HOME is a folder in the state folder. If root runs the lab, the default is `root` if root built all
-    /// servers, else `paceline` if there is such a user, else `nobody`.
+    /// servers, otherwise `paceline` if that user exists, otherwise `nobody`.
     #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }
