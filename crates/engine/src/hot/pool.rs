@@ -367,7 +367,8 @@ impl Pool {
         self.of(slot).left.into()
     }
 
-    /// Whether it is time to probe for bytes that no request asked for; if so, notes the probe as done.
+    /// Whether it is time to probe for bytes that no request asked for; if so, notes the probe as done. Before the first
+    /// response there is nothing to probe for: what a server sends before a request is an event of its own.
     #[inline]
     pub(super) fn probe(&mut self, slot: Slot, now: Nanos) -> bool {
         let connection = self.of_mut(slot);
@@ -375,7 +376,7 @@ impl Pool {
         if is_due {
             connection.probe_at = now + PROBE_EVERY;
         }
-        is_due
+        is_due && connection.has_served
     }
 
     /// Counts requests sent: if the connection may carry no more, they are its last.

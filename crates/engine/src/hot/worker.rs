@@ -218,6 +218,31 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         waited.map_err(|source| EngineError::Kernel { what: "wait for network events", source })
     }
 
+    /// Handles the input that has arrived by the end of a closed loop: a response that no request asked for may follow
+    /// the last one. Returns the time after it.
+    fn read_the_rest(&mut self, now: Nanos) -> Nanos {
+        if self.traffic.ledger().schedule().is_open() {
+            return now;
+        }
+        let mut ready = std::mem::take(&mut self.ready);
+        // Each connection has at most one event at a time; those of a server that never stops sending are not awaited.
+        let mut most = self.traffic.pool().count();
+        while most > 0
+            && self.traffic.transport_mut().wait(Patience::Poll, &mut ready).is_ok()
+            && !ready.is_empty()
+        {
+            most = most.saturating_sub(ready.len() as u32);
+            for event in ready.drain(..) {
+                // A connection that is made only now would send.
+                if self.traffic.pool().state(event.slot) > State::Connecting {
+                    self.traffic.handle(event, &mut self.buffer);
+                }
+            }
+        }
+        self.ready = ready;
+        self.traffic.now()
+    }
+
     /// Keeps the longest time in the window in which the loop did not return although it had no reason to wait: it was
     /// busy, did not have its core, or was stopped.
     #[inline]
@@ -329,6 +354,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
             self.enter(Phase::Drain, now, observer);
         }
         if self.phase == Phase::Drain && (self.is_finished(now) || now >= timeline.drain_end()) {
+            let now = self.read_the_rest(now);
             self.traffic.cut_off(now);
             self.enter(Phase::End, now, observer);
         }

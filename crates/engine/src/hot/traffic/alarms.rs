@@ -98,9 +98,6 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         for slot in 0..self.pool.count() {
             self.give_up_step(slot, Ending::Unsent, now);
             if self.ledger.exchanges().live(slot) == 0 {
-                if self.pool.state(slot) == State::Open && !self.ledger.schedule().is_open() {
-                    self.surplus(slot, now);
-                }
                 continue;
             }
             self.abandon_all(slot, Ending::TimedOut, now);

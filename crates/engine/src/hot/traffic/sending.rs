@@ -130,7 +130,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// the response to the next one. Returns whether there was input, after which the state of the connection may have
     /// changed.
     #[cold]
-    pub(super) fn surplus(&mut self, slot: Slot, at: Nanos) -> bool {
+    fn surplus(&mut self, slot: Slot, at: Nanos) -> bool {
         if self.ledger.exchanges().live(slot) > 0 {
             return false;
         }
