@@ -5,13 +5,13 @@ use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
 use crate::{Inputs, RunError, read_schedule, requests};
 use paceline_engine::Settings;
+use paceline_host::QuietCpu;
 use paceline_job::{Job, LoadModel, PaceChoice, PaceKind, Shape};
 use paceline_judge::gate::Gate;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::sched_getaffinity;
-use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Descriptors that a run needs in addition to its connections and those of each thread: standard streams, files.
@@ -21,9 +21,6 @@ const DESCRIPTORS_BESIDE: u64 = 16;
 const DESCRIPTORS_PER_THREAD: u64 = 2;
 /// Most threads that may be started to hold more connections than fit into one descriptor table.
 const TABLES_MAX: u64 = 128;
-
-/// Held at 0, it keeps processors awake (kernel Documentation/power/pm_qos_interface).
-const WAKE_DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// A job that is ready to be carried out.
 #[derive(Debug)]
@@ -40,8 +37,8 @@ pub struct Prepared {
     pub gates: Vec<Gate>,
     /// Notices for the user before the run starts.
     pub notices: Vec<String>,
-    /// Keeps the processors awake as long as it is open.
-    awake: Option<File>,
+    /// Keeps the processors out of idle states.
+    quiet_cpu: Option<QuietCpu>,
     /// The server, if it is watched.
     pub(crate) server: Option<ServerWatch>,
 }
@@ -78,11 +75,11 @@ impl Prepared {
             held: Vec::new(),
             gates,
             notices,
-            awake: None,
+            quiet_cpu: None,
             server: None,
         };
         prepared.settings.check().map_err(|error| RunError::usage(error.to_string()))?;
-        prepared.keep_awake();
+        prepared.hold_quiet_cpu();
         Ok(prepared)
     }
 
@@ -100,31 +97,21 @@ impl Prepared {
         Ok(())
     }
 
-    fn keep_awake(&mut self) {
+    /// `--quiet-cpu`. It is a condition of the result, so the record contains it.
+    fn hold_quiet_cpu(&mut self) {
         if !self.settings.job.quiet_cpu {
             return;
         }
-        match hold_awake() {
-            Ok(file) => {
-                self.held.push(format!("{WAKE_DEVICE} = 0 (idle states off)"));
-                self.awake = Some(file);
+        match QuietCpu::hold(Path::new("/")) {
+            Ok(held) => {
+                self.held.push("/dev/cpu_dma_latency = 0 (idle states off)".to_owned());
+                self.quiet_cpu = Some(held);
             }
-            Err(notice) => self.notices.push(notice),
+            Err(error) => {
+                self.notices.push(format!("--quiet-cpu: {error}; continuing without --quiet-cpu"));
+            }
         }
     }
-}
-
-/// `--quiet-cpu`: keeps processors out of deep sleep for as long as the file is open, or returns a notice with the
-/// reason why it cannot.
-///
-/// Waking an idle server takes tens of microseconds, which are then part of every response time at low rates. Closing
-/// the file restores the previous state. It is a condition of the result, so the record contains it.
-fn hold_awake() -> Result<File, String> {
-    let opened = OpenOptions::new().write(true).open(WAKE_DEVICE);
-    let held = opened.and_then(|mut file| file.write_all(&0i32.to_ne_bytes()).map(|()| file));
-    held.map_err(|error| {
-        format!("--quiet-cpu: cannot write {WAKE_DEVICE} ({error}); continuing without --quiet-cpu")
-    })
 }
 
 /// Reads the send times of a schedule that a job names, unless they have been read already.

@@ -44,6 +44,9 @@ pub struct LoadFlags {
     /// The user that servers of the lab run as, as in `paceline lab serve --user`
     #[arg(hide_short_help = true, long, value_name = "NAME")]
     pub(super) user: Option<String>,
+    /// Keep processors out of idle states during every run, as in `paceline run --quiet-cpu`
+    #[arg(hide_short_help = true, long)]
+    quiet_cpu: bool,
     /// More flags for every `paceline run`, after `--`
     #[arg(last = true, value_name = "RUN_FLAG")]
     run_flags: Vec<String>,
@@ -95,6 +98,9 @@ impl ChildLoad {
             if let Some(most) = self.objective.as_ref().and_then(|objective| objective.max_errors.clone()) {
                 add("--max-errors", most);
             }
+        }
+        if self.flags.quiet_cpu {
+            arguments.push("--quiet-cpu".to_owned());
         }
         arguments.extend(self.flags.run_flags.iter().cloned());
         arguments

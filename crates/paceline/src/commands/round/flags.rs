@@ -123,11 +123,16 @@ pub struct Carrying {
     #[arg(hide_short_help = true, long)]
     no_namespace: bool,
     /// Set the machine up for load while the round runs, and restore it afterwards: kernel limits, ports, queues, the
-    /// frequency governor
+    /// frequency governor, idle states (--quiet-cpu)
     ///
     /// Every setting is named and recorded, also those that could not be set; most need root.
     #[arg(hide_short_help = true, long)]
     pub tune: bool,
+    /// Keep processors out of idle states while the round runs, if permitted (/dev/cpu_dma_latency)
+    ///
+    /// On a virtual machine this prevents most steal: the hypervisor gives the core of an idle processor to others.
+    #[arg(hide_short_help = true, long)]
+    pub quiet_cpu: bool,
     /// Where the machine's settings are; for tests
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub tune_root: PathBuf,

@@ -1,5 +1,5 @@
-//! The machine of a round: locks against other processes and rounds, and `--tune`, which sets the machine up for load
-//! while a round runs and restores it afterwards.
+//! The machine of a round: locks against other processes and rounds, and `--tune` and `--quiet-cpu`, which set the
+//! machine up for load while a round runs; afterwards it is restored.
 //!
 //! Two processes on one round would each measure all remaining trials; two rounds on one machine would disturb each
 //! other. Settings that a killed round left changed are restored first, even without `--tune`; on a machine shared with
@@ -12,7 +12,7 @@ use crate::kept;
 use crate::places::shepherd_command;
 use anyhow::Context as _;
 use paceline_catalogue::Catalogue;
-use paceline_host::{FileLock, Id, Joined, LockAttempt, Neighbours, Tuning, mend_tuning};
+use paceline_host::{FileLock, Id, Joined, LockAttempt, Neighbours, QuietCpu, Tuning, mend_tuning};
 use paceline_record::Tuned;
 use paceline_store::Store;
 use std::path::{Path, PathBuf};
@@ -57,43 +57,68 @@ pub fn join_machine(
     }
 }
 
-/// Begins tuning, if it is requested and no other round uses the machine; messages go to `notes`.
-pub fn begin_tuning(
+/// Settings of the machine that apply until the round ends.
+#[derive(Default)]
+pub struct HeldSettings {
+    tuning: Option<Tuning>,
+    quiet_cpu: Option<QuietCpu>,
+    /// Each with its value before and now, for the record; empty if none was requested.
+    pub settings: Vec<Tuned>,
+}
+
+/// Sets what `--tune` and `--quiet-cpu` request; messages go to `notes`. While another round uses the machine, `--tune`
+/// changes nothing.
+pub fn hold_settings(
     carrying: &Carrying,
     catalogue: &Catalogue,
     shares_with: Option<&str>,
     notes: &mut Vec<String>,
-) -> anyhow::Result<Option<Tuning>> {
+) -> anyhow::Result<HeldSettings> {
     let note = note(catalogue);
-    let is_machine = carrying.tune_root == Path::new("/");
+    let shares_with = shares_with.filter(|_| carrying.tune_root == Path::new("/"));
     // Settings that another round changed are still in use.
-    if shares_with.is_none() || !is_machine {
+    if shares_with.is_none() {
         notes.extend(
             mend_tuning(&note, &carrying.tune_root)
                 .into_iter()
                 .map(|left| format!("settings left by a round that was killed: {left}")),
         );
     }
-    if !carrying.tune {
-        return Ok(None);
+    let mut held = HeldSettings::default();
+    match shares_with {
+        _ if !carrying.tune => {}
+        Some(other) => {
+            notes.push(format!("--tune changes nothing: another round runs on this machine: {other}"));
+        }
+        None => {
+            let tuning =
+                Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root).with_context(|| {
+                    format!("--tune: cannot ensure that settings are restored ({})", note.display())
+                })?;
+            held.settings.extend_from_slice(tuning.settings());
+            held.tuning = Some(tuning);
+        }
     }
-    if let Some(other) = shares_with.filter(|_| is_machine) {
-        notes.push(format!("--tune changes nothing: another round runs on this machine: {other}"));
-        return Ok(None);
+    if carrying.quiet_cpu || held.tuning.is_some() {
+        let quiet_cpu = QuietCpu::hold(&carrying.tune_root);
+        held.settings.push(QuietCpu::setting(&quiet_cpu));
+        held.quiet_cpu = quiet_cpu.ok();
     }
-    let tuning = Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root)
-        .with_context(|| format!("--tune: cannot ensure that settings are restored ({})", note.display()))?;
-    let changed: Vec<String> = tuning.settings().iter().filter_map(Tuned::changed).collect();
+    if held.settings.is_empty() {
+        return Ok(held);
+    }
+    let changed: Vec<String> = held.settings.iter().filter_map(Tuned::changed).collect();
     let none = "nothing (no setting needed a change, or none could be changed)".to_owned();
     let changed = if changed.is_empty() { none } else { changed.join("; ") };
     notes.push(format!("set for this round: {changed}"));
-    notes.extend(Tuned::amiss(tuning.settings()).into_iter().map(|amiss| format!("not set: {amiss}")));
-    Ok(Some(tuning))
+    notes.extend(Tuned::amiss(&held.settings).into_iter().map(|amiss| format!("not set: {amiss}")));
+    Ok(held)
 }
 
 /// Restores all settings.
-pub fn end_tuning(tuning: Option<Tuning>, progress: &mut Progress) {
-    for left in tuning.map(Tuning::end).unwrap_or_default() {
+pub fn restore_settings(held: HeldSettings, progress: &mut Progress) {
+    drop(held.quiet_cpu);
+    for left in held.tuning.map(Tuning::end).unwrap_or_default() {
         progress.note(&format!("could not be restored: {left}"));
     }
 }

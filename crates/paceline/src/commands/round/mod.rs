@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
     let outcome = sit(&opened, &carrying, &catalogue, &store, watched, &mut progress);
     progress.end();
-    machine::end_tuning(opened.tuning.take(), &mut progress);
+    machine::restore_settings(std::mem::take(&mut opened.held), &mut progress);
     let summary = match outcome {
         Ok(summary) => summary,
         Err(Stopped::Interrupted) => return Err(interrupted(&opened.round.id)),

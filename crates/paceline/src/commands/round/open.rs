@@ -16,7 +16,7 @@ use paceline_catalogue::{
     fresh_seed, order,
 };
 use paceline_experiment::Objective;
-use paceline_host::{FileLock, Id, Neighbours, Tuning};
+use paceline_host::{FileLock, Id, Neighbours};
 use paceline_lab::{Cores, Generator};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_run::{environment, moment};
@@ -56,7 +56,7 @@ pub struct Opened {
     /// Detects other rounds on this machine at any time.
     pub neighbours: Option<Neighbours>,
     /// Changed settings of the machine, to be restored.
-    pub tuning: Option<Tuning>,
+    pub held: machine::HeldSettings,
     /// The lock: no other process can resume the round while this value lives.
     _lock: Option<FileLock>,
 }
@@ -103,8 +103,8 @@ pub fn open(
         &mut begun.resolution.notes,
     )?;
     let sitting = moment::new_id();
-    let tuning =
-        machine::begin_tuning(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
+    let held =
+        machine::hold_settings(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
     // Read after tuning. A resumed round may be on another machine now.
     let environment = environment::read();
     if !is_resumed {
@@ -112,11 +112,11 @@ pub fn open(
     }
     let Begun { mut round, mut resolution, launches, gone, steady_within } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
-    if tuning.is_none() && was_tuned {
-        let note = "the round began with --tune and continues without it: the new trials get separate tables";
+    if held.settings.is_empty() && was_tuned {
+        let note = "the round began with --tune or --quiet-cpu and continues without: the new trials get separate tables";
         resolution.notes.push(note.to_owned());
     }
-    let tuned = tuning.as_ref().map(|tuning| tuning.settings().to_vec()).unwrap_or_default();
+    let tuned = held.settings.clone();
     round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339(), tuned });
     round.finished_at = None;
     // A new round that cannot be stored cannot be resumed.
@@ -138,7 +138,7 @@ pub fn open(
         generator,
         shares_with,
         neighbours,
-        tuning,
+        held,
         _lock: lock,
     })
 }

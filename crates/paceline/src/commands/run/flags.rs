@@ -109,7 +109,9 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Generator")]
     pub timestamps: Option<Timestamps>,
 
-    /// Keep processors out of deep idle states during the run, if permitted (/dev/cpu_dma_latency)
+    /// Keep processors out of idle states during the run, if permitted (/dev/cpu_dma_latency)
+    ///
+    /// On a virtual machine this prevents most steal: the hypervisor gives the core of an idle processor to others.
     #[arg(hide_short_help = true, long, help_heading = "Generator")]
     pub quiet_cpu: bool,
 

@@ -1,4 +1,5 @@
-//! Tests `round --tune` on a simulated machine: what it sets, reports, records and restores, whatever ends the round.
+//! Tests `round --tune` and `--quiet-cpu` on a simulated machine: what is set, reported, recorded and restored, whatever
+//! ends the round.
 //!
 //! The machine is a folder of files (`--tune-root`), so that the tests need no root and change no real setting. They do
 //! not check whether a kernel accepts the values.
@@ -75,6 +76,28 @@ fn changed_settings_are_recorded_and_restored() {
         report.contains("settings changed, then restored: net.core.somaxconn 4096 -> 65535; "),
         "{report}"
     );
+}
+
+#[test]
+fn quiet_cpu_is_recorded_and_changes_nothing_else() {
+    let tree = tree();
+    let device = tree.path("machine/dev/cpu_dma_latency");
+    fs::create_dir_all(device.parent().unwrap()).unwrap();
+    fs::write(&device, 2_000_000_000i32.to_ne_bytes()).unwrap();
+    let root = tree.path("machine");
+    let flags = [&SHORT[..], &["--quiet-cpu", "--tune-root", root.to_str().unwrap()]].concat();
+    let ran = tree.run(&flags);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("set for this round: CPU wake-up limit none -> 0 µs\n"), "{ran:?}");
+    let tuned = &tree.kept().0.sittings[0].tuned;
+    assert_eq!(tuned.len(), 1, "{tuned:?}");
+    assert_eq!(fs::read(&device).unwrap()[4..], [0; 4]);
+    assert_eq!(somaxconn(&tree), "4096");
+
+    fs::remove_file(&device).unwrap();
+    let ran = tree.run(&flags);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("not set: CPU wake-up limit: cannot write "), "{ran:?}");
 }
 
 #[test]
