@@ -253,7 +253,7 @@ verdict_table! {
     /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
     Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from the machine."
     { steal_share: f64 = "CPU time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
-    => "The hypervisor gave this machine's CPU time to others. Repeat the run on a quieter host.";
+    => "The hypervisor gave this machine's CPU time to others. Repeat with --quiet-cpu (idle CPUs are not given up), or on a quieter host.";
 
     /// The last third of the window was significantly slower than the first: by more than 5 % and more than three
     /// standard errors of the intervals of the window, which are correlated, or by a factor of 2 and more without overlap
@@ -398,7 +398,7 @@ verdict_table! {
         core: u32 = "the core that lost the most time",
         over_s: f64 = "length of the window, in seconds",
     } with { severity: Severity }
-    => "The hypervisor took CPU time from a core in use. Repeat when the host is quieter, or use a dedicated machine.";
+    => "The hypervisor took CPU time from a core in use. Repeat with --quiet-cpu (idle CPUs are not given up), or on a dedicated machine.";
 
     /// A check before the load found that a trait of the server's manifest (pipelining, keep-alive in HTTP/1.0) does
     /// not hold, or holds although the manifest denies it.

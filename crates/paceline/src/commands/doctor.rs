@@ -98,7 +98,7 @@ fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
         share(
             "steal (time taken by the hypervisor)",
             load.steal,
-            "use a dedicated machine, or measure at another time",
+            "measure with --quiet-cpu (needs root), which keeps the hypervisor from taking idle CPUs; otherwise use a dedicated machine, or measure at another time",
         ),
         share("other load", load.busy, "end other programs: `top` shows them"),
         governor(environment),
