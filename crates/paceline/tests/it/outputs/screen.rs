@@ -35,7 +35,7 @@ fn the_live_view_fits_any_width_and_is_removed_after_ctrl_c() {
     let server = Server::start("immediate");
     for columns in [80, 40] {
         let mut terminal = Terminal::run(server.run(&LONG), 60, columns);
-        terminal.wait_until(|shown| shown.contains("window") && is_drawn(shown));
+        terminal.wait_for_frame(|shown| shown.contains("window") && is_drawn(shown)).unwrap();
         let shown = terminal.shown();
         assert!(shown.contains("p99") && shown.contains("response"), "{shown}");
         assert!(shown.lines().all(|line| line.chars().count() < usize::from(columns)), "{shown}");
@@ -93,10 +93,9 @@ fn the_live_view_is_removed_after_a_second_ctrl_c() {
         let mut command = Command::new(super::PACELINE);
         command.args(["run", &url, "-c", "3"]).args(LONG);
         let mut terminal = Terminal::run(command, 60, 80);
-        terminal.wait_until(is_drawn);
+        terminal.wait_for_frame(is_drawn)?;
         terminal.type_in(b"\x03");
-        // A whole frame, not the beginning of one.
-        terminal.wait_for(|shown| shown.contains("stopping") && shown.contains("backlog"))?;
+        terminal.wait_for_frame(|shown| shown.contains("stopping"))?;
         terminal.type_in(b"\x03");
         assert_eq!(terminal.wait_end().code(), Some(130));
         assert_gone(&terminal);

@@ -66,8 +66,20 @@ impl Terminal {
 
     /// The same for content that a busy machine may have no time to draw: an error if the run ends before.
     pub fn wait_for(&mut self, wanted: impl Fn(&str) -> bool) -> Result<(), String> {
+        self.wait_while(|terminal| !wanted(&terminal.shown()))
+    }
+
+    /// The same for a whole frame of the live view, which leaves the cursor where the view begins: below one line. Ctrl-C
+    /// in the middle of a frame discards the rest of it (termios(3), NOFLSH), and the view then stays in part.
+    pub fn wait_for_frame(&mut self, wanted: impl Fn(&str) -> bool) -> Result<(), String> {
+        self.wait_while(|terminal| {
+            !wanted(&terminal.shown()) || terminal.screen.screen().cursor_position() != (1, 0)
+        })
+    }
+
+    fn wait_while(&mut self, is_missing: impl Fn(&Self) -> bool) -> Result<(), String> {
         let begun = Instant::now();
-        while !wanted(&self.shown()) {
+        while is_missing(self) {
             if !self.read(begun) {
                 return Err(format!("the run is over, and the screen is:\n{}", self.shown()));
             }
