@@ -4,8 +4,8 @@
 //! group that can be created is used. Neither sets a limit. If no group can be created, [`crate::tree`] reads `/proc`
 //! instead.
 
-use crate::process::Stat;
-use crate::system::{self, Pid};
+use crate::process::ProcessIdentity;
+use crate::system;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,8 +39,9 @@ impl ControlGroup {
     /// Removes groups that remain after a lab and its shepherd were both killed: groups with this prefix below the
     /// caller's own group, whose lab has ended. Their processes are killed: without a PID namespace, processes that a
     /// server has forked outlive it. A group of an unknown lab is removed if it holds no process and was not created in
-    /// the last minute.
-    pub fn sweep() {
+    /// the last minute. Returns how many processes were in the groups.
+    pub(crate) fn sweep() -> usize {
+        let mut count = 0;
         for version in [Version::V2, Version::V1] {
             let Some(own) = own_group(version) else { continue };
             for entry in fs::read_dir(own).into_iter().flatten().flatten() {
@@ -52,11 +53,13 @@ impl ControlGroup {
                     // Dropping it removes it if it is empty.
                     let left = ControlGroup { folder: entry.path(), version };
                     if has_ended {
+                        count += left.processes().len();
                         left.end();
                     }
                 }
             }
         }
+        count
     }
 
     /// Creates a group named after a launch below the caller's own. `None` if the machine has no control groups or does
@@ -120,24 +123,24 @@ impl ControlGroup {
 #[derive(Debug, PartialEq, Eq)]
 struct Owner {
     namespace: u64,
-    pid: Pid,
-    started_ticks: u64,
+    process: ProcessIdentity,
 }
 
 impl Owner {
     fn this_process() -> Option<Self> {
         let pid = std::process::id().cast_signed();
-        Some(Self { namespace: own_namespace()?, pid, started_ticks: Stat::read(pid)?.started_ticks })
+        Some(Self { namespace: own_namespace()?, process: ProcessIdentity::of(pid)? })
     }
 
     /// Reads the owner in the name of a group.
     fn parse(name: &str) -> Option<Self> {
         let mut numbers = name.split('-').next()?.split('.');
-        let owner = Self {
-            namespace: numbers.next()?.parse().ok()?,
+        let namespace = numbers.next()?.parse().ok()?;
+        let process = ProcessIdentity {
             pid: numbers.next()?.parse().ok()?,
             started_ticks: numbers.next()?.parse().ok()?,
         };
+        let owner = Self { namespace, process };
         numbers.next().is_none().then_some(owner)
     }
 
@@ -148,14 +151,14 @@ impl Owner {
 
     /// Whether the process is known to have ended.
     fn has_ended(&self) -> bool {
-        let is_other = || Stat::read(self.pid).is_none_or(|stat| stat.started_ticks != self.started_ticks);
-        self.is_visible() && (Stat::is_ended(self.pid) || is_other())
+        self.is_visible() && self.process.has_ended()
     }
 }
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.namespace, self.pid, self.started_ticks)
+        let ProcessIdentity { pid, started_ticks } = self.process;
+        write!(f, "{}.{pid}.{started_ticks}", self.namespace)
     }
 }
 
@@ -279,7 +282,8 @@ mod tests {
         assert_eq!(Owner::parse(&format!("{own}-20261123-040822-645ec3c5")), Some(own));
         assert_eq!(Owner::parse("20261123-040822-645ec3c5"), None);
         let mut lab = std::process::Command::new("true").spawn().unwrap();
-        let owner = Owner { pid: lab.id().cast_signed(), ..Owner::this_process().unwrap() };
+        let process = ProcessIdentity::of(lab.id().cast_signed()).unwrap();
+        let owner = Owner { process, ..Owner::this_process().unwrap() };
         lab.wait().unwrap();
         assert!(owner.has_ended());
         let Some(used) = ControlGroup::create(&format!("used-{}", std::process::id())) else { return };

@@ -16,9 +16,11 @@ mod fuzz {
         crate::process::fuzz(text);
         crate::cores::fuzz(text);
         crate::cgroup::fuzz(text);
+        crate::left_over::fuzz(text);
     }
 }
 mod interrupt;
+mod left_over;
 mod lock;
 mod memory;
 mod neighbours;
@@ -39,6 +41,7 @@ pub use cores::{CoreTicks, physical_cores, pin_self};
 #[cfg(fuzzing)]
 pub use fuzz::fuzz_proc_text;
 pub use interrupt::Interrupt;
+pub use left_over::end_left_overs;
 pub use lock::{FileLock, LockAttempt};
 pub use memory::MemoryAccount;
 pub use neighbours::{Joined, Look, Neighbours};

@@ -2,10 +2,11 @@
 //!
 //! A process may end between two reads, so every reader returns `None` instead of an error.
 
-use crate::system::Pid;
+use crate::system::{self, Pid};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 /// More bytes than `status`, the longest of the files that are read whole, has on any machine.
 const LONGEST_TEXT: u64 = 64 * 1024;
@@ -27,6 +28,15 @@ pub struct Stat {
     pub started_ticks: u64,
     /// Resident memory, in pages.
     pub rss_pages: u64,
+}
+
+/// One process, distinct from later ones with the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProcessIdentity {
+    /// Its id.
+    pub pid: Pid,
+    /// When it started, in clock ticks since boot.
+    pub started_ticks: u64,
 }
 
 /// A thread's scheduler counters so far.
@@ -69,9 +79,51 @@ impl Stat {
 impl Stat {
     /// Whether a process has ended: it does not exist, or is a zombie.
     pub fn is_ended(pid: Pid) -> bool {
-        let stat = text(&format!("/proc/{pid}/stat")).unwrap_or_default();
-        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-        state.is_none_or(|state| matches!(state, 'Z' | 'X'))
+        is_of_ended(&text(&format!("/proc/{pid}/stat")).unwrap_or_default())
+    }
+}
+
+/// Whether a line of `/proc/PID/stat` is that of a zombie or a dead process, or has no state.
+fn is_of_ended(line: &str) -> bool {
+    let state = line.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    state.is_none_or(|state| matches!(state, 'Z' | 'X'))
+}
+
+impl ProcessIdentity {
+    /// The process that has this id now.
+    pub fn of(pid: Pid) -> Option<Self> {
+        Some(Self { pid, started_ticks: Stat::read(pid)?.started_ticks })
+    }
+
+    /// Whether it is known to have ended; a zombie has.
+    pub fn has_ended(self) -> bool {
+        matches!(self.is_alive(), Ok(false))
+    }
+
+    fn is_alive(self) -> io::Result<bool> {
+        match read_text(&format!("/proc/{}/stat", self.pid)) {
+            Ok(line) => {
+                let is_this = Stat::parse(&line).is_some_and(|stat| stat.started_ticks == self.started_ticks);
+                Ok(is_this && !is_of_ended(&line))
+            }
+            // It ended before the file was opened, or before it was read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Kills it, and no other process that has its id by now.
+    pub(crate) fn kill(self) {
+        let opened = rustix::process::Pid::from_raw(self.pid)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        // If it is alive now, the descriptor is its own. A signal that fails: it has ended, or may not be signalled.
+        match opened {
+            _ if !matches!(self.is_alive(), Ok(true)) => {}
+            Some(process) => _ = pidfd_send_signal(process, Signal::KILL),
+            // Before Linux 5.3, and in sandboxes that refuse pidfd_open(2).
+            None => _ = system::kill(self.pid, libc::SIGKILL),
+        }
     }
 }
 
@@ -183,15 +235,33 @@ pub fn descendants(roots: &[Pid]) -> Vec<Pid> {
     found.split_off(roots.len())
 }
 
+/// This process.
+pub(crate) fn own() -> Pid {
+    std::process::id().cast_signed()
+}
+
+/// The user that a process runs as.
+pub(crate) fn user(pid: Pid) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(format!("/proc/{pid}")).ok().map(|folder| folder.uid())
+}
+
+/// A file of a process's folder in `/proc` as text.
+pub(crate) fn file(pid: Pid, name: &str) -> Option<String> {
+    text(&format!("/proc/{pid}/{name}"))
+}
+
 /// A file of `/proc` as text. A process may give itself any bytes as its name: those that are not UTF-8 are replaced.
 fn text(path: &str) -> Option<String> {
+    read_text(path).ok()
+}
+
+fn read_text(path: &str) -> io::Result<String> {
     // Room for a whole file from the beginning, so that one read suffices: a run reads one for every process.
     let mut bytes = Vec::with_capacity(4096);
-    fs::File::open(path).ok()?.take(LONGEST_TEXT).read_to_end(&mut bytes).ok()?;
-    Some(
-        String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    )
+    fs::File::open(path)?.take(LONGEST_TEXT).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// The entries of a folder whose names are numbers.
@@ -246,6 +316,19 @@ mod tests {
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
         assert!(!is_runnable(pid, pid), "what has gone does not run");
+    }
+
+    #[test]
+    fn only_the_process_that_was_meant_is_killed() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let process = ProcessIdentity::of(child.id() as Pid).unwrap();
+        let earlier = ProcessIdentity { started_ticks: process.started_ticks - 1, ..process };
+        assert!(earlier.has_ended() && !process.has_ended());
+        earlier.kill();
+        assert!(child.try_wait().unwrap().is_none(), "it only has the id of the earlier process");
+        process.kill();
+        assert!(!child.wait().unwrap().success());
+        assert!(process.has_ended());
     }
 
     #[test]

@@ -280,6 +280,17 @@ pub fn raise_open_files() -> io::Result<()> {
     }
 }
 
+/// Sets the soft limit on file locks, which Linux has not enforced since 2.4.25: getrlimit(2).
+pub(crate) fn set_file_locks(soft: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for both calls.
+    unsafe {
+        checked(libc::getrlimit(libc::RLIMIT_LOCKS, &raw mut limit))?;
+        limit.rlim_cur = soft;
+        checked(libc::setrlimit(libc::RLIMIT_LOCKS, &raw const limit)).map(drop)
+    }
+}
+
 /// Raises both limits of open files to `least`, unless they are higher; returns the hard limit before and after. Only
 /// root may raise the hard limit.
 pub fn raise_open_files_to(least: u64) -> io::Result<(u64, u64)> {

@@ -127,7 +127,7 @@ struct NodeService {
 
 impl NodeService {
     fn new(settings: NodeSettings, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
-        paceline_host::cgroup::ControlGroup::sweep();
+        paceline_host::end_left_overs();
         let logs = Some(settings.places.state_dir.join("logs"));
         let workshop = Workshop::new(&settings.places, shepherd.clone(), interrupt);
         let starter = Starter { shepherd, guard: settings.guard, logs, interrupt, user: None };

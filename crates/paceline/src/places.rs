@@ -97,6 +97,13 @@ pub fn user_notice(places: &Places, user: Option<&User>) -> Option<String> {
     ))
 }
 
+/// Ends processes that earlier labs of this user left running; the notice about them, if there were any.
+pub fn end_left_overs() -> Option<String> {
+    let count = paceline_host::end_left_overs();
+    let processes = if count == 1 { "process" } else { "processes" };
+    (count > 0).then(|| format!("killed {count} {processes} of an earlier lab that was itself killed"))
+}
+
 /// A lab error as a complaint: its causes, its hint, and the exit status for its cause.
 pub fn complain(error: impl Into<LabError>) -> anyhow::Error {
     let error = error.into();

@@ -4,6 +4,8 @@
 //! no signal to the command: when it closes the pipe, the shepherd (`watch.rs`) stops the command.
 
 use super::{Guard, Order, Report};
+use crate::left_over;
+use crate::process::ProcessIdentity;
 use crate::system::{Pid, Usage};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -231,7 +233,12 @@ impl Shepherd {
                 }
             }
         }
+        let shepherd = ProcessIdentity::of(self.process());
         self.process.wait()?;
+        if let (None, Some(shepherd)) = (self.gone, shepherd) {
+            // It was killed, and could not end what the command has forked.
+            left_over::end_launch(shepherd);
+        }
         Ok(self.gone.unwrap_or(Gone { ended: self.ended, ..Gone::default() }))
     }
 

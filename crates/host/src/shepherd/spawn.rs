@@ -6,6 +6,7 @@
 //! see `watch.rs`.
 
 use super::{Order, Output};
+use crate::left_over::LaunchMark;
 use crate::system;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -26,11 +27,11 @@ pub fn open_groups(order: &Order) -> io::Result<Vec<File>> {
     order.groups.iter().map(|group| OpenOptions::new().write(true).open(group.join("cgroup.procs"))).collect()
 }
 
-/// Starts the order's command. `groups` come from [`open_groups`].
+/// Starts the order's command with a mark, if there is one. `groups` come from [`open_groups`].
 ///
 /// # Errors
 /// The system's error for the program, the folder, the cores or the groups.
-pub fn spawn(order: &Order, groups: Vec<File>) -> io::Result<Spawned> {
+pub fn spawn(order: &Order, groups: Vec<File>, mark: Option<LaunchMark>) -> io::Result<Spawned> {
     let (program, arguments) = order
         .command
         .split_first()
@@ -53,19 +54,29 @@ pub fn spawn(order: &Order, groups: Vec<File>) -> io::Result<Spawned> {
     let (cores, inherit) = (order.cores.clone(), order.inherit);
     let user = order.user.as_ref().map(|user| (user.uid, user.gid));
     // SAFETY: between fork and exec in a process of one thread; only system calls.
-    unsafe { command.pre_exec(move || settle(&cores, &groups, user, inherit)) };
+    unsafe { command.pre_exec(move || settle(&cores, &groups, mark, user, inherit)) };
     let child = command.spawn()?;
     Ok(Spawned { child, printed })
 }
 
 /// Prepares the child process before exec.
-fn settle(cores: &[u32], groups: &[File], user: Option<(u32, u32)>, inherit: Option<i32>) -> io::Result<()> {
+fn settle(
+    cores: &[u32],
+    groups: &[File],
+    mark: Option<LaunchMark>,
+    user: Option<(u32, u32)>,
+    inherit: Option<i32>,
+) -> io::Result<()> {
     system::unblock_signals()?;
     system::new_session()?;
     system::die_with_parent()?;
     system::raise_open_files()?;
     for mut group in groups {
         group.write_all(b"0")?;
+    }
+    if let Some(mark) = mark {
+        // A sandbox may refuse it; the shepherd and the groups work without it.
+        let _ = mark.set();
     }
     if !cores.is_empty() {
         system::set_affinity(cores)?;

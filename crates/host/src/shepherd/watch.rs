@@ -7,6 +7,7 @@ use super::fence::Fence;
 use super::log::BoundedLog;
 use super::spawn::{Spawned, open_groups, spawn};
 use super::{Order, Output, Report, Restore, put_setting};
+use crate::left_over::LaunchMark;
 use crate::system::{self, Pid, Waited};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -108,8 +109,10 @@ impl<'a> Watch<'a> {
         // SAFETY: `paceline shepherd` starts no thread.
         let fence = unsafe { Fence::raise(order.guard) }
             .map_err(|error| failed("cannot make a PID namespace", &error, true))?;
+        // The kernel ends the processes of a namespace.
+        let mark = if matches!(fence, Fence::Subreaper) { LaunchMark::of_this_process() } else { None };
         let monotonic_ns = system::monotonic_ns();
-        let Spawned { child, printed } = spawn(order, groups).map_err(|error| {
+        let Spawned { child, printed } = spawn(order, groups, mark).map_err(|error| {
             let what = format!("cannot start {} in {}", order.command.join(" "), order.folder.display());
             // Out of memory, or refused: fork fails with ENOMEM in a namespace whose init has ended.
             let fence = matches!(error.raw_os_error(), Some(libc::ENOMEM));

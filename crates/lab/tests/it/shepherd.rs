@@ -1,10 +1,12 @@
-//! Tests the lab's handling of a shepherd: one that is killed is noticed, and a control group that cannot be joined
-//! does not prevent a start.
+//! Tests the lab's handling of a shepherd: one that is killed is noticed, what its command has forked is ended, and a
+//! control group that cannot be joined does not prevent a start.
 //!
 //! Through the crate's interface, with shell commands. The binary's `lab/survivors.rs` tests that no process survives a
 //! shepherd and its lab.
 
 use crate::shepherd_door;
+use paceline_host::end_left_overs;
+use paceline_host::process::ProcessIdentity;
 use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
 use paceline_host::tree::Tree;
 use std::path::PathBuf;
@@ -92,6 +94,50 @@ fn a_killed_shepherd_is_detected_by_polling() {
         std::thread::sleep(Duration::from_millis(5));
     };
     assert!(ended.is_unseen(), "{ended:?}");
+}
+
+/// Starts a command that leaves its session, its parent and its environment, without a control group. Returns its
+/// escaped process as well.
+fn escaped() -> (Shepherd, ProcessIdentity) {
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("pid");
+    let fork = format!(
+        "(env -i setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 100' &) ; exec sleep 100",
+        note.display()
+    );
+    let order = Order { command: ["sh", "-c", &fork].map(str::to_owned).into(), ..endless(Vec::new()) };
+    let shepherd = Shepherd::start(&shepherd_door::command(), &order).unwrap();
+    let begun = std::time::Instant::now();
+    loop {
+        if let Ok(pid) = std::fs::read_to_string(&note) {
+            return (shepherd, ProcessIdentity::of(pid.trim().parse().unwrap()).unwrap());
+        }
+        assert!(begun.elapsed() < LIMIT, "the command does not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_lab_ends_what_a_killed_shepherd_s_command_has_forked() {
+    let (shepherd, escaped) = escaped();
+    kill(&shepherd);
+    shepherd.stop().unwrap();
+    assert!(escaped.has_ended());
+}
+
+#[test]
+fn the_next_lab_ends_what_a_killed_lab_and_shepherd_have_left() {
+    let (running, of_running) = escaped();
+    let (mut killed, escaped) = escaped();
+    kill(&killed);
+    killed.wait_ended(LIMIT);
+    // A killed lab does nothing more.
+    std::mem::forget(killed);
+    assert!(!escaped.has_ended());
+    assert!(end_left_overs() >= 1);
+    assert!(escaped.has_ended() && !of_running.has_ended());
+    running.stop().unwrap();
+    assert!(of_running.has_ended());
 }
 
 #[test]

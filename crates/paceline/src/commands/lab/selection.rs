@@ -1,7 +1,7 @@
 //! What several subcommands of `paceline lab` share: the selection of servers, its checks, and the workshop.
 
 use crate::exit::{Complaint, error_text, print, say};
-use crate::places::{complain, server_user, shepherd_command, user_notice};
+use crate::places::{complain, end_left_overs, server_user, shepherd_command, user_notice};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, nearest};
 use paceline_host::Interrupt;
@@ -117,9 +117,13 @@ pub(super) fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     Ok(workshop.with_user(server_user(&catalogue.places)?))
 }
 
-/// The workshop, with a check that its user can be used; prints the notice if that user is a default.
+/// The workshop, with a check that its user can be used; prints the notice if that user is a default. Ends what an
+/// earlier lab left running.
 pub(super) fn working(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
     let workshop = workshop(catalogue)?;
+    if let Some(notice) = end_left_overs() {
+        say(&notice);
+    }
     if let Some(notice) = user_notice(&catalogue.places, server_user(&catalogue.places)?.as_ref()) {
         say(&notice);
     }

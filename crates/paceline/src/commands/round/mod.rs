@@ -17,7 +17,7 @@ pub use flags::Arguments;
 
 use super::view::Beside;
 use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
-use crate::places::{complain, server_user, shepherd_command, user_notice};
+use crate::places::{complain, end_left_overs, server_user, shepherd_command, user_notice};
 use crate::{kept, terminal};
 use anyhow::Context as _;
 use flags::Carrying;
@@ -48,9 +48,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let place = store.path(&catalogue.places.state_dir);
     let store = Store::open(&place).map_err(kept::complain)?;
+    // Before the machine is described: what an earlier lab left may keep it busy.
+    let left_overs = end_left_overs();
     let mut opened = open::open(&asked, &carrying, &catalogue, &store)?;
     let mut progress = Progress::new(carrying.quiet);
-    opened.notes.iter().for_each(|note| progress.note(note));
+    left_overs.iter().chain(&opened.notes).for_each(|note| progress.note(note));
     if let Some(other) = &opened.shares_with {
         progress.note(&format!("another round runs on this machine and disturbs this one: {other}"));
     }
@@ -126,7 +128,6 @@ fn sit(
     let shepherd = shepherd_command().map_err(Stopped::By)?;
     let cores = Cores::allowed().context("cannot read the list of cores").map_err(Stopped::By)?;
     let state = &catalogue.places.state_dir;
-    paceline_host::cgroup::ControlGroup::sweep();
     let scratch = scratch(state, &opened.sitting).map_err(Stopped::By)?;
     let starter_command = shepherd.clone();
     let listen = carrying.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));

@@ -32,7 +32,7 @@ server named by its id is not set up, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
-    /// The form to start servers in: single (one process) or cores: single (one process) or cores
+    /// The form to start servers in: single (one process) or cores
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
     /// How long the check leaves a connection idle
