@@ -73,7 +73,12 @@ impl Document {
             match start.filter(|_| missing.is_none()).and_then(|start| blank_line(&mut text, start)) {
                 Some(_) if is_enough(errors.len(), text.len()) => {
                     errors.sort_by_key(CatalogueError::line);
-                    errors.push(self.complain(None, "there may be more errors: correct these first"));
+                    errors.push(
+                        self.complain(
+                            None,
+                            "correct these errors first: the rest of the file was not checked",
+                        ),
+                    );
                     return Err(CatalogueError::Several(errors, 0));
                 }
                 Some(line) => found.extend(line.split('=').next().map(|key| key.trim().to_owned())),
@@ -162,7 +167,7 @@ fn with_plain_types(message: &str) -> String {
         return message.replace("missing field", "missing key");
     };
     let wanted = match wanted {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more,",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
         "a string" => "text in quotes",
@@ -177,7 +182,7 @@ fn with_plain_types(message: &str) -> String {
         Some(("floating", value)) => value.trim_start_matches("point ").to_owned(),
         _ => given.replace("sequence", "a list").replace("map", "a table"),
     };
-    format!("{wanted} is needed, not {given}")
+    format!("expected {wanted}, found {given}")
 }
 
 /// The candidate closest to `word`, if one is close enough: at most a third of the letters and one more may differ, and
@@ -229,7 +234,7 @@ mod tests {
     #[test]
     fn a_wrong_type_and_a_missing_key_are_told_with_their_place() {
         let wrong = complaint("name = 'x'\nabout = 'no'\n");
-        assert_eq!(wrong, "a/b.toml:2: a whole number, 0 or more, is needed, not the text \"no\"");
+        assert_eq!(wrong, "a/b.toml:2: expected a whole number of 0 or more, found the text \"no\"");
         let missing = complaint("about = 1\n");
         assert!(missing.ends_with("missing key `name`"), "{missing}");
         let broken = complaint("name = 'x'\nabout = = 1\n");
@@ -243,7 +248,7 @@ mod tests {
         // A misspelt key is not reported as missing, too.
         assert_eq!(lines.len(), 3, "{all}");
         assert_eq!(lines[0], "a/b.toml:1: unknown key `nmae`; did you mean `name`?");
-        assert!(lines[1].starts_with("a/b.toml:2: a whole number"), "{all}");
+        assert!(lines[1].starts_with("a/b.toml:2: expected a whole number"), "{all}");
         assert!(lines[2].starts_with("a/b.toml:3: unknown key `colour`"), "{all}");
         let missing = complaint("colour = 3\n");
         assert!(missing.lines().any(|line| line.ends_with("missing key `name`")), "{missing}");
@@ -257,7 +262,7 @@ mod tests {
     #[test]
     fn a_file_full_of_errors_is_not_parsed_for_each() {
         let keys = |count: usize| (0..count).map(|key| format!("key{key} = 1\n")).collect::<String>();
-        let more = "there may be more errors: correct these first";
+        let more = "correct these errors first: the rest of the file was not checked";
         let few = complaint(&keys(30));
         assert_eq!(few.lines().count(), ERRORS_MOST + 1, "{few}");
         assert!(few.ends_with(more), "{few}");
@@ -272,11 +277,11 @@ mod tests {
     #[test]
     fn types_are_named_in_plain_words() {
         for (said, plain) in [
-            ("invalid type: string \"a\", expected f64", "a number is needed, not the text \"a\""),
-            ("invalid type: integer `1`, expected a sequence", "a list in brackets is needed, not `1`"),
-            ("invalid type: floating point `1.5`, expected i64", "a whole number is needed, not `1.5`"),
-            ("invalid value: integer `-1`, expected u32", "a whole number, 0 or more, is needed, not `-1`"),
-            ("invalid type: map, expected a string", "text in quotes is needed, not a table"),
+            ("invalid type: string \"a\", expected f64", "expected a number, found the text \"a\""),
+            ("invalid type: integer `1`, expected a sequence", "expected a list in brackets, found `1`"),
+            ("invalid type: floating point `1.5`, expected i64", "expected a whole number, found `1.5`"),
+            ("invalid value: integer `-1`, expected u32", "expected a whole number of 0 or more, found `-1`"),
+            ("invalid type: map, expected a string", "expected text in quotes, found a table"),
             ("missing field `name`", "missing key `name`"),
         ] {
             assert_eq!(with_plain_types(said), plain);

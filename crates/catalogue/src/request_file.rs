@@ -262,7 +262,7 @@ fn json_value(value: toml::Value) -> Result<serde_json::Value, &'static str> {
         toml::Value::Float(number) => {
             serde_json::Number::from_f64(number).ok_or("JSON has no such number")?.into()
         }
-        toml::Value::Datetime(_) => return Err("JSON has no dates; write it in quotes"),
+        toml::Value::Datetime(_) => return Err("JSON has no dates; write the date in quotes"),
         toml::Value::Array(values) => values.into_iter().map(json_value).collect::<Result<_, _>>()?,
         toml::Value::Table(values) => values
             .into_iter()

@@ -118,7 +118,10 @@ pub(crate) fn check(value: &str) -> Result<(), String> {
         let Piece::Variable(name) = piece else { continue };
         if !VARIABLE_NAMES.contains(&name) {
             let hint = nearest(name, VARIABLE_NAMES).map(|near| format!("; did you mean `${near}`?"));
-            return Err(format!("`${name}` is not a variable that servers get{}", hint.unwrap_or_default()));
+            return Err(format!(
+                "`${name}` is not one of the variables that servers are given{}",
+                hint.unwrap_or_default()
+            ));
         }
     }
     Ok(())

@@ -196,8 +196,10 @@ fn work(
     let finish = Finish(gate);
     let mut recorder = Recorder::new();
     if settings.own_descriptors {
-        own_descriptor_table()
-            .map_err(|source| EngineError::Kernel { what: "get a separate descriptor table", source })?;
+        own_descriptor_table().map_err(|source| EngineError::Kernel {
+            what: "create a separate table of open files for a thread",
+            source,
+        })?;
     }
     let transport = Epoll::new(settings, worker)?;
     let outcome = match &settings.tls {

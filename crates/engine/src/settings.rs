@@ -75,7 +75,7 @@ impl Settings {
         } else if self.job.protocol == Protocol::Http2
             && self.requests.http2().len() != self.requests.kinds().len()
         {
-            "the requests were not prepared for HTTP/2"
+            "the requests were not prepared for HTTP/2; this is a bug in Paceline"
         } else if self.requests.longest().saturating_mul(self.job.depth.into()) > OUTGOING_BYTES_MAX {
             "the outstanding requests of one connection exceed 1 GiB in total: pipeline fewer requests, or send shorter ones"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {

@@ -38,7 +38,7 @@ const RECHECKS: usize = 2;
 /// More misses than this far below the capacity are not repeated: they are stalls.
 const RECHECKED_MOST: usize = 3;
 /// The note in the record on a miss that did not recur.
-const ISOLATED: &str = "isolated miss: passed when repeated";
+const ISOLATED: &str = "missed the objective once, but met it when repeated";
 /// The longest window that is chosen to get enough requests.
 const WINDOW_MOST: Duration = Duration::from_secs(60);
 

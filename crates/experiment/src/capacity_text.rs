@@ -15,12 +15,12 @@ pub fn capacity_text(capacity: &Capacity) -> String {
             line(&mut text, "capacity", "undefined: stalls limit the result");
             let span = match span.high > 0.0 {
                 true => format!(
-                    "lowest rate that missed: {}, highest rate that passed: {}",
+                    "lowest rate that missed the objective: {}, highest rate that met it: {}",
                     rate(span.low),
                     rate(span.high)
                 ),
                 false => format!(
-                    "every rate missed, even {}, although the median is short: pauses are the cause, not load",
+                    "every rate missed the objective, even {}, although median times are short: pauses are the cause, not load",
                     rate(span.low)
                 ),
             };
@@ -38,11 +38,11 @@ pub fn capacity_text(capacity: &Capacity) -> String {
                 format!("half of all {} s windows at this rate meet {objective}", capacity.window_s);
             line(&mut text, "meaning", &meaning);
             if !capacity.is_precise {
-                line(&mut text, "note", "the interval is wider than asked for: raise --windows");
+                line(&mut text, "note", "the interval is wider than --precision: raise --windows");
             }
         }
         _ if is_spoiled(capacity) => {
-            line(&mut text, "capacity", "not measured: the generator or the machine spoiled every window");
+            line(&mut text, "capacity", "not measured: the generator or the machine disturbed every window");
         }
         _ => line(&mut text, "capacity", &format!("none: no offered rate met {objective}")),
     }
@@ -58,7 +58,11 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     );
     line(&mut text, "limit", &format!("{}: {}", capacity.limit.kind.words(), capacity.limit.evidence));
     if let Some(knee) = capacity.knee_per_s {
-        line(&mut text, "knee", &format!("{} (p99 is twice that of the lowest load)", rate(knee)));
+        line(
+            &mut text,
+            "knee",
+            &format!("{} (where p99 reaches twice the p99 of the lowest load)", rate(knee)),
+        );
     }
     if let Some(why) = &capacity.ended_early {
         line(&mut text, "ended early", why);

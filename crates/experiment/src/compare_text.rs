@@ -15,8 +15,8 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
                 format!("undecided: {} pairs are too few to compare {first} with {second}", comparison.pairs)
             }
             false => format!(
-                "undecided: comparing {first} with {second} needs two observations of each, and one of them has {}; \
-                 `paceline gate URL --save FILE` measures ten",
+                "undecided: comparing {first} with {second} needs at least two observations of each, and one has only {}; \
+                 `paceline gate URL --save FILE` makes ten",
                 comparison.pairs
             ),
         };
@@ -36,7 +36,7 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
             comparison.margin * 100.0
         ),
         Direction::Undecided { more_pairs } => format!(
-            "undecided after {} {}: about {more_pairs} more would decide {} within {:.0} %",
+            "undecided after {} {}: about {more_pairs} more would show whether {} differs by {:.0} %",
             comparison.pairs,
             unit(comparison),
             metric.name(),
@@ -90,10 +90,11 @@ pub fn compare_text(comparison: &PairedComparison) -> String {
     }
     let is_equivalent = comparison.metrics.iter().any(|metric| metric.direction == Direction::Equivalent);
     let within = match is_equivalent {
-        true => format!("equivalent: within {:.0} %; ", comparison.margin * 100.0),
+        true => format!("equivalent: differs by less than {:.0} %; ", comparison.margin * 100.0),
         false => String::new(),
     };
-    let _ = writeln!(text, "\n*: decides; ratio: second / first; {within}{}", footnote(comparison));
+    let _ =
+        writeln!(text, "\n*: the deciding metric; ratio: second / first; {within}{}", footnote(comparison));
     text
 }
 
@@ -187,7 +188,7 @@ fn footnote(comparison: &PairedComparison) -> String {
     let quieter = comparison.quieter_metric().map_or(String::new(), |(metric, pairs)| {
         let percent = |metric| comparison.pair_sd(metric).unwrap_or_default() * 100.0;
         format!(
-            " Pairs vary by {:.1} % in {} and by {:.1} % in {}: with --metric {}, about {pairs} pairs decide within {:.0} %.",
+            " Pairs vary by {:.1} % in {} and by {:.1} % in {}: with --metric {}, about {pairs} pairs would show a difference of {:.0} %.",
             percent(comparison.primary),
             comparison.primary.name(),
             percent(metric),

@@ -44,7 +44,7 @@ impl Objective {
             }
             match subject.split_once('.') {
                 None if subject == "errors" && objective.max_errors.is_some() => {
-                    return Err(error("errors are limited twice"));
+                    return Err(error("errors have two limits: remove one"));
                 }
                 None if subject == "errors" => objective.max_errors = Some(value.to_owned()),
                 Some((_, statistic))
@@ -62,7 +62,7 @@ impl Objective {
         if objective.slos.is_empty() {
             return Err(ObjectiveError {
                 expression: text.to_owned(),
-                reason: "a limit on a time is missing",
+                reason: "at least one limit on a time is needed",
             });
         }
         Ok(objective)

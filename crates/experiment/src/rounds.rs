@@ -158,8 +158,8 @@ pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
         }
     }
     text.push(&markdown!(
-        "\n{} cells are in both rounds. Differences in the deciding metrics are claimed after Holm's correction over all \
-         cells. The rounds were measured at different times, so every ratio includes drift of the machine.\n",
+        "\n{} rows are in both rounds. A difference in a row's deciding metric is reported only if it is significant after \
+         Holm's correction over all rows. The rounds were measured at different times, so every ratio includes drift of the machine.\n",
         cells.len()
     ));
     text

@@ -19,7 +19,7 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FileError {
     /// A folder, device, socket or named pipe.
-    #[error("it is {0}, not a regular file")]
+    #[error("{0}, not a regular file")]
     NotRegular(&'static str),
     /// More than the limit.
     #[error("the file is larger than the limit of {}", in_units(*.0))]

@@ -314,8 +314,8 @@ impl Shipment {
         let ended = child.wait_with_output().map_err(local)?;
         let said = match String::from_utf8_lossy(&ended.stderr).trim() {
             _ if was_killed && interrupt.asked() => "interrupted".to_owned(),
-            _ if was_killed => format!("it did not start within {} s", START_LIMIT.as_secs()),
-            "" => format!("it ended with {}", ended.status),
+            _ if was_killed => format!("the program did not start within {} s", START_LIMIT.as_secs()),
+            "" => format!("the program ended with {}", ended.status),
             said => said.to_owned(),
         };
         Err(PlaceError::Remote { program, host, said })

@@ -45,7 +45,7 @@ impl Place<'_> {
                 "a line used in a path may contain only visible ASCII characters except \"#\"; percent-encode others"
             }
             Place::Header(_) => "a line used in a header must not contain control characters",
-            Place::Body => "a line used in a body may contain anything",
+            Place::Body => "a line used in a body may contain any character",
         }
     }
 

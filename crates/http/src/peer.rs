@@ -45,7 +45,7 @@ impl Peer {
             Peer::Http1 => Some("this is HTTP/1.1: remove --http 2"),
             Peer::Ssh => Some("this is SSH: check the port"),
             Peer::MailOrFiles => Some("this is SMTP or FTP: check the port"),
-            Peer::Gzip => Some("this is gzip: the previous body is longer than announced"),
+            Peer::Gzip => Some("this is gzip: the body of the previous response is longer than announced"),
             Peer::Unknown => None,
         }
     }

@@ -92,7 +92,9 @@ impl Techempower {
     /// Elements carry no level: their position in the list is the position of the level.
     fn measurement(&self, kind: &str, test: &str, at: usize, level: &Level) -> Result<Measurement, String> {
         let highest = self.concurrency_levels.iter().max().copied().unwrap_or(0);
-        let level_of = |levels: &[u32]| levels.get(at).copied().ok_or("no level at this index");
+        let level_of = |levels: &[u32]| {
+            levels.get(at).copied().ok_or("the report has no concurrency level for this result")
+        };
         let (connections, depth, case) = match kind {
             "plaintext" if !self.pipeline_concurrency_levels.is_empty() => {
                 (level_of(&self.pipeline_concurrency_levels)?, PLAINTEXT_DEPTH, None)
@@ -132,7 +134,7 @@ impl Techempower {
             connect_failed: level.connect,
             io_failed: level.read.saturating_add(level.write),
             figures: [("late_answers".to_owned(), level.timeout as f64)].into(),
-            error: requests.is_none().then(|| "no result in the report".to_owned()),
+            error: requests.is_none().then(|| "the report has no result for this test".to_owned()),
             times_ns,
             note: "the rate is requests divided by the planned duration, as TechEmpower computes it"
                 .to_owned(),

@@ -151,7 +151,9 @@ pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
     found.place = format!("lines {first} to {}", find(&lines, "Requests/sec:").map_or(first, |(at, _)| at));
     found.note = match found.tool.as_str() {
         "wrk2" => "response times count from when a request was due on its connection",
-        _ => "service times; wrk adds estimated ones after long waits",
+        _ => {
+            "service times; after a long wait wrk adds estimated times (a correction of coordinated omission)"
+        }
     }
     .to_owned();
     Ok(Report::of(found))
@@ -275,7 +277,9 @@ pub fn hey(text: &Text<'_>) -> Result<Report, String> {
             .map_or(Ok(0), |(_, rest)| count(rest.trim_end_matches("bytes")))?,
         requests_per_s: Some(number(word(&lines, "Requests/sec:")?)?),
         times_ns,
-        note: "times of at most 1,000,000 requests; hey does not print its number of connections".to_owned(),
+        note:
+            "hey keeps the times of at most 1,000,000 requests and does not print its number of connections"
+                .to_owned(),
         ..Measurement::default()
     }))
 }

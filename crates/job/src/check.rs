@@ -45,7 +45,7 @@ pub enum JobProblem {
     #[error("--timeout must be at least 1ms")]
     ShortTimeout,
     /// The connect timeout is 0.
-    #[error("a connect timeout of 0 leaves no time to connect")]
+    #[error("--connect-timeout must be above 0")]
     NoConnectTimeout,
     /// The index is not below the number of loaders, or there are no loaders.
     #[error("key `share` of the job: `index` must be below `of`, the number of load generators")]

@@ -89,7 +89,7 @@ pub(crate) fn pin(run: &Run) -> String {
         let cores: Vec<String> = run.generator.cores.iter().map(u32::to_string).collect();
         format!("Keep other processes off core {}.", cores.join(","))
     } else {
-        format!("Pin it: taskset -c {core} paceline run ...")
+        format!("Pin Paceline: taskset -c {core} paceline run ...")
     }
 }
 

@@ -88,10 +88,14 @@ pub(crate) fn server_busy(run: &Run) -> Option<Finding> {
     let server = run.server.as_ref().filter(|_| is_open(run) && server_limit(run).is_some())?;
     let is_full = server.utilization >= SERVER_BUSY_LEAST;
     let advice = match (is_full, server.cores_allowed) {
-        (true, 1) => "The server's core was full. Give it more cores, or make its requests cheaper.",
-        (true, _) => "The server's cores were full. Give it more cores, or make its requests cheaper.",
+        (true, 1) => {
+            "The server's core was full. Give the server more cores, or reduce its CPU time per request."
+        }
+        (true, _) => {
+            "The server's cores were full. Give the server more cores, or reduce its CPU time per request."
+        }
         (false, _) => {
-            "One thread of the server was busy all the time. Give the server more threads or processes, or make its requests cheaper."
+            "One thread of the server was busy all the time. Give the server more threads or processes, or reduce its CPU time per request."
         }
     };
     Some(Finding::ServerBusy {

@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_lost_loader_makes_the_run_invalid() {
         let mut run = run([1_000, 1_000]);
-        run.loaders[1].lost = Some("it ended without a result".to_owned());
+        run.loaders[1].lost = Some("ended without a result".to_owned());
         let finding = lost(&run).unwrap();
         assert_eq!(
             (finding.severity(), finding.evidence()["missing_share"].as_f64()),

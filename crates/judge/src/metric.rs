@@ -156,13 +156,13 @@ metric_table! {
     closed None, open Some((4, 0, 11)),
     = |trial, _| plain(trial.capacity.as_ref()?.half_pass_per_s?);
 
-    /// The lower end of the search's own 95 % interval in one launch.
-    CAPACITY_LOW "capacity_low_per_s" "lower end of the search's interval" ["search", "low"], PerSecond Higher
+    /// The lower end of the capacity's 95 % interval, from the search in one launch.
+    CAPACITY_LOW "capacity_low_per_s" "lower end of the capacity's interval" ["search", "low"], PerSecond Higher
     closed None, open Some((5, 2, NO_SPREAD)),
     = |trial, _| plain(trial.capacity.as_ref()?.interval_per_s?.low);
 
-    /// The upper end of the search's own 95 % interval in one launch.
-    CAPACITY_HIGH "capacity_high_per_s" "upper end of the search's interval" ["search", "high"], PerSecond Higher
+    /// The upper end of the capacity's 95 % interval, from the search in one launch.
+    CAPACITY_HIGH "capacity_high_per_s" "upper end of the capacity's interval" ["search", "high"], PerSecond Higher
     closed None, open Some((6, 2, NO_SPREAD)),
     = |trial, _| plain(trial.capacity.as_ref()?.interval_per_s?.high);
 
@@ -176,8 +176,8 @@ metric_table! {
     closed Some((40, 12, 11)), open Some((10, 0, 0)),
     = |trial, _| plain(trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
 
-    /// The same at the fixed rate at which rows that reached the generator's limit are compared. From another table of
-    /// the round.
+    /// CPU time of the server's processes for each response at the fixed rate at which rows that reached the generator's
+    /// limit are compared. Taken from another table of the round.
     SERVER_CPU_AT_REFERENCE "server_cpu_us_per_request_at_reference" "CPU time per request at a fixed rate"
     ["CPU µs", ""], Microseconds Lower
     closed Some((30, 0, 11)), open None,
@@ -199,11 +199,11 @@ metric_table! {
     };
 
     /// CPU time of the database as a share of its cores.
-    DATABASE_UTILIZATION "database_utilization" "the database's cores" ["db", "busy"], Share Neither
+    DATABASE_UTILIZATION "database_utilization" "busy share of the database's cores" ["db", "busy"], Share Neither
     closed Some((105, 6, NO_SPREAD)), open Some((105, 6, NO_SPREAD)),
     = |trial, _| plain(trial.database.as_ref()?.process.as_ref()?.utilization);
 
-    /// Connections to the database when the load was over; the load says how many the server may open (`pool`).
+    /// Connections to the database when the load was over; `pool` in the plan limits how many the server may open.
     DATABASE_CONNECTIONS "database_connections" "connections to the database" ["db", "conns"], Count Neither
     closed Some((115, 8, NO_SPREAD)), open Some((115, 8, NO_SPREAD)),
     = |trial, _| plain(trial.database.as_ref()?.counted?.connections? as f64);
@@ -219,12 +219,12 @@ metric_table! {
     = |trial, _| plain(trial.startup.as_ref()?.first_answer_ns as f64 / 1e6);
 
     /// CPU time of the server as a share of its cores.
-    SERVER_UTILIZATION "server_utilization" "the server's cores" ["server", "busy"], Share Neither
+    SERVER_UTILIZATION "server_utilization" "busy share of the server's cores" ["server", "busy"], Share Neither
     closed Some((100, 7, NO_SPREAD)), open Some((100, 7, NO_SPREAD)),
     = |trial, _| plain(trial.usage.as_ref()?.utilization);
 
     /// Busy share of the load generator's busiest thread.
-    GENERATOR_UTILIZATION "generator_utilization" "the generator's core" ["load gen", "busy"], Share Neither
+    GENERATOR_UTILIZATION "generator_utilization" "busy share of the generator's core" ["load gen", "busy"], Share Neither
     closed Some((110, 6, NO_SPREAD)), open Some((110, 6, NO_SPREAD)),
     = |trial, run| if trial.imported.is_some() { None } else { plain(run.generator.utilization) };
 
@@ -233,17 +233,17 @@ metric_table! {
     closed Some((50, 13, 4)), open Some((50, 13, 4)),
     percentile true = |trial, run| percentile((trial, run), 0.5, "p50", |times| times.p50);
 
-    /// 90 % of those times were at or below it.
+    /// 90 % of the service times (closed loop) or response times (open loop) were at or below this time.
     TIME_P90 "time_ns_p90" "p90" ["p90", ""], Nanoseconds Lower
     closed None, open None,
     percentile true = |trial, run| percentile((trial, run), 0.9, "p90", |times| times.p90);
 
-    /// 99 % of those times were at or below it.
+    /// 99 % of the service times (closed loop) or response times (open loop) were at or below this time.
     TIME_P99 "time_ns_p99" "p99" ["p99", ""], Nanoseconds Lower
     closed Some((60, 0, 4)), open Some((60, 0, 4)),
     percentile true = |trial, run| percentile((trial, run), 0.99, "p99", |times| times.p99);
 
-    /// 99.9 % of those times were at or below it.
+    /// 99.9 % of the service times (closed loop) or response times (open loop) were at or below this time.
     TIME_P99_9 "time_ns_p99_9" "p99.9" ["p99.9", ""], Nanoseconds Lower
     closed Some((70, 9, 4)), open Some((70, 9, 4)),
     percentile true = |trial, run| percentile((trial, run), 0.999, "p99_9", |times| times.p99_9);
@@ -256,7 +256,7 @@ metric_table! {
         if cores > 0 { plain(run.rate_per_s.achieved / cores as f64) } else { None }
     };
 
-    /// Share of the window's requests that did not end well; tables show the worst launch.
+    /// Share of the window's requests that failed; tables show the worst launch.
     NOT_OK_SHARE "not_ok_share" "errors" ["", "errors"], Share Lower
     closed Some((120, 0, NO_SPREAD)), open Some((120, 0, NO_SPREAD)),
     = |_, run| {
@@ -264,7 +264,7 @@ metric_table! {
         if counts.scheduled > 0 { plain(counts.not_ok() as f64 / counts.scheduled as f64) } else { None }
     };
 
-    /// Requests of a launch's window that did not end well.
+    /// Requests of a launch's window that failed.
     REQUESTS_NOT_OK "requests_not_ok_per_launch" "failed requests" ["failed", "requests"], Count Lower
     closed None, open None,
     = |_, run| {

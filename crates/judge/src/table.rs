@@ -9,10 +9,10 @@ use paceline_record::{Blame, Severity};
 use std::collections::BTreeMap;
 
 verdict_table! {
-    /// No request fell due in the window. In an open loop the window is shorter than a gap of the schedule. In a closed
+    /// No request was due in the window. In an open loop the window is shorter than a gap of the schedule. In a closed
     /// loop every connection was still waiting for the response to a request from before the window.
     NothingScheduled "nothing_scheduled" Run [User, Server: *blame] [Invalid] "No request was scheduled in the window."
-    { window_s: f64 = "length of the window" } with { blame: Blame, advice: &'static str = "Use a longer window (-d) or a higher rate (-r)." }
+    { window_s: f64 = "length of the window, in seconds" } with { blame: Blame, advice: &'static str = "Use a longer window (-d) or a higher rate (-r)." }
     => "{advice}";
 
     /// Every request of the window was still waiting for a connection when the drain ended: the backlog of the warm-up
@@ -30,13 +30,13 @@ verdict_table! {
     /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened for
     /// longer than a request may take. The rate does not include the time spent waiting.
     GaveUp "gave_up" Run [Server] [Invalid] "The run ended before it had sent all its requests."
-    { asked: u64 = "requests asked for", scheduled: u64 = "requests that fell due" } with { url: String = "URL" }
+    { asked: u64 = "requests to send (`-n`)", scheduled: u64 = "requests that were due" } with { url: String = "URL" }
     => "No connection could be opened any more. Check that the server still runs: curl -i {url}";
 
-    /// No response arrived for a part of the window, although many arrived before or after: the server paused. The rate
-    /// is an average over that pause, and so are the percentiles of a closed loop. Given from a pause of 100 ms and 2 %
-    /// of the window that is ten times longer than the median time. A pause of the generator is `generator_stall`; a
-    /// queue that keeps growing is `saturated`.
+    /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
+    /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the pause lasted at
+    /// least 100 ms and 2 % of the window, and ten times longer than the median time. A pause of the generator is
+    /// `generator_stall`; a queue that keeps growing is `saturated`.
     Outage "outage" Run [Server] [Caution] "The server paused."
     {
         longest_s: f64 = "length of the longest pause, in seconds",
@@ -49,14 +49,14 @@ verdict_table! {
     /// closed. Gates fail.
     BrokeRules "broke_rules" Run [Server] [Caution] "The server violated HTTP."
     {
-        connections: u64 = "connections that Paceline closed because of it",
-        commonest_failure: Option<String> = "the most frequent reason",
+        connections: u64 = "connections that Paceline closed because of a violation",
+        commonest_failure: Option<String> = "the most frequent violation",
     } with { url: String = "URL" }
     => "Fix the server before comparing it. See what it sends: curl -i --raw {url}";
 
     /// Requests that were sent before the window opened were never answered, or connections got no response in the
-    /// window while others did. The percentiles do not include them, because they count requests that fell due in the
-    /// window. Gates on errors fail.
+    /// window while others did. The percentiles do not include these requests, because they count requests that were
+    /// due in the window. Gates on errors fail.
     StarvedConnections "starved_connections" Run [Server] [Caution] "Some connections were never answered."
     {
         unanswered: Option<u64> = "requests outstanding when the window opened that were never answered",
@@ -72,7 +72,7 @@ verdict_table! {
     /// is not HTTP, closed connections ([faults.md](faults.md) lists all).
     NoValidResponse "no_valid_response" Run [Server] [Invalid] "Not one valid response."
     {
-        scheduled: u64 = "requests that fell due",
+        scheduled: u64 = "requests that were due",
         status: Option<BTreeMap<String, u64>> = "responses by status code, if the status was not the expected one",
         bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
@@ -91,27 +91,27 @@ verdict_table! {
     => "Paceline was the limit, so the server can do at least this. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
 
     /// The generator stalled for a part of the window: its process was stopped, or its thread did not get a core.
-    /// Responses that arrived meanwhile were read late, and their times contain the stall. Given from 10 ms and 2 % of
-    /// the window; invalid above 10 % of it.
+    /// Responses that arrived meanwhile were read late, and their times contain the stall. Given if the stall lasted
+    /// at least 10 ms and 2 % of the window; invalid above 10 % of the window.
     GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline stalled."
     {
         longest_s: f64 = "longest time between two turns of Paceline's event loop, in seconds",
         share_of_window: f64 = "longest stall as a share of the window, 0 to 1",
-    } with { severity: Severity, pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+    } with { severity: Severity, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline did not run for {longest_s:.2} s; the server is not to blame for that time. Repeat the run. {pin}";
 
-    /// Completions fell behind the schedule: what was outstanding grew through the window, by more than chance
-    /// explains. The response times are those of a queue that grows for as long as the load lasts, not the server's
-    /// speed. Judged by the growth of outstanding requests over the intervals of the window with its 95 % interval;
-    /// where the offered rate changes, by the first segment of the window in which completions fell behind. A single
-    /// pause is an `outage`.
+    /// Completions fell behind the schedule: the number of outstanding requests grew through the window, by more than
+    /// chance explains. The response times are those of a queue that grows for as long as the load lasts, not the
+    /// server's speed. Judged by the growth of outstanding requests over the intervals of the window with its 95 %
+    /// interval; where the offered rate changes, by the first segment of the window in which completions fell behind.
+    /// A single pause is an `outage`.
     Saturated "saturated" Run [Server] [Caution] "The server could not keep up with the offered rate."
     {
         achieved_per_s: f64 = "valid responses completed in the window, per second",
         offered_per_s: Option<f64> = "rate that the schedule asked for",
         outstanding_growth_per_s: Option<f64> = "growth of outstanding requests, per second of window",
-        outstanding_growth_per_s_low: Option<f64> = "lower end of its 95 % interval",
-        outstanding_growth_per_s_high: Option<f64> = "upper end of its 95 % interval",
+        outstanding_growth_per_s_low: Option<f64> = "lower end of the 95 % interval of this growth",
+        outstanding_growth_per_s_high: Option<f64> = "upper end of the 95 % interval of this growth",
         kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the last segment that the server kept up with",
         fell_behind_at_per_s: Option<f64> = "if the rate changes: rate of the first segment in which the server fell behind",
     } with { advice: String = "Try -r 350." }
@@ -126,7 +126,7 @@ verdict_table! {
         cores_used: f64 = "CPU time of the server per second of the window",
         cores_allowed: u32 = "cores that the server may run on",
         busiest_thread_utilization: f64 = "share of the window in which the server's busiest thread was on a core, 0 to 1",
-    } with { advice: &'static str = "The server's cores were full. Give it more cores, or make its requests cheaper." }
+    } with { advice: &'static str = "The server's cores were full. Give the server more cores, or reduce its CPU time per request." }
     => "{advice}";
 
     /// Paceline sent late: its lag at the 99th percentile is above 200 µs and above a tenth of the response time's, or
@@ -135,9 +135,9 @@ verdict_table! {
     GeneratorLag "generator_lag" Run [Generator] [Caution, Invalid: *severity] "Paceline sent requests late."
     {
         generator_lag_ns_p99: u64 = "99th percentile of the generator's lag",
-        generator_lag_ns_max: u64 = "its maximum",
+        generator_lag_ns_max: u64 = "maximum of the generator's lag",
         response_time_ns_p99: u64 = "99th percentile of the response time, including the lag",
-    } with { severity: Severity, lag: String = "6 ms", pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+    } with { severity: Severity, lag: String = "6 ms", pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline sent requests late (p99 {lag}). {pin}";
 
     /// With `--timestamps kernel`: at the median, responses waited in the generator's socket for more than half of the
@@ -154,15 +154,15 @@ verdict_table! {
     /// and response times count from it.
     ArrivalsOff "arrivals_off" Run [Generator] [Note] "Sends did not follow the requested arrival times."
     {
-        anderson_darling: f64 = "the test's statistic",
-        p_value: f64 = "probability of such a sample if the sends had followed the requested distribution",
-        gaps: u64 = "gaps tested",
-    } with { pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+        anderson_darling: f64 = "statistic of the Anderson-Darling test",
+        p_value: f64 = "p-value: probability of such a sample if the sends had followed the requested distribution",
+        gaps: u64 = "gaps between sends that were tested",
+    } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Use --pace spin, so that Paceline polls instead of sleeping. {pin}";
 
-    /// By Little's law an offered rate needs at least rate times service time connections. There were fewer, and more
-    /// than half of the requests waited for one. Not given beside `saturated`, where the service time contains the
-    /// server's queue.
+    /// By Little's law an offered rate needs at least as many connections as the rate times the service time. There
+    /// were fewer, and more than half of the requests waited for one. Not given beside `saturated`, where the service
+    /// time contains the server's queue.
     TooFewConnections "too_few_connections" Run [User] [Caution] "Requests waited for a free connection."
     {
         connections: u64 = "open connections",
@@ -179,8 +179,8 @@ verdict_table! {
     {
         outstanding_mean: f64 = "mean number of outstanding requests: responses per second times mean service time",
         outstanding_asked: f64 = "requested number of outstanding requests: connections times depth",
-    } with { pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
-    => "The load was lower than -c says. Use fewer connections, or more threads (-t). {pin}";
+    } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
+    => "The load was lower than requested with -c. Use fewer connections, or more threads (-t). {pin}";
 
     /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of
     /// service or response time. Invalid where more than half failed.
@@ -201,7 +201,7 @@ verdict_table! {
     {
         timed_out: u64 = "requests without a complete response within the timeout",
         unsent: u64 = "requests never sent",
-        lowest_ns: u64 = "the lowest time waited",
+        lowest_ns: u64 = "shortest time that one of these requests waited",
     }
     => "Some requests never got an answer; times marked ≥ are minimums.";
 
@@ -213,7 +213,7 @@ verdict_table! {
     {
         had: u64 = "connections open when the warm-up began",
         asked: u64 = "connections asked for",
-        commonest_failure: Option<String> = "the most frequent reason",
+        commonest_failure: Option<String> = "the most frequent reason why a connection failed",
         failed_here: u64 = "connection attempts that failed because of a limit of this machine",
     } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's backlog), or lower -c." }
     => "Only {had} of {asked} connections opened. {advice}";
@@ -246,14 +246,14 @@ verdict_table! {
     GeneratorDescheduled "generator_descheduled" Run [Environment] [Caution, Invalid: *severity]
     "Other processes used Paceline's CPU."
     { run_delay_share: f64 = "time in which threads were ready but did not run, as a share of the window, 0 to 1" }
-    with { severity: Severity, percent: f64 = "38", pin: String = "Pin it: `taskset -c 1 paceline run ...`" }
+    with { severity: Severity, percent: f64 = "38", pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Other processes used Paceline's CPU for {percent:.0} % of the run. {pin}";
 
     /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One
     /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
     Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from the machine."
-    { steal_share: f64 = "CPU time taken, as a share of all cores' time, 0 to 1" } with { severity: Severity }
-    => "The hypervisor gave this machine's CPU time to others. Repeat with --quiet-cpu (idle CPUs are not given up), or on a quieter host.";
+    { steal_share: f64 = "CPU time that the hypervisor took, as a share of all cores' time, 0 to 1" } with { severity: Severity }
+    => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (idle CPUs are not given up), or on a quieter host.";
 
     /// The last third of the window was significantly slower than the first: by more than 5 % and more than three
     /// standard errors of the intervals of the window, which are correlated, or by a factor of 2 and more without overlap
@@ -311,9 +311,9 @@ verdict_table! {
     LoaderLost "loader_lost" Run [Environment] [Invalid] "A load generator failed."
     {
         loaders_lost: usize = "loaders without a result",
-        loaders: usize = "loaders in all",
+        loaders: usize = "number of loaders",
         missing_share: Option<f64> = "open loop: the lost loaders' share of the scheduled requests, 0 to 1",
-        reasons: Vec<String> = "host and reason of each",
+        reasons: Vec<String> = "host and reason of each failure",
     }
     => "A load generator on one of the machines failed, so less load was sent than requested. Repeat the run.";
 
@@ -343,12 +343,13 @@ verdict_table! {
     => "The load generators measured different times. Compare the generators one by one (`by_generator` in the record). Begin with the CPU and the network path of {host}.";
 
     /// A loader's network interface carried at least 90 % of its limit, in one direction, in the window. The network
-    /// was the limit, or close to it. The limit of sending is the lower one of a token bucket on the interface and its
-    /// device, the limit of receiving is the device's; interfaces without a device (veth) have none.
+    /// was the limit, or close to it. The limit of sending is the speed of the device, or the rate of a token bucket
+    /// on the interface if that is lower; the limit of receiving is the speed of the device. Interfaces without a
+    /// device (veth) have no limit.
     NetworkBound "network_bound" Run [Environment] [Caution] "The network was the limit."
     {
-        host: String = "the loader",
-        interface: String = "its interface",
+        host: String = "host of the loader",
+        interface: String = "network interface of this host",
         direction: &'static str = "`sent` or `received`",
         bytes_per_s: f64 = "bytes per second in this direction",
         speed_bytes_per_s: f64 = "limit of this direction, in bytes per second",
@@ -357,12 +358,12 @@ verdict_table! {
 
     /// The network interface of a server's machine, or of its balancer's or database's, carried at least 90 % of its
     /// limit, in one direction, in the window. The network was the limit, or close to it. The limit of sending is the
-    /// lower one of a token bucket on the interface and its device, the limit of receiving is the device's; interfaces
-    /// without a device (veth) have none.
+    /// speed of the device, or the rate of a token bucket on the interface if that is lower; the limit of receiving is
+    /// the speed of the device. Interfaces without a device (veth) have no limit.
     ServerNetworkBound "server_network_bound" Trial [Environment] [Caution] "The network of a server was the limit."
     {
-        host: String = "the machine",
-        interface: String = "its interface",
+        host: String = "host of the server, balancer or database",
+        interface: String = "network interface of this host",
         direction: &'static str = "`sent` or `received`",
         bytes_per_s: f64 = "bytes per second in this direction",
         speed_bytes_per_s: f64 = "limit of this direction, in bytes per second",
@@ -387,15 +388,15 @@ verdict_table! {
 
     /// The server ended, or failed, under load.
     ServerDied "server_died" Trial [Server] [Invalid] "The server crashed under load."
-    { message: String = "what happened" }
+    { message: String = "how the server ended" }
     => "The server crashed under load. Read the end of its log (`log_tail` in the record).";
 
     /// The hypervisor took more than 1 % of the window of a core that server, balancer or generator may run on, less
     /// one kernel tick; above 10 % the trial is invalid.
     StolenTime "stolen_time" Trial [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from a core in use."
     {
-        steal_s: f64 = "CPU time taken, in seconds",
-        core: u32 = "the core that lost the most time",
+        steal_s: f64 = "CPU time that the hypervisor took, in seconds",
+        core: u32 = "the core from which the hypervisor took the most time",
         over_s: f64 = "length of the window, in seconds",
     } with { severity: Severity }
     => "The hypervisor took CPU time from a core in use. Repeat with --quiet-cpu (idle CPUs are not given up), or on a dedicated machine.";
@@ -430,17 +431,18 @@ verdict_table! {
     } with { advice: &'static str = "Raise the limit of the server's control group (memory.max), or give the server a smaller heap or fewer processes." }
     => "{advice}";
 
-    /// A search for the capacity missed its objective in windows far below rates that passed, or at every rate with a
-    /// short median and no failures: pauses of the server decide, not the load, and no rate has a valid interval.
+    /// A search for the capacity missed its objective in windows far below rates that met it, or at every rate with a
+    /// short median and no failures: pauses of the server decide the result, not the load, so the capacity is
+    /// undefined.
     StallsDecide "stalls_decide" Trial [Server] [Invalid] "Pauses of the server limit the result, not the load."
     {
-        lowest_missed_per_s: f64 = "the lowest rate that missed",
-        highest_passed_per_s: f64 = "the highest rate that passed; 0 if none did",
+        lowest_missed_per_s: f64 = "the lowest rate that missed the objective",
+        highest_passed_per_s: f64 = "the highest rate that met the objective; 0 if none did",
     } with { try_per_s: f64 = "20000" }
     => "The server pauses at every rate, so it has no capacity under this objective. Find what stalls the server (paceline run -r {try_per_s:.0}), or use longer windows.";
 
-    /// A search for the capacity found none: no window met the objective, or windows were spoiled by the generator or
-    /// the machine.
+    /// A search for the capacity found no rate: no window met the objective, or the generator or the machine disturbed
+    /// the windows.
     CapacityNotFound "capacity_not_found" Trial [Server, Environment: if ended_early.is_some() { Blame::Environment } else { Blame::Server }]
     [Invalid] "No rate met the objective."
     {
@@ -450,11 +452,11 @@ verdict_table! {
     }
     => "No tested rate met the objective. Measure one run below the lowest tested rate (paceline run -r), or choose another objective.";
 
-    /// Another round ran on the machine before, during or after the trial: one of the two was allowed to
-    /// (`--share-machine`).
+    /// Another round ran on the machine before, during or after the trial: one of the two was started with
+    /// `--share-machine`.
     SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on the machine."
     { other: String = "each process with its round" }
-    => "Another round ran on this machine at the same time. Measure again without it.";
+    => "Another round ran on this machine at the same time. Measure again when no other round runs.";
 
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
     CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was full."
@@ -469,11 +471,11 @@ verdict_table! {
     }
     => "The load balancer was the limit, not the servers behind it. Give it more cores.";
 
-    /// The balancer ran on cores of the instances or of the generator, so its CPU time was missing there.
+    /// The balancer ran on cores of the instances or of the generator, so these had less CPU time.
     BalancerSharesCores "balancer_shares_cores" Trial [Environment] [Caution] "The load balancer shares cores with other processes."
     {
         balancer_cores: Vec<u32> = "the balancer's cores",
-        with: Vec<String> = "what else runs on them",
+        with: Vec<String> = "what else runs on these cores",
     }
     => "The load balancer shared cores with the server or the load generator. Use a machine with at least three cores, or pin the balancer to a separate core.";
 
@@ -527,19 +529,19 @@ verdict_table! {
     { connections: u64 = "open connections to the database", pool: u32 = "connections that the plan allows" }
     => "The server opened {connections} database connections; {pool} are allowed. Divide DATABASE_POOL among its processes.";
 
-    /// The database ran on cores of the server, of the balancer or of the generator, so its CPU time was missing there.
-    /// Beside the server, a request costs the sum of both.
+    /// The database ran on cores of the server, of the balancer or of the generator, so these had less CPU time. On
+    /// the same cores as the server, a request costs the CPU time of both.
     DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares cores with other processes."
     {
         database_cores: Vec<u32> = "the database's cores",
-        with: Vec<String> = "what else runs on them",
+        with: Vec<String> = "what else runs on these cores",
         database_share: f64 = "the database's share of the CPU time of database and server, 0 to 1",
     }
     => "The database shared cores with the server or the load generator. Use a machine with more cores, or another machine for the database (--on ssh:database=HOST), and compare the server's CPU time per request too.";
 
     /// There were more instances than cores for them: together they cannot do more than one on each core.
     InstancesShareCores "instances_share_cores" Trial [Environment] [Note] "There are more server instances than cores."
-    { instances: usize = "instances", cores: usize = "cores they may use" }
+    { instances: usize = "instances", cores: usize = "cores that the instances may use" }
     => "There were more server instances than cores, so this measures the cost of the load balancer, not the gain of more instances. Use one core per instance.";
 
     /// The balancer gave one instance more than 1.3 times its even share.
@@ -557,8 +559,8 @@ verdict_table! {
     /// and the run after it): then it was not restarted.
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
-    { waited_s: f64 = "how long it was given", cores_used: f64 = "cores still in use at the end" }
-    with { is_whole: bool, consequence: &'static str = "None if the server was restarted for the next load; otherwise measure the next load alone." }
+    { waited_s: f64 = "how long Paceline waited for the server to become idle, in seconds", cores_used: f64 = "cores that the server still used after this wait" }
+    with { is_whole: bool, consequence: &'static str = "Nothing to do if the server was restarted for the next load; otherwise measure the next load alone." }
     => "{consequence}";
 
     /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the
@@ -568,7 +570,7 @@ verdict_table! {
     NotSampled "not_sampled" Trial [Server] [Caution] "The processes that answered were not found."
     {
         processes: u32 = "processes that were found",
-        cpu_s: f64 = "CPU time of these processes over the window",
+        cpu_s: f64 = "CPU time over the window of the processes that were found",
         responses: u64 = "responses in the window",
     }
     => "The processes that answered were not found, so CPU time and memory are missing. Run the server in the foreground, so that it stays in the process tree of its command.";
@@ -576,7 +578,7 @@ verdict_table! {
     /// The lab's samples of the server do not match the run's window (too short a window, a busy machine, or a
     /// generator that did not report its end), so the trial has no CPU figures.
     WindowNotSampled "window_not_sampled" Trial [Environment] [Note] "The server's CPU time was not measured."
-    { sampled_s: f64 = "length of what was sampled", window_s: f64 = "length of the window" }
+    { sampled_s: f64 = "time that the samples cover, in seconds", window_s: f64 = "length of the window, in seconds" }
     => "The server's CPU time was not measured over the whole window. Measure longer, or when the machine is less busy.";
 
     /// The load came from another generator (such as wrk or oha). It checks no body, has no warm-up, and leaves out requests
@@ -599,7 +601,7 @@ verdict_table! {
     => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with the head); those of the median row have {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i URL";
 
     /// The launches of the row were not all measured by the same build of the generator: its name, version or commit
-    /// differs. They then differ by more than the server.
+    /// differs. The launches then differ in more than the server.
     GeneratorChanged "generator_changed" Row [User] [Caution] "The launches were measured by different generators."
     { tools: Vec<String> = "name, version and commit of each generator" }
     => "The launches of this row were measured by different versions of the load generator. Measure all of them with one version.";

@@ -319,7 +319,7 @@ pub struct FullCore {
     pub core: u32,
     /// Not idle, as a share of the window.
     pub busy_share: f64,
-    /// The processes that may run on it: `instance 0`, `balancer`, `generator`; and `mostly something else` if their
+    /// The processes that may run on it: `instance 0`, `balancer`, `generator`; and `mostly other processes` if their
     /// part was the smaller one.
     pub processes: Vec<String>,
 }
@@ -345,7 +345,7 @@ pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
             let by_generator_s = by_generator_s / generator.len().max(1) as f64;
             let used_s = used_s + if generator.contains(&core.core) { by_generator_s } else { 0.0 };
             if used_s < OWN_LEAST * core.busy_s {
-                processes.push("mostly something else".to_owned());
+                processes.push("mostly other processes".to_owned());
             }
             FullCore { core: core.core, busy_share: (core.busy_s / core.over_s).min(1.0), processes }
         })

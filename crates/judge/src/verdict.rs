@@ -199,8 +199,8 @@ report and stored in the record under `verdicts`. Each verdict has
 - a **severity**: a *note* is good to know; a *caution* asks you to read the number with care; *invalid* means that the
   number does not answer the question (`paceline run` exits 1 and a report does not rank the row);
 - a **blame**: the server, the load generator, the environment (the machine, or something else running on it) or the
-  user (what was asked for);
-- **evidence**: the figures it rests on, with units in the keys;
+  user (the requested load);
+- **evidence**: the figures behind the verdict, with units in the keys;
 - a **remedy**: what to do about it.
 
 Verdicts are pure functions of a record (`crates/judge/`), so a stored record can be judged again by a later version. A

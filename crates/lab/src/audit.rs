@@ -123,14 +123,14 @@ pub fn examine_database(
         }
         let counted = database.counts()?.since(&before);
         checks.push(same(
-            format!("{} {}: the database's work", case.method, case.path),
+            format!("{} {}: statements and rows in the database", case.method, case.path),
             missing(work, &counted),
         ));
         if work.rows_updated > 0 {
             let seen = stored(case, address, database, interrupt).unwrap_or_default();
             let wrong = (seen.stored < seen.returned || seen.returned == 0)
                 .then(|| format!("{} of {} returned values are stored", seen.stored, seen.returned));
-            checks.push(same(format!("{} {}: stored", case.method, case.path), wrong));
+            checks.push(same(format!("{} {}: updates stored", case.method, case.path), wrong));
         }
     }
     Ok(checks)

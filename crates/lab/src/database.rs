@@ -138,7 +138,7 @@ impl Databases<'_> {
     fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, Spoiled> {
         let manifest = database.as_server();
         if let State::Lacking(_) | State::NotSetUp = self.workshop.state(&manifest).map_err(of_lab)? {
-            let message = format!("{} is not set up: paceline lab setup {}", database.name, database.id);
+            let message = format!("{} is not set up; run: paceline lab setup {}", database.name, database.id);
             return Err(Spoiled::fault(Stage::Setup, message, false));
         }
         self.workshop.build(&manifest, false).map_err(of_lab)?;
@@ -337,12 +337,14 @@ impl Commands {
 
     fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
         let printed = self.run("statistics", &self.database.commands.statistics)?;
-        rows::counts(&printed).map_err(|problem| self.fault(&format!("its statistics: {problem}")))
+        rows::counts(&printed)
+            .map_err(|problem| self.fault(&format!("invalid output of its `statistics` command: {problem}")))
     }
 
     fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
         let printed = self.run("world", &self.database.commands.world)?;
-        rows::numbers(&printed).map_err(|problem| self.fault(&format!("its rows: {problem}")))
+        rows::numbers(&printed)
+            .map_err(|problem| self.fault(&format!("invalid output of its `world` command: {problem}")))
     }
 
     /// Starts the database and waits until it is ready.
@@ -475,7 +477,7 @@ fn root() -> io::Result<PathBuf> {
     let about = fs::symlink_metadata(&root)?;
     if !about.is_dir() || about.uid() != user || about.mode() & 0o022 != 0 {
         return Err(io::Error::other(format!(
-            "{} is not a folder that only this user can write",
+            "{} must be a folder that belongs to this user and that no other user can write to",
             root.display()
         )));
     }

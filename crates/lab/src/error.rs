@@ -87,7 +87,7 @@ pub enum LabError {
     Command(Box<CommandFailure>),
     /// A version command that printed nothing: no version, no measurement.
     #[error(
-        "{server}: the version command printed nothing, but a server without a version is not measured: {command}"
+        "{server}: the version command printed nothing, and a server is measured only if its version is known: {command}"
     )]
     NoVersion {
         /// The server's id.

@@ -325,7 +325,7 @@ impl Held {
         interrupt: Interrupt,
     ) -> Result<Launch, Spoiled> {
         let Ready::Answers(case) = of.ready else {
-            return Err(Spoiled::fault(Stage::Setup, "only servers are started on other machines", false));
+            return Err(Spoiled::fault(Stage::Setup, "only servers can be started on other machines", false));
         };
         folders.iter().try_for_each(|folder| provide(node, folder, interrupt))?;
         let address = self.listen.map_or_else(|| address_of(node), Ok)?;

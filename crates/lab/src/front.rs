@@ -68,7 +68,11 @@ impl Fronts<'_> {
             .collect();
         if !missing.is_empty() {
             let install = format!("apt-get install {}", balancer.packages.join(" "));
-            let message = format!("{} is not there: lacks {}; {install}", balancer.name, missing.join(", "));
+            let message = format!(
+                "{} is not installed (missing: {}); run: {install}",
+                balancer.name,
+                missing.join(", ")
+            );
             return Err(Spoiled::fault(Stage::Setup, message, false));
         }
         let versions = self.workshop.versions(&balancer.as_server(None)).map_err(|error| match error {

@@ -411,7 +411,7 @@ impl Starting {
         interrupt: Interrupt,
     ) -> Result<(), Spoiled> {
         let patience = Patience::of(timeout, interrupt);
-        let mut last = NotReady { stage: Stage::Start, why: "no process listens".to_owned() };
+        let mut last = NotReady { stage: Stage::Start, why: "no process listens on its port".to_owned() };
         let mut heard = false;
         loop {
             if let Some(ended) = self.processes.shepherd.ended() {
@@ -450,7 +450,7 @@ impl Starting {
             Ready::Answers(case) => self.try_first_answer(case, patience),
             Ready::Succeeds(is_ready) if is_ready() => Ok(()),
             Ready::Succeeds(_) => {
-                let why = "its ready command fails".to_owned();
+                let why = "the `ready` command in its manifest fails".to_owned();
                 Err(NotReady { stage: Stage::Start, why })
             }
         }

@@ -333,11 +333,11 @@ fn has(content: &FolderContent) -> bool {
 /// Prepares the place of a folder. Only one that was sent before is replaced.
 fn prepare(content: &FolderContent) -> Result<(), String> {
     let FolderContent { folder, .. } = content;
-    let kept = kept_folder(content).ok_or("there is no home folder")?;
+    let kept = kept_folder(content).ok_or("the user has no home folder")?;
     let is_empty = |folder: &Path| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
     if folder.exists() && !kept.exists() && !is_empty(folder) {
         return Err(format!(
-            "{} exists with content that the lab did not send: move the folder away",
+            "{} exists with content that the lab did not send: move or remove the folder",
             folder.display()
         ));
     }
@@ -353,12 +353,12 @@ fn prepare(content: &FolderContent) -> Result<(), String> {
 }
 
 fn arrived(content: &FolderContent) -> Result<(), String> {
-    let kept = kept_folder(content).ok_or("there is no home folder")?;
+    let kept = kept_folder(content).ok_or("the user has no home folder")?;
     match digest(&content.folder) {
         Ok(digest) if digest == content.digest => {
             fs::write(kept, &content.digest).map_err(|error| error.to_string())
         }
-        Ok(_) => Err(format!("{} did not arrive whole", content.folder.display())),
+        Ok(_) => Err(format!("{} did not arrive completely", content.folder.display())),
         Err(error) => Err(format!("cannot read {}: {error}", content.folder.display())),
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn after_database_end(
         Ok(false) => return Some((trial, fault)),
         Err(Spoiled::Interrupted) => return None,
         Err(Spoiled::Fault { fault: again, .. }) => {
-            fault.message.push_str(&format!("; it did not start again: {}", again.message));
+            fault.message.push_str(&format!("; the database did not start again: {}", again.message));
             return Some((trial, fault));
         }
         Ok(true) => {}
@@ -69,15 +69,15 @@ fn sentence(recovery: &DatabaseRecovery) -> String {
     let DatabaseRecovery { answered_after_s, failed, last_failure } = recovery;
     match (answered_after_s, failed) {
         (Some(after_s), 0) => {
-            format!("; after the database was restarted, the server used it at once ({after_s:.1} s)")
+            format!("; after a restart of the database, the server used it again at once ({after_s:.1} s)")
         }
         (Some(after_s), failed) => {
             format!(
-                "; after the database was restarted, the server used it after {after_s:.1} s and {failed} failed requests"
+                "; after a restart of the database, the server used it again after {after_s:.1} s and {failed} failed requests"
             )
         }
         (None, failed) => format!(
-            "; after the database was restarted, the server did not use it within {} s and {failed} requests: {last_failure}",
+            "; after a restart of the database, the server did not use it again within {} s and {failed} requests: {last_failure}",
             RECOVERY_LIMIT.as_secs()
         ),
     }

@@ -24,7 +24,9 @@ impl Scratch {
         fs::create_dir_all(root)?;
         let lock = match FileLock::try_take(root, sitting, "sitting")? {
             LockAttempt::Taken(lock) => lock,
-            LockAttempt::HeldBy(holder) => return Err(io::Error::other(format!("{holder} uses it"))),
+            LockAttempt::HeldBy(holder) => {
+                return Err(io::Error::other(format!("{holder} uses this folder")));
+            }
         };
         for left in entries(root).filter(|id| id != sitting) {
             // One that cannot be locked is in use; one that cannot be removed is retried by the next round.

@@ -154,8 +154,8 @@ fn job(
     let body = validated
         .bodies
         .get(&cell.case.address)
-        .ok_or_else(|| fault(format!("no validated body of {}", cell.case.address)))?;
-    let mut address = launch.address().ok_or_else(|| fault("nothing was started".to_owned()))?;
+        .ok_or_else(|| fault(format!("no validated response body of {}", cell.case.address)))?;
+    let mut address = launch.address().ok_or_else(|| fault("no process was started".to_owned()))?;
     if cell.load.is_http2() && cell.load.balanced.is_none() {
         address = cell.server.traits.http2_address(address);
     }

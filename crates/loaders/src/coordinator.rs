@@ -223,7 +223,7 @@ impl Coordinator {
                 return Err(loader.not_ready());
             }
             if Instant::now() > deadline {
-                let what = format!("it did not connect within {} s", limit.as_secs());
+                let what = format!("did not connect within {} s", limit.as_secs());
                 let host = self.loaders[missing].host.clone();
                 return Err(LoadersError::NotReady { host, what, hint: None });
             }
@@ -400,7 +400,7 @@ impl RunningLoader {
             Heard::Message(_, FromLoader::Failed(failed)) => self.lost = Some(failed),
             Heard::Ended(_) if self.done.is_some() || self.lost.is_some() => {}
             Heard::Ended(said) => {
-                let what = if said.is_empty() { "it ended without a result".to_owned() } else { said };
+                let what = if said.is_empty() { "ended without a result".to_owned() } else { said };
                 self.lost = Some(Failed { what, hint: None, is_usage: false });
             }
         }
@@ -409,7 +409,7 @@ impl RunningLoader {
     /// No result in time.
     fn give_up(&mut self) {
         if self.done.is_none() && self.lost.is_none() {
-            let what = "the result did not arrive in time".to_owned();
+            let what = "the result did not arrive within the time limit".to_owned();
             self.lost = Some(Failed { what, hint: None, is_usage: false });
         }
     }
@@ -424,7 +424,7 @@ impl RunningLoader {
     }
 
     fn silent(&self) -> LoadersError {
-        let what = format!("it did not answer within {} s", ANSWER_LIMIT.as_secs());
+        let what = format!("did not answer within {} s", ANSWER_LIMIT.as_secs());
         LoadersError::NotReady { host: self.host.clone(), what, hint: None }
     }
 

@@ -158,7 +158,7 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
     let end = NetworkCounters::now();
     drop(counting);
     if let Some(by) = late.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        let what = format!("the order to start arrived {:.3} s too late", by.as_secs_f64());
+        let what = format!("the start command arrived {:.3} s too late", by.as_secs_f64());
         return Err(Failed { what, hint: None, is_usage: false });
     }
     let (run, noted) = ran.map_err(failed)?;

@@ -15,7 +15,7 @@ const FILE: &str = "results.sqlite";
 /// The flag for the store.
 #[derive(clap::Args)]
 pub struct StoreArguments {
-    /// The results: a SQLite file or a `postgres://` URL [default: `results.sqlite` in the state folder]
+    /// Where results are stored: a SQLite file or a `postgres://` URL [default: `results.sqlite` in the state folder]
     #[arg(long, global = true, value_name = "FILE|URL", env = "PACELINE_STORE", hide_env_values = true)]
     #[arg(value_parser = path_or_nothing())]
     store: Option<PathBuf>,
@@ -51,12 +51,14 @@ pub fn complain(error: StoreError) -> anyhow::Error {
     let (status, hint) = match &error {
         StoreError::Missing { .. } => (
             Status::Usage,
-            Some("`paceline round` makes results; --store or PACELINE_STORE selects another place"),
+            Some(
+                "`paceline round` measures and stores results; --store or PACELINE_STORE selects another place",
+            ),
         ),
         StoreError::NotFound { .. } => {
             (Status::Usage, Some("`paceline report --list` lists the kept rounds"))
         }
-        StoreError::Ambiguous { .. } => (Status::Usage, Some("give more of the id")),
+        StoreError::Ambiguous { .. } => (Status::Usage, Some("give more characters of the id")),
         StoreError::NotAStore { .. } => (Status::Usage, None),
         StoreError::Newer { .. } => {
             (Status::Usage, Some("use the version of Paceline that wrote the store, or a later one"))

@@ -106,7 +106,7 @@ impl LimitKind {
             Self::Connections => "there were too few connections for the offered rate",
             Self::Neighbours => "other processes used the server's cores",
             Self::OfferedRate => "not limited: the server answered all of the load that was offered",
-            Self::Unknown => "the server could not be observed",
+            Self::Unknown => "the server's processes could not be observed",
         }
     }
 }

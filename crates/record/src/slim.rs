@@ -38,7 +38,7 @@ impl LeftOut {
             LeftOut::Samples => "the samples of processes over time (their totals over the window are kept)",
             LeftOut::PassedChecks => "the checks of answers that passed (failed checks are kept)",
             LeftOut::AllIntervalTimes => {
-                "all times of intervals, with the longest time after a fault (the counts of intervals are kept)"
+                "all times of intervals, including the longest time after a fault (the counts of intervals are kept)"
             }
         }
     }

@@ -87,7 +87,7 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
                     check.ratio,
                     low,
                     high,
-                    if check.is_claimed { "  FALSE CLAIM" } else { "" }
+                    if check.is_claimed { "  FALSE POSITIVE" } else { "" }
                 ));
             }
         }

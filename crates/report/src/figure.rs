@@ -188,7 +188,7 @@ impl JsonSchema for Figures {
             .collect();
         for (key, meaning) in [
             ("requests_scheduled", "Requests in the windows of all launches."),
-            ("requests_not_ok", "Requests in these windows that failed."),
+            ("requests_not_ok", "Requests that failed in the windows of all launches."),
             (
                 "server_cores",
                 "Cores that the server was given, if their number was the same in every launch.",

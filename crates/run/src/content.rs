@@ -121,6 +121,6 @@ mod tests {
         );
         assert!(error(&mut contents, &file("-")).contains("--expect-body has read standard input already"));
         let endless = error(&mut contents, &file("/dev/zero"));
-        assert!(endless.contains("more than 256 MiB"), "{endless}");
+        assert!(endless.contains("larger than 256 MiB"), "{endless}");
     }
 }

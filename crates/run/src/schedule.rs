@@ -62,7 +62,7 @@ fn time(text: &str) -> Result<Nanos, String> {
     let nanos = match text.parse::<f64>() {
         Ok(seconds) if seconds > LATEST_S => {
             return Err(format!(
-                "{text} s is more than 30 days: times count from the beginning of the run; subtract the first time from all"
+                "{text} s is more than 30 days: times count from the beginning of the run; subtract the first time from all times"
             ));
         }
         // A double is precise to the nanosecond over 30 days.
@@ -108,7 +108,7 @@ mod tests {
         assert!(error().contains("cannot read the schedule") && error().contains("utf-8"), "{}", error());
         // A sparse file, which uses no disk space.
         file.as_file().set_len(BYTES_MAX + 1).unwrap();
-        assert!(error().ends_with("it has more than 256 MiB"), "{}", error());
+        assert!(error().ends_with("the file is larger than 256 MiB"), "{}", error());
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
             (
                 "1700000000.5\n",
                 Some(1),
-                "1700000000.5 s is more than 30 days: times count from the beginning of the run; subtract the first time from all",
+                "1700000000.5 s is more than 30 days: times count from the beginning of the run; subtract the first time from all times",
             ),
             ("# nothing\n", None, "the schedule is empty"),
         ] {

@@ -27,7 +27,8 @@ pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
         check(job, index, goes_on)?;
         if !goes_on {
             names.clear();
-            let first = u16::try_from(index).map_err(|_| wrong(spec, "there are too many requests"))?;
+            let first =
+                u16::try_from(index).map_err(|_| wrong(spec, "there are more than 65,536 requests"))?;
             sessions.push(Session { weight: spec.weight, first, count: 0 });
         }
         sessions.last_mut().into_iter().for_each(|session| session.count += 1);
@@ -67,7 +68,7 @@ fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
         && !goes_on
         && job.requests.iter().take(index).any(|other| other.session == spec.session);
     if is_split {
-        return Err(wrong(spec, "another request interrupts the session of this one")
+        return Err(wrong(spec, "the session of this request is interrupted by other requests")
             .hint("list the requests of a session directly after each other"));
     }
     if spec.session.is_none() && !spec.extract.is_empty() {

@@ -47,9 +47,13 @@ fn parse(text: &str) -> Result<Vec<IpAddr>, RunError> {
     let Some((address, bits)) = text.trim().split_once('/') else {
         return Ok(vec![text.trim().parse().map_err(|_| wrong("not an address"))?]);
     };
-    let address: Ipv4Addr = address.parse().map_err(|_| wrong("prefixes are of IPv4 addresses"))?;
-    let bits: u32 =
-        bits.parse().ok().filter(|bits| *bits <= 32).ok_or_else(|| wrong("a prefix has 0 to 32 bits"))?;
+    let address: Ipv4Addr =
+        address.parse().map_err(|_| wrong("only prefixes of IPv4 addresses are supported"))?;
+    let bits: u32 = bits
+        .parse()
+        .ok()
+        .filter(|bits| *bits <= 32)
+        .ok_or_else(|| wrong("the length of a prefix must be 0 to 32"))?;
     let size = 1u64 << (32 - bits);
     if size > u64::from(ADDRESSES_MOST) {
         return Err(wrong("the prefix has more than 4,096 addresses"));

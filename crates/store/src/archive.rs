@@ -166,7 +166,7 @@ fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<Str
     }
     if trial.repeat >= REPEATS_MOST {
         return Some(format!(
-            "trial {} is number {} of its row; the limit is {REPEATS_MOST}",
+            "trial {} is repeat {} of its row; the limit is {REPEATS_MOST}",
             trial.id, trial.repeat
         ));
     }
@@ -176,7 +176,7 @@ fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<Str
             trial.id
         ));
     }
-    Some(format!("trial {} is on line {} too", trial.id, earlier?))
+    Some(format!("trial {} is also on line {}", trial.id, earlier?))
 }
 
 /// Number of JSON values in the evidence of a trial's verdicts.
@@ -277,7 +277,7 @@ mod tests {
         );
         assert!(mixed.ends_with(&expected), "{mixed}");
         let twice = refused(&[&[one[0].clone(), one[1].clone(), one[0].clone()]]);
-        assert!(twice.contains(&format!("line 3: trial {} is on line 1 too", one[0].id)), "{twice}");
+        assert!(twice.contains(&format!("line 3: trial {} is also on line 1", one[0].id)), "{twice}");
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         let mut trial = stored("one").1[0].clone();
         trial.repeat = u32::MAX;
         let error = refused(&[&[trial]]);
-        assert!(error.ends_with("is number 4294967295 of its row; the limit is 1000"), "{error}");
+        assert!(error.ends_with("is repeat 4294967295 of its row; the limit is 1000"), "{error}");
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Checked {
     fn round(&mut self, round: &Round, ids: &[String]) {
         self.rounds += 1;
         if !ids.contains(&round.id) {
-            self.problems.push(format!("round {}: kept under another id", round.id));
+            self.problems.push(format!("round {}: stored under another id", round.id));
         }
     }
 
@@ -82,7 +82,7 @@ impl Checked {
         self.trials += 1;
         let mut problem = |what: String| self.problems.push(format!("trial {}: {what}", trial.id));
         if trial.round != round {
-            problem(format!("the record belongs to round {}, but is kept in round {round}", trial.round));
+            problem(format!("the record belongs to round {}, but is stored in round {round}", trial.round));
         }
         let Some(run) = &trial.run else { return };
         for (place, block) in blocks(run) {
@@ -90,7 +90,7 @@ impl Checked {
             // An interval counts the requests that fell due in it and those that ended in it: only the sums over
             // intervals are equal.
             if counts.scheduled != counts.ended() && !place.starts_with("intervals") {
-                problem(format!("{place}: {} requests, {} outcomes", counts.scheduled, counts.ended()));
+                problem(format!("{place}: {} requests, but {} outcomes", counts.scheduled, counts.ended()));
             }
             for times in times(block).into_iter().flatten().filter(|times| !times.histogram.is_empty()) {
                 self.histograms += 1;

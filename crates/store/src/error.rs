@@ -196,7 +196,7 @@ pub enum StoreError {
         source: Box<DatabaseError>,
     },
     /// Any other database error.
-    #[error("the store {place} failed")]
+    #[error("an operation on the store {place} failed")]
     Database {
         /// The store.
         place: Place,

@@ -198,7 +198,7 @@ fn router(state: Shared) -> Router {
         .route("/api/compare", get(compare))
         .route("/api/then", get(then))
         .route("/api/live", get(live))
-        .fallback(|| async { problem(StatusCode::NOT_FOUND, "there is no such page here") })
+        .fallback(|| async { problem(StatusCode::NOT_FOUND, "there is no page at this address") })
         .layer(middleware::from_fn_with_state(state.clone(), guard))
         .with_state(state)
 }
@@ -319,9 +319,10 @@ async fn read<T: Send + 'static>(
             let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             Err(problem(status, &error.chain()))
         }
-        Err(_) => {
-            Err(problem(StatusCode::INTERNAL_SERVER_ERROR, "this page could not be made; see the terminal"))
-        }
+        Err(_) => Err(problem(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "this page could not be created; the terminal shows the error",
+        )),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn problems(template: &str) -> Vec<(usize, String)> {
             if !ONCE.contains(&name) && !EACH.contains(&name) {
                 let all = ONCE.into_iter().chain(EACH);
                 let hint = nearest(name, all).map(|near| format!("; did you mean `@{near}@`?"));
-                let problem = format!("there is no placeholder `@{name}@`{}", hint.unwrap_or_default());
+                let problem = format!("unknown placeholder `@{name}@`{}", hint.unwrap_or_default());
                 problems.push((number + 1, problem));
             }
         }

@@ -27,7 +27,7 @@ fn a_placeholder_that_nothing_fills_is_told_with_its_line() {
     for (template, expected) in [
         (
             "bind @HOST@\n to @ADRESS@\n",
-            "plain.conf:2: there is no placeholder `@ADRESS@`; did you mean `@ADDRESS@`?",
+            "plain.conf:2: unknown placeholder `@ADRESS@`; did you mean `@ADDRESS@`?",
         ),
         (
             "bind @HOST@\n",

@@ -85,13 +85,13 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "$PACELINE_CORES",
             "$PACELINE_CORE",
-            "server.toml:22: `$PACELINE_CORE` is not a variable that servers get; did you mean `$PACELINE_CORES`?",
+            "server.toml:22: `$PACELINE_CORE` is not one of the variables that servers are given; did you mean `$PACELINE_CORES`?",
         ),
     ];
     for (from, to, expected) in table {
         assert_eq!(complaint(from, to), expected);
     }
-    assert!(complaint("[\"001\"]", "1").starts_with("server.toml:7: a list in brackets is needed, not `1`"));
+    assert!(complaint("[\"001\"]", "1").starts_with("server.toml:7: expected a list in brackets, found `1`"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Plan {
         let broken = catalogue.broken_servers.iter().filter(|broken| ids.contains(broken.id.as_str()));
         let broken: Vec<String> = broken
             .map(|broken| {
-                format!("{} is skipped, because its files have errors: {}", broken.id, broken.error)
+                format!("server {} is skipped, because its files have errors: {}", broken.id, broken.error)
             })
             .collect();
         if servers.is_empty() {
@@ -50,7 +50,9 @@ impl Plan {
         });
         resolution.notes.extend(broken);
         resolution.notes.extend(
-            came_since.into_iter().map(|key| format!("{key} was added after the round began: not measured")),
+            came_since
+                .into_iter()
+                .map(|key| format!("not measured, because it was added after the round began: {key}")),
         );
         Ok(with_gone(resolution, self.cells.iter()))
     }
@@ -100,7 +102,10 @@ mod tests {
         let (cells, gone, notes) = left(&plan, &tree);
         assert_eq!(cells, ["b-two single hello c", "b-two cores hello c", "c-three cores hello c"]);
         assert_eq!(gone, ["a-one single hello c", "a-one cores hello c"]);
-        assert_eq!(notes, ["c-three single hello c was added after the round began: not measured"]);
+        assert_eq!(
+            notes,
+            ["not measured, because it was added after the round began: c-three single hello c"]
+        );
     }
 
     #[test]

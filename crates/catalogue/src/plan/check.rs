@@ -224,7 +224,7 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
     if load.first_run || !load.twins.is_empty() {
         return Err(
-            "a load with a balancer has one twin, the direct one: write a second load for other twins".into(),
+            "a load with a `balancer` is always compared with a direct one, and cannot have `first_run` or `twins` too: write a second load for them".into(),
         );
     }
     match balance.fault {
@@ -246,16 +246,10 @@ fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Vec<String> {
             let known = loads.iter().map(String::as_str).filter(|_| wrong.len() < ERRORS_MOST);
             let near = nearest(load, known);
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            wrong.push(format!(
-                "`observed` of {} names the load `{load}`, which the plan does not have{hint}",
-                seen.subject
-            ));
+            wrong.push(format!("`observed` of {}: the plan has no load `{load}`{hint}", seen.subject));
         }
         if let Some(workload) = seen.workload.as_ref().filter(|workload| !workloads.have(workload)) {
-            wrong.push(format!(
-                "`observed` of {} names the workload `{workload}`, which the plan does not have",
-                seen.subject
-            ));
+            wrong.push(format!("`observed` of {}: the plan has no workload `{workload}`", seen.subject));
         }
     }
     wrong
@@ -293,7 +287,7 @@ fn length(load: &PlanLoad) -> Result<(), String> {
         (None, Some(0)) => Err("`requests` is 0".into()),
         (Some(_), None) | (None, Some(_)) => Ok(()),
         (None, None) if load.is_search() => Ok(()), // `own_capacity` checks the keys of a search
-        _ => Err("needs either `duration` or `requests`".into()),
+        _ => Err("exactly one of `duration` and `requests` is needed".into()),
     }
 }
 
@@ -341,15 +335,19 @@ fn is_old(load: &PlanLoad) -> bool {
 fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
     load.twins.iter().filter_map(|twin| {
         let problem = match twin {
-            VariantKind::Http10 if is_old(load) => "speaks HTTP/1.0 already",
-            VariantKind::Http10 | VariantKind::Close if load.is_http2() => "speaks HTTP/2",
+            VariantKind::Http10 if is_old(load) => "uses HTTP/1.0 already",
+            VariantKind::Http10 | VariantKind::Close if load.is_http2() => {
+                "uses HTTP/2, but this twin needs HTTP/1.1"
+            }
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
-                "is pipelined, which this twin cannot be: write a separate load"
+                "is pipelined (`depth` above 1), which this twin cannot be: write a separate load"
             }
             VariantKind::Close if closes(load) => "closes its connections already",
-            VariantKind::Unpipelined if load.depth == 1 => "is not pipelined",
-            VariantKind::FirstRun => "gets its first run from `first_run = true`, not from `twins`",
-            VariantKind::Balanced => "gets its balanced twin from `balancer`, not from `twins`",
+            VariantKind::Unpipelined if load.depth == 1 => "is not pipelined (`depth` is 1)",
+            VariantKind::FirstRun => {
+                "must set `first_run = true` instead: `twins` cannot contain the first run"
+            }
+            VariantKind::Balanced => "must set `balancer` instead: `twins` cannot contain the balanced load",
             _ => return None,
         };
         Some(format!("the twin `{}`: the load {problem}", twin.suffix()))

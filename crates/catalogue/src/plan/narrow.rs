@@ -117,7 +117,9 @@ impl Plan {
             let mut meant: Vec<String> = meant.into_iter().filter(|address| own.contains(address)).collect();
             if meant.is_empty() {
                 let has = self.workloads.join(", ");
-                return Err(self.wrong(format!("the plan has no workload `{name}`; it has: {has}")));
+                return Err(
+                    self.wrong(format!("the plan has no workload `{name}`; its workloads are: {has}"))
+                );
             }
             meant.retain(|address| !left.contains(address));
             left.append(&mut meant);
@@ -141,7 +143,7 @@ impl Plan {
             }
         }
         if loads.is_empty() {
-            return Err(self.wrong(format!("none of its loads runs {}", workloads.join(", "))));
+            return Err(self.wrong(format!("no load of the plan uses workload {}", workloads.join(", "))));
         }
         Ok(loads)
     }
@@ -197,7 +199,7 @@ mod tests {
         for (servers, workloads, reported) in [
             (&["b-tuned"][..], &[][..], "no server that the plan selects matches `b-tuned`"),
             (&["a-on"], &[], "a-one"),
-            (&[], &["tetra/2"], "the plan has no workload `tetra/2`; it has: hello, tetra/3"),
+            (&[], &["tetra/2"], "the plan has no workload `tetra/2`; its workloads are: hello, tetra/3"),
             (&[], &["helo"], "did you mean `hello`?"),
         ] {
             let error = narrowed(servers, workloads).unwrap_err();

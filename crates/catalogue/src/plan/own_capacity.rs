@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Problems in the keys of one load.
 pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
     if load.rate.is_some() && load.rate_per_s.is_some() {
-        return Err("needs either `rate` or `rate_per_s`".into());
+        return Err("has both `rate` and `rate_per_s`: remove one of them".into());
     }
     if load.of.is_some() && load.rate.is_none() {
         return Err("`of` needs a `rate` in percent, such as rate = \"50%\"".into());
@@ -29,7 +29,10 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
     let contradictions = [
         (load.objective.is_none(), "needs an `objective`, such as \"response.p99<10ms,errors<0.1%\""),
         (load.windows == Some(0), "`windows` must be at least 1"),
-        (load.rate.is_some() || load.rate_per_s.is_some(), "searches its rates: remove `rate`"),
+        (
+            load.rate.is_some() || load.rate_per_s.is_some(),
+            "chooses its rates itself: remove `rate` and `rate_per_s`",
+        ),
         (load.duration.is_none(), "needs a `duration`, the length of a window"),
         (load.first_run || !load.twins.is_empty(), "cannot have twins: write separate loads"),
         (load.fault.is_some(), "cannot have a fault: write a separate load"),
@@ -105,8 +108,8 @@ pub(super) fn check_bases(loads: &[PlanLoad]) -> Result<(), String> {
     let Some(load) = without else { return Ok(()) };
     let named = load.of.as_ref().map(|of| format!(" named `{of}`")).unwrap_or_default();
     Err(format!(
-        "load `{}`: a `rate` in percent needs a closed loop or capacity search{named} in the plan, for the same \
-         workloads on the same launch",
+        "load `{}`: a `rate` in percent is a share of a measured rate: add a closed loop or capacity search{named} for \
+         the same workloads, on the same launch",
         load.name
     ))
 }
@@ -164,16 +167,16 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_named() {
         for (loads, expected) in [
-            (vec![HALF], "needs a closed loop or capacity search"),
+            (vec![HALF], "add a closed loop or capacity search"),
             (vec![CLOSED, &HALF.replace("50%", "50")], "write a share"),
             (vec![CLOSED, &HALF.replace("50%", "0%")], "write a share"),
-            (vec![CLOSED, &format!("{HALF}rate_per_s = 3\n")], "either `rate` or `rate_per_s`"),
+            (vec![CLOSED, &format!("{HALF}rate_per_s = 3\n")], "both `rate` and `rate_per_s`"),
             (vec![CLOSED, &format!("{HALF}of = \"other\"\n")], "named `other`"),
             (vec![&CLOSED.replace("3s\"", "3s\"\nworkloads = [\"tetra\"]"), HALF], "for the same"),
             (vec![&format!("{CLOSED}of = \"x\"\n")], "`of` needs a `rate`"),
             (vec![&format!("{CLOSED}objective = \"x\"\n")], "`objective` needs `load = \"capacity\"`"),
             (vec![&SEARCH.replace("objective", "arrivals = \"poisson\"\n#")], "needs an `objective`"),
-            (vec![&format!("{SEARCH}rate_per_s = 5\n")], "searches its rates"),
+            (vec![&format!("{SEARCH}rate_per_s = 5\n")], "chooses its rates"),
         ] {
             let error = plan(&loads).unwrap_err();
             assert!(error.contains(expected), "{error}");

@@ -103,17 +103,21 @@ impl Plan {
         let mut cells = Vec::new();
         for server in servers {
             if !cases.iter().any(|case| server.serves(&case.workload)) {
-                notes.push(format!("{} is left out: it serves none of the plan's workloads", server.id));
+                notes
+                    .push(format!("server {} is skipped: it serves none of the plan's workloads", server.id));
                 continue;
             }
             for form in &self.forms {
                 if server.form(form).is_none() {
-                    notes.push(format!("{} has no form `{form}`", server.id));
+                    notes.push(format!(
+                        "server {} is not measured in form `{form}`, which it does not have",
+                        server.id
+                    ));
                     continue;
                 }
                 let left_out = cells_of(&server, form, &cases, &loads, &mut cells);
                 for (why, loads) in left_out {
-                    notes.push(format!("{} {why}: without {}", server.id, loads.join(", ")));
+                    notes.push(format!("server {} {why}: not measured with {}", server.id, loads.join(", ")));
                 }
             }
         }
@@ -192,7 +196,7 @@ impl Plan {
         for broken in &catalogue.broken_servers {
             if self.select.may_mean(&broken.id) {
                 notes.push(format!(
-                    "{} is skipped, because its files have errors: {}",
+                    "server {} is skipped, because its files have errors: {}",
                     broken.id, broken.error
                 ));
             }
@@ -212,7 +216,8 @@ impl Plan {
             }
             match servers.iter().any(|server| server.id == *id) {
                 true => servers.push(Arc::new(copy)),
-                false => notes.push(format!("{} is left out: {id} is not selected", copy.id)),
+                false => notes
+                    .push(format!("the copy {} is skipped, because server {id} is not selected", copy.id)),
             }
         }
         Ok(servers)

@@ -51,7 +51,7 @@ impl Plan {
         }
         if let Some(Scale::Factor(factor)) = self.scale.filter(|scale| *scale != Scale::Factor(1.0)) {
             let words = format!("connections, rates and numbers of requests are multiplied by {factor}");
-            let cores = self.full_size_cores.map(|cores| format!(": the plan is for {cores} cores"));
+            let cores = self.full_size_cores.map(|cores| format!(", because the plan is for {cores} cores"));
             changes.push(words + &cores.unwrap_or_default());
         }
         Sized { plan: self, changes }
@@ -65,7 +65,7 @@ impl Plan {
         self.load.retain(|load| !load.full);
         let unseen = match self.forget_unseen() {
             0 => "",
-            _ => ", and without the published figures for them",
+            _ => ", and without the published figures for these loads",
         };
         format!("without the loads {}, which run only with --full{unseen}", names.join(", "))
     }
@@ -97,7 +97,7 @@ impl Plan {
             let length = estimate(&planned, steady_within);
             if length <= budget {
                 let cut = format!(
-                    "{repeats} instead of {asked} repeats, to stay within {}; --full runs all of them",
+                    "{repeats} instead of {asked} repeats, to stay within the time budget of {}; --full runs all of them",
                     format_duration(budget)
                 );
                 let changes = if repeats < asked { vec![cut] } else { Vec::new() };
@@ -161,7 +161,10 @@ mod tests {
             let Sized { plan: sized, changes } =
                 plan.clone().sized(is_full, Room { cores: 8, open_files: 20_000 });
             assert_eq!(sized.observed.len(), count);
-            assert_eq!(changes.iter().any(|change| change.ends_with("published figures for them")), !is_full);
+            assert_eq!(
+                changes.iter().any(|change| change.ends_with("published figures for these loads")),
+                !is_full
+            );
             // The text that `--resume` reads.
             assert_eq!(Plan::parse("kept", &sized.to_toml().unwrap()).unwrap(), sized);
         }

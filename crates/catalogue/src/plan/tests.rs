@@ -70,8 +70,8 @@ fn a_load_sent_ahead_leaves_out_who_does_not_answer_it() {
     ];
     assert_eq!(keys, expected);
     let notes = [
-        "a-closing closes after each answer: without ahead",
-        "a-flat does not answer pipelined requests: without ahead",
+        "server a-closing closes after each answer: not measured with ahead",
+        "server a-flat does not answer pipelined requests: not measured with ahead",
     ];
     assert_eq!(resolution.notes, notes);
 }
@@ -169,7 +169,7 @@ fn what_a_plan_may_not_say_is_told() {
         (
             "\"3s\"",
             "\"3s\"\nrequests = 5",
-            "small.toml:11: load `closed`: needs either `duration` or `requests`",
+            "small.toml:11: load `closed`: exactly one of `duration` and `requests` is needed",
         ),
         (
             "\"3s\"",
@@ -276,10 +276,15 @@ fn what_is_left_out_is_noted() {
     });
     let notes = hello_only.unwrap().notes;
     assert!(
-        notes.iter().any(|note| note.starts_with("go-bad is skipped, because its files have errors: ")),
+        notes
+            .iter()
+            .any(|note| note.starts_with("server go-bad is skipped, because its files have errors: ")),
         "{notes:?}"
     );
-    assert!(notes.iter().any(|note| note.starts_with("go-two is left out: it serves none")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.starts_with("server go-two is skipped: it serves none")),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -290,7 +295,7 @@ fn a_form_that_a_server_lacks_is_noted() {
     let text = PLAN.replacen("repeats = 3", "repeats = 3\nforms = [\"single\", \"cores\"]", 1);
     let resolution = parse(&text).unwrap().resolve(&tree.catalogue()).unwrap();
     assert_eq!(resolution.cells.len(), 9);
-    assert_eq!(resolution.notes, ["go-two has no form `cores`"]);
+    assert_eq!(resolution.notes, ["server go-two is not measured in form `cores`, which it does not have"]);
 }
 
 #[test]
@@ -345,7 +350,7 @@ fn what_cannot_be_together_is_told() {
         ),
         (
             "duration = \"1s\"\n[[observed]]\nsource = \"001\"\nsubject = \"Go\"\nload = \"b\"\nwhat = \"requests_per_s\"\nvalue = 1.0\nunit = \"requests/s\"",
-            "names the load `b`",
+            "the plan has no load `b`",
         ),
     ] {
         let reported = reported(keys);
@@ -364,7 +369,7 @@ fn a_server_that_does_not_pipeline_is_left_out_of_loads_that_do() {
     let resolution = parse(text).unwrap().resolve(&tree.catalogue()).unwrap();
     let names: Vec<&str> = resolution.cells.iter().map(|cell| cell.load.name.as_str()).collect();
     assert_eq!(names, ["deep-unpipelined"]);
-    assert_eq!(resolution.notes, ["a-one does not answer pipelined requests: without deep"]);
+    assert_eq!(resolution.notes, ["server a-one does not answer pipelined requests: not measured with deep"]);
 }
 
 #[test]
@@ -378,7 +383,10 @@ fn a_server_without_http_2_is_left_out_of_loads_that_speak_it() {
     let resolution = parse(text).unwrap().resolve(&tree.catalogue()).unwrap();
     let cells: Vec<&str> = resolution.cells.iter().map(|cell| cell.server.id.as_str()).collect();
     assert_eq!(cells, ["a-new"]);
-    assert_eq!(resolution.notes, ["a-old does not speak HTTP/2 (trait `http2`): without streams"]);
+    assert_eq!(
+        resolution.notes,
+        ["server a-old does not speak HTTP/2 (trait `http2`): not measured with streams"]
+    );
     for (change, problem) in [
         ("http = \"3\"", "`http` is \"3\"; use \"1.0\", \"1.1\" or \"2\""),
         ("http = \"2\"\nkeep_alive = false", "`http = \"2\"` needs connections that stay open"),
@@ -496,7 +504,9 @@ fn a_copy_is_entered_beside_its_original_and_shares_its_build() {
     assert_eq!(copies[0].server.build_id(), "go-one");
     assert_eq!(copies[0].server.record(String::new()).copy_of.as_deref(), Some("go-one"));
     let left = resolved("repeats = 3", "repeats = 3\ncopies = [\"node-http\"]").unwrap();
-    assert!(left.notes.contains(&"node-http-copy is left out: node-http is not selected".to_owned()));
+    assert!(left.notes.contains(
+        &"the copy node-http-copy is skipped, because server node-http is not selected".to_owned()
+    ));
     let error = resolved("repeats = 3", "repeats = 3\ncopies = [\"go-oen\"]").unwrap_err();
     assert!(error.contains("go-one"), "{error}");
 }

@@ -44,11 +44,11 @@ impl HtmlPage {
 
     /// The first difference in content of `body`, in words; `None` where it has the same content.
     pub fn difference(&self, body: &[u8]) -> Option<String> {
-        let Ok(text) = std::str::from_utf8(body) else { return Some("a body that is not UTF-8".to_owned()) };
+        let Ok(text) = std::str::from_utf8(body) else { return Some("the body is not UTF-8".to_owned()) };
         let is = Self::of(text);
         let longest = self.0.len().max(is.0.len());
         let at = (0..longest).find(|at| self.0.get(*at) != is.0.get(*at))?;
-        Some(format!("a page with {} instead of {}", shown(is.0.get(at)), shown(self.0.get(at))))
+        Some(format!("the page has {} instead of {}", shown(is.0.get(at)), shown(self.0.get(at))))
     }
 }
 
@@ -103,7 +103,7 @@ fn character(name: &str) -> Option<char> {
 
 fn shown(piece: Option<&Piece>) -> String {
     let text = match piece {
-        None => return "its end".to_owned(),
+        None => return "nothing".to_owned(),
         Some(Piece::Tag(name)) => format!("<{name}>"),
         Some(Piece::Text(text)) => format!("{text:?}"),
     };
@@ -141,16 +141,16 @@ mod tests {
         for (other, reported) in [
             (
                 PAGE.replace("&lt;", "<").replace("&gt;", ">"),
-                "a page with <script> instead of \"<script>a('b')",
+                "the page has <script> instead of \"<script>a('b')",
             ),
-            (PAGE.replace(" — ", " "), "a page with \"<script>a('b') c</script>\" instead of"),
+            (PAGE.replace(" — ", " "), "the page has \"<script>a('b') c</script>\" instead of"),
             (PAGE.replace("<td>1</td>", ""), "instead of \"1\""),
-            (PAGE.replace("</html>", ""), "a page with its end instead of </html>"),
-            (PAGE.replace("&lt;", "&amp;lt;"), "a page with \"&lt;script"),
+            (PAGE.replace("</html>", ""), "the page has nothing instead of </html>"),
+            (PAGE.replace("&lt;", "&amp;lt;"), "the page has \"&lt;script"),
         ] {
             let difference = page.difference(other.as_bytes()).unwrap();
             assert!(difference.contains(reported), "{difference}");
         }
-        assert_eq!(page.difference(b"\xff").unwrap(), "a body that is not UTF-8");
+        assert_eq!(page.difference(b"\xff").unwrap(), "the body is not UTF-8");
     }
 }

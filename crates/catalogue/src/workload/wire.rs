@@ -92,9 +92,8 @@ impl Workload {
             let case = case_of(&name, several, spanned, &document)?;
             match addresses.insert(case.address.clone()) {
                 true => Ok(case),
-                false => {
-                    Err(document.complain(Some(at), format!("two cases have the address `{}`", case.address)))
-                }
+                false => Err(document
+                    .complain(Some(at), format!("two cases have the same address `{}`", case.address))),
             }
         };
         let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
@@ -242,7 +241,8 @@ fn refusal_of(refusal: WireRefusal, document: &Document) -> Result<Refusal, Cata
         (Some("5"), _) => RefusedStatus::Class(5),
         (None, Ok(status)) if (400..600).contains(&status) => RefusedStatus::Exactly(status),
         _ => {
-            let problem = format!("`{text}` is not an error status; write \"4xx\" or one such as \"404\"");
+            let problem =
+                format!("`{text}` is not an error status; write \"4xx\" or a status such as \"404\"");
             return Err(document.complain(Some(refusal.status.span().start), problem));
         }
     };

@@ -202,7 +202,7 @@ impl fmt::Display for BodyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BodyFault::Differs(expected) => {
-                write!(f, "the body differs from the expected one of {expected} bytes")
+                write!(f, "the body differs from the expected body of {expected} bytes")
             }
             BodyFault::Digest(found) => {
                 f.write_str("the body's SHA-256 is ")?;

@@ -48,7 +48,7 @@ impl Epoll {
     pub fn new(settings: &Settings, worker: u32) -> Result<Self, EngineError> {
         // SAFETY: epoll_create1 takes a number only.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
-            .map_err(|source| EngineError::Kernel { what: "make an epoll", source })?;
+            .map_err(|source| EngineError::Kernel { what: "create an epoll instance", source })?;
         // SAFETY: `raw` was just opened and is not shared.
         let epoll = unsafe { OwnedFd::from_raw_fd(raw) };
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];

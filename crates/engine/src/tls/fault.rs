@@ -216,10 +216,10 @@ fn detail(fault: TlsFault, error: &Error) -> String {
             format!("{} ago", days(time.as_secs().saturating_sub(not_after.as_secs())))
         }
         Error::InvalidCertificate(E::NotValidYetContext { time, not_before }) => {
-            format!("for {} more", days(not_before.as_secs().saturating_sub(time.as_secs())))
+            format!("it becomes valid in {}", days(not_before.as_secs().saturating_sub(time.as_secs())))
         }
         Error::InvalidCertificate(E::NotValidForNameContext { expected, presented }) => {
-            format!("asked for {}, it is for {}", expected.to_str(), names(presented))
+            format!("requested: {}; in the certificate: {}", expected.to_str(), names(presented))
         }
         Error::InvalidCertificate(E::Other(other)) => other.0.to_string(),
         Error::AlertReceived(_) if matches!(fault, TlsFault::Alert(_)) => String::new(),

@@ -169,9 +169,10 @@ fn verifier(
     let mut store = RootCertStore::empty();
     let named = if also_themselves { roots.clone() } else { Vec::new() };
     store.add_parsable_certificates(roots);
-    let roots = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
-        .build()
-        .map_err(|error| EngineError::Tls { what: "trust any server", source: Box::new(error) })?;
+    let roots =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider)).build().map_err(
+            |error| EngineError::Tls { what: "use the trusted certificates", source: Box::new(error) },
+        )?;
     Ok(Arc::new(Vouched { roots, named }))
 }
 

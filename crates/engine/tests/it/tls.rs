@@ -208,7 +208,7 @@ fn certificates_that_will_not_do() {
     let stranger = Authority::new();
     let cases: [(Identity, TlsFault, &str); 5] = [
         (authority.issue("localhost", long_ago), TlsFault::Expired, "days ago"),
-        (authority.issue("localhost", one_day), TlsFault::NotYetValid, "days more"),
+        (authority.issue("localhost", one_day), TlsFault::NotYetValid, "becomes valid in"),
         (authority.issue("elsewhere.test", |_| {}), TlsFault::WrongName, "elsewhere.test"),
         (stranger.issue("localhost", |_| {}), TlsFault::UnknownIssuer, "issuer"),
         (self_signed("localhost"), TlsFault::BadCertificate, "CaUsedAsEndEntity"),

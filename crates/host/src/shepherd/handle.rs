@@ -106,7 +106,7 @@ impl Shepherd {
         })?;
         let (mut lifeline, stdout) = match (process.stdin.take(), process.stdout.take()) {
             (Some(stdin), Some(stdout)) => (stdin, stdout),
-            _ => return Err(io::Error::other("the shepherd has no pipes")),
+            _ => return Err(io::Error::other("the supervisor process has no pipes")),
         };
         // A shepherd that has already ended reports the reason, so a broken pipe is not the error to show.
         let _ = writeln!(lifeline, "{}", serde_json::to_string(order)?);
@@ -132,7 +132,7 @@ impl Shepherd {
             }
             Ok(Report::Failed { message, fence }) => Ok(Err((message, fence))),
             Ok(Report::Ended { .. } | Report::Gone { .. }) | Err(_) => {
-                Err(io::Error::other(format!("{} did not answer", program.join(" "))))
+                Err(io::Error::other(format!("the supervisor process did not answer: {}", program.join(" "))))
             }
         }
     }
@@ -264,9 +264,9 @@ impl Drop for Shepherd {
 }
 
 fn shepherd_command(program: &[String], inherit: Option<i32>) -> io::Result<Command> {
-    let (first, arguments) = program
-        .split_first()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the shepherd was given no command"))?;
+    let (first, arguments) = program.split_first().ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "the command of the supervisor process is empty")
+    })?;
     let mut command = Command::new(first);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     // Ctrl-C in a terminal signals its foreground group: the lab stops servers in order, not the terminal.

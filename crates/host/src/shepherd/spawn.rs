@@ -35,7 +35,7 @@ pub fn spawn(order: &Order, groups: Vec<File>, mark: Option<LaunchMark>) -> io::
     let (program, arguments) = order
         .command
         .split_first()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the order names no program"))?;
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command to start is empty"))?;
     let (stdout, stderr, printed) = streams(order)?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&order.folder);

@@ -38,7 +38,7 @@ pub fn watch() -> io::Result<()> {
     if order.inherit.is_some_and(|fd| !system::is_open(fd)) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the shepherd was given a descriptor that is not open",
+            "the supervisor process was given a descriptor that is not open",
         ));
     }
     let signals = system::signal_descriptor(&[

@@ -156,7 +156,7 @@ fn put_back(restore: &Restore) -> (String, bool) {
     if let (Some(now), Some(instead)) = (restore.now(), &restore.instead)
         && now != *instead
     {
-        return (format!("not restored, because it was changed to {now} meanwhile"), true);
+        return (format!("not restored, because another process changed it to {now} meanwhile"), true);
     }
     match put_setting(&restore.path, &restore.value) {
         Ok(()) => ("restored".to_owned(), true),
@@ -217,7 +217,7 @@ struct Look {
 fn look(wanted: &Wanted) -> Look {
     let left = |before: String, why: &str| Look { before, write: None, why: why.to_owned() };
     if wanted.is_outside {
-        return left(String::new(), "the setting's file is a link to a place outside the machine's settings");
+        return left(String::new(), "its file is a symbolic link that leads outside the folder of settings");
     }
     let Some(before) = setting(&wanted.path) else {
         return left(String::new(), "this machine has no such setting");
@@ -304,7 +304,7 @@ mod tests {
         let expect = |reported: &str, now: &str| (reported.to_owned(), now.to_owned(), false);
         assert_eq!(mended("65535\n", Some("65535")), expect("restored", "4096"));
         assert_eq!(mended("65535\n", None), expect("restored", "4096"));
-        let left_alone = "not restored, because it was changed to 8192 meanwhile";
+        let left_alone = "not restored, because another process changed it to 8192 meanwhile";
         assert_eq!(mended("8192\n", Some("65535")), expect(left_alone, "8192\n"));
         assert_eq!(mended("4096\n", Some("65535")), expect("", "4096\n"));
     }

@@ -51,7 +51,10 @@ const SYSCTL: [(&str, Aim); 18] = [
     ("net.core.rmem_max", Aim::AtLeast(16_777_216)),
     ("net.core.somaxconn", Aim::AtLeast(65_535)),
     ("net.core.wmem_max", Aim::AtLeast(16_777_216)),
-    ("net.ipv4.ip_forward", Aim::Alone("changing it resets other network settings permanently")),
+    (
+        "net.ipv4.ip_forward",
+        Aim::Alone("not changed, because a change resets other network settings permanently"),
+    ),
     ("net.ipv4.ip_local_port_range", Aim::Ports(25_000, 65_535)),
     ("net.ipv4.tcp_fin_timeout", Aim::Exactly("30")),
     ("net.ipv4.tcp_keepalive_time", Aim::Exactly("30")),

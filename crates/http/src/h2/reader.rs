@@ -465,12 +465,14 @@ fn check_stream_and_length(head: FrameHead) -> Result<(), Http2Error> {
     }
     let length = head.length;
     let expected = match head.kind {
-        kind::PRIORITY if length != 5 => "it must have 5",
-        kind::RST_STREAM | kind::WINDOW_UPDATE if length != 4 => "it must have 4",
-        kind::SETTINGS if head.flags & flag::ACK != 0 && length != 0 => "an acknowledgement must have none",
-        kind::SETTINGS if !length.is_multiple_of(6) => "it must have a multiple of 6",
-        kind::PING if length != 8 => "it must have 8",
-        kind::GOAWAY if length < 8 => "it must have at least 8",
+        kind::PRIORITY if length != 5 => "the length must be 5",
+        kind::RST_STREAM | kind::WINDOW_UPDATE if length != 4 => "the length must be 4",
+        kind::SETTINGS if head.flags & flag::ACK != 0 && length != 0 => {
+            "the length of an acknowledgement must be 0"
+        }
+        kind::SETTINGS if !length.is_multiple_of(6) => "the length must be a multiple of 6",
+        kind::PING if length != 8 => "the length must be 8",
+        kind::GOAWAY if length < 8 => "the length must be at least 8",
         _ => return Ok(()),
     };
     Err(Http2Error::FrameLength { frame, length, expected })

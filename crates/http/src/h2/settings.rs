@@ -91,7 +91,7 @@ impl PeerSettings {
                 }
                 INITIAL_WINDOW_SIZE => self.initial_window_size = value,
                 MAX_FRAME_SIZE if !(FRAME_SIZE_DEFAULT..1 << 24).contains(&value) => {
-                    let (setting, expected) = ("SETTINGS_MAX_FRAME_SIZE", "it must be 2^14 to 2^24-1");
+                    let (setting, expected) = ("SETTINGS_MAX_FRAME_SIZE", "the value must be 2^14 to 2^24-1");
                     return Err(Http2Error::Setting { setting, value, expected });
                 }
                 MAX_FRAME_SIZE => self.max_frame_size = value,

@@ -85,7 +85,7 @@ fn network(trial: &Trial, run: &Run) -> Found {
         return None;
     };
     let [carried, speed] = [bytes_per_s, speed_bytes_per_s].map(|bytes| format!("{:.1} MB/s", bytes / 1e6));
-    Some((LimitKind::Network, format!("{interface} of {host} carried {carried} of {speed}")))
+    Some((LimitKind::Network, format!("interface {interface} of {host} carried {carried} of {speed}")))
 }
 
 fn balancer(trial: &Trial, _: &Run) -> Found {
@@ -128,7 +128,7 @@ fn server_cores(trial: &Trial, _: &Run) -> Found {
     };
     let of_sharer = sharer.cpu_s / usage.over_s.max(f64::MIN_POSITIVE);
     let kind = if sharer.cpu_s > usage.cpu_s { kind } else { LimitKind::ServerCpu };
-    Some((kind, format!("{evidence}; on the same cores the {name} used {of_sharer:.2}")))
+    Some((kind, format!("{evidence}; the {name} used {of_sharer:.2} of the same cores")))
 }
 
 /// One of several cores was full, or the server used about one.
@@ -173,7 +173,7 @@ fn connections(_: &Trial, run: &Run) -> Found {
     else {
         return None;
     };
-    let evidence = format!("{connections} connections, the offered rate needs {connections_needed:.0}");
+    let evidence = format!("{connections} connections, but the offered rate needs {connections_needed:.0}");
     Some((LimitKind::Connections, evidence))
 }
 

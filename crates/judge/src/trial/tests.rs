@@ -382,7 +382,7 @@ fn the_core_that_ran_out_is_named_with_who_runs_on_it() {
     let core = |core, busy_s| CoreTime { core, over_s: 10.0, busy_s, interrupt_s: 0.0, steal_s: 0.0 };
     trial.cores = vec![core(0, 5.0), core(2, 9.5), core(3, 9.9)];
     trial.balancing.as_mut().unwrap().processes[2].cpu_s = 9.0;
-    let other = "mostly something else".to_owned();
+    let other = "mostly other processes".to_owned();
     let expected = [(3, vec!["generator".to_owned(), other]), (2, vec!["balancer".to_owned()])];
     let found: Vec<(u32, Vec<String>)> =
         full_cores(&trial).into_iter().map(|c| (c.core, c.processes)).collect();

@@ -212,7 +212,7 @@ fn of_generator(name: VerdictName) -> Option<Scenario> {
             closed(|run| run.generator.by_core = vec![core(0, 1.0, 0.0), core(1, 1.0, 2.1)])
         }
         VerdictName::LoaderLost => open(|run| {
-            loaders(run, |loaders, _| loaders[1].lost = Some("it ended without a result".to_owned()));
+            loaders(run, |loaders, _| loaders[1].lost = Some("ended without a result".to_owned()));
         }),
         VerdictName::LoadersApart => open(|run| {
             let late = Some(Span { start_ns: 2_500_000_000, end_ns: 12_500_000_000 });

@@ -88,7 +88,7 @@ pub fn follow(
     let trouble = |what: &str, error: std::io::Error| {
         Spoiled::fault(Stage::Generate, format!("{what}: {error}"), false)
     };
-    let (events, reported) = system::pipe().map_err(|error| trouble("cannot make a pipe", error))?;
+    let (events, reported) = system::pipe().map_err(|error| trouble("cannot create a pipe", error))?;
     let assignment = &Assignment { events: reported.as_raw_fd(), ..assignment.clone() };
     let argv = generator.command(assignment);
     let order = order(&argv, assignment.events, following);
@@ -239,9 +239,13 @@ impl Watch {
 
     fn wait(&self, until: Instant) -> Result<(), Spoiled> {
         let limit = until.saturating_duration_since(Instant::now());
-        system::poll_readable([self.events.descriptor()], Some(limit))
-            .map(drop)
-            .map_err(|error| Spoiled::fault(Stage::Generate, format!("cannot wait: {error}"), false))
+        system::poll_readable([self.events.descriptor()], Some(limit)).map(drop).map_err(|error| {
+            Spoiled::fault(
+                Stage::Generate,
+                format!("cannot wait for events of the generator: {error}"),
+                false,
+            )
+        })
     }
 
     /// The generator holds the other end of the events' pipe until it ends, even if it does not write to it.

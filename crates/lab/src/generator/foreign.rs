@@ -41,7 +41,10 @@ impl Foreign {
         }
         template::check(&words).map_err(wrong)?;
         if let Some(required) = peer.required.filter(|required| !words.iter().any(|word| word == required)) {
-            return Err(wrong(format!("{} needs `{required}`: rounds compare HTTP/1.1", peer.name)));
+            return Err(wrong(format!(
+                "add `{required}` to the command of {}: rounds measure HTTP/1.1",
+                peer.name
+            )));
         }
         let version = version::ask(&words[..=program], peer)?;
         Ok(Self { words, peer, tool: Tool { name: peer.name.to_owned(), version, commit: None } })
@@ -123,16 +126,16 @@ impl Generator for Foreign {
 
     fn refuses(&self, load: &Load, method: &str) -> Option<String> {
         let what = match load {
-            _ if method != "GET" => "sends only GET",
-            Load { kind: LoopKind::Open, .. } => "runs only closed loops here",
+            _ if method != "GET" => "can send only GET here",
+            Load { kind: LoopKind::Open, .. } => "can be used only for closed loops",
             Load { requests: Some(_), .. } => "can be limited only by time, not by a number of requests",
-            Load { depth: 2.., .. } => "does not pipeline requests",
-            Load { http: Some(_), .. } => "speaks only HTTP/1.1",
+            Load { depth: 2.., .. } => "cannot pipeline requests here",
+            Load { http: Some(_), .. } => "can be used only for HTTP/1.1",
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
-                "does not report its window, so no instance can be killed in it"
+                "does not report when its window begins, so no instance can be killed during the window"
             }
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
-                "keeps its connections open"
+                "cannot close connections between requests here"
             }
             _ => return Some(format!("{} {}", self.peer.name, template::refuses(&self.words, load)?)),
         };
@@ -249,14 +252,14 @@ mod tests {
         };
         assert_eq!(refused(None), None);
         let refusal = refused(Some(FaultKind::KillOne)).unwrap();
-        assert!(refusal.starts_with("wrk does not report its window"), "{refusal}");
+        assert!(refusal.starts_with("wrk does not report when its window begins"), "{refusal}");
     }
 
     #[test]
     fn a_program_without_a_version_is_rejected() {
         for printed in ["", "Usage: wrk\\n", "wrk\\n"] {
             let error = wrk_that_prints(printed).unwrap_err().to_string();
-            assert!(error.contains("a generator without a version is not used"), "{error}");
+            assert!(error.contains("a generator is used only if its version is known"), "{error}");
         }
         let absent = Foreign::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();
         assert!(matches!(absent, LabError::Spawn { .. }), "{absent}");

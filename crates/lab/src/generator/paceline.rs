@@ -160,7 +160,7 @@ impl Generator for Paceline {
             return Err(failed(format!("the generator ended with {}", finished.ended)));
         }
         let no_record =
-            |error: &dyn std::fmt::Display| failed(format!("the generator left no record ({error})"));
+            |error: &dyn std::fmt::Display| failed(format!("the generator wrote no record ({error})"));
         let (record, capacity) = match &assignment.load.capacity {
             None => (assignment.record.clone(), None),
             Some(_) => {
@@ -174,7 +174,7 @@ impl Generator for Paceline {
         let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {
             return Err(
-                "the generator's record has no version, but a generator without a version is not used"
+                "the generator's record has no version, and a generator is used only if its version is known"
                     .to_owned(),
             );
         }
@@ -284,6 +284,6 @@ mod tests {
         let finished = Finished { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };
         let ours = Paceline::new(vec!["paceline".into()]);
         let error = ours.read(&Assignment { record, ..assignment() }, &finished).unwrap_err();
-        assert!(error.starts_with("the generator left no record"), "{error}");
+        assert!(error.starts_with("the generator wrote no record"), "{error}");
     }
 }

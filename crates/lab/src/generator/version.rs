@@ -39,7 +39,7 @@ pub fn ask(program: &[String], peer: &Peer) -> Result<String, LabError> {
     let printed = printed(from.into());
     end(&mut child);
     version(&printed, peer.version_prefix).ok_or_else(|| LabError::Generator {
-        problem: format!("`{line}` printed no version, but a generator without a version is not used"),
+        problem: format!("`{line}` printed no version, and a generator is used only if its version is known"),
     })
 }
 

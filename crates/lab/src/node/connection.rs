@@ -82,7 +82,7 @@ impl Node {
         let (Some(mut input), Some(output), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(lost("it has no standard streams".to_owned()));
+            return Err(lost("its process has no standard streams".to_owned()));
         };
         let said = Arc::<Mutex<String>>::default();
         let (speaking, answers) = mpsc::channel();
@@ -214,7 +214,7 @@ impl Node {
         let received = receiving.wait_with_output()?;
         match (sent?.success(), received.status.success()) {
             (true, true) => Ok(()),
-            (false, _) => Err(io::Error::other("tar failed here")),
+            (false, _) => Err(io::Error::other("tar failed on this machine")),
             (true, false) => {
                 Err(io::Error::other(String::from_utf8_lossy(&received.stderr).trim().replace('\n', "; ")))
             }
@@ -239,7 +239,11 @@ impl Node {
                     // Its last output may not be read yet.
                     thread::sleep(LOOK);
                     let said = locked(&self.said).trim().replace('\n', "; ");
-                    let why = if said.is_empty() { "it ended".to_owned() } else { said };
+                    let why = if said.is_empty() {
+                        "the program there ended without a message".to_owned()
+                    } else {
+                        said
+                    };
                     return Err(self.give_up(why, false));
                 }
                 Err(RecvTimeoutError::Timeout) if interrupt.is_some_and(Interrupt::asked) => {

@@ -80,7 +80,7 @@ impl Connection {
     /// [`Trouble`], with the cause.
     pub fn ask_first_of(&mut self, questions: &[Question<'_>]) -> Result<Answer, Trouble> {
         let Some(first) = questions.first() else {
-            return Err(Trouble::Closed("before it was asked".into()));
+            return Err(Trouble::Closed("before a request was sent".into()));
         };
         let text: String = questions.iter().map(|question| question.text(self.address)).collect();
         self.send(text.as_bytes())?;
@@ -296,7 +296,7 @@ impl Reader {
                 return String::from_utf8(line).map_err(|_| not_http("a chunk's length is not text"));
             }
             if self.buffer.len() > HEAD_BYTES_MAX {
-                return Err(not_http("a chunk's length never ends"));
+                return Err(not_http("the line with a chunk's length does not end"));
             }
             if source.fill(&mut self.buffer)? == 0 {
                 return Err(Trouble::Closed("inside a chunked body".to_owned()));

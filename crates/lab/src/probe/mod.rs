@@ -57,7 +57,7 @@ pub enum Trouble {
     #[error("the connection broke: {0}")]
     Io(#[source] std::io::Error),
     /// No complete answer in time.
-    #[error("no complete answer in time")]
+    #[error("no complete answer within the time limit")]
     TimedOut,
     /// The connection was closed before the answer was complete.
     #[error("the connection was closed {0}")]

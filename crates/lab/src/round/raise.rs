@@ -22,8 +22,9 @@ impl Carried<'_> {
         let cells = &turn.planned.cells;
         let first =
             cells.first().ok_or_else(|| Spoiled::fault(Stage::Start, "a launch without cells", false))?;
-        stay_beside_generator(turn.pinning)
-            .map_err(|error| Spoiled::fault(Stage::Start, format!("cannot pin the lab: {error}"), false))?;
+        stay_beside_generator(turn.pinning).map_err(|error| {
+            Spoiled::fault(Stage::Start, format!("cannot restrict the lab to its cores: {error}"), false)
+        })?;
         let mut roles = Vec::new();
         match self.start_roles(turn, first, folder, &mut roles) {
             Ok((front, database)) => Ok(Farm::new(roles, front, database)),

@@ -346,7 +346,7 @@ fn balanced_apart(
 fn busy_after_load(rest: &Rest, is_whole: bool) -> Option<Verdict> {
     let Rest::Never { cores } = rest else { return None };
     let consequence = match is_whole {
-        true => "This work slowed the next load of the launch; measure that load again alone.",
+        true => "Unfinished work slowed the next load of the launch; measure that load again alone.",
         false => "The server was restarted for the next load.",
     };
     let finding = Finding::BusyAfterLoad {

@@ -61,15 +61,21 @@ pub(super) fn compare(
 }
 
 fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -> (CheckOutcome, String) {
-    let says = if traits.stated(one).is_some() { "the manifest says `true`" } else { "assumed" };
+    let says = if traits.stated(one).is_some() {
+        "the manifest says `true`"
+    } else {
+        "the manifest has no entry, which means `true`"
+    };
     match (traits.has(one), ability) {
         (Some(true), Ability::Does) => (CheckOutcome::Pass, String::new()),
         (Some(false), Ability::Lacks(_)) if traits.stated(one).is_none() => {
-            (CheckOutcome::Pass, "no, like most servers".into())
+            (CheckOutcome::Pass, "not supported, like most servers".into())
         }
-        (Some(false), Ability::Lacks(_)) => (CheckOutcome::Pass, "no, as in the manifest".into()),
+        (Some(false), Ability::Lacks(_)) => {
+            (CheckOutcome::Pass, "not supported, as the manifest says".into())
+        }
         (Some(true), Ability::Lacks(why)) => {
-            (wrong, format!("does not hold: {why}; {says}: {}", traits.correction(one, false)))
+            (wrong, format!("not supported: {why}; {says}: {}", traits.correction(one, false)))
         }
         (Some(false), Ability::Does) if traits.stated(one).is_some() => (
             wrong,
@@ -78,12 +84,14 @@ fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -
                 traits.correction(one, true)
             ),
         ),
-        (None | Some(false), Ability::Does) => {
-            (CheckOutcome::Warn, format!("missing in the manifest: {}", traits.correction(one, true)))
-        }
-        (None, Ability::Lacks(why)) => {
-            (CheckOutcome::Warn, format!("{why}; missing in the manifest: {}", traits.correction(one, false)))
-        }
+        (None | Some(false), Ability::Does) => (
+            CheckOutcome::Warn,
+            format!("supported, but the manifest has no entry: {}", traits.correction(one, true)),
+        ),
+        (None, Ability::Lacks(why)) => (
+            CheckOutcome::Warn,
+            format!("not supported: {why}; the manifest has no entry: {}", traits.correction(one, false)),
+        ),
     }
 }
 
@@ -177,7 +185,7 @@ mod tests {
     fn a_trait_that_disagrees_names_the_line_to_change() {
         let lacks = Ability::Lacks("answer 2 of 16: status 400 instead of 200".into());
         let said = reported("pipelining = true", Trait::Pipelining, &lacks);
-        let expected = "does not hold: answer 2 of 16: status 400 instead of 200; the manifest says `true`: \
+        let expected = "not supported: answer 2 of 16: status 400 instead of 200; the manifest says `true`: \
                         write `pipelining = false` in line 25 of server.toml";
         assert_eq!(said, (CheckOutcome::Fail, expected.to_owned()));
         let expected = "the manifest says `false`, but the server supports this: write `head = true` in line 25 of server.toml";
@@ -188,7 +196,9 @@ mod tests {
         let unsaid = reported("", Trait::KeepAlive, &lacks);
         assert_eq!(unsaid.0, CheckOutcome::Fail);
         assert!(
-            unsaid.1.ends_with("assumed: add `keep_alive = false` below [traits], line 24 of server.toml")
+            unsaid
+                .1
+                .ends_with("means `true`: add `keep_alive = false` below [traits], line 24 of server.toml")
         );
     }
 
@@ -199,11 +209,10 @@ mod tests {
         assert_eq!(reported("", Trait::Head, &Ability::Does), (CheckOutcome::Pass, String::new()));
         assert_eq!(reported("", Trait::Http2, &lacks).0, CheckOutcome::Pass);
         let said = reported("", Trait::Http2, &Ability::Does);
-        let expected = "missing in the manifest: add `http2 = true` below [traits], line 24 of server.toml";
+        let expected = "supported, but the manifest has no entry: add `http2 = true` below [traits], line 24 of server.toml";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
         let said = reported("", Trait::Pipelining, &Ability::Does);
-        let expected =
-            "missing in the manifest: add `pipelining = true` below [traits], line 24 of server.toml";
+        let expected = "supported, but the manifest has no entry: add `pipelining = true` below [traits], line 24 of server.toml";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
     }
 }

@@ -70,7 +70,7 @@ fn date_difference(value: &str, now: SystemTime, took: Duration) -> Option<Strin
     let Some(date) =
         httpdate::parse_http_date(value).ok().filter(|date| httpdate::fmt_http_date(*date) == value)
     else {
-        return Some(format!("date {value:?} instead of the format {:?}", httpdate::fmt_http_date(now)));
+        return Some(format!("date {value:?} does not have the format {:?}", httpdate::fmt_http_date(now)));
     };
     let early = now.duration_since(date).map(|early| early.saturating_sub(took));
     let off = early.or(date.duration_since(now)).unwrap_or_default();
@@ -88,18 +88,18 @@ fn body_difference(expected: &ExpectedBody, body: &[u8]) -> Option<String> {
     Some(match expected {
         ExpectedBody::Exact(wanted) => byte_difference(wanted, body),
         ExpectedBody::Digest { length, .. } if body.len() as u64 != *length => {
-            format!("a body of {} bytes instead of {length}", body.len())
+            format!("the body has {} bytes instead of {length}", body.len())
         }
         ExpectedBody::Digest { sha256, .. } => {
-            format!("a body with SHA-256 {} instead of {}", hex(&Sha256::digest(body)), hex(sha256))
+            format!("the body has SHA-256 {} instead of {}", hex(&Sha256::digest(body)), hex(sha256))
         }
         ExpectedBody::JsonForm(form) => match form.check(body) {
             Ok(()) => return None,
-            Err(fault) => format!("a body with {}: {fault}", excerpt(body, fault.at)),
+            Err(fault) => format!("the body has {} {fault}", excerpt(body, fault.at)),
         },
         ExpectedBody::Html(page) => return page.difference(body),
         ExpectedBody::Json(wanted) => {
-            format!("a body with {} instead of the JSON value {wanted}", excerpt(body, 0))
+            format!("the body has {} instead of the JSON value {wanted}", excerpt(body, 0))
         }
     })
 }
@@ -109,9 +109,9 @@ fn byte_difference(wanted: &[u8], body: &[u8]) -> String {
     let length = if wanted.len() == body.len() {
         String::new()
     } else {
-        format!(" of {} bytes instead of {}", body.len(), wanted.len())
+        format!("{} bytes instead of {}, and ", body.len(), wanted.len())
     };
-    format!("a body{length} with {} instead of {} at byte {at}", excerpt(body, at), excerpt(wanted, at))
+    format!("the body has {length}{} instead of {} at byte {at}", excerpt(body, at), excerpt(wanted, at))
 }
 
 /// The bytes at an offset, in quotes, for messages.
@@ -119,7 +119,7 @@ fn excerpt(bytes: &[u8], at: usize) -> String {
     const LENGTH: usize = 40;
     let rest = &bytes[at.min(bytes.len())..];
     if rest.is_empty() {
-        return "its end".to_owned();
+        return "nothing".to_owned();
     }
     format!("\"{}\"", rest[..rest.len().min(LENGTH)].escape_ascii())
 }

@@ -96,7 +96,7 @@ fn examined(
     let Idle { check, summary } = idle?;
     checks.push(check);
     checks.extend(dates_go_on(asker, &small, begun)?);
-    checks.push(protocol::still_serves(asker, case, "all these checks")?);
+    checks.push(protocol::still_serves(asker, case, "all other checks")?);
     Ok(Examined { checks, idle: summary })
 }
 

@@ -46,7 +46,7 @@ fn seen(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<(CheckOut
     let again: Result<Answer, Trouble> = connection.ask(question(case));
     let wrong = passing_interrupt(again)?
         .map_or_else(|trouble| Some(trouble.to_string()), |answer| difference(&case.expect, &answer));
-    let kept = format!("kept for {}", seconds(limit));
+    let kept = format!("kept open for {}", seconds(limit));
     Ok(match wrong {
         None => (CheckOutcome::Pass, kept),
         Some(wrong) => (CheckOutcome::Fail, format!("{kept}, and then: {wrong}")),

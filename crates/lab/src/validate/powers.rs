@@ -22,7 +22,7 @@ pub(super) fn checks(asker: &Asker, computed: &Computed, seed: u64) -> Result<Ve
             Ok(answer) => difference(&expect, &answer),
             Err(trouble) => Some(trouble.to_string()),
         };
-        checks.push(same(format!("GET {path} computed"), wrong));
+        checks.push(same(format!("GET {path}: computed value"), wrong));
     }
     Ok(checks)
 }

@@ -27,7 +27,7 @@ pub(super) fn checks(asker: &Asker, case: &WorkloadCase, number: u64) -> Result<
         unknown_method(asker, case)?,
         still_serves(asker, case, "the unknown method")?,
         noise(asker)?,
-        still_serves(asker, case, "the noise")?,
+        still_serves(asker, case, "a TLS handshake")?,
     ])
 }
 
@@ -88,7 +88,7 @@ fn head_has_no_body(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble
         Ok((_, 0)) | Err(Trouble::Closed(_) | Trouble::Io(_)) => same(name, None),
         Ok((status, bytes)) => {
             let outcome = if status < 400 { CheckOutcome::Fail } else { CheckOutcome::Warn };
-            check(name, outcome, format!("{bytes} bytes follow the head (status {status})"))
+            check(name, outcome, format!("{bytes} bytes follow the head of the response (status {status})"))
         }
         Err(trouble) => same(name, Some(trouble.to_string())),
     })
@@ -103,15 +103,17 @@ fn unknown_method(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> 
             check(name, CheckOutcome::Warn, detail)
         }
         Ok(answer) => same(name, Some(format!("status {} instead of 4xx or 501", answer.status))),
-        Err(Trouble::Closed(_) | Trouble::Io(_)) => {
-            check(name, CheckOutcome::Warn, "closed without an answer instead of 4xx or 501")
-        }
+        Err(Trouble::Closed(_) | Trouble::Io(_)) => check(
+            name,
+            CheckOutcome::Warn,
+            "the server closed the connection without an answer, instead of 4xx or 501",
+        ),
         Err(trouble) => same(name, Some(format!("{trouble}, instead of 4xx or 501"))),
     })
 }
 
 fn noise(asker: &Asker) -> Result<Check, Trouble> {
-    let name = "a TLS greeting instead of a request";
+    let name = "a TLS handshake instead of a request";
     let talk = || {
         let mut connection = asker.open()?;
         connection.send(NOISE)?;

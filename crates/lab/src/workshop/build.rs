@@ -23,7 +23,7 @@ impl Workshop {
     pub fn build(&self, server: &Manifest, again: bool) -> Result<Made, LabError> {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
-            return Err(not_set_up(server, format!("it lacks {}", missing.join(", "))));
+            return Err(not_set_up(server, format!("missing: {}", missing.join(", "))));
         }
         let _lock = self.lock(server)?;
         let wanted = self.fingerprints(server)?;
@@ -91,9 +91,10 @@ impl Workshop {
             Err(error) => {
                 match former.recover() {
                     Ok(_) => (self.notice)(&format!("{}: the previous {name} stays in use", server.id)),
-                    Err(error) => {
-                        (self.notice)(&format!("{}: {error}; the next {name} tries again", server.id))
-                    }
+                    Err(error) => (self.notice)(&format!(
+                        "{}: {error}; the next {name} tries again to restore the previous one",
+                        server.id
+                    )),
                 }
                 Err(error)
             }
@@ -133,7 +134,7 @@ impl Workshop {
     }
 
     fn copy_remedy(&self, server: &Manifest) -> String {
-        let room = "make room for a copy on the disk";
+        let room = "make room on the disk for a copy of the build";
         let Some(user) = &self.user else { return room.into() };
         let folder = self.build_dir(server);
         format!(
@@ -152,7 +153,7 @@ impl Workshop {
         let lock = lock::take(&self.keep_dir(server), waiting, || self.interrupt.asked())?;
         if self.former(server).recover()? {
             (self.notice)(&format!(
-                "{}: an earlier set-up or build was killed; the build from before it is in use again",
+                "{}: an earlier set-up or build was killed; the last complete build is in use again",
                 server.id
             ));
         }

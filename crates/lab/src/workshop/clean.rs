@@ -54,9 +54,11 @@ impl Workshop {
         let in_folder = |name: &str| entries(&self.state_dir.join(name));
         let mut found: Vec<LeftOver> =
             in_folder("logs").into_iter().map(|path| LeftOver::of("log", path)).collect();
-        found.extend(in_folder("scratch").into_iter().map(|path| LeftOver::of("scratch", path)));
+        found.extend(in_folder("scratch").into_iter().map(|path| LeftOver::of("scratch folder", path)));
         if all {
-            found.extend(in_folder("home").into_iter().map(|path| LeftOver::of("home of a user", path)));
+            found.extend(
+                in_folder("home").into_iter().map(|path| LeftOver::of("home folder of a user", path)),
+            );
         }
         for build in in_folder("build") {
             let id = build.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -68,7 +70,7 @@ impl Workshop {
                 false => found.push(LeftOver::of("build of a server that no longer exists", build)),
                 true => {
                     let of_launches = entries(&build).into_iter().filter(|path| is_of_launch(path));
-                    found.extend(of_launches.map(|path| LeftOver::of("of a launch", path)));
+                    found.extend(of_launches.map(|path| LeftOver::of("files of a launch", path)));
                 }
             }
         }

@@ -73,7 +73,7 @@ pub enum State {
 impl std::fmt::Display for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            State::Lacking(missing) => write!(f, "not set up: lacks {}", missing.join(", ")),
+            State::Lacking(missing) => write!(f, "not set up; missing: {}", missing.join(", ")),
             State::NotSetUp => f.write_str("not set up"),
             State::NotBuilt => f.write_str("not built"),
             State::Stale => f.write_str("stale"),

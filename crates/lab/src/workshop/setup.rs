@@ -41,15 +41,16 @@ impl SetupPlan {
         self.packages.is_empty() && self.servers.is_empty()
     }
 
-    /// The approximate download size of everything in megabytes, and whether a part is of unknown size.
-    pub fn download_mb(&self) -> (f64, bool) {
+    /// The approximate size of all downloads of known size in megabytes, `None` if there is none, and whether there are
+    /// others.
+    pub fn download_mb(&self) -> (Option<f64>, bool) {
         let of_packages = self.package_bytes.map(|bytes| bytes as f64 / 1e6);
         let sizes: Vec<Option<f64>> = (!self.packages.is_empty())
             .then_some(of_packages)
             .into_iter()
             .chain(self.servers.iter().map(|server| server.download_mb))
             .collect();
-        (sizes.iter().flatten().sum(), sizes.iter().any(Option::is_none))
+        (sizes.iter().copied().flatten().reduce(|a, b| a + b), sizes.iter().any(Option::is_none))
     }
 }
 

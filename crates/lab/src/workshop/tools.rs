@@ -218,7 +218,10 @@ fn ask(words: &[&OsStr], until: Instant) -> Result<Option<String>, NoAnswer> {
 fn output_of(words: &[&OsStr], until: Instant) -> io::Result<Output> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     if Instant::now() >= until {
-        return Err(io::Error::new(io::ErrorKind::TimedOut, "no time was left to run the command"));
+        return Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the time limit was reached before the command could run",
+        ));
     }
     let child = Command::new(program)
         .args(arguments)
@@ -378,7 +381,10 @@ mod tests {
         toolbox.ask_all(&needs, Duration::ZERO);
         for need in needs {
             let error = toolbox.version(need).unwrap_err().to_string();
-            assert!(error.ends_with("no time was left to run the command"), "it is not asked again: {error}");
+            assert!(
+                error.ends_with("the time limit was reached before the command could run"),
+                "it is not asked again: {error}"
+            );
         }
         toolbox.forget();
         assert!(toolbox.version("cat").unwrap().starts_with("cat "));

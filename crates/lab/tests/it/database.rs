@@ -116,11 +116,15 @@ fn a_server_that_is_broken_in_one_way_fails_by_that() {
         assert_eq!(lab.failures("in no way", workload, &database), [""; 0], "{workload}");
     }
     for (broken, workload, reported) in [
-        ("cache", "db", "GET /db: the database's work: 0 statements instead of 25"),
-        ("in", "queries", "GET /queries?queries=20: the database's work: 25 statements instead of 500"),
+        ("cache", "db", "GET /db: statements and rows in the database: 0 statements instead of 25"),
+        (
+            "in",
+            "queries",
+            "GET /queries?queries=20: statements and rows in the database: 25 statements instead of 500",
+        ),
         ("skip", "updates", "0 rows updated instead of 500"),
-        ("skip", "updates", "GET /updates?queries=20: stored: "),
-        ("raw", "fortunes", "GET /fortunes: a page with <script> instead of"),
+        ("skip", "updates", "GET /updates?queries=20: updates stored: "),
+        ("raw", "fortunes", "GET /fortunes: the page has <script> instead of"),
     ] {
         let failures = lab.failures(broken, workload, &database);
         assert!(failures.iter().any(|failure| failure.contains(reported)), "{broken}: {failures:?}");
@@ -185,7 +189,7 @@ fn a_database_that_does_not_start_is_reported_with_its_command() {
     let mut not_there = (*lab.database()).clone();
     not_there.needs = vec!["/nowhere/initdb".to_owned()];
     let reported = spoiled(not_there, "notthere");
-    assert_eq!(reported, "PostgreSQL is not set up: paceline lab setup postgresql");
+    assert_eq!(reported, "PostgreSQL is not set up; run: paceline lab setup postgresql");
 }
 
 #[test]

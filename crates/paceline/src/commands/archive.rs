@@ -62,13 +62,13 @@ pub fn read(folder: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
 fn complain(error: ArchiveError) -> anyhow::Error {
     let (status, hint) = match &error {
         ArchiveError::Missing { .. } => {
-            (Status::Usage, Some("`paceline report --export DIR` writes such a folder".to_owned()))
+            (Status::Usage, Some("`paceline report --export DIR` writes a round to a folder".to_owned()))
         }
         ArchiveError::Mixed { round, .. } => (
             Status::Usage,
             Some(format!(
                 "the folder has parts of two exports, or of an interrupted one: `paceline report {round} --export DIR` \
-                 writes it again"
+                 writes the folder again"
             )),
         ),
         ArchiveError::Record { .. } | ArchiveError::Forged { .. } => (Status::Usage, None),

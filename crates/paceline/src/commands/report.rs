@@ -39,7 +39,7 @@ pub struct Arguments {
     /// The round, by its id or the beginning of it, or the folder of an exported round [default: the newest]; two are
     /// compared cell by cell
     rounds: Vec<String>,
-    /// Count the differences that rounds claimed between a server and its copy (`copies` in a plan) [default: all
+    /// Count false positives: differences found between a server and its own copy (`copies` in a plan) [default: all
     /// rounds]
     #[arg(long, conflicts_with_all = ["list", "format", "workload", "load", "export", "from"])]
     copies: bool,
@@ -191,7 +191,7 @@ fn records(name: &str, arguments: &Arguments, state_dir: &Path, whole: bool) -> 
 /// Two rounds, cell by cell.
 fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> anyhow::Result<Printable> {
     let [first, second] = arguments.rounds.as_slice() else {
-        return Err(Complaint::usage("at most two rounds can be compared").hint("name two").into());
+        return Err(Complaint::usage("at most two rounds can be compared").hint("give two rounds").into());
     };
     let format = match format {
         Rendering::Text(Format::Text) => compare::Format::Text,
@@ -238,9 +238,11 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable,
     let tally = CopyTally::of(&reports);
     if tally.deciding.compared == 0 {
         let hint = "`copies = [\"ID\"]` in a plan measures a server twice; see plans/aa.toml";
-        return Err(Complaint::usage("no stored round has a server and a copy of it with two launches each")
-            .hint(hint)
-            .into());
+        return Err(Complaint::usage(
+            "no stored round has a server and its copy with at least two launches of each",
+        )
+        .hint(hint)
+        .into());
     }
     let status = if tally.is_kept() { Status::Done } else { Status::Failed };
     Ok((copies_text(&reports).into(), status))
@@ -263,8 +265,7 @@ fn rendered(
         Rendering::Page => return page(round, trials, &report),
         Rendering::Svg(chart) => {
             let nothing = || Complaint::usage(format!("round {} has no figures for this chart", round.id));
-            let hint =
-                "a load curve needs one workload at several offered rates; paceline report lists the tables";
+            let hint = "a load curve needs one workload at several offered rates; `paceline report` lists the tables";
             return svg(chart, &report, trials).ok_or_else(|| nothing().hint(hint).into());
         }
     };
@@ -361,9 +362,11 @@ fn format(asked: Option<Shape>, output: Option<&Path>) -> anyhow::Result<Renderi
         (Some(Shape::Html), _) | (None, Some("html")) => Rendering::Page,
         (None, Some("svg")) => Rendering::Svg(Chart::Ranking(None)),
         (None, Some(ending)) => {
-            return Err(Complaint::usage(format!("--output: the ending `.{ending}` does not name a format"))
-                .hint("use .txt, .md, .csv, .json, .html or .svg, or choose with --format")
-                .into());
+            return Err(Complaint::usage(format!(
+                "--output: `.{ending}` is not the extension of a known format"
+            ))
+            .hint("use .txt, .md, .csv, .json, .html or .svg, or choose with --format")
+            .into());
         }
     })
 }

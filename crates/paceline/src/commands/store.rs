@@ -40,7 +40,7 @@ pub struct Arguments {
 /// The action on the kept results.
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Verify every record: structure, checksum, keys, that outcomes add up, that histograms hold what is counted
+    /// Verify every record: structure, checksum, keys, sums of outcomes, and counts of histograms
     Check,
     /// Write a round with its trials to a folder, below 2 MB, to keep with a project
     Export {

@@ -84,9 +84,9 @@ fn kept(arguments: &Arguments) -> anyhow::Result<Library> {
     match history.filter(|_| is_empty && !arguments.store.is_named()) {
         Some(history) => {
             let library = Library::of_folder(history).map_err(complain)?;
-            say(&format!("No round is kept in {} yet. `paceline round` makes one.", place.display()));
+            say(&format!("No round is stored in {} yet. `paceline round` measures one.", place.display()));
             say(&format!(
-                "These are the rounds kept with the project: `paceline view {}`.",
+                "Showing the rounds in the project's folder instead, as `paceline view {}` does.",
                 history.display()
             ));
             Ok(library)
@@ -100,7 +100,7 @@ fn without_store(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::Missing { .. } => Complaint::usage(error_text(&error))
             .hint(
-                "`paceline round` makes results; `paceline view history` shows the rounds kept with a project, and \
+                "`paceline round` measures and stores results; `paceline view history` shows the rounds kept with a project, and \
                  `paceline view run.json` shows a run",
             )
             .into(),

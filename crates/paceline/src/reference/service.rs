@@ -29,7 +29,7 @@ impl Service {
     /// The name shown to people.
     pub fn name(self) -> &'static str {
         match self {
-            Service::Immediate => "at once",
+            Service::Immediate => "no delay",
             Service::Fixed => "fixed, 1 ms",
             Service::Bimodal => "bimodal, 0.5 and 5 ms",
             Service::Exponential => "exponential, mean 2 ms",

@@ -165,7 +165,7 @@ fn tls_errors_have_a_remedy() {
         (url.clone(), &["--cacert", "/none"], 2, &["--cacert /none", "No such file"]),
         (url.clone(), &["-k", "--cert", empty], 2, &["--cert", "empty.pem"]),
         (url, &["-k", "--cacert", empty], 2, &["cannot be used with"]),
-        (format!("http://localhost:{port}/"), &["--sni", "a"], 2, &["--sni is for https"]),
+        (format!("http://localhost:{port}/"), &["--sni", "a"], 2, &["--sni needs https://"]),
     ] {
         let (code, reported) = complaint(&url, arguments);
         assert_eq!(code, Some(status), "{reported}");

@@ -73,7 +73,7 @@ fn a_server_is_listed_through_its_life() {
     assert!(sums.is_some_and(|sums| sums.contains(" written to disk")), "{stdout}");
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     assert!(
-        stdout.starts_with("nothing to install or fetch\nsh-one: set up\n\n1 set up, 0 failed; "),
+        stdout.starts_with("nothing to install or fetch\nsh-one: already set up\n\n1 set up, 0 failed; "),
         "{stdout}"
     );
     assert_eq!(code, 0);
@@ -100,12 +100,13 @@ fn a_failed_setup_is_listed_at_the_end_and_others_continue() {
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     assert_eq!(code, 3);
     assert!(
-        stdout.contains("\nsh-one: failed, see below\nsh-two: set up\nsh-zero: failed, see below\n"),
+        stdout.contains("\nsh-one: failed, see below\nsh-two: already set up\nsh-zero: failed, see below\n"),
         "{stdout}"
     );
     assert!(stdout.contains("\nsh-one is not set up: setup ended with exit status 1\n"), "{stdout}");
     assert!(stdout.contains("\nsh-zero is not set up: all packages are installed, but these are still missing: no-such-program"), "{stdout}");
     assert!(stdout.contains("\n1 set up, 2 failed; "), "{stdout}");
+    assert!(stdout.contains("\nto download: downloads of unknown size\n"), "{stdout}");
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn an_unavailable_package_fails_only_its_server() {
     assert_eq!(output.status.code(), Some(3), "{stdout}");
     // SAFETY: takes no arguments and cannot fail.
     if unsafe { libc::geteuid() } == 0 {
-        assert!(stdout.contains("\nsh-two: set up\n"), "{stdout}");
+        assert!(stdout.contains("\nsh-two: already set up\n"), "{stdout}");
         assert!(stdout.contains("\nsh-zero is not set up: packages no-such-package-at-all: "), "{stdout}");
         assert!(stdout.contains("| Unable to locate package"), "{stdout}");
     } else {
@@ -160,7 +161,9 @@ fn a_broken_manifest_is_listed_with_its_error_beside_the_others() {
         (&"sh-one".into(), &"sh-two".into())
     );
     let (stdout, stderr, code) = tree.run(&["build", "--all"]);
-    assert!(stdout.starts_with("sh-one: built") && stderr.starts_with("sh-two is skipped, ") && code == 3);
+    assert!(
+        stdout.starts_with("sh-one: built") && stderr.starts_with("server sh-two is skipped, ") && code == 3
+    );
 }
 
 #[test]
@@ -219,7 +222,7 @@ fn a_killed_set_up_leaves_the_one_before_in_use() {
     assert_eq!((stdout.as_str(), code), ("sh-one: up to date (one 1.0)\n", 0), "{stderr}");
     assert!(
         stderr.contains(
-            "sh-one: an earlier set-up or build was killed; the build from before it is in use again"
+            "sh-one: an earlier set-up or build was killed; the last complete build is in use again"
         ),
         "{stderr}"
     );

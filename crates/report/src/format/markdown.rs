@@ -59,10 +59,13 @@ fn head(report: &Report) -> MarkdownText {
         text.push(&markdown!("\n{}{}.\n", differs, change));
     }
     if !about.tuned.is_empty() {
-        text.push(&markdown!("\nSettings changed, then restored: {}.\n", about.tuned.join("; ")));
+        text.push(&markdown!(
+            "\nMachine settings changed for the round, then restored: {}.\n",
+            about.tuned.join("; ")
+        ));
     }
     for setting in &about.not_tuned {
-        text.push(&markdown!("\nCould not be set: {}.\n", setting));
+        text.push(&markdown!("\nMachine setting that could not be changed: {}.\n", setting));
     }
     text
 }

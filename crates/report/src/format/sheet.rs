@@ -106,11 +106,18 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
             "first run and steady state",
             "The first load on a fresh launch, without warm-up, and the same load again on the same launch.",
         ),
-        VariantKind::Http10 => ("HTTP/1.1 and HTTP/1.0", "The twin uses HTTP/1.0 and requests keep-alive."),
-        VariantKind::Close => ("kept open and closed", "The twin closes each connection after one response."),
-        VariantKind::Unpipelined => {
-            ("pipelined and not", "The twin has one outstanding request per connection.")
-        }
+        VariantKind::Http10 => (
+            "HTTP/1.1 and HTTP/1.0",
+            "The same load with HTTP/1.1, and with HTTP/1.0 and keep-alive requested.",
+        ),
+        VariantKind::Close => (
+            "connections kept open and closed",
+            "The same load with connections kept open, and closed after each response.",
+        ),
+        VariantKind::Unpipelined => (
+            "pipelined and not pipelined",
+            "The same load pipelined, and with one outstanding request per connection.",
+        ),
         VariantKind::Balanced => (
             "direct and balanced",
             "The same load directly on one instance, and through the balancer on all instances. Both ran on the same launch unless noted below, and are compared within each repeat.",
@@ -125,8 +132,8 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     };
     let heads = ["server".to_owned()].into_iter().chain(rates).chain(between).chain(cpu).collect();
     let bound = pairing.rows.iter().any(|row| row.is_generator_bound || row.twin_is_generator_bound);
-    let note = "The generator's core was over 90 % busy, ≥: under the twin, so the true ratio is at least this; ≤: under the \
-                load, so the true ratio is at most this; ~: under both, so the true ratio may be higher or lower";
+    let note = "≥, ≤ and ~ mark ratios for which the generator's core was over 90 % busy. ≥: in the numerator, so the true \
+                ratio is at least this; ≤: in the denominator, so it is at most this; ~: in both, so it may be higher or lower";
     Sheet {
         title: format!("{}: {title}, {} ({}{on})", pairing.workload, pairing.load, pairing.form),
         lead: lead.to_owned(),
@@ -147,7 +154,7 @@ fn apart(row: &PairRow) -> Option<String> {
     (row.pairs_of_two_launches > 0).then(|| {
         let server = &row.server;
         format!(
-            "{server}: in {pairs} load and twin ran on different launches, so the ratio includes the difference between launches"
+            "{server}: in {pairs} the two loads ran on different launches, so the ratio includes the difference between launches"
         )
     })
 }
@@ -254,7 +261,8 @@ fn start(table: &StartTable, on: &str) -> Sheet {
     Sheet {
         title: format!("start-up, form {}{on}", table.form),
         lead:
-            "First start: the first since the server was built. 0 MB read from disk means the files were already in \
+            "First start: the first since the server was built. Answers: time until the first valid response; listens: time \
+               until the port is open. 0 MB read from disk means the files were already in \
                the page cache. Memory is resident memory at the first valid response and after the last load."
                 .to_owned(),
         heads: heads.map(str::to_owned).into(),
@@ -337,7 +345,8 @@ fn row_lines(row: &BalancedRow) -> Vec<String> {
             format!("{core} in {}", words::count(u64::from(*launches), "launch", "launches"))
         })
         .collect();
-    let ran_out = (!ran_out.is_empty()).then(|| format!("{}: ran out: {}", row.server, ran_out.join("; ")));
+    let ran_out =
+        (!ran_out.is_empty()).then(|| format!("{}: full cores: {}", row.server, ran_out.join("; ")));
     let faults = row.faults.iter().map(|fault| format!("{}: {}", row.server, fault_line(fault)));
     ran_out.into_iter().chain(faults).collect()
 }
@@ -414,7 +423,7 @@ fn observed(beside: &[Beside]) -> Sheet {
     let heads = ["source", "measured", "under", "figure", "then", "now", "now/then", "server", ""];
     Sheet {
         title: "Figures of the source, and figures of this round".to_owned(),
-        lead: "Machine, versions and tool differ between the two, so the server is not the only cause of a difference."
+        lead: "Machine, versions and tool differ between the source and this round, so the server is not the only cause of a difference."
             .to_owned(),
         heads: heads.map(str::to_owned).into(),
         words: 4,

@@ -143,9 +143,16 @@ impl Page {
         let differs = if about.is_imported { "" } else { "differs from the plan: " };
         about.changes.iter().for_each(|change| self.prose(differs, change, DOUBT));
         if !about.tuned.is_empty() {
-            self.prose("settings changed, then restored: ", &about.tuned.join("; "), DIM);
+            self.prose(
+                "machine settings changed for the round, then restored: ",
+                &about.tuned.join("; "),
+                DIM,
+            );
         }
-        about.not_tuned.iter().for_each(|setting| self.prose("could not be set: ", setting, DIM));
+        about
+            .not_tuned
+            .iter()
+            .for_each(|setting| self.prose("machine setting that could not be changed: ", setting, DIM));
         if report.tables.is_empty() {
             self.blank();
             self.line("No trial of this round matches the selection.", PLAIN);

@@ -57,7 +57,7 @@ pub fn machine(machine: &Machine, full: bool) -> Option<String> {
     let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
     let cores = (e.cores > 0).then(|| count(u64::from(e.cores), "core", "cores"));
     let governor = e.governor.as_ref().map(|governor| format!("governor {governor}"));
-    let held = (!e.held.is_empty()).then(|| format!("held: {}", e.held.join(", ")));
+    let held = (!e.held.is_empty()).then(|| format!("held for the run: {}", e.held.join(", ")));
     let parts = [
         Some(if full { e.cpu_model.clone() } else { e.cpu_model.replace("(R)", "").replace("(TM)", "") }),
         cores,
@@ -137,11 +137,11 @@ fn shape(load: &Load) -> Option<String> {
     );
     if let Some(balanced) = &load.balanced {
         parts.push(match balanced.route {
-            Route::Direct => "to one instance".to_owned(),
-            Route::Balanced => format!("{} behind {}", balanced.instances, balanced.balancer),
+            Route::Direct => "sent to one instance".to_owned(),
+            Route::Balanced => format!("{} instances behind {}", balanced.instances, balanced.balancer),
         });
         parts.extend(balanced.fault.map(|fault| match fault {
-            FaultKind::KillOne => "one killed".to_owned(),
+            FaultKind::KillOne => "one instance killed".to_owned(),
         }));
     }
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -156,7 +156,7 @@ pub fn load(table: &Table) -> String {
         parts.push(count(u64::from(load.connections), "connection", "connections"));
     }
     if load.depth > 1 {
-        parts.push(format!("{} outstanding on each", load.depth));
+        parts.push(format!("{} outstanding requests on each", load.depth));
     }
     parts.extend(load.capacity.as_ref().map(|search| format!("objective {}", search.objective)));
     parts.extend(
@@ -184,7 +184,7 @@ pub fn form(table: &Table) -> Option<String> {
         "cores" => Some("servers using all their cores".to_owned()),
         // Imported reports do not give the form.
         "published" => None,
-        form => Some(format!("servers as {form}")),
+        form => Some(format!("servers in form {form}")),
     }
 }
 
@@ -211,7 +211,7 @@ pub fn ranking(table: &Table) -> String {
                 .to_owned()
         }
         (RankedBy::Capacity, _) => {
-            "Sorted by capacity: the rate at which half of all windows meet the objective. Times are those of the long window."
+            "Sorted by capacity: the rate at which half of all windows meet the objective. Times are those of the long window that ends a search."
                 .to_owned()
         }
         (RankedBy::RequestsPerS, false) => "Sorted by requests/s.".to_owned(),
@@ -250,8 +250,8 @@ pub fn common_limit(table: &Table) -> Option<LimitKind> {
 fn common_limit_sentence(table: &Table) -> Option<String> {
     let kind = common_limit(table)?;
     Some(match kind {
-        LimitKind::OfferedRate => "Every row answered all of the offered load.".to_owned(),
-        LimitKind::Unknown => "The limit of the rows is not known.".to_owned(),
+        LimitKind::OfferedRate => "Every server answered all of the offered load.".to_owned(),
+        LimitKind::Unknown => "What limited the servers is not known.".to_owned(),
         kind => format!("Limit of every row: {}.", kind.words()),
     })
 }
@@ -316,7 +316,7 @@ fn copy_sentence(table: &Table) -> Option<String> {
         .iter()
         .map(|check| {
             let size = number::percent((check.ratio - 1.0).abs());
-            let claim = if check.is_claimed { ", a false claim at 95 %" } else { "" };
+            let claim = if check.is_claimed { ", a false positive at 95 % confidence" } else { "" };
             format!("two copies of {} differ by {size}{claim}", check.server)
         })
         .collect();
@@ -329,7 +329,7 @@ pub fn stage(stage: Stage) -> &'static str {
         Stage::Setup => "setting up",
         Stage::Build => "building",
         Stage::Start => "starting",
-        Stage::Validate => "validating its answers",
+        Stage::Validate => "validating the responses",
         Stage::Load => "under load",
         Stage::Generate => "generating load",
     }
@@ -393,13 +393,17 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
             "rank 2, 3 or 4 (95 % confidence for the table)",
         ),
         (intervals, "±", "95 % interval of the mean over launches"),
-        (ranges, "12–93", "lowest and highest launch, where ± is over 50 %"),
+        (ranges, "12–93", "lowest to highest launch, shown instead of ± where ± is over 50 %"),
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),
             "–",
             "not ranked: measured in one launch, or not at all",
         ),
-        (any(Standing::GeneratorBound), "≥ req/s", "at least (load generator over 90 % busy)"),
+        (
+            any(Standing::GeneratorBound),
+            "≥ req/s",
+            "the true rate is at least this: the load generator was over 90 % busy",
+        ),
         (any(Standing::Overloaded), "!", "overloaded (requests queued), not ranked"),
         (any(Standing::Invalid), "?", "invalid (see the notes), not ranked"),
         (any(Standing::Failed), "×", "no usable launch (see the failures)"),
@@ -423,12 +427,12 @@ fn legend_of_columns(tables: &[Table]) -> Vec<Entry> {
         (
             percentiles().any(|figure| figure.enough == Some(false)),
             "·",
-            "too few requests for this percentile, which needs at least 3.7/(1-p)",
+            "too few requests for this percentile p, which needs at least 3.7/(1-p)",
         ),
         (
             rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
             "used",
-            "planned launches that have a usable run; see the failures",
+            "launches with a usable run, of the planned launches; see the failures",
         ),
         (
             closed,

@@ -41,7 +41,7 @@ fn figure(gate: &GateOutcome) -> Option<String> {
     let time = gate.evidence.iter().find(|(key, _)| key.contains("_ns_"));
     let time = time.and_then(|(_, value)| value.as_f64()).map(nanos)?;
     Some(match of("within_share") {
-        Some(within) => format!("{time}, {} within the limit", percent(within)),
+        Some(within) => format!("{time}, {} of the requests within the limit", percent(within)),
         None => time,
     })
 }
@@ -54,7 +54,7 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
         GateReason::Failures => {
             format!("{} failed, and each counts as a miss", counted(of("misses"), "request"))
         }
-        GateReason::LowerBound => "a minimum: some requests never got an answer".to_owned(),
+        GateReason::LowerBound => "the figure is a minimum: some requests never got an answer".to_owned(),
         GateReason::TooFewSamples => {
             format!(
                 "{} requests are too few, {} are needed",

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn bad(differs_at: Option<u64>, shown: &str, shown_from: u64, body_bytes: u64) -> BadBody {
-        let fault = "the body differs from the expected one of 12 bytes".to_owned();
+        let fault = "the body differs from the expected body of 12 bytes".to_owned();
         let (request, shown) = (Some("order".to_owned()), shown.to_owned());
         BadBody { request, at_ns: 1, status: 200, body_bytes, fault, differs_at, shown, shown_from }
     }
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(
             body_lines(&bad(Some(7), "Hello\u{1b}[2JWorld\n", 0, 15), style),
             concat!(
-                "  the first bad response of order: status 200, 15 bytes: the body differs from the expected one of\n",
+                "  the first bad response of order: status 200, 15 bytes: the body differs from the expected body of\n",
                 "  12 bytes; the first difference is at byte 7\n",
                 "    Hello\\u{1b}[2JWorld\\n\n",
                 "                ^\n"

@@ -143,8 +143,8 @@ pub(crate) fn evidence_range(key: &str, [lowest, highest]: [f64; 2]) -> String {
 /// The name of a figure of a verdict's evidence without its unit, and the figure with it.
 fn figure(key: &str, number: f64) -> (String, String) {
     let name = match key {
-        "run_delay_share" => "without a CPU".to_owned(),
-        "lowest_ns" => "lowest time waited ns".to_owned(),
+        "run_delay_share" => "waited for a CPU".to_owned(),
+        "lowest_ns" => "shortest wait ns".to_owned(),
         "variation_share" => "varied by".to_owned(),
         key => key.replace('_', " "),
     };

@@ -196,5 +196,5 @@ pub(super) fn spectrum(run: &Run, style: Style) -> String {
             vec![format!("{percentile}%"), bounded(step.value, &run.total, style), count(beyond as f64)]
         })
         .collect();
-    table(&["percentile", name, "beyond it"], &rows, style)
+    table(&["percentile", name, "requests beyond"], &rows, style)
 }

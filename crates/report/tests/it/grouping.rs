@@ -484,7 +484,7 @@ fn a_copy_checks_what_the_table_claims() {
     assert!(shown.contains("A/A: two copies of go-nethttp differ by 0.10%."), "{shown}");
     let different = with_copy(1.2);
     assert!(different.tables[0].copies.iter().any(|check| check.is_deciding && check.is_claimed));
-    assert!(words(&text(&different)).contains(", a false claim at 95 %"));
+    assert!(words(&text(&different)).contains(", a false positive at 95 % confidence"));
 }
 
 #[test]
@@ -497,7 +497,7 @@ fn copies_count_false_claims() {
     assert!(!CopyTally::of(&broken).is_kept());
     let text = copies_text(&broken).to_string();
     assert!(text.contains("3 of 3 were reported as different; at most 1 expected"), "{text}");
-    assert_eq!(text.matches("FALSE CLAIM").count(), 3);
+    assert_eq!(text.matches("FALSE POSITIVE").count(), 3);
 }
 
 #[test]

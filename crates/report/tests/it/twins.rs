@@ -58,7 +58,7 @@ fn a_pair_on_two_launches_is_reported() {
         let trials = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), twin_launch, 500.0, 0.1)];
         let report = report(&trials);
         let text = report.render(Format::Text, Options { width: 160, colour: false, full: true });
-        let line = "go-nethttp: in 1 repeat load and twin ran on different launches";
+        let line = "go-nethttp: in 1 repeat the two loads ran on different launches";
         (report.pairings[0].rows[0].pairs_of_two_launches, text.contains(line))
     };
     assert_eq!((reported("1"), reported("2")), ((0, false), (1, true)));

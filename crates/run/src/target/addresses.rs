@@ -108,7 +108,7 @@ fn lacks_zone(address: &SocketAddr) -> bool {
 
 fn no_zone(address: &SocketAddr) -> RunError {
     let ip = address.ip();
-    RunError::usage(format!("{ip} is a link-local address: name its interface"))
+    RunError::usage(format!("{ip} is a link-local address and needs a network interface"))
         .hint(format!("add the interface after %25: http://[{ip}%25eth0]:{}/", address.port()))
 }
 
@@ -123,7 +123,7 @@ fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
             Some(_) if !url.host.starts_with("fe80") => {
                 "remove the zone after %: only link-local addresses (fe80::) have one"
             }
-            Some(_) => "is there an interface of that name? `ip link` lists them",
+            Some(_) => "check the name of the network interface: `ip link` lists all",
             None => "check the spelling, or give an address (--resolve HOST:PORT:ADDR)",
         };
         RunError::environment(format!("the name {name:?} does not resolve")).hint(hint)

@@ -62,7 +62,7 @@ fn check(job: &Job) -> Result<(), RunError> {
         (tls.no_resumption, "--no-tls-resumption"),
     ];
     match given.iter().find(|(given, _)| *given && url.scheme == Scheme::Http) {
-        Some((_, flag)) => Err(RunError::usage(format!("{flag} is for https, and {url} is http"))
+        Some((_, flag)) => Err(RunError::usage(format!("{flag} needs https://, but the URL is {url}"))
             .hint(format!("use an https:// URL, or remove {flag}"))),
         None => Ok(()),
     }

@@ -20,9 +20,8 @@ pub(super) fn name_of(job: &Job) -> &str {
 pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, RunError> {
     let (name, spec) = (name_of(job), &job.tls);
     let asked = TlsAsked {
-        name: ServerName::try_from(name.to_owned()).map_err(|_| {
-            RunError::usage(format!("{name:?} cannot be the name of a server in a certificate"))
-        })?,
+        name: ServerName::try_from(name.to_owned())
+            .map_err(|_| RunError::usage(format!("{name:?} is not a valid server name for TLS")))?,
         trust: trust(spec, inputs)?,
         identity: match &spec.cert_file {
             Some(cert) => Some(identity(cert, spec.key_file.as_deref(), inputs)?),

@@ -100,7 +100,7 @@ impl Histogram {
             return invalid(format!("{} bytes are too short", bytes.len()));
         };
         if u32_at(outer, 0) != COMPRESSED_COOKIE {
-            return invalid("the first bytes are not those of this encoding");
+            return invalid("it does not begin with the bytes that identify the encoding");
         }
         let length = u64::from(u32_at(outer, 4));
         let (layout, counts) = read_plain(ZlibDecoder::new(compressed.take(length)))?;
@@ -187,7 +187,7 @@ fn read_plain(mut plain: impl std::io::Read) -> Result<(Layout, Vec<u8>), Decode
     plain.read_exact(&mut header[..8]).map_err(in_words)?;
     let length = u32_at(&header, 4);
     if u32_at(&header, 0) != COOKIE {
-        return invalid("the compressed part does not begin with the bytes of this encoding");
+        return invalid("the compressed part does not begin with the bytes that identify the encoding");
     }
     if length > COUNTS_BYTES_MOST {
         return invalid(format!(
@@ -198,7 +198,7 @@ fn read_plain(mut plain: impl std::io::Read) -> Result<(Layout, Vec<u8>), Decode
     let mut counts = Vec::new();
     plain.take(u64::from(length)).read_to_end(&mut counts).map_err(in_words)?;
     if counts.len() as u64 != u64::from(length) {
-        return invalid(format!("{} of {length} bytes of counts", counts.len()));
+        return invalid(format!("only {} of {length} bytes of counts are present", counts.len()));
     }
     Ok((Layout::read(&header)?, counts))
 }

@@ -117,7 +117,7 @@ fn with_header(at: usize, bytes: &[u8]) -> String {
 fn impossible_headers_are_errors() {
     assert_eq!(Histogram::from_base64(&with_header(0, &[0x1c])).unwrap(), of(&[5]));
     for (at, bytes, reason) in [
-        (0, vec![0], "does not begin with the bytes of this encoding"),
+        (0, vec![0], "does not begin with the bytes that identify the encoding"),
         (7, vec![200], "of 200 bytes of counts"),
         (11, vec![1], "shifted and scaled"),
         (15, vec![6], "6 digits"),

@@ -260,7 +260,7 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "response_time",
             "Response time",
-            "From the moment the schedule intended the request to the last byte of the response. It includes waiting for a \
+            "From the time at which the request was due by the schedule to the last byte of the response. It includes waiting for a \
              connection and any lag of the load generator.",
             &block.response_time_ns,
         ),
@@ -291,14 +291,14 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "generator_lag",
             "Generator lag",
-            "How much later than possible the load generator sent. It is the generator's share of the response time.",
+            "How much later than possible the load generator sent a request. It is the generator's share of the response time.",
             &block.generator_lag_ns,
         ),
         ("connect_time", "Connect time", "Time to establish a TCP connection.", &block.connect_time_ns),
         (
             "failed_time",
             "Time to failure",
-            "How long failed requests took until they failed. No other distribution includes them.",
+            "How long failed requests took until they failed. They are in no other distribution.",
             &block.failed_time_ns,
         ),
     ];

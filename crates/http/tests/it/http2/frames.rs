@@ -142,13 +142,16 @@ fn invalid_frames_are_refused() {
         ("000002 01 0c 00000001 02 61", "HTTP/2 HEADERS frame with more padding than payload"),
         ("000002 01 24 00000001 02 61", "HTTP/2 HEADERS frame with more padding than payload"),
         ("000002 01 08 00000001 02 61", "HTTP/2 HEADERS frame with more padding than payload"),
-        ("000004 02 00 00000001", "HTTP/2 PRIORITY frame of 4 bytes; it must have 5"),
-        ("000003 03 00 00000001", "HTTP/2 RST_STREAM frame of 3 bytes; it must have 4"),
-        ("000005 04 00 00000000", "HTTP/2 SETTINGS frame of 5 bytes; it must have a multiple of 6"),
-        ("000006 04 01 00000000", "HTTP/2 SETTINGS frame of 6 bytes; an acknowledgement must have none"),
-        ("000007 06 00 00000000", "HTTP/2 PING frame of 7 bytes; it must have 8"),
-        ("000007 07 00 00000000", "HTTP/2 GOAWAY frame of 7 bytes; it must have at least 8"),
-        ("000005 08 00 00000000", "HTTP/2 WINDOW_UPDATE frame of 5 bytes; it must have 4"),
+        ("000004 02 00 00000001", "HTTP/2 PRIORITY frame of 4 bytes; the length must be 5"),
+        ("000003 03 00 00000001", "HTTP/2 RST_STREAM frame of 3 bytes; the length must be 4"),
+        ("000005 04 00 00000000", "HTTP/2 SETTINGS frame of 5 bytes; the length must be a multiple of 6"),
+        (
+            "000006 04 01 00000000",
+            "HTTP/2 SETTINGS frame of 6 bytes; the length of an acknowledgement must be 0",
+        ),
+        ("000007 06 00 00000000", "HTTP/2 PING frame of 7 bytes; the length must be 8"),
+        ("000007 07 00 00000000", "HTTP/2 GOAWAY frame of 7 bytes; the length must be at least 8"),
+        ("000005 08 00 00000000", "HTTP/2 WINDOW_UPDATE frame of 5 bytes; the length must be 4"),
         ("000004 05 04 00000001", "HTTP/2 PUSH_PROMISE, although server push is disabled"),
         ("000001 09 04 00000001 88", "HTTP/2 CONTINUATION frame on stream 1 without HEADERS before it"),
         (
@@ -284,12 +287,12 @@ fn settings_are_checked_and_applied() {
         (
             "000500003fff",
             ErrorCode::PROTOCOL_ERROR,
-            "HTTP/2 SETTINGS_MAX_FRAME_SIZE of 16383; it must be 2^14 to 2^24-1",
+            "HTTP/2 SETTINGS_MAX_FRAME_SIZE of 16383; the value must be 2^14 to 2^24-1",
         ),
         (
             "000501000000",
             ErrorCode::PROTOCOL_ERROR,
-            "HTTP/2 SETTINGS_MAX_FRAME_SIZE of 16777216; it must be 2^14 to 2^24-1",
+            "HTTP/2 SETTINGS_MAX_FRAME_SIZE of 16777216; the value must be 2^14 to 2^24-1",
         ),
     ] {
         let error = apply(payload).unwrap_err();

@@ -24,11 +24,11 @@ fn differences_are_exact() {
         (answer(200, "text/html", "Hello World\n"), Some("content type text/html instead of text/plain")),
         (
             answer(200, "text/plain", "Hello World"),
-            Some(r#"a body of 11 bytes instead of 12 with its end instead of "\n" at byte 11"#),
+            Some(r#"the body has 11 bytes instead of 12, and nothing instead of "\n" at byte 11"#),
         ),
         (
             answer(200, "text/plain", "Hello world\n"),
-            Some(r#"a body with "world\n" instead of "World\n" at byte 6"#),
+            Some(r#"the body has "world\n" instead of "World\n" at byte 6"#),
         ),
     ];
     for (answer, expected) in table {
@@ -42,9 +42,9 @@ fn a_digest_is_compared() {
     let power = expect(ExpectedBody::Digest { length: 2, sha256 });
     assert_eq!(difference(&power, &answer(200, "text/plain", "27")), None);
     let wrong = difference(&power, &answer(200, "text/plain", "28")).unwrap();
-    assert!(wrong.starts_with("a body with SHA-256 59e19706d51d39f6"), "{wrong}");
+    assert!(wrong.starts_with("the body has SHA-256 59e19706d51d39f6"), "{wrong}");
     let short = difference(&power, &answer(200, "text/plain", "2"));
-    assert_eq!(short.as_deref(), Some("a body of 1 bytes instead of 2"));
+    assert_eq!(short.as_deref(), Some("the body has 1 bytes instead of 2"));
 }
 
 /// TechEmpower's rules for its JSON test.
@@ -105,7 +105,10 @@ fn a_date_is_true_and_written_as_it_must_be() {
     ];
     for wrong in table {
         let reported = date_difference(wrong, now, Duration::ZERO).unwrap();
-        assert!(reported.contains("instead of the format \"Sun, 06 Nov 1994 08:49:37 GMT\""), "{reported}");
+        assert!(
+            reported.contains("does not have the format \"Sun, 06 Nov 1994 08:49:37 GMT\""),
+            "{reported}"
+        );
     }
 }
 

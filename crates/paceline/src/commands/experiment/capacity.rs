@@ -25,7 +25,7 @@ pub struct Arguments {
     target: String,
     /// The objective: limits on response times and on errors, separated by commas
     ///
-    /// Every failed request counts as one beyond any limit.
+    /// Every failed request counts as slower than any limit.
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective)]
     slo: Objective,
     /// Length of a window; longer if the percentile needs more requests
@@ -42,7 +42,7 @@ pub struct Arguments {
     confirm: Duration,
     /// Do not measure the load-response curve
     ///
-    /// Without it stalls are noticed less often.
+    /// Without the curve, stalls of the server are noticed less often.
     #[arg(long)]
     no_curve: bool,
     /// Output format
@@ -112,7 +112,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 fn line(progress: &CapacityProgress) -> String {
     let outcome = |outcome: WindowOutcome| match outcome {
         WindowOutcome::Pass => "met the objective",
-        WindowOutcome::Miss => "missed it",
+        WindowOutcome::Miss => "missed the objective",
         WindowOutcome::Void => "disturbed, not counted",
     };
     match progress {

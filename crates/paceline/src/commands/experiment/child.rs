@@ -24,7 +24,7 @@ pub struct LoadFlags {
     /// Threads of the load generator
     #[arg(short, long, default_value_t = 1, value_name = "N")]
     threads: u32,
-    /// Load before each window, not measured
+    /// Length of the warm-up before each window
     #[arg(long, default_value = "1s", value_name = "T", value_parser = duration)]
     pub(super) warmup: Duration,
     /// Longest time to wait for a steady rate before the first window; 0s does not wait
@@ -159,7 +159,7 @@ fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, Lo
     let failed = |why: String| LoadError::Failed(format!("cannot start paceline run: {why}"));
     match started.join() {
         Ok(output) => output.map_err(|error| failed(error.to_string())),
-        Err(_) => Err(failed("its thread panicked".to_owned())),
+        Err(_) => Err(failed("a thread of Paceline panicked".to_owned())),
     }
 }
 

@@ -52,7 +52,7 @@ fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printab
     for server in &catalogue.servers {
         let state = state(server, workshop)?;
         if let Some(why) = state.strip_prefix("unknown: ") {
-            below.push_str(&format!("\n{}: unknown: {why}\n", server.id));
+            below.push_str(&format!("\nState of {} unknown: {why}\n", server.id));
         }
         rows.push(row(server, &state));
     }
@@ -63,7 +63,7 @@ fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printab
     text.push_str(&below);
     let broken = catalogue.broken_servers.iter().chain(&catalogue.broken_workloads);
     for broken in broken.chain(&catalogue.broken_balancers).chain(&catalogue.broken_databases) {
-        text.push_str(&format!("\n{} is broken\n  {}\n", broken.id, broken.error));
+        text.push_str(&format!("\n{} cannot be used:\n  {}\n", broken.id, broken.error));
     }
     Ok(TerminalText::lines(&text).into())
 }

@@ -32,7 +32,7 @@ enum Command {
     New(new::Arguments),
     /// Show every server, what it serves and its state
     List(list::Arguments),
-    /// Install and fetch what servers need, after printing what that is
+    /// List what servers need, then download and install it
     Setup(setup::Arguments),
     /// Build servers if anything has changed
     Build(build::Arguments),

@@ -18,7 +18,7 @@ pub(super) struct Chosen {
     /// Every server
     #[arg(long)]
     all: bool,
-    /// Every server a plan selects: a file, or the name of one in the plans folder
+    /// Every server that this plan selects: a file, or the name of a plan in the plans folder
     #[arg(long, value_name = "PLAN")]
     plan: Option<String>,
 }
@@ -76,7 +76,7 @@ impl Chosen {
         let balancers = if self.all { catalogue.broken_balancers.as_slice() } else { &[] };
         let databases = if self.all { catalogue.broken_databases.as_slice() } else { &[] };
         for server in broken.iter().chain(balancers).chain(databases) {
-            say(&format!("{} is skipped, because its files have errors: {}", server.id, server.error));
+            say(&format!("server {} is skipped, because its files have errors: {}", server.id, server.error));
         }
         broken.len() + balancers.len() + databases.len()
     }

@@ -161,7 +161,7 @@ fn announce(format: Format, server: &Manifest, launch: &Launch, cores: &[u32]) -
         false => String::new(),
     };
     print(&format!(
-        "{url}\n{http2}{} answers after {start_s:.2} s, on core {}; Ctrl-C stops it\n",
+        "{url}\n{http2}{} was ready after {start_s:.2} s, on core {}; Ctrl-C stops it\n",
         server.id,
         cores.join(", ")
     ))

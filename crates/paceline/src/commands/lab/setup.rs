@@ -95,7 +95,7 @@ fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
         }
         Err(error) if plan.short_of.len() > 1 => {
             say(&format!(
-                "paceline: {}\n  now the packages of each server are installed separately",
+                "paceline: {}\n  installing the packages of each server separately",
                 error_text(&error)
             ));
             one_by_one(workshop, plan)
@@ -130,7 +130,7 @@ fn set_up(
     let size = || megabytes(workshop.made_bytes(server));
     match workshop.set_up(server, again) {
         Ok(Made::Already) if failures.contains_key(&server.id) => Ok("failed, see below".into()),
-        Ok(Made::Already) => Ok("set up".into()),
+        Ok(Made::Already) => Ok("already set up".into()),
         Ok(Made::Now(took)) => Ok(format!("set up in {:.1} s, {} on disk", took.as_secs_f64(), size())),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
         Err(error) => {
@@ -164,9 +164,12 @@ fn described(plan: &SetupPlan) -> String {
         let size = server.download_mb.map_or("of unknown size".into(), about_mb);
         text.push_str(&format!("{}, {size}: {}\n", server.id, server.command));
     }
-    let (mb, some_unknown) = plan.download_mb();
-    let more = if some_unknown { ", and downloads of unknown size" } else { "" };
-    format!("{text}to download: {}{more}\n", about_mb(mb))
+    let size = match plan.download_mb() {
+        (Some(mb), false) => about_mb(mb),
+        (Some(mb), true) => format!("{}, and downloads of unknown size", about_mb(mb)),
+        (None, _) => "downloads of unknown size".into(),
+    };
+    format!("{text}to download: {size}\n")
 }
 
 /// The totals.

@@ -43,13 +43,13 @@ are invalid or overloaded, 2 usage or plan, 3 environment, 130 interrupted";
 /// What to measure: a plan, or flags that make one.
 #[derive(clap::Args)]
 pub struct Asked {
-    /// A plan: a file, or the name of one in the plans folder
+    /// The plan: a file, or the name of a plan in the plans folder
     #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "database", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
-    /// Servers by id or pattern, 'go-*'; with a plan, only these
+    /// Servers by id or pattern ('go-*'); with a plan: measure only these of its servers
     #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "What to measure")]
     pub servers: Vec<String>,
-    /// Workloads, or one case of a workload: hello, tetra/140; with a plan, only these [default: the plan's, or hello]
+    /// Workloads, or one case of a workload: hello, tetra/140; with a plan: measure only these [default: the plan's, or hello]
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "What to measure")]
     pub workloads: Vec<String>,
     /// Databases for workloads that need one: postgresql, mariadb, mongo-java-server
@@ -106,7 +106,7 @@ pub struct Carrying {
     pub generator: Option<String>,
     /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION
     ///
-    /// Servers are built here and sent. Without server=HOST, or with --listen under Slurm, they run here, and --listen
+    /// Servers are built on this machine and sent to theirs. Without server=HOST, or with --listen under Slurm, they run here, and --listen
     /// gives the address at which loaders reach them.
     #[arg(hide_short_help = true, long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
@@ -122,7 +122,7 @@ pub struct Carrying {
     /// Start servers without a PID namespace, for machines that do not allow one
     #[arg(hide_short_help = true, long)]
     no_namespace: bool,
-    /// Set the machine up for load while the round runs, and restore it afterwards: kernel limits, ports, queues, the
+    /// Change settings of this machine for the round, and restore them afterwards: kernel limits, ports, queues, the
     /// frequency governor, idle states (--quiet-cpu)
     ///
     /// Every setting is named and recorded, also those that could not be set; most need root.
@@ -169,7 +169,7 @@ impl Carrying {
             let is_here = matches!(machines, Machines::Named(_)) && !roles.contains(&"server");
             if is_here && self.listen.is_none() {
                 let what = format!(
-                    "--on {on}: servers run on this machine, and loaders need an address to reach them"
+                    "--on {on}: servers run on this machine, so loaders need the address of this machine"
                 );
                 let hint = "add --listen ADDRESS, or server=HOST to --on";
                 return Err(Complaint::usage(what).hint(hint).into());

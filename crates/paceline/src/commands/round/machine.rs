@@ -51,7 +51,7 @@ pub fn join_machine(
                 .into())
         }
         Err(error) => {
-            notes.push(format!("cannot see whether another round runs on this machine: {error}"));
+            notes.push(format!("cannot determine whether another round runs on this machine: {error}"));
             Ok((None, None))
         }
     }
@@ -81,7 +81,7 @@ pub fn hold_settings(
         notes.extend(
             mend_tuning(&note, &carrying.tune_root)
                 .into_iter()
-                .map(|left| format!("settings left by a round that was killed: {left}")),
+                .map(|left| format!("machine setting changed by a round that was killed: {left}")),
         );
     }
     let mut held = HeldSettings::default();
@@ -93,7 +93,7 @@ pub fn hold_settings(
         None => {
             let tuning =
                 Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root).with_context(|| {
-                    format!("--tune: cannot ensure that settings are restored ({})", note.display())
+                    format!("--tune: nothing was changed, because restoring the settings afterwards cannot be guaranteed ({})", note.display())
                 })?;
             held.settings.extend_from_slice(tuning.settings());
             held.tuning = Some(tuning);
@@ -108,10 +108,12 @@ pub fn hold_settings(
         return Ok(held);
     }
     let changed: Vec<String> = held.settings.iter().filter_map(Tuned::changed).collect();
-    let none = "nothing (no setting needed a change, or none could be changed)".to_owned();
+    let none = "none (no setting needed a change, or none could be changed)".to_owned();
     let changed = if changed.is_empty() { none } else { changed.join("; ") };
-    notes.push(format!("set for this round: {changed}"));
-    notes.extend(Tuned::amiss(&held.settings).into_iter().map(|amiss| format!("not set: {amiss}")));
+    notes.push(format!("machine settings changed for this round: {changed}"));
+    notes.extend(
+        Tuned::amiss(&held.settings).into_iter().map(|amiss| format!("machine setting not changed: {amiss}")),
+    );
     Ok(held)
 }
 
@@ -119,7 +121,7 @@ pub fn hold_settings(
 pub fn restore_settings(held: HeldSettings, progress: &mut Progress) {
     drop(held.quiet_cpu);
     for left in held.tuning.map(Tuning::end).unwrap_or_default() {
-        progress.note(&format!("could not be restored: {left}"));
+        progress.note(&format!("machine setting could not be restored: {left}"));
     }
 }
 

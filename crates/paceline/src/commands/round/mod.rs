@@ -205,7 +205,7 @@ fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let report = Report::new(round, &trials);
     print(report.render(Format::Text, options))?;
-    print(&fitted_lines(&format!("\nround {} is kept in {}\n", round.id, store.path().display())))?;
+    print(&fitted_lines(&format!("\nround {} is stored in {}\n", round.id, store.path().display())))?;
     Ok(report)
 }
 

@@ -71,7 +71,7 @@ pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> 
     let length = people(estimate_of(&launches, steady_within));
     let lines = round.changes.iter().map(|change| format!("different from the plan: {change}"));
     let reported = format!(
-        "plan {}: {} servers, {} cells, {repeats} repeats, {} launches, {trials} trials; about {length}",
+        "plan {}: {} servers, {} combinations with workloads and loads, {repeats} repeats, {} launches, {trials} trials; about {length}",
         round.plan,
         servers.len(),
         resolution.cells.len(),
@@ -113,7 +113,7 @@ pub fn open(
     let Begun { mut round, mut resolution, launches, gone, steady_within } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if held.settings.is_empty() && was_tuned {
-        let note = "the round began with --tune or --quiet-cpu and continues without: the new trials get separate tables";
+        let note = "the round began with --tune or --quiet-cpu and is resumed without: the new trials get separate tables";
         resolution.notes.push(note.to_owned());
     }
     let tuned = held.settings.clone();

@@ -140,14 +140,14 @@ fn headline(trial: &Trial) -> String {
         let stage = format!("{:?}", fault.stage).to_lowercase();
         return format!("FAILED ({stage}): {}", first_line(&fault.message));
     }
-    let Some(run) = &trial.run else { return "no run".to_owned() };
+    let Some(run) = &trial.run else { return "no result".to_owned() };
     let cpu = match &trial.usage {
         Some(usage) => format!(", {:.1} µs of server CPU per request", usage.cpu_ns_per_request / 1e3),
         None => String::new(),
     };
     let not_ok = match run.total.counts.not_ok() {
         0 => String::new(),
-        count => format!(", {count} not ok"),
+        count => format!(", {count} requests failed"),
     };
     let time = match (run.loop_.kind, &run.total.response_time_ns) {
         (LoopKind::Open, Some(times)) => format!(", response time p99 {}", milliseconds(times.p99)),

@@ -59,7 +59,7 @@ fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
 /// What is missing from a round whose cells are known neither from its record nor from its trials.
 fn nameless(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
-    Some(format!("cells without a stored trial ({missing} of {} planned trials)", round.planned))
+    Some(format!("combinations without a stored trial ({missing} of {} planned trials)", round.planned))
 }
 
 /// The message about missing cells.
@@ -67,7 +67,11 @@ fn without(gone: &[String]) -> Option<String> {
     let named = gone.iter().take(NAMED_MOST).cloned().collect::<Vec<_>>().join(", ");
     let more = gone.len().saturating_sub(NAMED_MOST);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!gone.is_empty()).then(|| format!("continuing without cells that no longer exist: {named}{more}"))
+    (!gone.is_empty()).then(|| {
+        format!(
+            "continuing without combinations of server, workload and load that no longer exist: {named}{more}"
+        )
+    })
 }
 
 /// The selected round: by the beginning of its id, else the newest unfinished one; of the plan if one is named.
@@ -102,7 +106,7 @@ fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
     };
     match plan {
         Some(plan) if plan != round.plan => {
-            let what = format!("round {} is of plan {}, not of {plan}", round.id, round.plan);
+            let what = format!("round {} belongs to plan {}, not to {plan}", round.id, round.plan);
             Err(Complaint::usage(what)
                 .hint("use --resume ID without a plan, or PLAN --resume for the newest unfinished round of the plan")
                 .into())

@@ -253,7 +253,7 @@ fn meaning(flag: &str) -> Result<Meaning, Complaint> {
     known.map(|(.., meaning)| *meaning).ok_or_else(|| {
         let instead = match flag {
             "-L" | "--location" => "remove it, and use --follow 5 of `paceline run`, or request the final URL",
-            "-x" | "--proxy" => "connect to the server itself",
+            "-x" | "--proxy" => "remove it, and use --proxy of `paceline run`",
             _ => "remove it from the command, and use the flag of `paceline run` that does the same, if there is one",
         };
         Complaint::usage(format!("--curl: the flag {flag} is not supported")).hint(instead)

@@ -22,7 +22,7 @@ pub struct GateFlags {
     /// max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second: 'achieved>=99%',
     /// 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the load was not delivered,
     /// the run is invalid or was interrupted, responses are missing at that percentile, or there were too few requests
-    /// (10 beyond the percentile: p99 takes 1,000). Every failed request counts as one beyond the limit.
+    /// (10 beyond the percentile: p99 takes 1,000). Every failed request counts as slower than the limit.
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 
@@ -30,7 +30,7 @@ pub struct GateFlags {
     #[arg(long, value_name = "SHARE|N", value_parser = max_errors, allow_hyphen_values = true, help_heading = "Checks")]
     pub max_errors: Option<Gate>,
 
-    /// Exit 0 even if the run is invalid or the server overloaded; gates still count
+    /// Exit 0 even if the run is invalid or the server overloaded; --slo and --max-errors still decide
     #[arg(hide_short_help = true, long, help_heading = "Checks")]
     pub allow_invalid: bool,
 }
@@ -53,7 +53,7 @@ impl GateFlags {
 fn without_tls(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
     matches!(gate.demand, Demand::Time { of: TimeOf::Handshake, .. }).then(|| {
-        Complaint::usage(format!("--slo {expression:?}: http has no TLS handshakes"))
+        Complaint::usage(format!("--slo {expression:?}: an http:// URL has no TLS handshakes"))
             .hint("use an https:// URL, or limit the connect time: connect.p99")
     })
 }
@@ -73,7 +73,7 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
             )),
         ),
         Demand::Time { of, .. } if of.needs_open_loop() => Some(
-            Complaint::usage(format!("--slo {expression:?}: a closed loop has no schedule to lag behind"))
+            Complaint::usage(format!("--slo {expression:?}: a closed loop has no schedule, and so no generator lag"))
                 .hint("use an offered rate (-r 1000)"),
         ),
         Demand::AchievedShare(_) => Some(

@@ -34,7 +34,7 @@ pub struct SeveralFlags {
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     loaders: Option<u32>,
 
-    /// Where the generators run: `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION`; this machine if missing
+    /// Where the generators run: `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION` [default: this machine]
     ///
     /// Slurm gives each generator a separate node, one with the feature `loader` if any node has it. This program is
     /// sent to hosts that do not have it.
@@ -159,12 +159,12 @@ pub fn run(
 
 /// This program, for loaders on these places.
 fn program_for(places: &[Place]) -> anyhow::Result<LoaderProgram> {
-    let program = std::env::current_exe().context("cannot find the file of this program")?;
+    let program = std::env::current_exe().context("cannot find the executable file of Paceline")?;
     // A shipment reads the whole program, which local loaders do not need.
     if places.iter().all(|place| *place == Place::Local) {
         return Ok(LoaderProgram::Here(program));
     }
-    Shipment::of(&program).map(LoaderProgram::Sent).context("cannot read the file of this program")
+    Shipment::of(&program).map(LoaderProgram::Sent).context("cannot read the executable file of Paceline")
 }
 
 /// An error as a complaint, with its remedy and exit status.
@@ -173,7 +173,7 @@ fn complaint(error: LoadersError) -> anyhow::Error {
     match error {
         LoadersError::Run(error) => explain(error),
         LoadersError::Place(_) => Complaint::environment(text)
-            .hint("check that `ssh HOST` needs no password, and that there is room in ~/.cache there")
+            .hint("check that `ssh HOST` needs no password, and that ~/.cache on HOST has enough disk space")
             .into(),
         LoadersError::Refused { hint, .. } => with_hint(Complaint::usage(text), hint),
         LoadersError::NotReady { hint, .. } => with_hint(Complaint::environment(text), hint),
@@ -194,6 +194,6 @@ fn complaint(error: LoadersError) -> anyhow::Error {
 pub fn loader() -> anyhow::Result<Status> {
     super::process::large_blocks_from_kernel();
     let input = BufReader::new(std::io::stdin());
-    paceline_loaders::serve(input, std::io::stdout()).context("cannot speak with the coordinator")?;
+    paceline_loaders::serve(input, std::io::stdout()).context("cannot communicate with the coordinator")?;
     Ok(Status::Done)
 }

@@ -105,8 +105,12 @@ pub fn rates(text: &str) -> Result<Shape, String> {
     if text.contains(',') {
         let parts: Vec<&str> = text.split(',').collect();
         let are_thousands = parts[1..].iter().all(|part| part.len() == 3);
-        let one = if are_thousands { format!("; one rate is {}", parts.concat()) } else { String::new() };
-        return Err(format!("say how long each step lasts: {text}@10s{one}"));
+        let one = if are_thousands {
+            format!("; for a single rate write {}", parts.concat())
+        } else {
+            String::new()
+        };
+        return Err(format!("the length of the steps is missing; write {text}@10s{one}"));
     }
     match text.split_once(':') {
         Some((from, to)) => Ok(Shape::Ramp { from: rate(from)?, to: rate(to)? }),
@@ -128,8 +132,8 @@ mod tests {
         let steps = ["1000", "2000"].map(per_second);
         assert_eq!(rates("1000,2000@10s"), Ok(Shape::Steps { rates: steps.into(), each }));
         for (text, said) in [
-            ("1000,2000", "say how long each step lasts: 1000,2000@10s"),
-            ("1,000", "1,000@10s; one rate is 1000"),
+            ("1000,2000", "the length of the steps is missing; write 1000,2000@10s"),
+            ("1,000", "1,000@10s; for a single rate write 1000"),
             ("1000:", "a rate must be a number"),
             ("1:2:3", "a rate must be a number"),
             ("0:10", "above 0"),

@@ -40,7 +40,7 @@ pub struct TargetFlags {
 
     /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28
     ///
-    /// Without it the kernel chooses; over loopback as many are used as the ports need.
+    /// Without it the kernel chooses the address; over loopback Paceline uses as many as it needs for enough ports.
     #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
 

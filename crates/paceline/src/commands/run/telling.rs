@@ -44,7 +44,7 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, value_name = "FD", help_heading = "Output")]
     pub events: Option<i32>,
 
-    /// Show all times of text and Markdown in one unit [default: each in its own]
+    /// Show all times of text and Markdown in one unit [default: a suitable unit for each]
     #[arg(hide_short_help = true, long, value_enum, value_name = "UNIT", help_heading = "Output")]
     pub time_unit: Option<TimeUnitFlag>,
 
@@ -165,7 +165,7 @@ impl OutputFlags {
         if let Some(path) =
             self.hdr.iter().find(|path| !has_ending(path, "hlog") && !has_ending(path, "hgrm"))
         {
-            let what = format!("--hdr {}: the file name does not show the format", path.display());
+            let what = format!("--hdr {}: the file name must end in .hlog or .hgrm", path.display());
             return Err(Complaint::usage(what)
                 .hint("use FILE.hlog for a log with one histogram per second, FILE.hgrm for the percentile distribution")
                 .into());

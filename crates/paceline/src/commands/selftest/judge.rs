@@ -48,7 +48,8 @@ pub(super) fn judge(instrument: &Instrument) -> Verdict {
     }
     if instrument.cores.is_none() {
         verdict.notes.push(
-            "server and generator shared the only core, so every time includes work of both".to_owned(),
+            "server and generator shared the only core, so every measured time includes work of both"
+                .to_owned(),
         );
     }
     if instrument.run_delay_share > NOISE_MOST {

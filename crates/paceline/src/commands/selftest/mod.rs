@@ -48,7 +48,7 @@ pub struct ServerArguments {
 fn some_time(text: &str) -> Result<Duration, String> {
     let time = super::run::duration(text)?;
     if time < LEAST {
-        return Err("too little is measured in that time; write 100ms or more".to_owned());
+        return Err("this duration is too short to measure; write 100ms or more".to_owned());
     }
     Ok(time)
 }
@@ -82,7 +82,7 @@ mod tests {
         for time in ["0", "0ms", "1ns", "99ms"] {
             let error = error(time).unwrap();
             assert_eq!(error.exit_code(), 2);
-            assert!(error.to_string().contains("too little is measured"), "{error}");
+            assert!(error.to_string().contains("this duration is too short to measure"), "{error}");
         }
         assert!(error("500ms").is_none());
     }

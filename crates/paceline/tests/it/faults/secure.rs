@@ -75,7 +75,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "asked for 127.0.0.1, it is for elsewhere.test",
+        says: "requested: 127.0.0.1; in the certificate: elsewhere.test",
     },
     Fault {
         name: "has a certificate of an unknown issuer",

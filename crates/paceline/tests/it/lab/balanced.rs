@@ -177,7 +177,10 @@ fn a_balancer_is_set_up_with_the_plan_that_needs_it() {
     for chosen in [&["--all"][..], &["--plan", "lb"], &["fake", "python-good"]] {
         let ran = tree.run(&[&["lab", "setup"], chosen].concat());
         assert_done(&ran);
-        assert!(ran.stdout.contains("balancer-fake: set up") && ran.stdout.contains("2 set up"), "{ran:?}");
+        assert!(
+            ran.stdout.contains("balancer-fake: already set up") && ran.stdout.contains("2 set up"),
+            "{ran:?}"
+        );
     }
     let manifest = tree.path("balancers/fake/balancer.toml");
     let lacking = fs::read_to_string(&manifest).unwrap().replace("\"python3\"", "\"no-such-program\"");

@@ -69,7 +69,7 @@ fn removed_cells_are_named_and_new_ones_are_not_measured() {
     assert!(ran.stderr.contains("have no usable trial:\n  python-gone single hello closed-4\n"), "{ran:?}");
     let (resumed, trials) = tree.kept();
     assert_eq!((resumed.planned, &resumed.plan_toml), (2, &round.plan_toml));
-    let change = "continuing without cells that no longer exist: python-gone single hello closed-4";
+    let change = "continuing without combinations of server, workload and load that no longer exist: python-gone single hello closed-4";
     assert_eq!(resumed.changes, [change]);
     assert!(trials.iter().all(|trial| trial.server.id == "python-good"), "{trials:?}");
     assert!(ran.stdout.contains("python-good"), "{ran:?}");
@@ -86,7 +86,10 @@ fn a_round_without_stored_cells_counts_them() {
     fs::remove_dir_all(tree.path("servers/python-gone")).unwrap();
     let ran = tree.run(&["round", "--resume", "--generator", &own(&tree)]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("\n  cells without a stored trial (1 of 2 planned trials)\n"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("\n  combinations without a stored trial (1 of 2 planned trials)\n"),
+        "{ran:?}"
+    );
     assert_eq!(tree.kept().0.planned, 2);
 }
 
@@ -146,7 +149,7 @@ fn a_round_id_of_another_plan_is_a_usage_error() {
     let round = begun(&tree, &["round", "one"], &own(&tree));
     let ran = tree.run(&["round", "plans/two.toml", "--resume", &round.id]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains(&format!("round {} is of plan one, not of two", round.id)), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("round {} belongs to plan one, not to two", round.id)), "{ran:?}");
     for text in ["plans/one.toml", "one"] {
         let ran = tree.run(&["round", "--resume", text]);
         assert_eq!(ran.code, Some(2), "{ran:?}");
@@ -167,7 +170,7 @@ fn a_plan_can_run_with_a_part_of_its_servers() {
     for reported in [
         "different from the plan: only servers *-other\n",
         "different from the plan: only workloads hello\n",
-        "plan one: 1 servers, 1 cells, ",
+        "plan one: 1 servers, 1 combinations with workloads and loads, ",
     ] {
         assert!(ran.stdout.contains(reported), "{ran:?}");
     }

@@ -90,7 +90,7 @@ fn a_database_killed_under_load_is_a_fault_with_the_recovery_of_the_server() {
     let (ran, trial) = last_trial(&tree, &round("db", "5s"));
     let fault = trial.error.unwrap();
     assert!(fault.message.starts_with("the database ended with"), "{fault:?} {ran:?}");
-    assert!(fault.message.contains("after the database was restarted, "), "{fault:?}");
+    assert!(fault.message.contains("; after a restart of the database, "), "{fault:?}");
     let recovery = trial.database.unwrap().recovery.unwrap();
     assert!(recovery.answered_after_s.is_some(), "{recovery:?}");
     assert_eq!(ran.code, Some(1), "{ran:?}");

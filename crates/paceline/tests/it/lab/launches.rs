@@ -14,22 +14,22 @@ fn a_sound_server_passes_every_check() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let row = ran.stdout.lines().find(|line| line.starts_with("python-good")).unwrap();
     assert!(row.starts_with("python-good  pass"), "{row}");
-    assert!(ran.stdout.contains("\nidle connection: kept for 0.3 s (python-good)\n"), "{ran:?}");
+    assert!(ran.stdout.contains("\nidle connection: kept open for 0.3 s (python-good)\n"), "{ran:?}");
     for name in [
         "GET /no-such-path refused",
         "keep-alive",
         "byte by byte",
         "pipelining",
         "HTTP/1.0 keep-alive",
-        "HEAD: no, as in the manifest",
+        "HEAD: not supported, as the manifest says",
         "two requests in one packet",
         "HTTP/1.0 without keep-alive",
         "HTTP/1.0 with keep-alive requested",
         "GET /no-such-path-7 refused",
         "BREW /hello",
-        "a TLS greeting instead of a request",
-        "GET /hello after the noise",
-        "idle connection: kept for 0.3 s",
+        "a TLS handshake instead of a request",
+        "GET /hello after a TLS handshake",
+        "idle connection: kept open for 0.3 s",
         "the server still runs after all checks",
         "the server listens only on $PACELINE_HOST",
         "the server ends on SIGTERM",
@@ -55,7 +55,7 @@ fn a_server_that_binds_everywhere_ignores_sigterm_and_writes_is_reported() {
     for reported in [
         "  warn  the server listens only on $PACELINE_HOST: the server listens on every address of this machine",
         "  warn  the server ends on SIGTERM: the server did not end within 5 s after SIGTERM and was killed",
-        "  warn  the server writes nothing into its source folder: the server wrote left-behind: write to $PACELINE_BUILD",
+        "  warn  the server writes nothing into its source folder: the server wrote left-behind into its source folder: write to $PACELINE_BUILD",
     ] {
         assert!(ran.stdout.contains(reported), "{reported}: {ran:?}");
     }
@@ -77,12 +77,14 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("head = false\n", ""));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  HEAD: does not hold: status 501 instead of 200; assumed: add `head = false` below [traits], line 14 of server.toml\n";
+    let reported = "  fail  HEAD: not supported: status 501 instead of 200; the manifest has no entry, which means `true`: add `head = false` below [traits], line 14 of server.toml\n";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("pipelining = true\n", ""));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stdout.contains("  warn  pipelining: missing in the manifest: add `pipelining = true`"),
+        ran.stdout.contains(
+            "  warn  pipelining: supported, but the manifest has no entry: add `pipelining = true`"
+        ),
         "{ran:?}"
     );
     let list = tree.run(&["lab", "list"]);
@@ -99,7 +101,7 @@ fn faults_of_single_requests_are_found() {
         ),
         (
             ("def do_GET", "def do_HEAD(self):\n        self.do_GET()\n\n    def do_GET"),
-            "HEAD /hello without a body: 12 bytes follow the head (status 200)",
+            "HEAD /hello without a body: 12 bytes follow the head of the response (status 200)",
         ),
         (("(404, b\"\")", "(200, b\"Hello World\\n\")"), "GET /no-such-path-7 refused"),
         (
@@ -138,8 +140,12 @@ fn powers_are_computed_by_the_lab_and_compared() {
         tree.write_server("python-powers", &script, 60);
         let ran = tree.run(&["lab", "check", "--all", "--idle", "10ms", "--verbose"]);
         assert_eq!(ran.code, Some(code), "{ran:?}");
-        assert_eq!(ran.stdout.contains("  fail  GET /tetra/2000 computed: a body of "), code == 1, "{ran:?}");
-        assert!(ran.stdout.contains("  pass  GET /tetra/0 computed\n"), "{ran:?}");
+        assert_eq!(
+            ran.stdout.contains("  fail  GET /tetra/2000: computed value: the body has "),
+            code == 1,
+            "{ran:?}"
+        );
+        assert!(ran.stdout.contains("  pass  GET /tetra/0: computed value\n"), "{ran:?}");
     }
 }
 
@@ -149,7 +155,7 @@ fn a_wrong_body_is_shown_byte_for_byte() {
     let tree = Tree::new().with_server("python-wrong", &wrong, 8);
     let ran = tree.run(&["lab", "check", "python-wrong"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains(r#"a body with "world\n" instead of "World\n" at byte 6"#), "{ran:?}");
+    assert!(ran.stdout.contains(r#"the body has "world\n" instead of "World\n" at byte 6"#), "{ran:?}");
 }
 
 #[test]
@@ -168,7 +174,7 @@ fn a_connection_closed_after_each_answer_is_a_trait() {
     let tree = Tree::new().with_server("python-closing", &closing, 60);
     let ran = tree.run(&["lab", "check", "python-closing"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  keep-alive: does not hold: the server closes the connection after the answer; assumed: add `keep_alive = false`";
+    let reported = "  fail  keep-alive: not supported: the server closes the connection after the answer; the manifest has no entry, which means `true`: add `keep_alive = false`";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let manifest = tree.path("servers/python-closing/server.toml");
     let text = fs::read_to_string(&manifest).unwrap();

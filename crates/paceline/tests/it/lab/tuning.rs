@@ -57,9 +57,15 @@ fn changed_settings_are_recorded_and_restored() {
     let flags = flags(&tree);
     let ran = tree.run(&flags.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("set for this round: net.core.somaxconn 4096 -> 65535; "), "{ran:?}");
+    assert!(
+        ran.stderr.contains("machine settings changed for this round: net.core.somaxconn 4096 -> 65535; "),
+        "{ran:?}"
+    );
     let amiss = ran.stderr.lines().find(|line| line.ends_with(": this machine has no such setting")).unwrap();
-    assert!(amiss.starts_with("not set: fs.nr_open, ") && amiss.contains("tcp_tw_recycle"), "{amiss}");
+    assert!(
+        amiss.starts_with("machine setting not changed: fs.nr_open, ") && amiss.contains("tcp_tw_recycle"),
+        "{amiss}"
+    );
     assert!(!ran.stderr.contains("fs.file-max"), "it is high enough: {ran:?}");
     let (round, _) = tree.kept();
     let setting = |name: &str| round.sittings[0].tuned.iter().find(|tuned| tuned.name == name).unwrap();
@@ -73,7 +79,9 @@ fn changed_settings_are_recorded_and_restored() {
     assert!(!tree.path("state/tuned.json").exists());
     let report = tree.run(&["report"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        report.contains("settings changed, then restored: net.core.somaxconn 4096 -> 65535; "),
+        report.contains(
+            "machine settings changed for the round, then restored: net.core.somaxconn 4096 -> 65535; "
+        ),
         "{report}"
     );
 }
@@ -88,7 +96,10 @@ fn quiet_cpu_is_recorded_and_changes_nothing_else() {
     let flags = [&SHORT[..], &["--quiet-cpu", "--tune-root", root.to_str().unwrap()]].concat();
     let ran = tree.run(&flags);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("set for this round: CPU wake-up limit none -> 0 µs\n"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("machine settings changed for this round: CPU wake-up limit none -> 0 µs\n"),
+        "{ran:?}"
+    );
     let tuned = &tree.kept().0.sittings[0].tuned;
     assert_eq!(tuned.len(), 1, "{tuned:?}");
     assert_eq!(fs::read(&device).unwrap()[4..], [0; 4]);
@@ -97,7 +108,7 @@ fn quiet_cpu_is_recorded_and_changes_nothing_else() {
     fs::remove_file(&device).unwrap();
     let ran = tree.run(&flags);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("not set: CPU wake-up limit: cannot write "), "{ran:?}");
+    assert!(ran.stderr.contains("machine setting not changed: CPU wake-up limit: cannot write "), "{ran:?}");
 }
 
 #[test]
@@ -140,7 +151,8 @@ fn the_next_round_restores_settings_left_by_a_killed_shepherd() {
     let ran = tree.run(&[&SHORT[..], &["--tune-root", root.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stderr.contains("left by a round that was killed: ") && ran.stderr.contains("restored"),
+        ran.stderr.contains("machine setting changed by a round that was killed: ")
+            && ran.stderr.contains("restored"),
         "{ran:?}"
     );
     assert_eq!(somaxconn(&tree), "4096");

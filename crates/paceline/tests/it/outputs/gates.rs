@@ -22,7 +22,10 @@ fn a_run_exits_0_if_it_meets_its_gates_and_1_otherwise() {
     let output = server.output(&[&RUN[..], &flags, &["--slo", "service.p50<1ns"]].concat());
     let report = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{report}");
-    assert!(report.contains("FAIL service.p50<1ns: ") && report.contains("0% within the limit"), "{report}");
+    assert!(
+        report.contains("FAIL service.p50<1ns: ") && report.contains(", 0% of the requests within the limit"),
+        "{report}"
+    );
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn without_results_the_rounds_of_the_project_are_shown() {
     child.kill().unwrap();
     let said = text(&child.wait_with_output().unwrap().stderr);
     assert!(index.contains("source-001"), "{index}");
-    assert!(said.contains("No round is kept in ") && said.contains("`paceline view history`"), "{said}");
+    assert!(said.contains("No round is stored in ") && said.contains("`paceline view history`"), "{said}");
 }
 
 #[test]

@@ -9,10 +9,16 @@ fn files_that_never_end_are_given_up() {
     for (flags, said) in [
         (
             &["http://127.0.0.1:9/", "--mix", "/dev/zero"][..],
-            "--mix: cannot read /dev/zero: it has more than 256 MiB",
+            "--mix: cannot read /dev/zero: the file is larger than 256 MiB",
         ),
-        (&["https://127.0.0.1:9/", "--cacert", "/dev/zero"], "--cacert /dev/zero: it has more than 256 MiB"),
-        (&["https://127.0.0.1:9/", "--cert", "/dev/zero"], "--cert /dev/zero: it has more than 256 MiB"),
+        (
+            &["https://127.0.0.1:9/", "--cacert", "/dev/zero"],
+            "--cacert /dev/zero: the file is larger than 256 MiB",
+        ),
+        (
+            &["https://127.0.0.1:9/", "--cert", "/dev/zero"],
+            "--cert /dev/zero: the file is larger than 256 MiB",
+        ),
     ] {
         let output = paceline(flags);
         let reported = String::from_utf8_lossy(&output.stderr);
@@ -43,8 +49,8 @@ fn an_error_names_the_valid_alternatives() {
             &["-H", "Host: a b"],
             "header Host: \"a b\": wrong at character 2; a host and its port must not contain spaces",
         ),
-        (&["--slo", "handshake.p50<1s"], "http has no TLS handshakes"),
-        (&["-r", "1,000"], "one rate is 1000"),
+        (&["--slo", "handshake.p50<1s"], "an http:// URL has no TLS handshakes"),
+        (&["-r", "1,000"], "for a single rate write 1000"),
         (&["-d", "1000000h"], "`1000000h` is too long: at most 10000h"),
         (&["-c", "4294967296"], "the number is too large: at most 4294967295"),
     ] {

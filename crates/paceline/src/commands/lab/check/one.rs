@@ -53,7 +53,7 @@ impl Checker<'_> {
     pub fn check(&self, server: &Manifest) -> Result<Found, LabError> {
         match self.workshop.state(server) {
             Ok(State::Lacking(missing)) => {
-                return Ok(Found::NotSetUp(format!("lacks {}", missing.join(", "))));
+                return Ok(Found::NotSetUp(format!("missing: {}", missing.join(", "))));
             }
             Ok(State::NotSetUp) => {
                 return Ok(Found::NotSetUp(String::new()));
@@ -235,7 +235,9 @@ fn listens_locally(port: u16) -> Check {
 fn writes_elsewhere(changed: &[String]) -> Check {
     let detail = match changed {
         [] => String::new(),
-        some => format!("the server wrote {}: write to $PACELINE_BUILD", some.join(", ")),
+        some => {
+            format!("the server wrote {} into its source folder: write to $PACELINE_BUILD", some.join(", "))
+        }
     };
     expected("the server writes nothing into its source folder", detail)
 }

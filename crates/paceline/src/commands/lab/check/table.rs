@@ -70,7 +70,9 @@ impl Table {
                 }
             }
             Found::NotSetUp(why) => line.push_str(&format!("  {why}")),
-            Found::NoForm(has) => line.push_str(&format!("  not checked: it has only {has}")),
+            Found::NoForm(has) => {
+                line.push_str(&format!("  not checked: the server has only the form {has}"))
+            }
             Found::Failed(_) => line.push_str("  see below"),
         }
         self.found.push((id.to_owned(), found));
@@ -101,7 +103,7 @@ impl Table {
         format!("{text}\n{}\n", self.sum())
     }
 
-    /// What happened to idle connections: `kept for 6.0 s (c-libuv, node-http), closed after 5.0 s (python-granian)`.
+    /// What happened to idle connections: `kept open for 6.0 s (c-libuv, node-http), closed after 5.0 s (python-granian)`.
     fn idle(&self) -> String {
         let mut servers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (id, found) in &self.found {
@@ -120,7 +122,7 @@ impl Table {
         let count = |word: &str| self.found.iter().filter(|(_, found)| result(found) == word).count();
         let mut parts: Vec<String> =
             ["pass", "warn", "fail"].iter().map(|word| format!("{} {word}", count(word))).collect();
-        for (word, remedy) in [("not set up", " (paceline lab setup ID...)"), ("left out", "")] {
+        for (word, remedy) in [("not set up", " (paceline lab setup ID...)"), ("without this form", "")] {
             parts.extend((count(word) > 0).then(|| format!("{} {word}{remedy}", count(word))));
         }
         format!("{}; {:.0} s", parts.join(", "), self.took.as_secs_f64())
@@ -162,7 +164,7 @@ fn result(found: &Found) -> &'static str {
             word(checks.iter().map(|check| check.outcome).max().unwrap_or(CheckOutcome::Pass))
         }
         Found::NotSetUp(_) => "not set up",
-        Found::NoForm(_) => "left out",
+        Found::NoForm(_) => "without this form",
         Found::Failed(_) => "fail",
     }
 }
@@ -216,22 +218,22 @@ mod tests {
             ..Startup::default()
         });
         let again = Some(Box::new(Startup { first_answer_ns: 9_000_000, ..Startup::default() }));
-        let found = Found::Examined { checks, idle: "kept for 6.0 s".into(), startup, again };
+        let found = Found::Examined { checks, idle: "kept open for 6.0 s".into(), startup, again };
         let mut table = Table::new(["go-nethttp", "node"].into_iter(), false);
         let mut text = table.head();
         text.push_str(&table.row("go-nethttp", found, Duration::from_secs(7)));
-        text.push_str(&table.row("node", Found::NotSetUp("lacks node".into()), Duration::ZERO));
+        text.push_str(&table.row("node", Found::NotSetUp("missing: node".into()), Duration::ZERO));
         text.push_str(&table.below(7));
         let expected = "\
 server      result   checks  listens  answers  again  memory   disk
                                   ms       ms     ms      MB     MB
 go-nethttp  fail        1/2       12      *14      9     6.3     13
-node        not set up  lacks node
+node        not set up  missing: node
 
 go-nethttp
   fail  GET /page: status 500 instead of 200
 
-idle connection: kept for 6.0 s (go-nethttp)
+idle connection: kept open for 6.0 s (go-nethttp)
 listens: from start to open port; answers: from start to first valid answer
 again: first valid answer of a second start, with files in the page cache
 memory, disk: up to the first valid answer; disk 0: files were in page cache
