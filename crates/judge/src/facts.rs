@@ -18,7 +18,7 @@ pub(crate) struct Stretch {
     pub end_ns: u64,
     /// The outcomes of the requests that ended in it.
     pub counts: Counts,
-    /// Sum of the service times of those that have one, in nanoseconds, and their number.
+    /// Sum over its cohorts of median service time in nanoseconds times requests, and the number of these requests.
     pub service: (f64, u64),
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn window(run: &Run) -> Vec<Stretch> {
         let counts = interval.block.counts;
         stretch.counts = added(stretch.counts, counts);
         if let Some(times) = interval.block.service_time_ns.as_ref() {
-            stretch.service.0 += times.mean * times.count as f64;
+            stretch.service.0 += times.p50 as f64 * times.count as f64;
             stretch.service.1 = stretch.service.1.saturating_add(times.count);
         }
     }

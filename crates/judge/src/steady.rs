@@ -1,14 +1,15 @@
 //! Judges whether the window was steady.
 //!
-//! A closed loop is judged by responses per second, an open loop, whose rate is given, by the mean service time, over
-//! the intervals of the window. For the rule and its false alarms see `paceline_stats::steadiness`.
+//! A closed loop is judged by responses per second, an open loop, whose rate is given, by the median service time, over
+//! the intervals of the window. The mean changes with every pause of a few milliseconds. For the rule and its false
+//! alarms see `paceline_stats::steadiness`.
 
 use crate::facts::{self, Stretch, is_open};
 use crate::{Finding, load};
 use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
 
-/// A change of the mean service time below this, in nanoseconds, may come from waking an idle virtual CPU.
+/// A change of the median service time below this, in nanoseconds, may come from waking an idle virtual CPU.
 const TIME_CHANGE_NS_LEAST: f64 = 20_000.0;
 
 /// The finding on the window's steadiness. Intended changes of the load, a growing queue and a pause are judged

@@ -279,7 +279,7 @@ verdict_table! {
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
     Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
     {
-        variation_share: f64 = "highest interval minus lowest interval, divided by the mean: of responses per second (closed loop) or of mean service times (open loop)",
+        variation_share: f64 = "highest interval minus lowest interval, divided by the mean: of responses per second (closed loop) or of median service times (open loop)",
         intervals: usize = "intervals of the window that were judged",
     } with { percent: f64 = "38" }
     => "The server's speed varied by {percent:.0} % during the run. Measure longer (-d), and look for periodic work in the server.";

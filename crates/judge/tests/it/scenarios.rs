@@ -430,6 +430,19 @@ fn a_large_change_is_named_in_the_noise_of_a_busy_machine() {
 }
 
 #[test]
+fn pauses_of_a_few_requests_do_not_make_an_open_loop_unsteady() {
+    let paused = open(|run| {
+        for (interval, late) in run.intervals[1..10].iter_mut().zip([80, 60, 70, 50, 60, 8, 6, 4, 5]) {
+            let mut histogram = Histogram::new();
+            histogram.record_n(100_000, 1_000 - late);
+            histogram.record_n(8_000_000, late);
+            interval.block.service_time_ns = Some(Times::of(&histogram));
+        }
+    });
+    assert_eq!(paused.verdicts(), [] as [&str; 0], "the mean falls from 0.7 to 0.1 ms, the median stays");
+}
+
+#[test]
 fn what_the_scenarios_begin_from_has_no_verdict() {
     for (clean, what) in [
         (open(|_| {}), "an open loop"),
