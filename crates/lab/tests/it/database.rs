@@ -131,7 +131,11 @@ fn a_server_that_is_broken_in_one_way_fails_by_that() {
     }
     // Wrong values in one response of 20 are found in every case, not by chance in some.
     let failures = lab.failures("some", "updates", &database);
-    assert_eq!(failures.iter().filter(|failure| failure.contains(": stored: ")).count(), 5, "{failures:?}");
+    assert_eq!(
+        failures.iter().filter(|failure| failure.contains("updates stored: ")).count(),
+        5,
+        "{failures:?}"
+    );
     process.stop().unwrap();
 }
 
