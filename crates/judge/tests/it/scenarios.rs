@@ -430,6 +430,20 @@ fn a_large_change_is_named_in_the_noise_of_a_busy_machine() {
 }
 
 #[test]
+fn a_slow_drift_of_some_40_us_on_a_virtual_machine_is_not_blamed_on_the_server() {
+    let drift = |virtual_machine, factor: u64| {
+        open(|run| {
+            run.environment.virtual_machine = virtual_machine;
+            times([90, 92, 107, 99, 111, 116, 122, 136, 134].map(|time_us| factor * time_us))(run);
+        })
+        .verdicts()
+    };
+    assert_eq!(drift(true, 1), [] as [&str; 0]);
+    assert_eq!(drift(true, 10), ["slowing_down"]);
+    assert_eq!(drift(false, 1), ["slowing_down"]);
+}
+
+#[test]
 fn pauses_of_a_few_requests_do_not_make_an_open_loop_unsteady() {
     let paused = open(|run| {
         for (interval, late) in run.intervals[1..10].iter_mut().zip([80, 60, 70, 50, 60, 8, 6, 4, 5]) {
