@@ -45,7 +45,7 @@ export function draw(options: PlotOptions): SVGElement {
     marks.unshift(key === "x" ? Plot.axisX(scale.ticks as number[], labelled) : Plot.axisY(scale.ticks as number[], labelled));
     scales[key] = { ...scale, axis: null };
   }
-  const drawn = Plot.plot({ className: "plot", marginTop: 16, marginRight: 16, marginLeft: 56, marginBottom: 32, ...options, ...scales, marks });
+  const drawn = Plot.plot({ className: "plot", marginTop: 16, marginRight: 16, marginLeft: 56, marginBottom: 36, ...options, ...scales, marks });
   const svg = drawn instanceof SVGSVGElement ? drawn : drawn.querySelector("svg");
   if (!(svg instanceof SVGSVGElement)) throw new Error("Plot drew no SVG");
   svg.querySelectorAll("style").forEach((style) => style.remove());
