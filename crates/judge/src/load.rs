@@ -369,7 +369,8 @@ fn offered_per_s_peak(run: &Run) -> Option<f64> {
 }
 
 /// Little's law in a closed loop without pauses: the mean number of outstanding requests is the rate times the mean
-/// service time. Requests that were carried into the window and never answered were outstanding too.
+/// service time. Requests that were carried into the window and never answered were outstanding too. A generator without
+/// CPU time to spare leaves connections idle; `generator_bound` reports that.
 pub(crate) fn idle_connections(run: &Run) -> Option<Finding> {
     let times = [run.total.service_time_ns.as_ref()?].into_iter().chain(run.total.failed_time_ns.as_ref());
     let outstanding = |times: &Times| little_outstanding(times.count as f64 / run.window_s, times.mean / 1e9);
@@ -377,7 +378,7 @@ pub(crate) fn idle_connections(run: &Run) -> Option<Finding> {
     let outstanding_mean = times.map(outstanding).sum::<f64>() + never;
     let outstanding_asked = outstanding_max(run);
     let idle = outstanding_mean < LITTLE_LEAST * outstanding_asked;
-    (idle && holds_little(run)).then(|| Finding::IdleConnections {
+    (idle && holds_little(run) && generator::bound(run).is_none()).then(|| Finding::IdleConnections {
         outstanding_mean,
         outstanding_asked,
         pin: facts::pin(run),

@@ -544,6 +544,8 @@ fn littles_law_finds_connections_that_were_idle() {
     let starved = |run: &mut Run| run.carried_over = Some(CarriedOver { outstanding: 15, unanswered: 15 });
     let found = verdicts(closed(), change(starved));
     assert!(found.iter().all(|(name, _)| name != "idle_connections"), "{found:?}");
+    let busy = change(|run| run.generator.utilization = 0.95);
+    assert_eq!(verdicts(closed(), busy), caution("generator_bound"), "one cause, one verdict");
 }
 
 #[test]
