@@ -44,6 +44,38 @@ fn stored_baselines_are_compared_and_gated() {
 }
 
 #[test]
+fn files_get_the_format_of_their_extension_and_inputs_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    baseline(folder.path(), "old.json", &[100.0, 102.0, 98.0, 101.0]);
+    baseline(folder.path(), "new.json", &[80.0, 81.0, 79.0, 80.5]);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let compare = |output: &[&str]| {
+        let files: Vec<&str> = output.iter().flat_map(|file| ["-o", file]).collect();
+        paceline(folder.path(), &[&["compare", "old.json", "new.json"][..], &files].concat())
+    };
+    let written = compare(&["r.html", "r.json", "r.md"]);
+    assert!(text(&written.stdout).starts_with("new.json is slower"), "text is printed as well: {written:?}");
+    assert!(read("r.html").starts_with("<!doctype html>") && read("r.md").contains("| rate |"));
+    let json: Value = serde_json::from_str(&read("r.json")).unwrap();
+    assert_eq!(json["metrics"][0]["decision"], "worse");
+    let silent = compare(&["r.txt"]);
+    assert!(silent.stdout.is_empty() && read("r.txt").starts_with("new.json is slower"), "{silent:?}");
+
+    let before = read("old.json");
+    for (files, message) in [
+        (&["./old.json"][..], "an input or named twice"),
+        (&["a.json", "a.json"], "an input or named twice"),
+        (&["r.pdf"], "use .txt, .md, .json, .html"),
+    ] {
+        let refused = compare(files);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(text(&refused.stderr).contains(message), "{refused:?}");
+    }
+    assert_eq!(read("old.json"), before);
+    assert_eq!(compare(&["missing/r.html"]).status.code(), Some(3));
+}
+
+#[test]
 fn a_gate_without_a_result_writes_its_files_and_exits_with_three() {
     let folder = tempfile::tempdir().unwrap();
     baseline(folder.path(), "old.json", &[100.0, 102.0, 98.0, 101.0]);
@@ -85,10 +117,12 @@ fn a_capacity_search_keeps_every_record() {
     let short =
         ["--window", "200ms", "--warmup", "50ms", "--warm-limit", "0s", "--confirm", "0s", "--no-curve"];
     let arguments = ["capacity", &url, "--slo", "response.mean<10s,errors<50%", "--windows", "2", "-c", "4"];
-    let rest = ["--records", "kept", "--format", "json"];
+    let rest = ["--records", "kept", "-o", "found.json"];
     let output = paceline(folder.path(), &[&arguments[..], &short, &rest].concat());
+    assert!(text(&output.stdout).starts_with("capacity"), "{output:?}");
+    let found = std::fs::read(folder.path().join("found.json")).unwrap();
     let capacity: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        serde_json::from_slice(&found).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     let windows = capacity["windows"].as_array().unwrap();
     assert!(!windows.is_empty() && capacity["closed_loop_per_s"].as_f64().unwrap() > 0.0, "{capacity}");
     for window in windows {

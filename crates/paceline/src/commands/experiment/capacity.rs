@@ -3,8 +3,10 @@
 //! Called by `main`. The search is `paceline_experiment::find_capacity`; progress goes to standard error.
 
 use super::child::LoadFlags;
+use super::output::{OutputFlags, ResultFormat};
 use super::{Bench, Target, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
+use paceline_escape::TerminalText;
 use paceline_experiment::{
     CapacityPlan, CapacityProgress, LoadError, Objective, WindowOutcome, capacity_text, find_capacity,
     format_rate, format_time,
@@ -16,6 +18,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   paceline capacity http://127.0.0.1:8080/ --slo 'response.p99<10ms,errors<0.1%'
   paceline capacity go-nethttp --slo 'response.p99<5ms' --window 10s
+  paceline capacity go-nethttp --slo 'response.p99<5ms' -o capacity.json
   paceline capacity go-nethttp --slo 'response.p99<10ms' -- --arrivals poisson
 
 Exit status: 0 found, 1 no rate meets the objective or stalls limit the result,
@@ -45,9 +48,8 @@ pub struct Arguments {
     /// Without the curve, stalls of the server are noticed less often.
     #[arg(long)]
     no_curve: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputFlags<Format>,
     #[command(flatten)]
     load: LoadFlags,
 }
@@ -59,6 +61,11 @@ enum Format {
     Text,
     /// Everything, for programs
     Json,
+}
+
+impl ResultFormat for Format {
+    const TEXT: Self = Self::Text;
+    const EXTENSIONS: &'static [(&'static str, Self)] = &[("txt", Self::Text), ("json", Self::Json)];
 }
 
 pub(super) fn objective(text: &str) -> Result<Objective, String> {
@@ -78,6 +85,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if arguments.windows == 0 {
         return Err(Complaint::usage("--windows must be at least 1").into());
     }
+    arguments.output.check(&[])?;
     let bench = Bench::new(arguments.load)?;
     let plan = CapacityPlan {
         objective: arguments.slo,
@@ -97,13 +105,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         find_capacity(&mut target.load, &plan, &mut |progress| exit::say(&line(&progress)))
     })()
     .map_err(|error: LoadError| complaint(error))?;
-    match arguments.format {
+    arguments.output.deliver(|format| match format {
         Format::Text => {
             let text = format!("{}records      {}\n", capacity_text(&capacity), bench.records.display());
-            exit::print(&exit::fitted_lines(&text))?;
+            Ok(TerminalText::lines(&exit::fitted_lines(&text)).into())
         }
-        Format::Json => exit::print(exit::json(&capacity)?)?,
-    }
+        Format::Json => exit::json(&capacity),
+    })?;
     let found = if capacity.half_pass_per_s.is_some() { Status::Done } else { Status::Failed };
     Ok(status_of(capacity.ended_early.as_deref(), found))
 }

@@ -5,6 +5,7 @@
 
 use super::capacity::percent;
 use super::child::LoadFlags;
+use super::output::{OutputFlags, ResultFormat};
 use super::{Bench, OpenTarget, Target, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText, markdown};
@@ -27,6 +28,7 @@ const FILE_BYTES_MOST: u64 = 1 << 28;
   paceline compare http://127.0.0.1:8080/ http://127.0.0.1:8081/
   paceline compare go-nethttp go-fasthttp -r 2000  by CPU per request at 2,000/s
   paceline compare before.json after.json          records of earlier runs
+  paceline compare URL_A URL_B -o result.html      a page to share
   paceline compare history/a history/b             two exported rounds, row by row
 
 Exit status: 0 compared (also undecided), 2 usage, 3 environment,
@@ -38,9 +40,8 @@ pub struct Arguments {
     second: String,
     #[command(flatten)]
     how: CompareFlags,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputFlags<Format>,
     #[command(flatten)]
     load: LoadFlags,
 }
@@ -85,6 +86,12 @@ pub enum Format {
     Html,
 }
 
+impl ResultFormat for Format {
+    const TEXT: Self = Self::Text;
+    const EXTENSIONS: &'static [(&'static str, Self)] =
+        &[("txt", Self::Text), ("md", Self::Markdown), ("json", Self::Json), ("html", Self::Html)];
+}
+
 fn metric(name: &str) -> Result<ComparedMetric, String> {
     ComparedMetric::of_name(name).ok_or_else(|| {
         format!(
@@ -98,28 +105,35 @@ fn metric(name: &str) -> Result<ComparedMetric, String> {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     exit::check_printable()?;
     let sides = [arguments.first.as_str(), arguments.second.as_str()];
+    arguments.output.check(&sides)?;
     if sides.iter().all(|side| Path::new(side).is_dir()) {
-        return compare_folders(sides, &arguments.how, arguments.format);
+        return compare_folders(sides, &arguments.how, &arguments.output);
     }
     let comparison = compare(sides, &arguments.how, arguments.load)?;
-    exit::print(match arguments.format {
-        Format::Text => TerminalText::lines(&exit::fitted_lines(&compare_text(&comparison))).into(),
-        Format::Markdown => compare_markdown(&comparison).into(),
-        Format::Json => exit::json(&comparison)?,
-        Format::Html => compare_html(&comparison).into(),
+    arguments.output.deliver(|format| {
+        Ok(match format {
+            Format::Text => TerminalText::lines(&exit::fitted_lines(&compare_text(&comparison))).into(),
+            Format::Markdown => compare_markdown(&comparison).into(),
+            Format::Json => exit::json(&comparison)?,
+            Format::Html => compare_html(&comparison).into(),
+        })
     })?;
     Ok(status_of(comparison.ended_early.as_deref(), Status::Done))
 }
 
 /// Compares two exported rounds cell by cell.
-fn compare_folders(sides: [&str; 2], how: &CompareFlags, format: Format) -> anyhow::Result<Status> {
+fn compare_folders(
+    sides: [&str; 2],
+    how: &CompareFlags,
+    output: &OutputFlags<Format>,
+) -> anyhow::Result<Status> {
     let read = |side: &str| {
         let (round, trials) = paceline_store::archive::read(Path::new(side))
             .map_err(|error| Complaint::usage(format!("cannot read the round {side}: {error}")))?;
         anyhow::Ok(Records { round, trials, unreadable: Vec::new() })
     };
     let rounds = [read(sides[0])?, read(sides[1])?];
-    exit::print(compared_rounds(&rounds, how.metric, how.margin / 100.0, format)?)?;
+    output.deliver(|format| compared_rounds(&rounds, how.metric, how.margin / 100.0, format))?;
     Ok(Status::Done)
 }
 

@@ -6,7 +6,6 @@ use super::child::LoadFlags;
 use super::compare::{CompareFlags, compare, measure};
 use super::status_of;
 use crate::exit::{self, Complaint, Status};
-use anyhow::Context as _;
 use paceline_escape::Printable;
 use paceline_experiment::{
     GatePolicy, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, gate_text, judge_gate,
@@ -55,6 +54,9 @@ pub struct Arguments {
 /// Measures, compares and writes the results.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     exit::check_printable()?;
+    for path in [&arguments.save, &arguments.markdown, &arguments.junit].into_iter().flatten() {
+        crate::file::check_writable(path)?;
+    }
     if let Some(file) = &arguments.save {
         let samples = measure(&arguments.candidate, &arguments.how, arguments.load)?;
         write(file, &exit::json(&samples)?)?;
@@ -107,5 +109,5 @@ fn write_error(error: &anyhow::Error, markdown: Option<&Path>, junit: Option<&Pa
 }
 
 fn write(file: &Path, text: &Printable) -> anyhow::Result<()> {
-    std::fs::write(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
+    crate::file::write_whole(file, text.as_bytes())
 }

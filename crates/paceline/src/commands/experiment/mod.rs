@@ -8,6 +8,7 @@ mod child;
 pub mod compare;
 pub mod gate;
 mod listener;
+mod output;
 mod server;
 
 use crate::exit::{Complaint, Status};
