@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use paceline_http::{Decoder, HeadCache, Method, Step};
+use paceline_http::{Decoder, HeadCache, Method, DecodeStep};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -18,9 +18,9 @@ fn read(bytes: &[u8], piece_bytes: usize) -> Option<(Vec<u8>, bool)> {
             let (step, consumed) = decoder.decode(&mut cache, piece).ok()?;
             piece = &piece[consumed..];
             match step {
-                Step::NeedMore => break,
-                Step::Body(part) => body.extend_from_slice(part),
-                Step::End => return Some((body, true)),
+                DecodeStep::NeedMore => break,
+                DecodeStep::Body(part) => body.extend_from_slice(part),
+                DecodeStep::End => return Some((body, true)),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use paceline_http::Method;
-use paceline_http::h2::{BlockCache, FieldDecoder, Fields, HpackDecoder, HpackScratch, ResponseProgress};
+use paceline_http::h2::{BlockCache, FieldDecoder, DecodedFields, HpackDecoder, HpackScratch, ResponseProgress};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut cache = BlockCache::default();
@@ -24,11 +24,11 @@ fuzz_target!(|bytes: &[u8]| {
                 }
             });
             match (comparing.decode(&mut cache, block), decoded) {
-                (Ok(Fields::Response(fields)), Ok(_)) => {
+                (Ok(DecodedFields::Response(fields)), Ok(_)) => {
                     assert_eq!(status, Some(fields.status.to_string().into_bytes()));
-                    let _ = progress.fields(Fields::Response(fields), false);
+                    let _ = progress.fields(DecodedFields::Response(fields), false);
                 }
-                (Ok(Fields::Trailers), Ok(_)) => assert_eq!(status, None),
+                (Ok(DecodedFields::Trailers), Ok(_)) => assert_eq!(status, None),
                 (Err(error), Ok(_)) => assert!(error.is_stream_error(), "{error}"),
                 (Err(error), Err(_)) => return assert!(!error.is_stream_error(), "{error}"),
                 (Ok(fields), Err(error)) => panic!("{fields:?}, but {error}"),

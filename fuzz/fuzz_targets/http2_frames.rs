@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use paceline_http::h2::{Event, FrameReader, PeerSettings, write_settings};
+use paceline_http::h2::{FrameEvent, FrameReader, PeerSettings, write_settings};
 
 /// Events and errors as texts; neighbouring pieces of DATA of one stream are joined.
 fn read(bytes: &[u8], piece_bytes: usize) -> Vec<String> {
@@ -24,7 +24,7 @@ fn read(bytes: &[u8], piece_bytes: usize) -> Vec<String> {
                     return events;
                 }
             };
-            if let Event::Data { stream, piece, flow_bytes, end_stream } = event {
+            if let FrameEvent::Data { stream, piece, flow_bytes, end_stream } = event {
                 let joined =
                     data.take().filter(|(same, ..)| *same == stream).unwrap_or((stream, Vec::new(), 0));
                 let (stream, mut bytes, flow) = joined;
@@ -35,13 +35,13 @@ fn read(bytes: &[u8], piece_bytes: usize) -> Vec<String> {
                 } else {
                     data = Some((stream, bytes, flow));
                 }
-            } else if event == Event::NeedMore {
+            } else if event == FrameEvent::NeedMore {
                 assert_eq!(taken, piece.len(), "NeedMore leaves bytes unread");
                 break;
             } else {
                 events.extend(data.take().map(|data| format!("{data:?}")));
                 events.push(format!("{event:?}"));
-                if let Event::Settings(payload) = event
+                if let FrameEvent::Settings(payload) = event
                     && let Err(error) = peer.apply(payload)
                 {
                     events.push(error.to_string());

@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use paceline_http::{Decoder, HeadCache, Method, Step};
+use paceline_http::{Decoder, HeadCache, Method, DecodeStep};
 
 /// Heads, ends and faults of a stream, and its body bytes.
 fn read(method: Method, bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Vec<u8>) {
@@ -19,13 +19,13 @@ fn read(method: Method, bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Vec<u
                 return (reported, body);
             };
             if let Some(whole) = whole {
-                assert_eq!(step, Step::Head(whole.head));
+                assert_eq!(step, DecodeStep::Head(whole.head));
                 assert_eq!(whole.body.len(), whole.consumed - consumed);
             }
             piece = &piece[consumed..];
             match step {
-                Step::NeedMore => break,
-                Step::Body(part) => body.extend_from_slice(part),
+                DecodeStep::NeedMore => break,
+                DecodeStep::Body(part) => body.extend_from_slice(part),
                 step => reported.push(format!("{step:?} after {} bytes of bodies", body.len())),
             }
         }

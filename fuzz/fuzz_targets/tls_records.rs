@@ -7,8 +7,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use paceline_engine::sim::VirtualClock;
-use paceline_engine::tls::{Tls, TlsAsked, TlsSettings, Trust};
-use paceline_engine::{Nanos, Patience, Progress, Ready, Slot, Transport};
+use paceline_engine::tls::{TlsTransport, TlsOptions, TlsSettings, Trust};
+use paceline_engine::{Nanos, WaitLimit, IoProgress, Readiness, Slot, Transport};
 use paceline_job::Protocol;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ServerConfig, ServerConnection};
@@ -46,12 +46,12 @@ impl Wire {
 }
 
 impl Transport for Wire {
-    fn connect(&mut self, _slot: Slot) -> io::Result<Progress> {
-        Ok(Progress::Done)
+    fn connect(&mut self, _slot: Slot) -> io::Result<IoProgress> {
+        Ok(IoProgress::Done)
     }
 
-    fn finish_connect(&mut self, _slot: Slot) -> io::Result<Progress> {
-        Ok(Progress::Done)
+    fn finish_connect(&mut self, _slot: Slot) -> io::Result<IoProgress> {
+        Ok(IoProgress::Done)
     }
 
     fn send(&mut self, _slot: Slot, bytes: &[u8]) -> io::Result<usize> {
@@ -83,7 +83,7 @@ impl Transport for Wire {
 
     fn close(&mut self, _slot: Slot) {}
 
-    fn wait(&mut self, _patience: Patience, _ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, _patience: WaitLimit, _ready: &mut Vec<Readiness>) -> io::Result<()> {
         Ok(())
     }
 }
@@ -107,7 +107,7 @@ fn settings() -> &'static TlsSettings {
     static SETTINGS: OnceLock<TlsSettings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
         let name = ServerName::try_from("localhost").expect("a name");
-        let asked = TlsAsked { name, trust: Trust::Anyone, identity: None, version: None, resumption: true };
+        let asked = TlsOptions { name, trust: Trust::Anyone, identity: None, version: None, resumption: true };
         TlsSettings::new(asked).expect("settings")
     })
 }
@@ -129,16 +129,16 @@ fuzz_target!(|bytes: &[u8]| {
         Wire { server: Some(server()), incoming: Vec::new(), passed: 0, edits, piece }
     };
     let is_whole = wire.server.is_some() && wire.edits.iter().all(|(_, byte)| *byte == 0);
-    let mut tls = Tls::new(settings(), Protocol::Http11, 1, VirtualClock::new(Nanos(1)), wire);
+    let mut tls = TlsTransport::new(settings(), Protocol::Http11, 1, VirtualClock::new(Nanos(1)), wire);
     let mut made = tls.connect(0);
     for _ in 0..100_000 {
         match made {
-            Ok(Progress::Pending) => made = tls.finish_connect(0),
+            Ok(IoProgress::Pending) => made = tls.finish_connect(0),
             _ => break,
         }
     }
     let mut received = Vec::new();
-    if matches!(made, Ok(Progress::Done)) && tls.send(0, b"GET / HTTP/1.1\r\n\r\n").is_ok() {
+    if matches!(made, Ok(IoProgress::Done)) && tls.send(0, b"GET / HTTP/1.1\r\n\r\n").is_ok() {
         let mut buffer = [0; 100];
         for _ in 0..100_000 {
             match tls.receive(0, &mut buffer) {

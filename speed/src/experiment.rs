@@ -13,7 +13,7 @@ const EXPERIMENTS: &str = include_str!("../experiments.toml");
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ExperimentFile {
     short: BTreeMap<String, String>,
     experiment: Vec<Experiment>,
 }
@@ -45,24 +45,24 @@ pub struct Experiment {
     #[serde(default)]
     peers: bool,
     /// What runs, in the order of every round.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ExperimentRow>,
     /// The numbers compared with another row's, or with a goal.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<ComparisonRule>,
     /// A row that is computed instead of measured.
-    pub truth: Option<Truth>,
+    pub truth: Option<FreezeModel>,
 }
 
 /// One generator against a server that is started for it.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
+pub struct ExperimentRow {
     /// Its name.
     pub name: String,
     /// Variables of the environment, the program and its arguments, with texts to fill in.
     pub command: String,
     /// Whose CPU time counts.
     #[serde(default)]
-    pub cpu: CpuSource,
+    pub cpu: CpuScope,
     /// The server's command. Empty: the experiment's.
     #[serde(default)]
     pub server: String,
@@ -80,7 +80,7 @@ pub struct Row {
 /// Whose CPU time is divided by the requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CpuSource {
+pub enum CpuScope {
     /// The whole process's, as the kernel counts it.
     #[default]
     Process,
@@ -91,7 +91,7 @@ pub enum CpuSource {
 /// A number divided by that of another row in the same round, or alone.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Comparison {
+pub struct ComparisonRule {
     /// The row.
     pub of: String,
     /// The row it is divided by.
@@ -104,7 +104,7 @@ pub struct Comparison {
     pub at_least: Option<f64>,
 }
 
-impl Comparison {
+impl ComparisonRule {
     /// The goal as text; empty without a goal.
     pub fn goal(&self) -> String {
         match (self.at_most, self.at_least) {
@@ -123,7 +123,7 @@ impl Comparison {
 /// The response times of a server that freezes, computed: see `freeze`.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Truth {
+pub struct FreezeModel {
     /// Requests offered per second.
     pub rate_per_s: f64,
     /// Length of a freeze.
@@ -151,7 +151,8 @@ fn server_core() -> String {
 /// Every experiment in the page's order. `given` are texts to fill in beside those of the file; with `before`, each row
 /// of Paceline is followed by one of the program `paceline-before`, and compared with it.
 pub fn all(given: &BTreeMap<&str, String>, before: bool) -> anyhow::Result<Vec<Experiment>> {
-    let File { short, mut experiment } = toml::from_str(EXPERIMENTS).context("speed/experiments.toml")?;
+    let ExperimentFile { short, mut experiment } =
+        toml::from_str(EXPERIMENTS).context("speed/experiments.toml")?;
     for experiment in &mut experiment {
         if experiment.peers {
             add_peers(experiment);
@@ -189,12 +190,12 @@ fn add_peers(experiment: &mut Experiment) {
         let name = peer.name.to_owned();
         // siege writes a template of its settings into its home.
         let command = format!("HOME={{work}}/home {name} {}", peer.arguments.join(" "));
-        let row = Row {
+        let row = ExperimentRow {
             name: name.clone(),
             command,
             cores: generator_core(),
             server_cores: server_core(),
-            ..Row::default()
+            ..ExperimentRow::default()
         };
         experiment.rows.push(row);
         experiment.comparisons.push(against("paceline", &name));
@@ -202,7 +203,7 @@ fn add_peers(experiment: &mut Experiment) {
 }
 
 fn add_before(experiment: &mut Experiment) {
-    let ours = |row: &Row| row.command.starts_with("paceline ");
+    let ours = |row: &ExperimentRow| row.command.starts_with("paceline ");
     for row in std::mem::take(&mut experiment.rows) {
         if !ours(&row) {
             experiment.rows.push(row);
@@ -211,13 +212,13 @@ fn add_before(experiment: &mut Experiment) {
         let name = format!("{}, before", row.name);
         let command = row.command.replacen("paceline ", "paceline-before ", 1);
         experiment.comparisons.push(against(&row.name, &name));
-        experiment.rows.extend([row.clone(), Row { name, command, ..row }]);
+        experiment.rows.extend([row.clone(), ExperimentRow { name, command, ..row }]);
     }
 }
 
-fn against(of: &str, to: &str) -> Comparison {
+fn against(of: &str, to: &str) -> ComparisonRule {
     let number = "cpu_us".to_owned();
-    Comparison { of: of.to_owned(), to: Some(to.to_owned()), number, at_most: None, at_least: None }
+    ComparisonRule { of: of.to_owned(), to: Some(to.to_owned()), number, at_most: None, at_least: None }
 }
 
 fn check(experiment: &Experiment) -> anyhow::Result<()> {
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn goals_are_bounds_in_one_direction() {
-        let goal = |at_most, at_least| Comparison { at_most, at_least, ..against("a", "b") };
+        let goal = |at_most, at_least| ComparisonRule { at_most, at_least, ..against("a", "b") };
         for (comparison, text, met) in [
             (goal(Some(0.5), None), "at most 0.5", [true, true, false]),
             (goal(None, Some(0.5)), "at least 0.5", [false, true, true]),

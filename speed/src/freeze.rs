@@ -1,6 +1,6 @@
 //! The response times of a server that freezes, computed: the experiment `freeze` compares reports with them.
 
-use crate::experiment::Truth;
+use crate::experiment::FreezeModel;
 use std::collections::BTreeMap;
 
 /// The row's name.
@@ -13,13 +13,13 @@ const PERCENTILES: [(&str, f64); 5] =
 /// Requests that arrive in a freeze queue, and the queue drains while more arrive: a busy period lasts D = F / (1 -
 /// rate x service), and over it the wait falls linearly from F to 0. So the share of requests that wait more than w is
 /// D / P x (1 - w / F). The service time is added to it.
-fn response_s(truth: Truth, q: f64, service_s: f64) -> f64 {
+fn response_s(truth: FreezeModel, q: f64, service_s: f64) -> f64 {
     let busy_s = truth.freeze_s / (1.0 - truth.rate_per_s * service_s);
     service_s + (truth.freeze_s * (1.0 - (1.0 - q) * truth.every_s / busy_s)).max(0.0)
 }
 
 /// The percentiles, where the server otherwise serves so many requests per second.
-pub fn percentiles(truth: Truth, served_per_s: f64) -> BTreeMap<String, f64> {
+pub fn percentiles(truth: FreezeModel, served_per_s: f64) -> BTreeMap<String, f64> {
     PERCENTILES.map(|(key, q)| (key.to_owned(), response_s(truth, q, 1.0 / served_per_s) * 1e3)).into()
 }
 
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn the_truth_of_a_known_server() {
-        let truth = Truth { rate_per_s: 2000.0, freeze_s: 1.0, every_s: 10.0 };
+        let truth = FreezeModel { rate_per_s: 2000.0, freeze_s: 1.0, every_s: 10.0 };
         // Computed by simulation of the queue: 500.5, 505.5, 520.5 and 600.5 ms at p95, of which half a millisecond is
         // the spacing of arrivals.
         for (service_us, p95_ms) in [(0.0, 500.0), (5.0, 505.0), (20.0, 520.0), (100.0, 600.0)] {

@@ -18,7 +18,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use workplace::Workplace;
+use workplace::Workspace;
 
 /// Calls per second that `httperf` is expected to manage: it has no closed loop for a given time, only a number of
 /// calls on each connection.
@@ -140,13 +140,13 @@ fn refuse_unknown(experiments: &[Experiment], names: &[String]) {
     }
 }
 
-fn workplace(arguments: &Arguments) -> anyhow::Result<Workplace> {
+fn workplace(arguments: &Arguments) -> anyhow::Result<Workspace> {
     let own = std::env::current_exe().context("where this program is")?;
     let beside = own.with_file_name("paceline");
     // This program is in target/release.
     let target =
         own.ancestors().nth(2).with_context(|| format!("{} is in no target folder", own.display()))?;
-    Ok(Workplace {
+    Ok(Workspace {
         folder: target.join("speed"),
         shepherd: [beside.display().to_string(), "shepherd".to_owned()],
         paceline: arguments.paceline.clone().unwrap_or(beside),
@@ -157,7 +157,7 @@ fn workplace(arguments: &Arguments) -> anyhow::Result<Workplace> {
 }
 
 /// Carries an experiment out and keeps its samples; its section.
-fn section(experiment: &mut Experiment, rounds: u32, workplace: &Workplace) -> anyhow::Result<String> {
+fn section(experiment: &mut Experiment, rounds: u32, workplace: &Workspace) -> anyhow::Result<String> {
     let today: String = jiff::Timestamp::now().to_string().chars().take(10).collect();
     let taken = format!("{today} at {} on {}", commit(), machine());
     let outcome = run::run(experiment, rounds, workplace);

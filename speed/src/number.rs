@@ -1,8 +1,8 @@
 //! The numbers of a run: one table of what the page can show, and how they follow from what was observed.
 
-use crate::experiment::CpuSource;
+use crate::experiment::CpuScope;
 use crate::tool::ToolReport;
-use paceline_host::system::Usage;
+use paceline_host::system::ResourceUsage;
 use std::collections::BTreeMap;
 
 /// A number as the page shows it.
@@ -59,7 +59,7 @@ pub struct Observed {
     /// From start to end of the generator.
     pub all_s: f64,
     /// What its process used.
-    pub usage: Usage,
+    pub usage: ResourceUsage,
     /// Time its cores were busy, interrupts included; none where the server shares them.
     pub core_busy_s: Option<f64>,
     /// Length of a response's body.
@@ -67,11 +67,11 @@ pub struct Observed {
 }
 
 /// The numbers of a run.
-pub fn numbers(report: &ToolReport, observed: &Observed, cpu: CpuSource) -> BTreeMap<String, f64> {
+pub fn numbers(report: &ToolReport, observed: &Observed, cpu: CpuScope) -> BTreeMap<String, f64> {
     let process = (observed.usage.user_s, observed.usage.system_s);
     let (user_s, system_s) = match cpu {
-        CpuSource::Process => process,
-        CpuSource::Window => report.cpu_s.unwrap_or(process),
+        CpuScope::Process => process,
+        CpuScope::Window => report.cpu_s.unwrap_or(process),
     };
     let (cpu_s, wall_s) = (user_s + system_s, report.wall_s.unwrap_or(observed.all_s));
     let rss_bytes = report.rss_bytes_peak.unwrap_or(observed.usage.rss_bytes_peak) as f64;
@@ -113,20 +113,20 @@ mod tests {
             own: [("achieved_per_s", 249_999.0), ("connections_had", 100.0)].into(),
             ..ToolReport::default()
         };
-        let usage = Usage { user_s: 1.0, system_s: 2.0, rss_bytes_peak: 204_800 };
+        let usage = ResourceUsage { user_s: 1.0, system_s: 2.0, rss_bytes_peak: 204_800 };
         let observed = Observed { all_s: 5.0, usage, core_busy_s: Some(3.5), body_bytes: 3_000 };
         let of = |cpu, key: &str| numbers(&report, &observed, cpu)[key];
-        assert_eq!((of(CpuSource::Process, "cpu_us"), of(CpuSource::Window, "cpu_us")), (3.0, 2.0));
+        assert_eq!((of(CpuScope::Process, "cpu_us"), of(CpuScope::Window, "cpu_us")), (3.0, 2.0));
         assert_eq!(
-            (of(CpuSource::Process, "core_us"), of(CpuSource::Process, "requests_per_s")),
+            (of(CpuScope::Process, "core_us"), of(CpuScope::Process, "requests_per_s")),
             (3.5, 250_000.0)
         );
         assert_eq!(
-            (of(CpuSource::Process, "achieved_per_s"), of(CpuSource::Process, "kib_each")),
+            (of(CpuScope::Process, "achieved_per_s"), of(CpuScope::Process, "kib_each")),
             (249_999.0, 2.0)
         );
-        assert_eq!(of(CpuSource::Process, "gb_per_cpu_s"), 1.0);
-        let nothing = numbers(&ToolReport::default(), &Observed::default(), CpuSource::Process);
+        assert_eq!(of(CpuScope::Process, "gb_per_cpu_s"), 1.0);
+        let nothing = numbers(&ToolReport::default(), &Observed::default(), CpuScope::Process);
         assert_eq!(nothing.keys().collect::<Vec<_>>(), ["failed", "requests"]);
     }
 }

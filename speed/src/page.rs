@@ -3,9 +3,9 @@
 //! One experiment can be repeated without the others, whose sections on the page do not change: each states its date,
 //! commit and machine.
 
-use crate::experiment::{Comparison, Experiment};
+use crate::experiment::{ComparisonRule, Experiment};
 use crate::number::{Number, number};
-use crate::run::{Outcome, Sample};
+use crate::run::{Outcome, RowSample};
 use paceline_stats::Spread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -69,7 +69,7 @@ pub fn section(experiment: &Experiment, outcome: &Outcome, taken: &str) -> Strin
     text
 }
 
-fn quietness(samples: &[Sample]) -> String {
+fn quietness(samples: &[RowSample]) -> String {
     let shares = samples.iter().filter_map(|sample| sample.others_share);
     let Some(spread) = Spread::of(shares) else { return String::new() };
     let sentence = format!(
@@ -82,7 +82,7 @@ fn quietness(samples: &[Sample]) -> String {
     if spread.median > QUIET_SHARE { sentence + mark } else { sentence }
 }
 
-fn table(experiment: &Experiment, samples: &[Sample]) -> String {
+fn table(experiment: &Experiment, samples: &[RowSample]) -> String {
     let numbers: Vec<&Number> = experiment.numbers.iter().filter_map(|key| number(key)).collect();
     let headings: Vec<&str> = numbers.iter().map(|number| number.heading).collect();
     let mut text = format!("| | {} |\n|---|{}\n", headings.join(" | "), "---:|".repeat(headings.len()));
@@ -93,14 +93,14 @@ fn table(experiment: &Experiment, samples: &[Sample]) -> String {
         }
     }
     for name in names {
-        let of_row: Vec<&Sample> = samples.iter().filter(|sample| sample.row == *name).collect();
+        let of_row: Vec<&RowSample> = samples.iter().filter(|sample| sample.row == *name).collect();
         let cells: Vec<String> = numbers.iter().map(|number| cell(number, &of_row)).collect();
         let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
     }
     text + "\n"
 }
 
-fn cell(number: &Number, samples: &[&Sample]) -> String {
+fn cell(number: &Number, samples: &[&RowSample]) -> String {
     let Some(spread) =
         Spread::of(samples.iter().filter_map(|sample| sample.numbers.get(number.key).copied()))
     else {
@@ -125,7 +125,7 @@ fn with_commas(number: &str) -> String {
     text + rest
 }
 
-fn comparisons(comparisons: &[Comparison], samples: &[Sample]) -> String {
+fn comparisons(comparisons: &[ComparisonRule], samples: &[RowSample]) -> String {
     if comparisons.is_empty() {
         return String::new();
     }
@@ -157,15 +157,15 @@ fn comparisons(comparisons: &[Comparison], samples: &[Sample]) -> String {
     text + "\n"
 }
 
-fn has_invalid(comparison: &Comparison, samples: &[Sample]) -> bool {
-    let is_of = |sample: &Sample| {
+fn has_invalid(comparison: &ComparisonRule, samples: &[RowSample]) -> bool {
+    let is_of = |sample: &RowSample| {
         sample.row == comparison.of || comparison.to.as_ref().is_some_and(|to| sample.row == *to)
     };
     samples.iter().any(|sample| is_of(sample) && sample.is_invalid)
 }
 
 /// The number of each round that has it, or the ratio of two of the same round.
-fn by_round(comparison: &Comparison, samples: &[Sample]) -> Vec<f64> {
+fn by_round(comparison: &ComparisonRule, samples: &[RowSample]) -> Vec<f64> {
     let value = |name: &str, round: u32| {
         let sample = samples.iter().find(|sample| sample.row == name && sample.round == round)?;
         sample.numbers.get(&comparison.number).copied()

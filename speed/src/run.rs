@@ -4,13 +4,13 @@
 //! that fails leaves a sample with the error, never a missing row; a row whose program is not installed is skipped,
 //! with the reason. No run is repeated.
 
-use crate::experiment::{Experiment, Row};
+use crate::experiment::{Experiment, ExperimentRow};
 use crate::number::{Observed, numbers};
-use crate::workplace::{Filled, Workplace};
+use crate::workplace::{ExpandedCommand, Workspace};
 use crate::{freeze, tool};
 use anyhow::{Context as _, bail};
-use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
-use paceline_host::tree::Tree;
+use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
+use paceline_host::tree::ProcessTree;
 use paceline_host::{CoreTicks, port};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpStream};
@@ -31,7 +31,7 @@ const LAST_BYTES: u64 = 400;
 /// The result of an experiment.
 pub struct Outcome {
     /// Every run, in the order in which they were made.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<RowSample>,
     /// Rounds carried out.
     pub rounds: u32,
     /// Rows left out, and why.
@@ -40,7 +40,7 @@ pub struct Outcome {
 
 /// One run of one row.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Sample {
+pub struct RowSample {
     /// Whose.
     pub row: String,
     /// In which round, from 0.
@@ -58,12 +58,12 @@ pub struct Sample {
 }
 
 /// Carries out so many rounds.
-pub fn run(experiment: &mut Experiment, rounds: u32, workplace: &Workplace) -> Outcome {
+pub fn run(experiment: &mut Experiment, rounds: u32, workplace: &Workspace) -> Outcome {
     let left_out = leave_out(experiment, workplace);
     let rounds = experiment.rounds_most.map_or(rounds, |most| rounds.min(most));
     let mut samples = Vec::new();
     for round in 0..rounds {
-        let mut of_round: Vec<Sample> =
+        let mut of_round: Vec<RowSample> =
             experiment.rows.iter().map(|row| sample(row, round, workplace)).collect();
         of_round.extend(truth(experiment, round, &of_round));
         crate::say(&format!("{}: round {} of {rounds}: {}", experiment.name, round + 1, in_short(&of_round)));
@@ -73,7 +73,7 @@ pub fn run(experiment: &mut Experiment, rounds: u32, workplace: &Workplace) -> O
 }
 
 /// Removes rows whose program is missing, with a note.
-fn leave_out(experiment: &mut Experiment, workplace: &Workplace) -> Vec<String> {
+fn leave_out(experiment: &mut Experiment, workplace: &Workspace) -> Vec<String> {
     let mut reasons = Vec::new();
     experiment.rows.retain(|row| {
         let programs =
@@ -85,13 +85,13 @@ fn leave_out(experiment: &mut Experiment, workplace: &Workplace) -> Vec<String> 
     reasons
 }
 
-fn truth(experiment: &Experiment, round: u32, samples: &[Sample]) -> Option<Sample> {
+fn truth(experiment: &Experiment, round: u32, samples: &[RowSample]) -> Option<RowSample> {
     let served_per_s = *samples.first()?.numbers.get("requests_per_s")?;
     let numbers = freeze::percentiles(experiment.truth?, served_per_s);
-    Some(Sample { row: freeze::TRUTH.to_owned(), round, numbers, ..Sample::default() })
+    Some(RowSample { row: freeze::TRUTH.to_owned(), round, numbers, ..RowSample::default() })
 }
 
-fn in_short(samples: &[Sample]) -> String {
+fn in_short(samples: &[RowSample]) -> String {
     let short = samples.iter().map(|sample| match (&sample.error, sample.numbers.get("cpu_us")) {
         (Some(_), _) => format!("{} failed", sample.row),
         (None, Some(us)) => format!("{} {us:.2} us", sample.row),
@@ -100,18 +100,18 @@ fn in_short(samples: &[Sample]) -> String {
     short.collect::<Vec<_>>().join(", ")
 }
 
-fn sample(row: &Row, round: u32, workplace: &Workplace) -> Sample {
-    let named = Sample { row: row.name.clone(), round, ..Sample::default() };
+fn sample(row: &ExperimentRow, round: u32, workplace: &Workspace) -> RowSample {
+    let named = RowSample { row: row.name.clone(), round, ..RowSample::default() };
     match measure(row, workplace) {
-        Ok(sample) => Sample { row: named.row, round, ..sample },
-        Err(error) => Sample { error: Some(workplace.shown(&format!("{error:#}"))), ..named },
+        Ok(sample) => RowSample { row: named.row, round, ..sample },
+        Err(error) => RowSample { error: Some(workplace.shown(&format!("{error:#}"))), ..named },
     }
 }
 
-fn measure(row: &Row, workplace: &Workplace) -> anyhow::Result<Sample> {
+fn measure(row: &ExperimentRow, workplace: &Workspace) -> anyhow::Result<RowSample> {
     workplace.make_body(row.body_bytes)?;
-    let server = Server::start(row, workplace)?;
-    let mut tree = Tree::new(&server.shepherd, None);
+    let server = ServerProcess::start(row, workplace)?;
+    let mut tree = ProcessTree::new(&server.shepherd, None);
     let filled = workplace.fill(&row.command, row, &server.port.to_string(), &server.response_bytes);
     let cores = workplace.cores(&row.cores)?;
     let (started, ticks, server_before) = (Instant::now(), CoreTicks::now(), tree.sample());
@@ -139,17 +139,17 @@ fn measure(row: &Row, workplace: &Workplace) -> anyhow::Result<Sample> {
     let others_s = busy(None) - usage.user_s - usage.system_s - server_s;
     let core_busy_s = (row.cores == "generator").then(|| busy(cores.first()));
     let observed = Observed { all_s, usage, core_busy_s, body_bytes: row.body_bytes };
-    Ok(Sample {
+    Ok(RowSample {
         numbers: numbers(&report, &observed, row.cpu),
         others_share: Some((others_s / all_s).max(0.0)),
         remarks: report.remarks,
         is_invalid: !well,
-        ..Sample::default()
+        ..RowSample::default()
     })
 }
 
 /// A server that listens. Dropped, it is gone.
-struct Server {
+struct ServerProcess {
     shepherd: Shepherd,
     port: u16,
     /// Length of every response, head included, as the floor server prints it; empty for others.
@@ -157,12 +157,12 @@ struct Server {
 }
 
 #[derive(serde::Deserialize)]
-struct Ready {
+struct ServerReady {
     response_bytes: u64,
 }
 
-impl Server {
-    fn start(row: &Row, workplace: &Workplace) -> anyhow::Result<Self> {
+impl ServerProcess {
+    fn start(row: &ExperimentRow, workplace: &Workspace) -> anyhow::Result<Self> {
         let port = port::free_port().context("no free port")?;
         let filled = workplace.fill(&row.server, row, &port.to_string(), "");
         let is_floor = filled.program == "floor-server";
@@ -171,7 +171,8 @@ impl Server {
         while started.elapsed() < START_LIMIT {
             let line = std::fs::read_to_string(&out).unwrap_or_default();
             if is_floor && line.ends_with('\n') {
-                let ready: Ready = serde_json::from_str(&line).context("the floor server's first line")?;
+                let ready: ServerReady =
+                    serde_json::from_str(&line).context("the floor server's first line")?;
                 return Ok(Self { shepherd, port, response_bytes: ready.response_bytes.to_string() });
             }
             if !is_floor && TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
@@ -185,18 +186,23 @@ impl Server {
     }
 }
 
-fn start(filled: &Filled, cores: &[u32], name: &str, workplace: &Workplace) -> anyhow::Result<Shepherd> {
+fn start(
+    filled: &ExpandedCommand,
+    cores: &[u32],
+    name: &str,
+    workplace: &Workspace,
+) -> anyhow::Result<Shepherd> {
     let program = workplace.find(&filled.program).with_context(|| format!("{} has gone", filled.program))?;
     let command = std::iter::once(program.display().to_string()).chain(filled.arguments.iter().cloned());
     let [stdout, stderr] = outputs(workplace, name);
-    let order = Order {
+    let order = ShepherdOrder {
         command: command.collect(),
         folder: workplace.folder.clone(),
         env: filled.env.iter().cloned().collect(),
         cores: cores.to_vec(),
-        output: Output::Files { stdout, stderr },
+        output: CommandOutput::Files { stdout, stderr },
         groups: Vec::new(),
-        guard: Guard::Subreaper,
+        guard: TrackingMethod::Subreaper,
         stop_limit_ms: STOP_LIMIT_MS,
         user: None,
         inherit: None,
@@ -206,7 +212,7 @@ fn start(filled: &Filled, cores: &[u32], name: &str, workplace: &Workplace) -> a
     Ok(Shepherd::start(&workplace.shepherd, &order)?)
 }
 
-fn outputs(workplace: &Workplace, name: &str) -> [PathBuf; 2] {
+fn outputs(workplace: &Workspace, name: &str) -> [PathBuf; 2] {
     ["out", "err"].map(|stream| workplace.folder.join(format!("{name}.{stream}")))
 }
 

@@ -1,6 +1,6 @@
 //! Where the comparison works: the folder `speed` in the target folder, the programs in it, and the cores.
 
-use crate::experiment::{Row, fill};
+use crate::experiment::{ExperimentRow, fill};
 use anyhow::{Context as _, bail};
 use paceline_lab::peers::{K6_SCRIPT, SIEGE_SETTINGS};
 use std::fs;
@@ -23,7 +23,7 @@ const SCRIPTS: [(&str, &str); 4] = [
 ];
 
 /// The folder, the binaries compared, and the machine's cores by side.
-pub struct Workplace {
+pub struct Workspace {
     /// `target/speed`.
     pub folder: PathBuf,
     /// The binary under test.
@@ -39,7 +39,7 @@ pub struct Workplace {
 }
 
 /// A command with everything filled in.
-pub struct Filled {
+pub struct ExpandedCommand {
     /// Variables of the environment.
     pub env: Vec<(String, String)>,
     /// The program, by its name.
@@ -48,7 +48,7 @@ pub struct Filled {
     pub arguments: Vec<String>,
 }
 
-impl Workplace {
+impl Workspace {
     /// Makes the folder, compiles the floor programs, and writes the scripts and the bursts of a run of so many seconds.
     pub fn prepare(&self, seconds: u32) -> anyhow::Result<()> {
         for sub in ["home", "results", "floor"] {
@@ -115,7 +115,13 @@ impl Workplace {
     }
 
     /// A command of a row, the server's or the generator's, with everything filled in.
-    pub fn fill(&self, command: &str, row: &Row, port: &str, response_bytes: &str) -> Filled {
+    pub fn fill(
+        &self,
+        command: &str,
+        row: &ExperimentRow,
+        port: &str,
+        response_bytes: &str,
+    ) -> ExpandedCommand {
         let (body, documents) = (self.body(row.body_bytes), self.documents(row.body_bytes));
         let values = [
             ("url", format!("http://127.0.0.1:{port}/")),
@@ -132,7 +138,7 @@ impl Workplace {
             env.push((name.to_owned(), value.to_owned()));
             words.next();
         }
-        Filled { env, program: words.next().unwrap_or_default(), arguments: words.collect() }
+        ExpandedCommand { env, program: words.next().unwrap_or_default(), arguments: words.collect() }
     }
 
     /// A text as the page prints it, without the path of this machine's target folder.
@@ -205,7 +211,7 @@ mod tests {
 
     #[test]
     fn commands_are_filled_in() {
-        let workplace = Workplace {
+        let workplace = Workspace {
             folder: "/nowhere/target/speed".into(),
             paceline: "paceline".into(),
             before: None,
@@ -213,7 +219,7 @@ mod tests {
             server_core: 0,
             generator_core: 1,
         };
-        let row = Row { body_bytes: 12, ..Row::default() };
+        let row = ExperimentRow { body_bytes: 12, ..ExperimentRow::default() };
         let filled = workplace.fill("HOME={work}/home siege -b @{body} {url} {other}", &row, "80", "");
         assert_eq!(filled.env, [("HOME".to_owned(), "/nowhere/target/speed/home".to_owned())]);
         assert_eq!(filled.program, "siege");

@@ -2,12 +2,12 @@
 //! errors.
 //!
 //! Every command that needs it reads it again. A broken file does not hide others; a folder without a manifest is
-//! reported and skipped. [`Places`] finds the tree.
+//! reported and skipped. [`Folders`] finds the tree.
 
 use crate::balancer::BALANCER_FILE;
 use crate::manifest::MANIFEST_FILE;
 use crate::{
-    Balancer, CatalogueError, DATABASE_FILE, Database, Manifest, Places, Plan, Select, Workload, nearest,
+    Balancer, CatalogueError, DATABASE_FILE, Database, Folders, Manifest, Plan, Select, Workload, nearest,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,30 +16,30 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Catalogue {
     /// Where it was found.
-    pub places: Places,
+    pub places: Folders,
     /// Every server with a valid manifest, by id.
     pub servers: Vec<Arc<Manifest>>,
     /// Every server whose manifest is wrong.
-    pub broken_servers: Vec<Broken>,
+    pub broken_servers: Vec<BrokenEntry>,
     /// Every valid workload, by name.
     pub workloads: Vec<Arc<Workload>>,
     /// Every workload whose file is wrong.
-    pub broken_workloads: Vec<Broken>,
+    pub broken_workloads: Vec<BrokenEntry>,
     /// Every balancer that can be used, by id.
     pub balancers: Vec<Arc<Balancer>>,
     /// Every balancer whose manifest or template is wrong.
-    pub broken_balancers: Vec<Broken>,
+    pub broken_balancers: Vec<BrokenEntry>,
     /// Every valid database, by id.
     pub databases: Vec<Arc<Database>>,
     /// Every database whose manifest is wrong.
-    pub broken_databases: Vec<Broken>,
+    pub broken_databases: Vec<BrokenEntry>,
     /// What was skipped, as messages.
     pub notes: Vec<String>,
 }
 
 /// A server, workload or balancer that cannot be used.
 #[derive(Debug)]
-pub struct Broken {
+pub struct BrokenEntry {
     /// Its id or name.
     pub id: String,
     /// Why.
@@ -53,7 +53,7 @@ impl Catalogue {
     /// [`CatalogueError::File`] when one of the folders itself cannot be listed, or a folder of the state folder is
     /// another user's symbolic link. Errors within a manifest or workload
     /// are kept beside the valid ones.
-    pub fn read(places: Places) -> Result<Self, CatalogueError> {
+    pub fn read(places: Folders) -> Result<Self, CatalogueError> {
         places.check_links()?;
         let mut catalogue = Self {
             servers: Vec::new(),
@@ -78,7 +78,7 @@ impl Catalogue {
         for path in toml_files(&self.places.workloads_dir)? {
             match Workload::read(&path) {
                 Ok(workload) => self.workloads.push(Arc::new(workload)),
-                Err(error) => self.broken_workloads.push(Broken { id: stem(&path), error }),
+                Err(error) => self.broken_workloads.push(BrokenEntry { id: stem(&path), error }),
             }
         }
         Ok(())
@@ -96,7 +96,7 @@ impl Catalogue {
             }
             match Manifest::read(&folder).and_then(|manifest| self.with_known_workloads(manifest)) {
                 Ok(manifest) => self.servers.push(Arc::new(manifest)),
-                Err(error) => self.broken_servers.push(Broken { id, error }),
+                Err(error) => self.broken_servers.push(BrokenEntry { id, error }),
             }
         }
         Ok(())
@@ -113,7 +113,7 @@ impl Catalogue {
             }
             match Database::read(&folder) {
                 Ok(database) => self.databases.push(Arc::new(database)),
-                Err(error) => self.broken_databases.push(Broken { id: stem(&folder), error }),
+                Err(error) => self.broken_databases.push(BrokenEntry { id: stem(&folder), error }),
             }
         }
         Ok(())
@@ -149,7 +149,7 @@ impl Catalogue {
             }
             match Balancer::read(&folder) {
                 Ok(balancer) => self.balancers.push(Arc::new(balancer)),
-                Err(error) => self.broken_balancers.push(Broken { id: stem(&folder), error }),
+                Err(error) => self.broken_balancers.push(BrokenEntry { id: stem(&folder), error }),
             }
         }
         Ok(())
@@ -234,12 +234,12 @@ impl Catalogue {
     }
 
     /// The broken server of that id.
-    pub fn broken_server(&self, id: &str) -> Option<&Broken> {
+    pub fn broken_server(&self, id: &str) -> Option<&BrokenEntry> {
         self.broken_servers.iter().find(|broken| broken.id == id)
     }
 
     /// The broken workload of that name.
-    pub fn broken_workload(&self, name: &str) -> Option<&Broken> {
+    pub fn broken_workload(&self, name: &str) -> Option<&BrokenEntry> {
         self.broken_workloads.iter().find(|broken| broken.id == name)
     }
 

@@ -5,7 +5,7 @@
 //! launch, fills its tables and checks them.
 
 use crate::document::Document;
-use crate::{CatalogueError, Kind, Manifest, Setup, Traits};
+use crate::{CatalogueError, FrameworkKind, Manifest, Setup, Traits};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -95,7 +95,7 @@ pub struct DatabaseSetting {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct WireDatabase {
     name: String,
     about: String,
     #[serde(default, deserialize_with = "crate::manifest::packages::read")]
@@ -122,7 +122,7 @@ impl Database {
     /// cannot be read.
     pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
         let document = Document::read(&folder.join(DATABASE_FILE))?;
-        let wire: Wire = document.parse()?;
+        let wire: WireDatabase = document.parse()?;
         let (at, setting) = match wire.setting {
             Some(setting) => (Some(setting.span().start), setting.into_inner()),
             None => (None, String::new()),
@@ -180,7 +180,7 @@ impl Database {
             language: String::new(),
             framework: String::new(),
             engine: String::new(),
-            kind: Kind::Platform,
+            kind: FrameworkKind::Platform,
             tags: Vec::new(),
             sources: Vec::new(),
             workloads: Vec::new(),

@@ -210,13 +210,16 @@ mod tests {
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "only its keys are of interest")]
-    struct Sample {
+    struct TestDocument {
         name: String,
         about: Option<u32>,
     }
 
     fn complaint(text: &str) -> String {
-        Document::of(Path::new("a/b.toml"), text).parse::<Sample>().expect_err("it is wrong").to_string()
+        Document::of(Path::new("a/b.toml"), text)
+            .parse::<TestDocument>()
+            .expect_err("it is wrong")
+            .to_string()
     }
 
     #[test]

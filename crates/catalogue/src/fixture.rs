@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::new_without_default, reason = "a failed unwrap is a failed test")]
 
-use crate::{Catalogue, Places};
+use crate::{Catalogue, Folders};
 use std::path::{Path, PathBuf};
 
 /// A valid manifest, to be changed by the tests. It serves `hello` and `tetra` in both forms.
@@ -76,11 +76,11 @@ status = "4xx"
 "#;
 
 /// A tree that is removed at the end of the test.
-pub struct Tree {
+pub struct TestTree {
     folder: tempfile::TempDir,
 }
 
-impl Tree {
+impl TestTree {
     /// A tree with the workloads `hello` and `tetra` and no server.
     pub fn new() -> Self {
         let tree = Self { folder: tempfile::tempdir().unwrap() };
@@ -111,7 +111,7 @@ impl Tree {
 
     /// Its catalogue.
     pub fn catalogue(&self) -> Catalogue {
-        let places = Places {
+        let places = Folders {
             servers_dir: self.path("servers"),
             workloads_dir: self.path("workloads"),
             plans_dir: self.path("plans"),

@@ -19,20 +19,20 @@ mod request_file;
 mod variables;
 mod workload;
 
-pub use balancer::{BALANCER_FILE, BALANCER_FORM, Balancer, Filling, Statistics};
-pub use catalogue::{Broken, Catalogue};
+pub use balancer::{BALANCER_FILE, BALANCER_FORM, Balancer, Statistics, TemplateValues};
+pub use catalogue::{BrokenEntry, Catalogue};
 pub use database::{DATABASE_FILE, Database, DatabaseCommands, DatabaseSetting, StopSignal};
 pub use document::nearest;
 pub use error::CatalogueError;
-pub use manifest::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
+pub use manifest::{Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::hexadecimal::format as hex;
 pub use paceline_job::{DurationError, format_duration, parse_duration};
-pub use places::{PlaceFlags, Places};
+pub use places::{FolderFlags, Folders};
 pub use plan::{
-    AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, LoadSearch, POOL, Percent, Pin, PinBalancer,
-    PinDatabase, PinInstances, Plan, PlanLoad, Resolution, Room, SEED_MAX, STEADY_WITHIN, Scale, Select,
-    Sized, TRIAL_EXTRA_GUESS, estimate, key_of, launch_guess,
+    AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, LoadSearch, MachineCapacity, POOL, Percent, Pin,
+    PinBalancer, PinDatabase, PinInstances, Plan, PlanLoad, Resolution, SEED_MAX, STEADY_WITHIN, Scale,
+    Select, SizedPlan, TRIAL_EXTRA_GUESS, estimate, key_of, launch_guess,
 };
 pub use request_file::{FileRequest, REQUESTS_MOST, RequestFile, WEIGHT_MOST};
 pub use variables::{

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The flags for the places; each may be omitted.
 #[derive(Clone, Debug, Default)]
-pub struct PlaceFlags {
+pub struct FolderFlags {
     /// `--servers-dir`.
     pub servers_dir: Option<PathBuf>,
     /// `--workloads-dir`.
@@ -29,7 +29,7 @@ const STATE_FOLDERS: [&str; 6] = ["logs", "build", "scratch", "bodies", "home", 
 
 /// The places, absolute. `plans_dir`, `balancers_dir`, `databases_dir` and `state_dir` need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Places {
+pub struct Folders {
     /// One folder per server.
     pub servers_dir: PathBuf,
     /// One file per workload.
@@ -46,13 +46,13 @@ pub struct Places {
     pub user: Option<String>,
 }
 
-impl Places {
+impl Folders {
     /// Finds the places for this process: from its current folder and its own binary.
     ///
     /// # Errors
     /// [`CatalogueError::NoTree`] when there is no `servers` folder anywhere, [`CatalogueError::File`] when a named one
     /// is missing.
-    pub fn find(flags: &PlaceFlags) -> Result<Self, CatalogueError> {
+    pub fn find(flags: &FolderFlags) -> Result<Self, CatalogueError> {
         let here = std::env::current_dir().map_err(|source| CatalogueError::File {
             action: "find",
             path: ".".into(),
@@ -62,12 +62,12 @@ impl Places {
         Self::find_from(flags, &here, &binary)
     }
 
-    /// As [`Places::find`], from the folder `here` and the binary at `binary`.
+    /// As [`Folders::find`], from the folder `here` and the binary at `binary`.
     ///
     /// # Errors
-    /// As [`Places::find`].
-    pub fn find_from(flags: &PlaceFlags, here: &Path, binary: &Path) -> Result<Self, CatalogueError> {
-        let tree = Tree::around(here).or_else(|| Tree::beside(binary));
+    /// As [`Folders::find`].
+    pub fn find_from(flags: &FolderFlags, here: &Path, binary: &Path) -> Result<Self, CatalogueError> {
+        let tree = FolderTree::around(here).or_else(|| FolderTree::beside(binary));
         let place = |flag: &Option<PathBuf>, name: &str| match (flag, &tree) {
             (Some(flag), _) => existing(&here.join(flag)),
             (None, Some(tree)) => Ok(tree.root.join(name)),
@@ -136,12 +136,12 @@ impl Places {
 }
 
 /// A folder that contains a `servers` folder.
-struct Tree {
+struct FolderTree {
     root: PathBuf,
     installed: bool,
 }
 
-impl Tree {
+impl FolderTree {
     fn around(here: &Path) -> Option<Self> {
         let root = here.ancestors().find(|folder| folder.join("servers").is_dir())?;
         Some(Self { root: root.into(), installed: false })

@@ -41,7 +41,7 @@ impl RequestFile {
     /// [`CatalogueError::Document`] with the line of the problem.
     pub fn of(path: &Path, text: &str) -> Result<Self, CatalogueError> {
         let document = &Document::of(path, text);
-        let wire: Wire = document.parse()?;
+        let wire: WireRequestFile = document.parse()?;
         if wire.request.is_empty() || wire.request.len() > REQUESTS_MOST {
             let problem = format!("a request file must contain 1 to {REQUESTS_MOST} `[[request]]` tables");
             return Err(document.complain(None, problem));
@@ -75,7 +75,7 @@ impl RequestFile {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct WireRequestFile {
     request: Vec<Spanned<WireRequest>>,
 }
 

@@ -105,8 +105,8 @@ impl Variables {
         let texts = self.texts();
         pieces(value)
             .map(|piece| match piece {
-                Piece::Text(text) => text.to_owned(),
-                Piece::Variable(name) => texts.get(name).cloned().unwrap_or_default(),
+                VariablePiece::Text(text) => text.to_owned(),
+                VariablePiece::Variable(name) => texts.get(name).cloned().unwrap_or_default(),
             })
             .collect()
     }
@@ -115,7 +115,7 @@ impl Variables {
 /// Checks that every `$NAME` in `value` is a known variable.
 pub(crate) fn check(value: &str) -> Result<(), String> {
     for piece in pieces(value) {
-        let Piece::Variable(name) = piece else { continue };
+        let VariablePiece::Variable(name) = piece else { continue };
         if !VARIABLE_NAMES.contains(&name) {
             let hint = nearest(name, VARIABLE_NAMES).map(|near| format!("; did you mean `${near}`?"));
             return Err(format!(
@@ -127,12 +127,12 @@ pub(crate) fn check(value: &str) -> Result<(), String> {
     Ok(())
 }
 
-enum Piece<'a> {
+enum VariablePiece<'a> {
     Text(&'a str),
     Variable(&'a str),
 }
 
-fn pieces(mut rest: &str) -> impl Iterator<Item = Piece<'_>> {
+fn pieces(mut rest: &str) -> impl Iterator<Item = VariablePiece<'_>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
@@ -143,20 +143,20 @@ fn pieces(mut rest: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-fn next_piece(text: &str) -> (Piece<'_>, &str) {
+fn next_piece(text: &str) -> (VariablePiece<'_>, &str) {
     let Some(after) = text.strip_prefix('$') else {
         let (plain, rest) = text.split_at(text.find('$').unwrap_or(text.len()));
-        return (Piece::Text(plain), rest);
+        return (VariablePiece::Text(plain), rest);
     };
     if let Some(rest) = after.strip_prefix('$') {
-        return (Piece::Text("$"), rest);
+        return (VariablePiece::Text("$"), rest);
     }
     if let Some((name, rest)) = after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
-        return (Piece::Variable(name), rest);
+        return (VariablePiece::Variable(name), rest);
     }
     let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
     let (name, rest) = after.split_at(end);
-    if name.is_empty() { (Piece::Text("$"), rest) } else { (Piece::Variable(name), rest) }
+    if name.is_empty() { (VariablePiece::Text("$"), rest) } else { (VariablePiece::Variable(name), rest) }
 }
 
 #[cfg(test)]

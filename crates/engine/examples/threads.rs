@@ -5,11 +5,12 @@
 //! alternately, five times. Each thread has its own core if the machine has enough.
 
 use paceline_engine::h1::Http1;
-use paceline_engine::hot::{Conductor, Recorder, Worker};
+use paceline_engine::hot::{Recorder, RunControl, Worker};
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::sim::{Echo, response};
 use paceline_engine::{
-    BodyCheck, Bound, Check, Clock as _, EngineError, Job, Nanos, NoObserver, PaceKind, Requests, Settings,
+    BodyCheck, Bound, Clock as _, EngineError, Job, Nanos, NoObserver, PaceKind, Requests, ResponseCheck,
+    Settings,
 };
 use paceline_http::Method;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::thread;
 /// There are no other workers: a worker is never stopped, and begins when it is ready.
 struct Alone;
 
-impl Conductor for Alone {
+impl RunControl for Alone {
     fn connected(&self, _had: u64) {}
 
     fn epoch(&self) -> Option<Nanos> {
@@ -43,7 +44,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 fn settings() -> Settings {
     let job = Job { window: Bound::Duration(Nanos::from_secs(1)), ..Job::default() };
-    let check = Check { status: Some(200), body: BodyCheck::Exact(Arc::from(&b"Hello World\n"[..])) };
+    let check = ResponseCheck { status: Some(200), body: BodyCheck::Exact(Arc::from(&b"Hello World\n"[..])) };
     let requests = Arc::new(Requests::fixed(REQUEST, Method::Other, check));
     let settings = Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests);
     Settings { pace: PaceKind::Spin, ..settings }

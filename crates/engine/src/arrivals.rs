@@ -14,7 +14,7 @@ const NOTED: usize = 128;
 
 /// The stretches in which sends are noted, and the rate expected there.
 #[derive(Debug)]
-pub(crate) struct Stretches {
+pub(crate) struct SampledIntervals {
     profile: Profile,
     distribution: GapDistribution,
     epoch: Nanos,
@@ -24,7 +24,7 @@ pub(crate) struct Stretches {
     pub each: usize,
 }
 
-impl Stretches {
+impl SampledIntervals {
     /// The stretches of a run; none if arrivals are not random.
     pub(crate) fn of(settings: &Settings, timeline: &Timeline) -> Option<Self> {
         let LoadModel::Open { shape, arrivals } = &settings.job.load else { return None };
@@ -69,7 +69,7 @@ impl Stretches {
 
 /// The sends noted by one worker.
 #[derive(Debug)]
-pub(crate) struct Notes {
+pub(crate) struct SampledSends {
     /// No send before this moment is noted: sends that are not noted cost only this comparison.
     pub from: Nanos,
     starts: Vec<Nanos>,
@@ -77,22 +77,22 @@ pub(crate) struct Notes {
     sends: Vec<Vec<Nanos>>,
 }
 
-impl Default for Notes {
+impl Default for SampledSends {
     /// Notes no sends.
     fn default() -> Self {
         Self { from: Nanos::NEVER, starts: Vec::new(), each: 0, sends: Vec::new() }
     }
 }
 
-impl Notes {
+impl SampledSends {
     /// Allocates the memory for the notes.
-    pub(crate) fn of(stretches: Option<Stretches>) -> Self {
-        let Some(Stretches { starts, each, .. }) = stretches else { return Self::default() };
+    pub(crate) fn of(stretches: Option<SampledIntervals>) -> Self {
+        let Some(SampledIntervals { starts, each, .. }) = stretches else { return Self::default() };
         let sends = starts.iter().map(|_| Vec::with_capacity(each)).collect();
         Self { from: starts.first().copied().unwrap_or(Nanos::NEVER), starts, each, sends }
     }
 
-    /// Notes a send at or after [`Notes::from`].
+    /// Notes a send at or after [`SampledSends::from`].
     #[cold]
     pub(crate) fn note(&mut self, at: Nanos) {
         let stretch = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
@@ -128,5 +128,5 @@ pub(crate) fn since_epoch(workers: Vec<Vec<Vec<Nanos>>>, epoch: Nanos) -> Vec<Ve
 /// `noted` has the `noted_sends` of each loader.
 pub fn gaps_of_all(settings: &Settings, noted: &[Vec<Vec<Nanos>>]) -> Vec<f64> {
     let timeline = WindowLength::of(settings).timeline(settings, Nanos::ZERO);
-    Stretches::of(settings, &timeline).map_or_else(Vec::new, |stretches| stretches.gaps(noted))
+    SampledIntervals::of(settings, &timeline).map_or_else(Vec::new, |stretches| stretches.gaps(noted))
 }

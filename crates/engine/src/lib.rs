@@ -33,22 +33,22 @@ mod transport;
 
 pub use address::Address;
 pub use arrivals::gaps_of_all;
-pub use check::{BodyCheck, BodyFault, Check, DecodeError, WrongBody, decoded};
+pub use check::{BodyCheck, BodyFault, DecompressError, ResponseCheck, WrongBody, decoded};
 pub use error::EngineError;
 pub use hot::scheduled_in_window;
-pub use observer::{NoObserver, Observer, Second};
-pub use outcome::{Carried, ConnectionCounts, Failure, RunOutcome, Stall, ThreadOutcome};
+pub use observer::{NoObserver, Observer, WorkerSecond};
+pub use outcome::{Carried, ConnectionCounts, ConnectionFailure, RunOutcome, Stall, ThreadOutcome};
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{
-    Arrivals, Bound, Distribution, ExpectedValue, Job, LoadModel, Nanos, PaceKind, Rate, Segment, Shape,
+    Arrivals, Bound, Distribution, ExpectedValue, Job, LoadModel, Nanos, PaceKind, Rate, Shape, ShapeSegment,
     Think, Timestamps, Trace,
 };
 pub use profile::due_between;
 pub use random::Random;
 pub use requests::{RequestKind, Requests};
-pub use run::{Beginning, Stop, run, run_when};
+pub use run::{RunStart, StopFlag, run, run_when};
 pub use settings::Settings;
 pub(crate) use tally::Sums;
-pub use tally::{CompactTally, Counts, Ending, Endings, KeptInterval, Measure, Tally};
-pub use timeline::{Phase, Spans, Timeline, WindowLength};
-pub use transport::{Clock, Patience, Progress, Ready, Slot, Transport};
+pub use tally::{CompactTally, Ending, Endings, KeptInterval, Measure, Tally, TallyCounts};
+pub use timeline::{Phase, PhaseTimes, Timeline, WindowLength};
+pub use transport::{Clock, IoProgress, Readiness, Slot, Transport, WaitLimit};

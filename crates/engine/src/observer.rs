@@ -22,12 +22,12 @@ pub trait Observer: Sync {
 
     /// A second has ended for one worker, on that worker's own thread. Seconds come in order and without gaps, except
     /// those in which the worker did not run; the last is shorter.
-    fn second(&self, _: Second) {}
+    fn second(&self, _: WorkerSecond) {}
 }
 
 /// The counts of one worker in one second, from the beginning of the warm-up to the end of the run.
 #[derive(Clone, Debug)]
-pub struct Second {
+pub struct WorkerSecond {
     /// The worker.
     pub worker: u32,
     /// When it began, on the run's clock: whole seconds after the beginning of the warm-up; before that there is one

@@ -5,13 +5,13 @@
 
 use crate::tally::Endings;
 use crate::tls::{TlsError, TlsFault, TlsOutcome};
-use crate::{Ending, KeptInterval, Nanos, Spans, Tally, WrongBody};
+use crate::{Ending, KeptInterval, Nanos, PhaseTimes, Tally, WrongBody};
 use paceline_stats::Histogram;
 use std::io;
 
 /// The reason why an attempt to connect failed or a connection broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
+pub enum ConnectionFailure {
     /// The kernel's error number.
     Os(i32),
     /// The attempt took longer than its limit.
@@ -58,47 +58,49 @@ pub enum Failure {
     Unread,
 }
 
-impl Failure {
+impl ConnectionFailure {
     /// Whether the server broke the rules of the protocol: further input on that connection cannot be trusted.
     pub fn breaks_rules(self) -> bool {
-        use Failure::{Flood, Http2, MalformedResponse, NotHttp2, Protocol, SuspectFraming, Unsolicited};
+        use ConnectionFailure::{
+            Flood, Http2, MalformedResponse, NotHttp2, Protocol, SuspectFraming, Unsolicited,
+        };
         matches!(self, Protocol | SuspectFraming | Unsolicited | NotHttp2 | Http2 | Flood | MalformedResponse)
     }
 
     /// Whether this machine ran out of a resource, which is not the server's fault.
     pub fn is_ours(self) -> bool {
         use libc::{EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM};
-        matches!(self, Failure::Os(EADDRNOTAVAIL | EMFILE | ENFILE | ENOBUFS | ENOMEM))
+        matches!(self, ConnectionFailure::Os(EADDRNOTAVAIL | EMFILE | ENFILE | ENOBUFS | ENOMEM))
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for ConnectionFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Failure::Os(number) => return io::Error::from_raw_os_error(*number).fmt(f),
-            Failure::ConnectLimit => "no connection within the connect timeout",
-            Failure::Tls(fault) => return fault.fmt(f),
-            Failure::Closed => "the connection was closed",
-            Failure::ClosedUnused => "the server closed a fresh connection before it was used",
-            Failure::ClosedUnanswered => "the server closed the connection without answering",
-            Failure::Truncated => "the server closed the connection in the middle of a response",
-            Failure::ClosedBehind => "the server closed the connection with pipelined requests unanswered",
-            Failure::CutOff => "the run ended with a request in flight",
-            Failure::NoSettings => "no HTTP/2 SETTINGS from the server within the connect timeout",
-            Failure::NotHttp2 => "the server does not speak HTTP/2",
-            Failure::Http2 => "the server broke the rules of HTTP/2",
-            Failure::Flood => "the server flooded the connection with useless HTTP/2 frames",
-            Failure::GoAway => "the server ended the connection with an error (GOAWAY)",
-            Failure::StreamReset => "the server reset the stream of a request (RST_STREAM)",
-            Failure::Refused => "the server refused the same request repeatedly (REFUSED_STREAM)",
-            Failure::MalformedResponse => "malformed HTTP/2 response",
-            Failure::Protocol => "the response is not HTTP",
-            Failure::Unsolicited => "the server sent bytes that no request had asked for",
-            Failure::SuspectFraming => {
+            ConnectionFailure::Os(number) => return io::Error::from_raw_os_error(*number).fmt(f),
+            ConnectionFailure::ConnectLimit => "no connection within the connect timeout",
+            ConnectionFailure::Tls(fault) => return fault.fmt(f),
+            ConnectionFailure::Closed => "the connection was closed",
+            ConnectionFailure::ClosedUnused => "the server closed a fresh connection before it was used",
+            ConnectionFailure::ClosedUnanswered => "the server closed the connection without answering",
+            ConnectionFailure::Truncated => "the server closed the connection in the middle of a response",
+            ConnectionFailure::ClosedBehind => "the server closed the connection with pipelined requests unanswered",
+            ConnectionFailure::CutOff => "the run ended with a request in flight",
+            ConnectionFailure::NoSettings => "no HTTP/2 SETTINGS from the server within the connect timeout",
+            ConnectionFailure::NotHttp2 => "the server does not speak HTTP/2",
+            ConnectionFailure::Http2 => "the server broke the rules of HTTP/2",
+            ConnectionFailure::Flood => "the server flooded the connection with useless HTTP/2 frames",
+            ConnectionFailure::GoAway => "the server ended the connection with an error (GOAWAY)",
+            ConnectionFailure::StreamReset => "the server reset the stream of a request (RST_STREAM)",
+            ConnectionFailure::Refused => "the server refused the same request repeatedly (REFUSED_STREAM)",
+            ConnectionFailure::MalformedResponse => "malformed HTTP/2 response",
+            ConnectionFailure::Protocol => "the response is not HTTP",
+            ConnectionFailure::Unsolicited => "the server sent bytes that no request had asked for",
+            ConnectionFailure::SuspectFraming => {
                 "closed by Paceline: a response with both Content-Length and Transfer-Encoding, or chunks in HTTP/1.0"
             }
-            Failure::TimedOut => "no complete response within the timeout",
-            Failure::Unread => "the server stopped reading: the request could not be sent within the timeout",
+            ConnectionFailure::TimedOut => "no complete response within the timeout",
+            ConnectionFailure::Unread => "the server stopped reading: the request could not be sent within the timeout",
         })
     }
 }
@@ -127,7 +129,7 @@ pub struct ConnectionCounts {
     /// Redirects that were followed, including those of the warm-up.
     pub redirects: u64,
     /// Failures and their numbers.
-    pub failures: Vec<(Failure, u64)>,
+    pub failures: Vec<(ConnectionFailure, u64)>,
     /// The details of the first response or connection that broke the rules.
     pub protocol_error: Option<String>,
     /// Requests of the window that each connection served.
@@ -139,7 +141,7 @@ pub struct ConnectionCounts {
 
 impl ConnectionCounts {
     /// Counts a failure.
-    pub(crate) fn note(&mut self, failure: Failure, count: u64) {
+    pub(crate) fn note(&mut self, failure: ConnectionFailure, count: u64) {
         match self.failures.iter_mut().find(|(seen, _)| *seen == failure) {
             Some((_, seen)) => *seen += count,
             None => self.failures.push((failure, count)),
@@ -224,7 +226,7 @@ pub struct ThreadOutcome {
     /// Requests due and unsent when the window began.
     pub backlog: u64,
     /// The times of its phases.
-    pub spans: Spans,
+    pub spans: PhaseTimes,
     /// The results of TLS, if it was used.
     pub tls: Option<TlsOutcome>,
     /// The first wrong body of each kind of request.
@@ -262,7 +264,7 @@ pub struct RunOutcome {
     /// Requests due and unsent when the window began.
     pub backlog: u64,
     /// The times of the phases.
-    pub spans: Spans,
+    pub spans: PhaseTimes,
     /// The first wrong body of each kind of request, warm-up included.
     pub wrong_bodies: Vec<Option<WrongBody>>,
     /// The durations of the window's completed sessions, by session; empty without sessions.
@@ -273,23 +275,25 @@ pub struct RunOutcome {
     pub tls: Option<TlsOutcome>,
 }
 
-impl Failure {
+impl ConnectionFailure {
     /// The failure with the details of its first case.
     pub(crate) fn with_details(self, tls: &TlsOutcome) -> io::Error {
         match self {
-            Failure::Tls(fault) => tls.error(fault).map_or_else(|| self.into(), |error| error.clone().into()),
+            ConnectionFailure::Tls(fault) => {
+                tls.error(fault).map_or_else(|| self.into(), |error| error.clone().into())
+            }
             other => other.into(),
         }
     }
 }
 
-impl From<Failure> for io::Error {
-    fn from(failure: Failure) -> Self {
+impl From<ConnectionFailure> for io::Error {
+    fn from(failure: ConnectionFailure) -> Self {
         match failure {
-            Failure::Os(number) => io::Error::from_raw_os_error(number),
-            Failure::Tls(fault) => TlsError::plain(fault).into(),
-            Failure::ConnectLimit => io::Error::new(io::ErrorKind::TimedOut, failure.to_string()),
-            Failure::NotHttp2 => io::Error::new(io::ErrorKind::Unsupported, failure.to_string()),
+            ConnectionFailure::Os(number) => io::Error::from_raw_os_error(number),
+            ConnectionFailure::Tls(fault) => TlsError::plain(fault).into(),
+            ConnectionFailure::ConnectLimit => io::Error::new(io::ErrorKind::TimedOut, failure.to_string()),
+            ConnectionFailure::NotHttp2 => io::Error::new(io::ErrorKind::Unsupported, failure.to_string()),
             other => io::Error::other(other.to_string()),
         }
     }

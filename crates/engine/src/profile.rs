@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// One stretch of time on which the rate is a straight line. Times are nanoseconds from the beginning of the warm-up,
 /// rates arrivals per nanosecond.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct RateSegment {
     start: f64,
     end: f64,
     /// Arrivals expected before it.
@@ -22,7 +22,7 @@ struct Piece {
     slope: f64,
 }
 
-impl Piece {
+impl RateSegment {
     /// Arrivals expected in its first `time` nanoseconds.
     fn arrivals(&self, time: f64) -> f64 {
         time * (self.rate + 0.5 * self.slope * time)
@@ -56,7 +56,7 @@ pub fn due_between(shape: &Shape, warmup: Nanos, window: Nanos, from: Nanos, to:
 /// A rate over time, and a cursor into it: moments may only be requested in rising order.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
-    pieces: Arc<[Piece]>,
+    pieces: Arc<[RateSegment]>,
     cursor: usize,
 }
 
@@ -83,11 +83,11 @@ impl Profile {
         let (mut start, mut before, mut last) = (0.0, 0.0, 1.0);
         for &(length, first, to) in stretches.iter().filter(|(length, ..)| *length > 0.0) {
             let slope = (to - first) / 1e9 / length;
-            let piece = Piece { start, end: start + length, before, rate: first / 1e9, slope };
+            let piece = RateSegment { start, end: start + length, before, rate: first / 1e9, slope };
             (start, before, last) = (piece.end, piece.after(), to / 1e9);
             pieces.push(piece);
         }
-        pieces.push(Piece { start, end: f64::INFINITY, before, rate: last, slope: 0.0 });
+        pieces.push(RateSegment { start, end: f64::INFINITY, before, rate: last, slope: 0.0 });
         Self { pieces: pieces.into(), cursor: 0 }
     }
 

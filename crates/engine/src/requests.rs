@@ -3,7 +3,7 @@
 //! They are made from a job (`crates/run`). `h1/outgoing.rs` and `h2/` turn them into bytes, `hot/inspect.rs` checks
 //! the responses; the records identify the kinds by their index here.
 
-use crate::Check;
+use crate::ResponseCheck;
 use crate::session::SessionPlan;
 use paceline_http::h2::Http2Request;
 use paceline_http::{Method, RequestTemplate};
@@ -18,7 +18,7 @@ pub struct RequestKind {
     /// The kind of its method, which matters for its responses: those to HEAD have no body.
     pub method: Method,
     /// The expected response.
-    pub check: Check,
+    pub check: ResponseCheck,
 }
 
 /// All kinds of request of a run, at least one.
@@ -40,7 +40,7 @@ impl Requests {
     }
 
     /// One request, the same every time.
-    pub fn fixed(bytes: impl Into<Vec<u8>>, method: Method, check: Check) -> Self {
+    pub fn fixed(bytes: impl Into<Vec<u8>>, method: Method, check: ResponseCheck) -> Self {
         let template = RequestTemplate::fixed(bytes.into());
         Self::of(vec![RequestKind { weight: 1, template, method, check }], 0)
     }

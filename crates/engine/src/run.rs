@@ -4,17 +4,17 @@
 //! their results are added when all have ended; in between a worker reads only the time to stop from the shared state.
 //! The worker is in `hot`; `sim/mod.rs` runs one without threads.
 
-use crate::arrivals::{Stretches, since_epoch};
+use crate::arrivals::{SampledIntervals, since_epoch};
 use crate::h1::Http1;
 use crate::h2::Http2;
-use crate::hot::{Conductor, ProtocolHandler, Recorder, Worker, settling_nap};
+use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker, settling_nap};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
 use crate::session::Sessions;
-use crate::tls::Tls;
+use crate::tls::TlsTransport;
 use crate::{
-    Clock, EngineError, Nanos, Observer, Phase, RunOutcome, Settings, Spans, Tally, Transport, WindowLength,
-    WrongBody,
+    Clock, EngineError, Nanos, Observer, Phase, PhaseTimes, RunOutcome, Settings, Tally, Transport,
+    WindowLength, WrongBody,
 };
 use paceline_job::Protocol;
 use paceline_stats::Histogram;
@@ -30,15 +30,15 @@ const STOP_LEAD: Nanos = Nanos::from_millis(150);
 
 /// Stops a run early. The measurements until then are kept.
 #[derive(Debug)]
-pub struct Stop(AtomicU64);
+pub struct StopFlag(AtomicU64);
 
-impl Default for Stop {
+impl Default for StopFlag {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Stop {
+impl StopFlag {
     /// Not requested yet.
     pub const fn new() -> Self {
         Self(AtomicU64::new(Nanos::NEVER.0))
@@ -57,7 +57,7 @@ impl Stop {
 }
 
 /// The state shared by the threads of a run, before and after the measurement, never during it.
-struct Gate<'a> {
+struct SharedRunState<'a> {
     waiting: AtomicU32,
     /// The connections of the threads that no longer wait.
     had: AtomicU64,
@@ -68,11 +68,11 @@ struct Gate<'a> {
     /// The latest end of the window of those that have finished, on the monotonic clock.
     drained: AtomicU64,
     finished: AtomicU32,
-    stop: &'a Stop,
+    stop: &'a StopFlag,
     coordinator: thread::Thread,
 }
 
-impl Gate<'_> {
+impl SharedRunState<'_> {
     /// When a phase that was planned for `at` began: then, or earlier if the run was stopped or all is done.
     fn began(&self, at: Nanos) -> Nanos {
         let (now, planned) = (KernelClock.now(), at.min(self.stop.at()));
@@ -81,7 +81,7 @@ impl Gate<'_> {
     }
 }
 
-impl Conductor for Gate<'_> {
+impl RunControl for SharedRunState<'_> {
     fn connected(&self, had: u64) {
         self.had.fetch_add(had, Ordering::Relaxed);
         self.waiting.fetch_sub(1, Ordering::Release);
@@ -107,7 +107,7 @@ impl Conductor for Gate<'_> {
 
 /// When a run begins, once its connections are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
+pub enum RunStart {
     /// As soon as every worker can have noticed it.
     Soon,
     /// At this moment, which other loaders have agreed on too.
@@ -121,8 +121,8 @@ pub enum Beginning {
 /// # Errors
 /// [`EngineError`] when the settings are invalid, the target is unreachable, the kernel refuses a required operation,
 /// or the engine's own accounts do not add up.
-pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<RunOutcome, EngineError> {
-    run_when(settings, stop, observer, &|_| Beginning::Soon)
+pub fn run(settings: &Settings, stop: &StopFlag, observer: &dyn Observer) -> Result<RunOutcome, EngineError> {
+    run_when(settings, stop, observer, &|_| RunStart::Soon)
 }
 
 /// As [`run`], but `begin` decides when the warm-up begins. It is called once, with the number of open connections, and
@@ -132,12 +132,12 @@ pub fn run(settings: &Settings, stop: &Stop, observer: &dyn Observer) -> Result<
 /// As [`run`]; [`EngineError::StoppedEarly`] if it never begins.
 pub fn run_when(
     settings: &Settings,
-    stop: &Stop,
+    stop: &StopFlag,
     observer: &dyn Observer,
-    begin: &dyn Fn(u64) -> Beginning,
+    begin: &dyn Fn(u64) -> RunStart,
 ) -> Result<RunOutcome, EngineError> {
     settings.check()?;
-    let gate = Gate {
+    let gate = SharedRunState {
         waiting: AtomicU32::new(settings.threads),
         had: AtomicU64::new(0),
         unreachable: AtomicBool::new(false),
@@ -189,11 +189,11 @@ pub fn run_when(
 fn work(
     settings: &Settings,
     worker: u32,
-    gate: &Gate<'_>,
+    gate: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     sharpen_timers();
-    let finish = Finish(gate);
+    let finish = FinishGuard(gate);
     let mut recorder = Recorder::new();
     if settings.own_descriptors {
         own_descriptor_table().map_err(|source| EngineError::Kernel {
@@ -205,8 +205,13 @@ fn work(
     let outcome = match &settings.tls {
         None => speak(settings, worker, transport, &mut recorder, gate, observer),
         Some(tls) => {
-            let transport =
-                Tls::new(tls, settings.job.protocol, settings.connections_of(worker), KernelClock, transport);
+            let transport = TlsTransport::new(
+                tls,
+                settings.job.protocol,
+                settings.connections_of(worker),
+                KernelClock,
+                transport,
+            );
             speak(settings, worker, transport, &mut recorder, gate, observer)
         }
     }?;
@@ -221,7 +226,7 @@ fn speak<T: Transport>(
     worker: u32,
     transport: T,
     recorder: &mut Recorder,
-    gate: &Gate<'_>,
+    gate: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     if settings.requests.sessions().is_some() {
@@ -241,7 +246,7 @@ fn drive<T: Transport, P: ProtocolHandler>(
     worker: u32,
     transport: T,
     recorder: &mut Recorder,
-    gate: &Gate<'_>,
+    gate: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     let mut worker = Worker::<_, _, P>::new(settings, worker, KernelClock, transport, recorder);
@@ -250,9 +255,9 @@ fn drive<T: Transport, P: ProtocolHandler>(
 }
 
 /// Reports to the others when a worker ends, and stops them if it failed.
-struct Finish<'a>(&'a Gate<'a>);
+struct FinishGuard<'a>(&'a SharedRunState<'a>);
 
-impl Finish<'_> {
+impl FinishGuard<'_> {
     /// The worker succeeded.
     fn well(self) {
         self.0.finished.fetch_add(1, Ordering::Release);
@@ -261,7 +266,7 @@ impl Finish<'_> {
     }
 }
 
-impl Drop for Finish<'_> {
+impl Drop for FinishGuard<'_> {
     fn drop(&mut self) {
         self.0.aborted.store(true, Ordering::Relaxed);
         self.0.finished.fetch_add(1, Ordering::Release);
@@ -273,9 +278,9 @@ impl Drop for Finish<'_> {
 /// requested by then, the run never begins: there is no epoch, and the workers that wait for it are released.
 fn coordinate(
     settings: &Settings,
-    gate: &Gate<'_>,
+    gate: &SharedRunState<'_>,
     observer: &dyn Observer,
-    begin: &dyn Fn(u64) -> Beginning,
+    begin: &dyn Fn(u64) -> RunStart,
 ) {
     let all_done = || gate.finished.load(Ordering::Acquire) == settings.threads || gate.aborted();
     while gate.waiting.load(Ordering::Acquire) > 0 && !all_done() {
@@ -292,9 +297,9 @@ fn coordinate(
     }
     let soonest = || KernelClock.now() + Nanos(LEAD_NAPS * settling_nap(settings.threads).0);
     let epoch = match begin(had) {
-        Beginning::Soon => soonest(),
-        Beginning::At(epoch) => epoch,
-        Beginning::Never => return gate.aborted.store(true, Ordering::Relaxed),
+        RunStart::Soon => soonest(),
+        RunStart::At(epoch) => epoch,
+        RunStart::Never => return gate.aborted.store(true, Ordering::Relaxed),
     };
     gate.epoch.store(epoch.0, Ordering::Release);
     let timeline = length.timeline(settings, epoch);
@@ -331,7 +336,7 @@ fn gather(
         stall: Default::default(),
         spun: Vec::new(),
         backlog: 0,
-        spans: Spans { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..Spans::default() },
+        spans: PhaseTimes { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..PhaseTimes::default() },
         wrong_bodies: Vec::new(),
         session_times: Vec::new(),
         stopped,
@@ -372,7 +377,7 @@ fn gather(
         // The gaps between every N-th arrival are not exponential: only those of all loaders can be tested.
         Some(_) => outcome.noted_sends = since_epoch(noted, timeline.epoch),
         None => {
-            let stretches = Stretches::of(settings, &timeline);
+            let stretches = SampledIntervals::of(settings, &timeline);
             outcome.arrival_gaps = stretches.map_or_else(Vec::new, |stretches| stretches.gaps(&noted));
         }
     }

@@ -62,7 +62,7 @@ const MEASURES: usize = Measure::ConnectAndService as usize + 1;
 
 /// Counts without times: the common part of a [`Tally`] and a [`CompactTally`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Counts {
+pub struct TallyCounts {
     /// Requests that fell due.
     pub scheduled: u64,
     /// Requests by how they ended.
@@ -81,7 +81,7 @@ pub struct Counts {
     pub received_bytes: u64,
     /// Bytes of response bodies.
     pub body_bytes: u64,
-    /// Shortest and longest body of a valid response; see [`Counts::body_lengths`].
+    /// Shortest and longest body of a valid response; see [`TallyCounts::body_lengths`].
     shortest_and_longest: Extremes,
     /// Requests in the histograms at the time waited so far, and the lowest of those times.
     pub censored: Option<(u64, Nanos)>,
@@ -110,7 +110,7 @@ impl Extremes {
     }
 }
 
-impl Counts {
+impl TallyCounts {
     /// Shortest and longest body of a valid response, in bytes; none without one.
     pub fn body_lengths(&self) -> Option<(u64, u64)> {
         let Extremes { lowest, highest } = self.shortest_and_longest;
@@ -155,7 +155,7 @@ impl Counts {
         self.censored = Some((count + requests, lowest.min(waited)));
     }
 
-    fn absorb(&mut self, other: &Counts) {
+    fn absorb(&mut self, other: &TallyCounts) {
         self.scheduled += other.scheduled;
         for (ours, theirs) in self.endings.iter_mut().zip(other.endings) {
             *ours += theirs;
@@ -182,11 +182,11 @@ impl Counts {
     }
 
     /// Empties the counts and keeps the allocated memory.
-    fn take(&mut self) -> Counts {
+    fn take(&mut self) -> TallyCounts {
         let taken = self.clone();
         let mut status = std::mem::take(&mut self.status);
         status.clear();
-        *self = Counts { status, ..Counts::default() };
+        *self = TallyCounts { status, ..TallyCounts::default() };
         taken
     }
 }
@@ -195,7 +195,7 @@ impl Counts {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// All counts except times.
-    pub counts: Counts,
+    pub counts: TallyCounts,
     /// By [`Measure`]. Until [`Tally::compose`], the service times are those of responses that came in one piece: their
     /// first byte came with the last, so that one record serves both measures.
     times: [Histogram; MEASURES],
@@ -283,7 +283,7 @@ impl Tally {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompactTally {
     /// All counts except times.
-    pub counts: Counts,
+    pub counts: TallyCounts,
     times: [Compact; MEASURES],
 }
 
@@ -303,7 +303,7 @@ impl CompactTally {
 
     /// Whether it has no counts.
     pub fn is_empty(&self) -> bool {
-        self.counts == Counts::default() && self.times.iter().all(|times| times.count() == 0)
+        self.counts == TallyCounts::default() && self.times.iter().all(|times| times.count() == 0)
     }
 }
 

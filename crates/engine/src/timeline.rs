@@ -1,7 +1,7 @@
 //! Defines the phases of a run as moments on the clock, and the cohort of a request.
 //!
 //! Each worker computes it from the shared epoch, as the binary's view of seconds does. Moving from phase to phase is
-//! in `hot/worker.rs`; the actual times of the phases are kept as [`Spans`].
+//! in `hot/worker.rs`; the actual times of the phases are kept as [`PhaseTimes`].
 
 use crate::random::RandomGaps;
 use crate::{Bound, LoadModel, Nanos, Settings};
@@ -113,7 +113,7 @@ impl WindowLength {
 
 /// The actual times of the phases, on the clock of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spans {
+pub struct PhaseTimes {
     /// The first attempt to connect.
     pub start: Nanos,
     /// The warm-up began.

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 /// The purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Alarm {
+pub enum TimerKind {
     /// Check whether the oldest request outstanding on the slot has timed out.
     Deadline,
     /// Abandon the attempt to connect.
@@ -24,12 +24,12 @@ pub enum Alarm {
 /// A heap of alarms. An alarm may be stale: check the slot when it rings.
 #[derive(Debug, Default)]
 pub struct Timers {
-    heap: BinaryHeap<Reverse<(Nanos, Slot, Alarm)>>,
+    heap: BinaryHeap<Reverse<(Nanos, Slot, TimerKind)>>,
 }
 
 impl Timers {
     /// Sets an alarm.
-    pub fn set(&mut self, at: Nanos, slot: Slot, alarm: Alarm) {
+    pub fn set(&mut self, at: Nanos, slot: Slot, alarm: TimerKind) {
         self.heap.push(Reverse((at, slot, alarm)));
     }
 
@@ -46,7 +46,7 @@ impl Timers {
     }
 
     /// Takes an alarm that is due.
-    pub fn due(&mut self, now: Nanos) -> Option<(Slot, Alarm)> {
+    pub fn due(&mut self, now: Nanos) -> Option<(Slot, TimerKind)> {
         if self.next() > now {
             return None;
         }

@@ -19,7 +19,7 @@ pub type Slot = u32;
 
 /// Whether an operation that takes time is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum IoProgress {
     /// It is done.
     Done,
     /// A readiness event will follow.
@@ -28,7 +28,7 @@ pub enum Progress {
 
 /// How long to wait for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitLimit {
     /// Poll without waiting.
     Poll,
     /// At most this long.
@@ -39,7 +39,7 @@ pub enum Patience {
 
 /// The readiness of a slot. Edge-triggered: it is reported once when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ready {
+pub struct Readiness {
     /// The slot.
     pub slot: Slot,
     /// There are bytes, an end of input or an error to receive.
@@ -56,13 +56,13 @@ pub trait Transport {
     ///
     /// # Errors
     /// The network's immediate error: refused, out of descriptors, out of ports.
-    fn connect(&mut self, slot: Slot) -> io::Result<Progress>;
+    fn connect(&mut self, slot: Slot) -> io::Result<IoProgress>;
 
     /// Checks the state of a pending connection, after a readiness event.
     ///
     /// # Errors
     /// The error of the attempt.
-    fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress>;
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress>;
 
     /// When the TLS handshake of the slot began, on the worker's clock: before that it was connecting. None without
     /// TLS.
@@ -112,5 +112,5 @@ pub trait Transport {
     ///
     /// # Errors
     /// Only errors that end the run.
-    fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()>;
+    fn wait(&mut self, patience: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()>;
 }

@@ -12,4 +12,4 @@ mod text;
 
 pub use format::{Escaping, ForCsv, ForHtml, ForMarkdown, ForTerminal};
 pub use printable::{JsonText, Printable};
-pub use text::{CsvText, Escaped, HtmlText, MarkdownText, Piece, Shown, TerminalText};
+pub use text::{CsvText, DisplayPiece, Escaped, HtmlText, MarkdownText, Piece, TerminalText};

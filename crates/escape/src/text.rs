@@ -161,16 +161,16 @@ numbers!(u8, u16, u32, u64, usize, i64, f64);
 
 /// For the macros: displays a piece.
 #[doc(hidden)]
-pub struct Shown<'a, E, P: ?Sized>(&'a P, PhantomData<E>);
+pub struct DisplayPiece<'a, E, P: ?Sized>(&'a P, PhantomData<E>);
 
-impl<'a, E, P: Piece<E> + ?Sized> Shown<'a, E, P> {
+impl<'a, E, P: Piece<E> + ?Sized> DisplayPiece<'a, E, P> {
     #[doc(hidden)]
     pub fn of(piece: &'a P) -> Self {
         Self(piece, PhantomData)
     }
 }
 
-impl<E, P: Piece<E> + ?Sized> fmt::Display for Shown<'_, E, P> {
+impl<E, P: Piece<E> + ?Sized> fmt::Display for DisplayPiece<'_, E, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.put(f)
     }
@@ -183,7 +183,7 @@ impl<E, P: Piece<E> + ?Sized> fmt::Display for Shown<'_, E, P> {
 macro_rules! escaped {
     ($escaping:ty, $text:literal $(, $piece:expr)* $(,)?) => {
         $crate::Escaped::<$escaping>::composed(::std::format_args!(
-            ::std::concat!($text) $(, $crate::Shown::<$escaping, _>::of(&$piece))*
+            ::std::concat!($text) $(, $crate::DisplayPiece::<$escaping, _>::of(&$piece))*
         ))
     };
 }

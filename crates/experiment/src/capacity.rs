@@ -6,7 +6,7 @@
 //! objective over a long time is lower: one long window at the interval's lower end confirms it.
 
 use crate::limit::limit_of;
-use crate::load::{Load, LoadError, LoadRequest, LoadResult, Range, TimeSummary};
+use crate::load::{LoadError, LoadRequest, LoadResult, LoadRunner, Range, TimeSummary};
 use crate::objective::Objective;
 use paceline_record::{Blame, GateReason, Limit, Severity};
 use paceline_stats::{CapacitySearch, SearchEnd, SearchWindow};
@@ -234,7 +234,7 @@ pub enum CapacityProgress<'a> {
 /// # Errors
 /// [`LoadError`] if the first load has no result, or a later one fails for another reason than an interruption.
 pub fn find_capacity(
-    load: &mut dyn Load,
+    load: &mut dyn LoadRunner,
     plan: &CapacityPlan,
     observer: &mut dyn FnMut(CapacityProgress),
 ) -> Result<Capacity, LoadError> {
@@ -274,7 +274,7 @@ fn window_length(plan: &CapacityPlan, closed_per_s: f64) -> Duration {
 }
 
 /// Runs the closed loop that gives the search its upper rate, repeated while it is spoiled.
-fn closed_loop(load: &mut dyn Load, plan: &CapacityPlan) -> Result<LoadResult, LoadError> {
+fn closed_loop(load: &mut dyn LoadRunner, plan: &CapacityPlan) -> Result<LoadResult, LoadError> {
     let request = LoadRequest { rate_per_s: None, warmup: plan.warmup, window: plan.window };
     let mut closed = load.run(&request)?;
     for _ in 1..DISTURBED_MOST {
@@ -289,7 +289,7 @@ fn closed_loop(load: &mut dyn Load, plan: &CapacityPlan) -> Result<LoadResult, L
 /// Offers a rate until a window is not spoiled, and returns its outcome: `Void` if all attempts were. Each attempt is
 /// reported to the observer.
 fn offer(
-    load: &mut dyn Load,
+    load: &mut dyn LoadRunner,
     request: &LoadRequest,
     observe: &mut dyn FnMut(&LoadResult, WindowOutcome),
 ) -> Result<(LoadResult, WindowOutcome), LoadError> {
@@ -320,7 +320,7 @@ impl Search {
     /// the server.
     fn carry_out(
         &mut self,
-        load: &mut dyn Load,
+        load: &mut dyn LoadRunner,
         request: LoadRequest,
         observer: &mut dyn FnMut(CapacityProgress),
     ) -> Result<(), LoadError> {
@@ -352,7 +352,7 @@ impl Search {
     /// Whether a rate that missed passes when it is offered again.
     fn is_isolated(
         &mut self,
-        load: &mut dyn Load,
+        load: &mut dyn LoadRunner,
         request: &LoadRequest,
         rate: f64,
         observer: &mut dyn FnMut(CapacityProgress),
@@ -368,7 +368,7 @@ impl Search {
     /// Offers a rate and adds the outcome to the search.
     fn offer(
         &mut self,
-        load: &mut dyn Load,
+        load: &mut dyn LoadRunner,
         request: &LoadRequest,
         rate: f64,
         observer: &mut dyn FnMut(CapacityProgress),
@@ -476,7 +476,7 @@ impl Capacity {
 /// Runs long windows from the interval's lower end, at lower rates after each miss.
 fn confirm(
     capacity: &mut Capacity,
-    load: &mut dyn Load,
+    load: &mut dyn LoadRunner,
     plan: &CapacityPlan,
     observer: &mut dyn FnMut(CapacityProgress),
 ) -> Result<(), LoadError> {
@@ -511,7 +511,7 @@ fn confirm(
 /// Measures the load-response curve and its knee.
 fn curve(
     capacity: &mut Capacity,
-    load: &mut dyn Load,
+    load: &mut dyn LoadRunner,
     plan: &CapacityPlan,
     window: Duration,
     observer: &mut dyn FnMut(CapacityProgress),

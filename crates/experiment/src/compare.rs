@@ -135,7 +135,7 @@ impl SampleSet {
 }
 
 /// A server that can be observed repeatedly.
-pub trait Side {
+pub trait ComparedSide {
     /// One observation: a launch with its load, or a run.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ pub struct CompareProgress<'a> {
 /// # Errors
 /// [`LoadError`] if an observation has no result, or is spoiled three times in a row.
 pub fn run_comparison(
-    sides: [&mut dyn Side; 2],
+    sides: [&mut dyn ComparedSide; 2],
     plan: &ComparePlan,
     observer: &mut dyn FnMut(CompareProgress),
 ) -> Result<PairedComparison, LoadError> {
@@ -322,7 +322,7 @@ pub fn run_comparison(
 }
 
 /// Repeats an observation until it is not spoiled.
-fn observe(side: &mut dyn Side) -> Result<LoadResult, LoadError> {
+fn observe(side: &mut dyn ComparedSide) -> Result<LoadResult, LoadError> {
     let mut because = String::new();
     for _ in 0..ATTEMPTS {
         let result = side.observe()?;
@@ -422,7 +422,7 @@ pub(crate) mod tests {
     use paceline_stats::Random;
 
     /// A side with a rate and noise between launches.
-    struct Simulated {
+    struct SimulatedSide {
         rate: f64,
         sd: f64,
         spoiled: usize,
@@ -430,13 +430,13 @@ pub(crate) mod tests {
         random: Random,
     }
 
-    impl Simulated {
+    impl SimulatedSide {
         fn new(rate: f64, sd: f64, seed: u64) -> Self {
             Self { rate, sd, spoiled: 0, observed: 0, random: Random::new(seed) }
         }
     }
 
-    impl Side for Simulated {
+    impl ComparedSide for SimulatedSide {
         fn observe(&mut self) -> Result<LoadResult, LoadError> {
             self.observed += 1;
             let mut result = result(None, self.rate * (self.sd * self.random.normal()).exp());
@@ -452,7 +452,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn compare(ratio: f64, sd: f64) -> PairedComparison {
-        let (mut a, mut b) = (Simulated::new(1_000.0, sd, 1), Simulated::new(1_000.0 * ratio, sd, 2));
+        let (mut a, mut b) = (SimulatedSide::new(1_000.0, sd, 1), SimulatedSide::new(1_000.0 * ratio, sd, 2));
         run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap()
     }
 
@@ -516,11 +516,11 @@ pub(crate) mod tests {
 
     #[test]
     fn spoiled_observations_are_repeated_and_then_reported() {
-        let mut a = Simulated { spoiled: 2, ..Simulated::new(1_000.0, 0.01, 1) };
-        let mut b = Simulated::new(1_000.0, 0.01, 2);
+        let mut a = SimulatedSide { spoiled: 2, ..SimulatedSide::new(1_000.0, 0.01, 1) };
+        let mut b = SimulatedSide::new(1_000.0, 0.01, 2);
         let comparison = run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap();
         assert_eq!(comparison.samples[0].values[&ComparedMetric::RatePerS].len(), comparison.pairs);
-        let mut a = Simulated { spoiled: 3, ..Simulated::new(1_000.0, 0.01, 1) };
+        let mut a = SimulatedSide { spoiled: 3, ..SimulatedSide::new(1_000.0, 0.01, 1) };
         let error = run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains("generator_stalled"), "{error}");
     }

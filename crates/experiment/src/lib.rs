@@ -1,7 +1,7 @@
 //! Experiments that take several runs: the capacity of a server, and whether two servers differ.
 //!
 //! This crate decides which load comes next and evaluates the results. It starts no process and reads no clock: the
-//! binary implements [`Load`] (with `paceline run` as a child process), and the tests implement it with a simulated
+//! binary implements [`LoadRunner`] (with `paceline run` as a child process), and the tests implement it with a simulated
 //! server.
 
 mod capacity;
@@ -20,14 +20,14 @@ pub use capacity::{
 };
 pub use capacity_text::{capacity_text, rate as format_rate, time as format_time};
 pub use compare::{
-    ComparePlan, CompareProgress, ComparedMetric, Direction, MetricComparison, PairedComparison, SampleSet,
-    Side, compare_samples, run_comparison,
+    ComparePlan, CompareProgress, ComparedMetric, ComparedSide, Direction, MetricComparison,
+    PairedComparison, SampleSet, compare_samples, run_comparison,
 };
 pub use compare_text::{compare_html, compare_markdown, compare_text};
 pub use gate::{
     GatePolicy, GateResult, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, gate_text,
     judge_gate,
 };
-pub use load::{Load, LoadError, LoadRequest, LoadResult, ServerUse, TimeSummary, warm_up};
+pub use load::{LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, TimeSummary, warm_up};
 pub use objective::{Objective, ObjectiveError};
-pub use rounds::{Cell, CellComparison, compare_rounds, rounds_markdown};
+pub use rounds::{CellComparison, MatchedCell, compare_rounds, rounds_markdown};

@@ -3,7 +3,7 @@
 //! The closed-loop run decides, because it drives the server to its maximum, together with the generator's own figures.
 //! A limit that the data do not show is `unknown`.
 
-use crate::load::{LoadResult, ServerUse};
+use crate::load::{LoadResult, LoadServerUse};
 use paceline_judge::{DELAYED_LEAST, FULL_LEAST, GENERATOR_BUSY_MOST, cores_used, memory_shortage};
 use paceline_record::{Limit, LimitKind, MemoryUse};
 
@@ -50,7 +50,7 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
     }
 }
 
-fn memory_of(server: &ServerUse) -> MemoryUse {
+fn memory_of(server: &LoadServerUse) -> MemoryUse {
     MemoryUse {
         limit_bytes: server.memory_limit_bytes,
         rss_bytes_peak: Some(server.rss_bytes),
@@ -64,10 +64,15 @@ mod tests {
     use super::*;
     use crate::capacity::tests::result;
 
-    fn limit(change: impl Fn(&mut LoadResult, &mut ServerUse)) -> LimitKind {
+    fn limit(change: impl Fn(&mut LoadResult, &mut LoadServerUse)) -> LimitKind {
         let mut closed = result(None, 1_000.0);
-        let mut server =
-            ServerUse { cpu_s: 1.0, busiest_thread_s: 0.5, over_s: 5.0, cores: 2, ..ServerUse::default() };
+        let mut server = LoadServerUse {
+            cpu_s: 1.0,
+            busiest_thread_s: 0.5,
+            over_s: 5.0,
+            cores: 2,
+            ..LoadServerUse::default()
+        };
         change(&mut closed, &mut server);
         closed.server = Some(server);
         limit_of(&closed).kind
@@ -82,7 +87,7 @@ mod tests {
         assert_eq!(limit(|closed, _| closed.generator_busy_share = 0.97), LimitKind::Generator);
         assert_eq!(limit(|_, server| server.oom_kills = 1), LimitKind::Memory);
         assert_eq!(limit(|_, server| server.swapped_bytes = 16 << 20), LimitKind::Memory);
-        let near = |_: &mut LoadResult, server: &mut ServerUse| {
+        let near = |_: &mut LoadResult, server: &mut LoadServerUse| {
             (server.rss_bytes, server.memory_limit_bytes) = (95 << 20, Some(100 << 20));
         };
         assert_eq!(limit(near), LimitKind::Memory);

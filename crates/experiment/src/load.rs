@@ -3,7 +3,7 @@
 //! The binary makes a [`LoadResult`] from each run's record, so that experiments can be tested without records.
 
 use paceline_record::{Blame, GateOutcome, LoopKind, Phase, Run, Severity, Times, Verdict};
-use paceline_stats::{Histogram, Interval, RunPercentile, is_warm, run_percentile};
+use paceline_stats::{ConfidenceInterval, Histogram, RunPercentile, is_warm, run_percentile};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub struct LoadRequest {
 }
 
 /// Applies load to one target.
-pub trait Load {
+pub trait LoadRunner {
     /// Runs one load.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl LoadError {
 ///
 /// # Errors
 /// [`LoadError`] if a load has no result, or no valid response: more time would not make it valid.
-pub fn warm_up(load: &mut dyn Load, limit: Duration) -> Result<bool, LoadError> {
+pub fn warm_up(load: &mut dyn LoadRunner, limit: Duration) -> Result<bool, LoadError> {
     let mut rates = Vec::new();
     let mut spent = Duration::ZERO;
     while spent < limit {
@@ -98,7 +98,7 @@ impl TimeSummary {
 
 /// CPU and memory use of the server's processes, where they could be found on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServerUse {
+pub struct LoadServerUse {
     /// CPU time over the load, warm-up included, in seconds.
     pub cpu_s: f64,
     /// CPU time of its busiest thread, in seconds.
@@ -146,7 +146,7 @@ pub struct LoadResult {
     /// Share of the time for which the generator's threads were busy, 0 to 1.
     pub generator_busy_share: f64,
     /// CPU and memory use of the server.
-    pub server: Option<ServerUse>,
+    pub server: Option<LoadServerUse>,
     /// Warm-up and window together, in seconds.
     pub load_s: f64,
     /// Achieved rate of each full second of the run, warm-up included.
@@ -168,7 +168,7 @@ pub struct LoadResult {
 
 impl LoadResult {
     /// Extracts the fields that experiments need from a run's record.
-    pub fn of(run: &Run, server: Option<ServerUse>) -> Self {
+    pub fn of(run: &Run, server: Option<LoadServerUse>) -> Self {
         let is_open = run.loop_.kind == LoopKind::Open;
         let times = |block: &paceline_record::Block| {
             let judged = if is_open { &block.response_time_ns } else { &block.service_time_ns };
@@ -255,8 +255,8 @@ pub struct Range {
     pub high: f64,
 }
 
-impl From<Interval> for Range {
-    fn from(interval: Interval) -> Self {
+impl From<ConfidenceInterval> for Range {
+    fn from(interval: ConfidenceInterval) -> Self {
         Self { low: interval.low, high: interval.high }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// A combination that both rounds have measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Cell {
+pub struct MatchedCell {
     /// The server's id.
     pub server: String,
     /// The form in which it was started.
@@ -25,7 +25,7 @@ pub struct Cell {
     pub load: String,
 }
 
-impl Cell {
+impl MatchedCell {
     fn of(trial: &Trial) -> Self {
         Self {
             server: trial.server.id.clone(),
@@ -40,7 +40,7 @@ impl Cell {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellComparison {
     /// The cell.
-    pub cell: Cell,
+    pub cell: MatchedCell,
     /// The second round's launches compared with the first's.
     pub comparison: PairedComparison,
 }
@@ -76,7 +76,7 @@ pub fn compare_rounds(
 }
 
 /// The observations of each cell of a round.
-fn cells(name: &str, trials: &[Trial]) -> BTreeMap<Cell, SampleSet> {
+fn cells(name: &str, trials: &[Trial]) -> BTreeMap<MatchedCell, SampleSet> {
     let mut cells = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.error.is_none()) {
         let Some(run) = &trial.run else { continue };
@@ -85,7 +85,7 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<Cell, SampleSet> {
             continue;
         }
         let result = LoadResult::of(run, None);
-        let set = cells.entry(Cell::of(trial)).or_insert_with(|| SampleSet::new(name));
+        let set = cells.entry(MatchedCell::of(trial)).or_insert_with(|| SampleSet::new(name));
         for metric in ComparedMetric::ALL {
             let usage = trial.usage.as_ref();
             let value = match metric {

@@ -26,11 +26,11 @@ const END_AGAIN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct ControlGroup {
     folder: PathBuf,
-    version: Version,
+    version: CgroupVersion,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
+enum CgroupVersion {
     V1,
     V2,
 }
@@ -42,7 +42,7 @@ impl ControlGroup {
     /// the last minute. Returns how many processes were in the groups.
     pub(crate) fn sweep() -> usize {
         let mut count = 0;
-        for version in [Version::V2, Version::V1] {
+        for version in [CgroupVersion::V2, CgroupVersion::V1] {
             let Some(own) = own_group(version) else { continue };
             for entry in fs::read_dir(own).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
@@ -66,7 +66,7 @@ impl ControlGroup {
     /// not permit creating one.
     pub fn create(launch: &str) -> Option<ControlGroup> {
         let owner = Owner::this_process().map(|owner| format!("{owner}-")).unwrap_or_default();
-        [Version::V2, Version::V1].into_iter().find_map(|version| {
+        [CgroupVersion::V2, CgroupVersion::V1].into_iter().find_map(|version| {
             let folder = own_group(version)?.join(format!("{PREFIX}{owner}{launch}"));
             let group = ControlGroup { folder, version };
             fs::create_dir(&group.folder).ok()?;
@@ -83,8 +83,10 @@ impl ControlGroup {
     /// CPU time of all processes that were ever in the group, in nanoseconds.
     pub fn cpu_ns(&self) -> Option<u64> {
         match self.version {
-            Version::V1 => fs::read_to_string(self.folder.join("cpuacct.usage")).ok()?.trim().parse().ok(),
-            Version::V2 => {
+            CgroupVersion::V1 => {
+                fs::read_to_string(self.folder.join("cpuacct.usage")).ok()?.trim().parse().ok()
+            }
+            CgroupVersion::V2 => {
                 let stat = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
                 let usage_us = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
                 Some(usage_us.trim().parse::<u64>().ok()? * 1_000)
@@ -181,7 +183,7 @@ impl Drop for ControlGroup {
 }
 
 /// The folder of the caller's own group.
-fn own_group(version: Version) -> Option<PathBuf> {
+fn own_group(version: CgroupVersion) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     place(&mounts, &fs::read_to_string("/proc/self/cgroup").ok()?, version, ACCOUNT)
 }
@@ -190,19 +192,20 @@ fn own_group(version: Version) -> Option<PathBuf> {
 pub(crate) fn memory_limit_files(pid: i32) -> Vec<PathBuf> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let files =
-        [(Version::V2, "memory.max"), (Version::V1, "memory.limit_in_bytes")].map(|(version, file)| {
+    let files = [(CgroupVersion::V2, "memory.max"), (CgroupVersion::V1, "memory.limit_in_bytes")].map(
+        |(version, file)| {
             let folder = place(&mounts, &groups, version, "memory");
             let above = folder.iter().flat_map(|folder| folder.ancestors());
             above.map(|folder| folder.join(file)).filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
-        });
+        },
+    );
     files.concat()
 }
 
 #[cfg(fuzzing)]
 pub(crate) fn fuzz(text: &str) {
     let (mounts, own) = text.split_once("\n---\n").unwrap_or((text, ""));
-    for version in [Version::V1, Version::V2] {
+    for version in [CgroupVersion::V1, CgroupVersion::V2] {
         if let Some(folder) = place(mounts, own, version, ACCOUNT) {
             assert!(!folder.as_os_str().is_empty());
         }
@@ -213,13 +216,13 @@ pub(crate) fn fuzz(text: &str) {
 const ACCOUNT: &str = "cpuacct";
 
 /// The folder of a group in the hierarchy of that version; for version 1, in the hierarchy of a controller.
-fn place(mounts: &str, own: &str, version: Version, controller: &str) -> Option<PathBuf> {
+fn place(mounts: &str, own: &str, version: CgroupVersion, controller: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
         match version {
-            Version::V2 => (number == "0" && controllers.is_empty()).then_some(path),
-            Version::V1 => controllers.split(',').any(|one| one == controller).then_some(path),
+            CgroupVersion::V2 => (number == "0" && controllers.is_empty()).then_some(path),
+            CgroupVersion::V1 => controllers.split(',').any(|one| one == controller).then_some(path),
         }
     })?;
     let (root, point) = mounts.lines().find_map(|line| mount(line, version, controller))?;
@@ -229,13 +232,13 @@ fn place(mounts: &str, own: &str, version: Version, controller: &str) -> Option<
 }
 
 /// The root and the mount point of a line of mountinfo, if it is a hierarchy of that version.
-fn mount<'a>(line: &'a str, version: Version, controller: &str) -> Option<(&'a str, &'a str)> {
+fn mount<'a>(line: &'a str, version: CgroupVersion, controller: &str) -> Option<(&'a str, &'a str)> {
     let (before, after) = line.split_once(" - ")?;
     let mut after = after.split(' ');
     let (kind, options) = (after.next()?, after.nth(1)?);
     let fits = match version {
-        Version::V2 => kind == "cgroup2",
-        Version::V1 => kind == "cgroup" && options.split(',').any(|option| option == controller),
+        CgroupVersion::V2 => kind == "cgroup2",
+        CgroupVersion::V1 => kind == "cgroup" && options.split(',').any(|option| option == controller),
     };
     let mut before = before.split(' ').skip(3);
     fits.then_some((before.next()?, before.next()?))
@@ -254,16 +257,16 @@ mod tests {
 
     #[test]
     fn the_own_group_is_found_in_either_version() {
-        let v1 = place(MOUNTS, OWN, Version::V1, ACCOUNT);
+        let v1 = place(MOUNTS, OWN, CgroupVersion::V1, ACCOUNT);
         assert_eq!(v1.as_deref(), Some(Path::new("/sys/fs/cgroup/cpu,cpuacct/jobs/7")));
-        let v2 = place(MOUNTS, OWN, Version::V2, ACCOUNT);
+        let v2 = place(MOUNTS, OWN, CgroupVersion::V2, ACCOUNT);
         assert_eq!(v2.as_deref(), Some(Path::new("/sys/fs/cgroup/unified/session-2.scope")));
     }
 
     #[test]
     fn a_machine_without_groups_has_none() {
-        assert_eq!(place("24 20 0:22 / /proc rw - proc proc rw", OWN, Version::V2, ACCOUNT), None);
-        assert_eq!(place(MOUNTS, "1:name=systemd:/\n", Version::V1, ACCOUNT), None);
+        assert_eq!(place("24 20 0:22 / /proc rw - proc proc rw", OWN, CgroupVersion::V2, ACCOUNT), None);
+        assert_eq!(place(MOUNTS, "1:name=systemd:/\n", CgroupVersion::V1, ACCOUNT), None);
     }
 
     #[test]

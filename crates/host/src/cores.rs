@@ -14,11 +14,11 @@ use std::io;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreTicks {
     monotonic_ns: u64,
-    cores: Vec<Ticks>,
+    cores: Vec<TickCounts>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Ticks {
+struct TickCounts {
     core: u32,
     busy: u64,
     interrupt: u64,
@@ -54,7 +54,7 @@ impl CoreTicks {
 }
 
 /// `cpuN user nice system idle iowait irq softirq steal ...`: proc_stat(5). Guest time is inside user and nice.
-fn parse(line: &str) -> Option<Ticks> {
+fn parse(line: &str) -> Option<TickCounts> {
     let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
     let core = fields.next()?.parse().ok()?;
     // The line of all cores together has no core number: a space follows `cpu`.
@@ -65,7 +65,7 @@ fn parse(line: &str) -> Option<Ticks> {
     let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = ticks[..] else { return None };
     let total = |ticks: &[u64]| ticks.iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
     let interrupt = total(&[irq, softirq]);
-    Some(Ticks { core, busy: total(&[user, nice, system, interrupt]), interrupt, steal })
+    Some(TickCounts { core, busy: total(&[user, nice, system, interrupt]), interrupt, steal })
 }
 
 #[cfg(fuzzing)]
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn busy_holds_interrupts_but_neither_idle_nor_steal() {
         let ticks = parse("cpu1 10 1 5 1000 50 2 3 7 4 0");
-        assert_eq!(ticks, Some(Ticks { core: 1, busy: 21, interrupt: 5, steal: 7 }));
+        assert_eq!(ticks, Some(TickCounts { core: 1, busy: 21, interrupt: 5, steal: 7 }));
         assert_eq!(parse("cpu  10 1 5 1000 50 2 3 7 4 0"), None);
         assert_eq!(parse("intr 10 1"), None);
     }

@@ -44,10 +44,12 @@ pub use interrupt::Interrupt;
 pub use left_over::end_left_overs;
 pub use lock::{FileLock, LockAttempt};
 pub use memory::MemoryAccount;
-pub use neighbours::{Joined, Look, Neighbours};
+pub use neighbours::{JoinResult, Neighbours, RoundsSeen};
 pub use network::NetworkCounters;
 pub use paceline_record::{Id, InvalidId};
-pub use place::{Control, Machines, PROGRAM_DIGEST, Place, PlaceError, SSH_CONTROL, Shipment, machine_id};
+pub use place::{
+    Machines, PROGRAM_DIGEST, Place, PlaceError, ProgramCopy, SSH_CONTROL, SshConnection, machine_id,
+};
 pub use quiet::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
 pub use tune::{Tuning, mend_tuning};

@@ -37,7 +37,7 @@ pub struct Neighbours {
 
 /// The result of joining.
 #[derive(Debug)]
-pub enum Joined {
+pub enum JoinResult {
     /// Joined; the rounds that were there before.
     Placed(Neighbours, Vec<String>),
     /// Not joined, because of these rounds.
@@ -46,7 +46,7 @@ pub enum Joined {
 
 /// The rounds that were running at one moment.
 #[derive(Debug)]
-pub struct Look {
+pub struct RoundsSeen {
     others: BTreeSet<String>,
 }
 
@@ -55,31 +55,31 @@ impl Neighbours {
     ///
     /// # Errors
     /// When the system provides no socket or does not list them: other rounds cannot be seen then.
-    pub fn join(round: &Id, share: bool) -> io::Result<Joined> {
+    pub fn join(round: &Id, share: bool) -> io::Result<JoinResult> {
         Self::join_as(PREFIX, round, share)
     }
 
-    fn join_as(prefix: &str, round: &Id, share: bool) -> io::Result<Joined> {
+    fn join_as(prefix: &str, round: &Id, share: bool) -> io::Result<JoinResult> {
         let own = format!("{prefix}{round}/{}", std::process::id());
         let _gate = pass_gate(prefix)?;
         let others: Vec<String> = rounds(prefix, &own)?.into_iter().collect();
         if !others.is_empty() && !share {
-            return Ok(Joined::Occupied(others));
+            return Ok(JoinResult::Occupied(others));
         }
         let listener = listen(&own)?;
         listener.set_nonblocking(true)?;
-        Ok(Joined::Placed(Self { prefix: prefix.to_owned(), own, listener }, others))
+        Ok(JoinResult::Placed(Self { prefix: prefix.to_owned(), own, listener }, others))
     }
 
     /// The rounds running now.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> RoundsSeen {
         // Earlier rounds are found by listing; connections pending from now on are from later rounds.
         self.accept_all();
-        Look { others: self.others() }
+        RoundsSeen { others: self.others() }
     }
 
     /// The other rounds that were running at any time since `earlier`: `process 17 (round 20261121-...)`.
-    pub fn since(&self, earlier: Look) -> Vec<String> {
+    pub fn since(&self, earlier: RoundsSeen) -> Vec<String> {
         let mut others = self.others();
         others.extend(self.accept_all());
         others.extend(earlier.others);
@@ -180,14 +180,14 @@ mod tests {
         format!("paceline-test-{}-{test}/", std::process::id())
     }
 
-    fn join(prefix: &str, round: &str, share: bool) -> Joined {
+    fn join(prefix: &str, round: &str, share: bool) -> JoinResult {
         Neighbours::join_as(prefix, &Id::parse(round).unwrap(), share).unwrap()
     }
 
     fn placed(prefix: &str, round: &str) -> Neighbours {
         match join(prefix, round, true) {
-            Joined::Placed(neighbours, _) => neighbours,
-            Joined::Occupied(others) => panic!("{others:?}"),
+            JoinResult::Placed(neighbours, _) => neighbours,
+            JoinResult::Occupied(others) => panic!("{others:?}"),
         }
     }
 
@@ -212,11 +212,11 @@ mod tests {
         let prefix = prefix("share");
         let first = placed(&prefix, "r1");
         assert!(
-            matches!(join(&prefix, "r2", false), Joined::Occupied(others) if others == [named_here("r1")])
+            matches!(join(&prefix, "r2", false), JoinResult::Occupied(others) if others == [named_here("r1")])
         );
         drop(first);
         // A child process that another test is starting may hold a copy of the socket for a moment.
-        while matches!(join(&prefix, "r2", false), Joined::Occupied(_)) {
+        while matches!(join(&prefix, "r2", false), JoinResult::Occupied(_)) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn of_rounds_that_begin_at_once_one_is_first() {
         let prefix = prefix("race");
-        let joined: Vec<Joined> = std::thread::scope(|scope| {
+        let joined: Vec<JoinResult> = std::thread::scope(|scope| {
             let begin = |n: usize| {
                 scope.spawn({
                     let prefix = &prefix;
@@ -234,7 +234,11 @@ mod tests {
             let threads: Vec<_> = (0..8).map(begin).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        assert_eq!(joined.iter().filter(|one| matches!(one, Joined::Placed(..))).count(), 1, "{joined:?}");
+        assert_eq!(
+            joined.iter().filter(|one| matches!(one, JoinResult::Placed(..))).count(),
+            1,
+            "{joined:?}"
+        );
     }
 
     #[test]

@@ -28,7 +28,7 @@ const SSH_ALIVE_MISSING: u32 = 3;
 /// Longest time until a place has received and started a program: some tens of megabytes, also behind a slow link.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
-/// The variable with the digest of a program that a parent process has already computed: see [`Shipment::note`].
+/// The variable with the digest of a program that a parent process has already computed: see [`ProgramCopy::note`].
 pub const PROGRAM_DIGEST: &str = "PACELINE_PROGRAM_DIGEST";
 
 /// The variable with the folder of ssh's control sockets, for sharing connections that a parent process holds.
@@ -36,7 +36,7 @@ pub const SSH_CONTROL: &str = "PACELINE_SSH_CONTROL";
 
 /// Whether a command over ssh opens a separate connection.
 #[derive(Clone, Copy, Debug)]
-pub enum Control<'a> {
+pub enum SshConnection<'a> {
     /// Uses the connection held for [`SSH_CONTROL`], if there is one.
     Shared,
     /// Uses the connection held by a socket in this folder, if there is one.
@@ -158,16 +158,16 @@ pub enum PlaceError {
     },
 }
 
-impl Control<'_> {
+impl SshConnection<'_> {
     /// Options for ssh. Without a folder ssh follows its own configuration.
     fn options(self) -> Vec<OsString> {
         let (folder, master) = match self {
-            Control::Shared => match std::env::var_os(SSH_CONTROL) {
+            SshConnection::Shared => match std::env::var_os(SSH_CONTROL) {
                 Some(folder) => (folder, "no"),
                 None => return Vec::new(),
             },
-            Control::Through(folder) => (folder.as_os_str().to_owned(), "no"),
-            Control::Master(folder) => (folder.as_os_str().to_owned(), "yes"),
+            SshConnection::Through(folder) => (folder.as_os_str().to_owned(), "no"),
+            SshConnection::Master(folder) => (folder.as_os_str().to_owned(), "yes"),
         };
         let mut path = OsString::from("ControlPath=");
         path.push(folder);
@@ -189,11 +189,11 @@ impl Place {
 
     /// A command that runs a program there, in a separate process group: a terminal's Ctrl-C does not reach it.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        self.command_by(Control::Shared, program, arguments)
+        self.command_by(SshConnection::Shared, program, arguments)
     }
 
     /// As [`Place::command`]; `control` sets whether its connection is shared.
-    pub fn command_by(&self, control: Control<'_>, program: &str, arguments: &[&str]) -> Command {
+    pub fn command_by(&self, control: SshConnection<'_>, program: &str, arguments: &[&str]) -> Command {
         let mut command = match self {
             Place::Local => Command::new(program),
             Place::Ssh { host } => {
@@ -232,13 +232,13 @@ impl Place {
 
 /// A program to send to other machines, read once for all of them.
 #[derive(Clone, Debug)]
-pub struct Shipment {
+pub struct ProgramCopy {
     program: PathBuf,
     bytes: u64,
     id: String,
 }
 
-impl Shipment {
+impl ProgramCopy {
     /// Reads a program's size and digest.
     ///
     /// # Errors
@@ -263,9 +263,9 @@ impl Shipment {
     }
 
     /// A command that runs the program at a place. If the program is missing there, the command requests it first: it
-    /// prints [`Shipment::MISSING`], reads the program, and prints [`Shipment::THERE`] before the program starts. All
+    /// prints [`ProgramCopy::MISSING`], reads the program, and prints [`ProgramCopy::THERE`] before the program starts. All
     /// of this uses one connection.
-    pub fn command(&self, place: &Place, control: Control<'_>, arguments: &[&str]) -> Command {
+    pub fn command(&self, place: &Place, control: SshConnection<'_>, arguments: &[&str]) -> Command {
         if *place == Place::Local {
             let script = format!("echo {}; exec \"$0\" \"$@\"", Self::THERE);
             let program = self.program.to_string_lossy().into_owned();
@@ -286,7 +286,7 @@ impl Shipment {
     pub fn start(
         &self,
         place: &Place,
-        control: Control<'_>,
+        control: SshConnection<'_>,
         arguments: &[&str],
         interrupt: Interrupt,
     ) -> Result<(Child, BufReader<ChildStdout>), PlaceError> {
@@ -403,7 +403,7 @@ if [ ! -x \"$f\" ]; then
   chmod 755 \"$t\"; mv \"$t\" \"$f\"
 fi
 ",
-        missing = Shipment::MISSING
+        missing = ProgramCopy::MISSING
     )
 }
 
@@ -460,7 +460,7 @@ mod tests {
     #[test]
     fn a_connection_can_be_shared() {
         let ssh = Place::Ssh { host: "n2".to_owned() };
-        let words = words(&ssh.command_by(Control::Master(Path::new("/tmp/c")), "true", &[])).join(" ");
+        let words = words(&ssh.command_by(SshConnection::Master(Path::new("/tmp/c")), "true", &[])).join(" ");
         assert!(words.contains(" -o ControlMaster=yes -o ControlPath=/tmp/c/%C -- n2 "), "{words}");
     }
 

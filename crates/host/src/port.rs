@@ -3,7 +3,7 @@
 //! Inside that range a connection of the generator could get the port first.
 
 use crate::process;
-use crate::sock_diag::{self, Listener};
+use crate::sock_diag::{self, ListeningSocket};
 use crate::system::Pid;
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
@@ -137,25 +137,25 @@ pub fn is_open_to_others(port: u16) -> bool {
 }
 
 /// The sockets that listen on a TCP port.
-fn listening(port: u16) -> Vec<Listener> {
+fn listening(port: u16) -> Vec<ListeningSocket> {
     sock_diag::listening(port).unwrap_or_else(|_| listening_in_proc(port))
 }
 
 /// The same by `/proc/net/tcp`, for kernels that do not answer over netlink.
-fn listening_in_proc(port: u16) -> Vec<Listener> {
+fn listening_in_proc(port: u16) -> Vec<ListeningSocket> {
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
     tables.iter().flat_map(|table| table.lines()).filter_map(|line| listener(line, port)).collect()
 }
 
 /// The socket, if the line of `/proc/net/tcp` is a listener on that port: proc_pid_net(5).
-fn listener(line: &str, port: u16) -> Option<Listener> {
+fn listener(line: &str, port: u16) -> Option<ListeningSocket> {
     const LISTEN: &str = "0A";
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (address, local_port) = fields.get(1)?.rsplit_once(':')?;
     let listens = u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
     let inode = listens.then(|| fields.get(9)).flatten()?.parse().ok()?;
-    Some(Listener { inode, is_wildcard: address.bytes().all(|digit| digit == b'0') })
+    Some(ListeningSocket { inode, is_wildcard: address.bytes().all(|digit| digit == b'0') })
 }
 
 #[cfg(test)]

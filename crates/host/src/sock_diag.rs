@@ -20,7 +20,7 @@ const MESSAGE: usize = 72;
 
 /// A listening socket.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Listener {
+pub(crate) struct ListeningSocket {
     pub(crate) inode: u64,
     /// Whether it listens at every address of the machine.
     pub(crate) is_wildcard: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Listener {
 ///
 /// # Errors
 /// When the kernel does not answer such requests, for example inside a sandbox.
-pub(crate) fn listening(port: u16) -> io::Result<Vec<Listener>> {
+pub(crate) fn listening(port: u16) -> io::Result<Vec<ListeningSocket>> {
     let socket = net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
@@ -65,7 +65,7 @@ fn request(family: AddressFamily, port: u16) -> Vec<u8> {
 }
 
 /// Adds the sockets of one datagram of messages; returns whether more datagrams follow.
-fn read(mut datagram: &[u8], found: &mut Vec<Listener>) -> io::Result<bool> {
+fn read(mut datagram: &[u8], found: &mut Vec<ListeningSocket>) -> io::Result<bool> {
     while datagram.len() >= HEADER {
         let length = u32_at(datagram, 0) as usize;
         let kind = u16::from_ne_bytes([datagram[4], datagram[5]]);
@@ -83,9 +83,9 @@ fn read(mut datagram: &[u8], found: &mut Vec<Listener>) -> io::Result<bool> {
 }
 
 /// The socket of an `inet_diag_msg`: the local address is at byte 8, the inode at the end.
-fn listener(message: &[u8]) -> Listener {
+fn listener(message: &[u8]) -> ListeningSocket {
     let is_wildcard = message[8..24].iter().all(|byte| *byte == 0);
-    Listener { inode: u32_at(message, MESSAGE - 4).into(), is_wildcard }
+    ListeningSocket { inode: u32_at(message, MESSAGE - 4).into(), is_wildcard }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -15,7 +15,7 @@ pub type Pid = libc::pid_t;
 
 /// The result of [`wait_any`].
 #[derive(Debug)]
-pub enum Waited {
+pub enum WaitResult {
     /// A child ended and was reaped.
     Ended(Pid, ExitStatus),
     /// There are children, and none has ended.
@@ -76,13 +76,13 @@ pub fn new_session() -> io::Result<()> {
 }
 
 /// Reaps one ended child, without waiting.
-pub fn wait_any() -> io::Result<Waited> {
+pub fn wait_any() -> io::Result<WaitResult> {
     let mut status = 0;
     // SAFETY: `status` is a valid place to write to.
     match checked(unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) }) {
-        Ok(0) => Ok(Waited::Running),
-        Ok(pid) => Ok(Waited::Ended(pid, ExitStatus::from_raw(status))),
-        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(Waited::Childless),
+        Ok(0) => Ok(WaitResult::Running),
+        Ok(pid) => Ok(WaitResult::Ended(pid, ExitStatus::from_raw(status))),
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(WaitResult::Childless),
         Err(error) => Err(error),
     }
 }
@@ -108,7 +108,7 @@ fn gone_is_fine(answer: io::Result<c_int>) -> io::Result<()> {
 
 /// CPU time and memory of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Usage {
+pub struct ResourceUsage {
     /// User CPU time, in seconds.
     pub user_s: f64,
     /// System CPU time, in seconds.
@@ -118,7 +118,7 @@ pub struct Usage {
 }
 
 /// The usage of all children waited for, and of their descendants: getrusage(2).
-pub fn children_usage() -> Usage {
+pub fn children_usage() -> ResourceUsage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills the struct; if it does not, zeroes are a valid value.
     let usage = unsafe {
@@ -126,7 +126,7 @@ pub fn children_usage() -> Usage {
         usage.assume_init()
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-    Usage {
+    ResourceUsage {
         user_s: seconds(usage.ru_utime),
         system_s: seconds(usage.ru_stime),
         rss_bytes_peak: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),

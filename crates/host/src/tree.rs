@@ -3,7 +3,7 @@
 //! CPU time comes from a control group if there is one and no process has left it: then it is complete. Otherwise it
 //! comes from `/proc`: a lower bound, since a process that started and ended between two samples and was not waited for
 //! is missing. All other values come from `/proc`. A server process may leave its group, its session or its parent:
-//! [`Tree::search`] looks for it in all of them, and among the processes that listen on its port. The caller decides
+//! [`ProcessTree::search`] looks for it in all of them, and among the processes that listen on its port. The caller decides
 //! when to sample.
 
 use crate::cgroup::ControlGroup;
@@ -44,7 +44,7 @@ pub struct TreeSample {
     pub involuntary_switches: u64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
-    /// CPU time of the busiest thread since the sample that followed [`Tree::mark_threads`], in seconds; none without
+    /// CPU time of the busiest thread since the sample that followed [`ProcessTree::mark_threads`], in seconds; none without
     /// that call, or if the kernel does not keep it.
     pub busiest_thread_s: Option<f64>,
 }
@@ -74,7 +74,7 @@ impl TreeSample {
 }
 
 /// The beginning of the period over which threads are compared.
-enum Marked {
+enum ThreadBaseline {
     /// None yet.
     No,
     /// The next sample.
@@ -84,7 +84,7 @@ enum Marked {
 }
 
 /// A server's process tree.
-pub struct Tree {
+pub struct ProcessTree {
     group: Option<ControlGroup>,
     shepherd: Pid,
     own: Vec<Pid>,
@@ -98,12 +98,12 @@ pub struct Tree {
     /// The last counters of each thread seen: they still count after the thread has ended.
     threads: HashMap<Pid, Scheduling>,
     ended: Scheduling,
-    marked: Marked,
+    marked: ThreadBaseline,
     /// The highest CPU time seen: a process that ends without being waited for would make the sum over `/proc` fall.
     cpu_s_most: f64,
 }
 
-impl Tree {
+impl ProcessTree {
     /// The tree below a shepherd, with the control group its command joined.
     pub fn new(shepherd: &Shepherd, group: Option<ControlGroup>) -> Self {
         Self {
@@ -116,12 +116,12 @@ impl Tree {
             outside: Vec::new(),
             threads: HashMap::new(),
             ended: Scheduling::default(),
-            marked: Marked::No,
+            marked: ThreadBaseline::No,
             cpu_s_most: 0.0,
         }
     }
 
-    /// As [`Tree::new`], with the port that the command's server listens on.
+    /// As [`ProcessTree::new`], with the port that the command's server listens on.
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
         self.port = Some(port);
@@ -180,7 +180,7 @@ impl Tree {
 
     /// The next sample begins the period of [`TreeSample::busiest_thread_s`].
     pub fn mark_threads(&mut self) {
-        self.marked = Marked::Next;
+        self.marked = ThreadBaseline::Next;
     }
 
     /// Reads all values now. CPU time is read first, since the other reads take time.
@@ -219,9 +219,11 @@ impl Tree {
             threads.iter().map(|(thread, account)| (*thread, account.cpu_ns)).collect()
         };
         match &mut self.marked {
-            Marked::No => return None,
-            Marked::Next => self.marked = Marked::At { cpu_ns: now(&self.threads), busiest_ns: 0 },
-            Marked::At { cpu_ns, busiest_ns } => {
+            ThreadBaseline::No => return None,
+            ThreadBaseline::Next => {
+                self.marked = ThreadBaseline::At { cpu_ns: now(&self.threads), busiest_ns: 0 }
+            }
+            ThreadBaseline::At { cpu_ns, busiest_ns } => {
                 // A number lower than before is that of a new thread with the same id.
                 let since = |(thread, account): (&Pid, &Scheduling)| {
                     let before = cpu_ns.get(thread).filter(|before| **before <= account.cpu_ns);
@@ -232,7 +234,9 @@ impl Tree {
         }
         let is_kept = self.threads.values().any(|account| account.cpu_ns > 0);
         match &self.marked {
-            Marked::At { busiest_ns, .. } if is_kept || *busiest_ns > 0 => Some(*busiest_ns as f64 * 1e-9),
+            ThreadBaseline::At { busiest_ns, .. } if is_kept || *busiest_ns > 0 => {
+                Some(*busiest_ns as f64 * 1e-9)
+            }
             _ => None,
         }
     }
@@ -315,7 +319,7 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         self.end();
     }

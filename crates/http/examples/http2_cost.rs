@@ -6,7 +6,7 @@
 //! those of nginx 1.22: a head that inserts its fields into the table every time, and 13 bytes of body.
 
 use paceline_http::h2::{
-    BlockCache, Event, FieldDecoder, FrameReader, HpackEncoder, Indexing, PeerSettings, ReceiveWindow,
+    BlockCache, FieldDecoder, FrameEvent, FrameReader, HpackEncoder, Indexing, PeerSettings, ReceiveWindow,
     RequestBlocks, RequestTable, ResponseProgress, StreamIds, write_client_preface, write_data,
     write_field_block, write_settings,
 };
@@ -50,18 +50,18 @@ fn main() {
         loop {
             let (event, taken) = reader.next(rest).expect("frames");
             match event {
-                Event::NeedMore => break,
-                Event::Data { stream, piece, flow_bytes, end_stream } => {
+                FrameEvent::NeedMore => break,
+                FrameEvent::Data { stream, piece, flow_bytes, end_stream } => {
                     window.receive(0, flow_bytes).expect("a window");
                     let _ = window.replenish();
                     progress[(stream / 2 % streams) as usize].data(piece.len(), end_stream).expect("a body");
                     bytes += piece.len();
                 }
-                Event::FieldBlock { stream, block, end_stream } => {
+                FrameEvent::FieldBlock { stream, block, end_stream } => {
                     let head = fields.decode(&mut cache, block).expect("fields");
                     progress[(stream / 2 % streams) as usize].fields(head, end_stream).expect("a head");
                 }
-                Event::Settings(payload) => drop(PeerSettings::default().apply(payload)),
+                FrameEvent::Settings(payload) => drop(PeerSettings::default().apply(payload)),
                 _ => {}
             }
             rest = &rest[taken..];

@@ -6,11 +6,11 @@
 //! which files are named ([`Request::line_files`]) and supplies them.
 
 use crate::h2::Http2Request;
-use crate::placeholder::{Piece, parse_placeholders};
+use crate::placeholder::{PlaceholderPiece, parse_placeholders};
 use crate::request::Request;
 use crate::request_error::{PlaceholderError, PlaceholderProblem, RequestError};
 use crate::syntax::{character_number, is_target, is_text};
-use crate::template::{LineFiles, Lines, Part, RequestTemplate};
+use crate::template::{FileLines, LineFiles, RequestTemplate, TemplatePart};
 use crate::url::{Scheme, check_target, check_target_bytes};
 use std::fmt;
 use std::sync::Arc;
@@ -21,43 +21,43 @@ const HTTP1_FIELDS: [&str; 5] =
 
 /// The place of a placeholder.
 #[derive(Clone, Copy)]
-enum Place<'r> {
+enum PlaceholderPosition<'r> {
     Path,
     Header(&'r str),
     Body,
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for PlaceholderPosition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Path => f.write_str("path"),
-            Place::Header(name) => write!(f, "header {name}"),
-            Place::Body => f.write_str("body"),
+            PlaceholderPosition::Path => f.write_str("path"),
+            PlaceholderPosition::Header(name) => write!(f, "header {name}"),
+            PlaceholderPosition::Body => f.write_str("body"),
         }
     }
 }
 
-impl Place<'_> {
+impl PlaceholderPosition<'_> {
     /// The rule that a line of a file must meet to be sent here.
     fn rule(self) -> &'static str {
         match self {
-            Place::Path => {
+            PlaceholderPosition::Path => {
                 "a line used in a path may contain only visible ASCII characters except \"#\"; percent-encode others"
             }
-            Place::Header(_) => "a line used in a header must not contain control characters",
-            Place::Body => "a line used in a body may contain any character",
+            PlaceholderPosition::Header(_) => "a line used in a header must not contain control characters",
+            PlaceholderPosition::Body => "a line used in a body may contain any character",
         }
     }
 
     fn admits(self, line: &[u8]) -> bool {
         match self {
-            Place::Path => line.iter().copied().all(is_target),
-            Place::Header(_) => line.iter().copied().all(is_text),
-            Place::Body => true,
+            PlaceholderPosition::Path => line.iter().copied().all(is_target),
+            PlaceholderPosition::Header(_) => line.iter().copied().all(is_text),
+            PlaceholderPosition::Body => true,
         }
     }
 
-    fn wrong_line(self, file: &str, lines: &Lines, index: usize, rule: &'static str) -> RequestError {
+    fn wrong_line(self, file: &str, lines: &FileLines, index: usize, rule: &'static str) -> RequestError {
         let text = String::from_utf8_lossy(lines.get(index)).chars().take(60).collect();
         RequestError::Line { place: self.to_string(), file: file.into(), line: index + 1, text, rule }
     }
@@ -72,7 +72,7 @@ impl Request {
         let mut files = Vec::new();
         for (place, text) in self.texts() {
             for piece in read(place, text)? {
-                if let Piece::Line(file) = piece
+                if let PlaceholderPiece::Line(file) = piece
                     && !files.iter().any(|known| known == file)
                 {
                     files.push(file.to_owned());
@@ -93,15 +93,15 @@ impl Request {
         let body = self.body_parts(files)?;
         self.check_body_length(&body)?;
         let mut head = vec![text(&self.method), text(" "), text(&self.target_prefix())];
-        head.extend(parts(Place::Path, &self.path, files)?);
+        head.extend(parts(PlaceholderPosition::Path, &self.path, files)?);
         head.extend([text(" "), text(self.version.as_str()), text("\r\n")]);
         for (name, value) in self.fields() {
             head.extend([text(name), text(": ")]);
-            head.extend(parts(Place::Header(name), value, files)?);
+            head.extend(parts(PlaceholderPosition::Header(name), value, files)?);
             head.push(text("\r\n"));
         }
         if self.adds_length() {
-            head.extend([text("Content-Length: "), Part::BodyLength, text("\r\n")]);
+            head.extend([text("Content-Length: "), TemplatePart::BodyLength, text("\r\n")]);
         }
         head.push(text("\r\n"));
         Ok(RequestTemplate::of(head, body))
@@ -127,56 +127,59 @@ impl Request {
             if HTTP1_FIELDS.contains(&lower.as_str()) || (lower == "te" && value != "trailers") {
                 return Err(RequestError::Http1Field { name: name.into() });
             }
-            let value = parts(Place::Header(name), value, files)?;
+            let value = parts(PlaceholderPosition::Header(name), value, files)?;
             match lower.as_str() {
                 "host" => fields.push((":authority".to_owned(), value)),
                 _ => regular.push((lower, value)),
             }
         }
-        fields.push((":path".to_owned(), parts(Place::Path, &self.path, files)?));
+        fields.push((":path".to_owned(), parts(PlaceholderPosition::Path, &self.path, files)?));
         fields.extend(regular);
         if self.adds_length() {
-            fields.push(("content-length".to_owned(), vec![Part::BodyLength]));
+            fields.push(("content-length".to_owned(), vec![TemplatePart::BodyLength]));
         }
         Ok(Http2Request::new(fields, body))
     }
 
     /// The body; one that is not text has no placeholders.
-    fn body_parts(&self, files: &LineFiles) -> Result<Vec<Part>, RequestError> {
+    fn body_parts(&self, files: &LineFiles) -> Result<Vec<TemplatePart>, RequestError> {
         match std::str::from_utf8(&self.body) {
-            Ok(text) => parts(Place::Body, text, files),
-            Err(_) => Ok(vec![Part::Text(self.body.clone())]),
+            Ok(text) => parts(PlaceholderPosition::Body, text, files),
+            Err(_) => Ok(vec![TemplatePart::Text(self.body.clone())]),
         }
     }
 
     /// The texts that may hold placeholders.
-    fn texts(&self) -> impl Iterator<Item = (Place<'_>, &str)> {
-        let fields = self.fields().into_iter().map(|(name, value)| (Place::Header(name), value));
-        let body = std::str::from_utf8(&self.body).ok().map(|text| (Place::Body, text));
-        std::iter::once((Place::Path, self.path.as_str())).chain(fields).chain(body)
+    fn texts(&self) -> impl Iterator<Item = (PlaceholderPosition<'_>, &str)> {
+        let fields =
+            self.fields().into_iter().map(|(name, value)| (PlaceholderPosition::Header(name), value));
+        let body = std::str::from_utf8(&self.body).ok().map(|text| (PlaceholderPosition::Body, text));
+        std::iter::once((PlaceholderPosition::Path, self.path.as_str())).chain(fields).chain(body)
     }
 
     /// A path that begins with a line placeholder begins as the file's lines do.
     fn check_target_of_lines(&self, files: &LineFiles) -> Result<(), RequestError> {
-        let begins_with = read(Place::Path, &self.path)?.first().copied();
-        let Some(Piece::Line(file)) = begins_with else { return check_target(&self.path, &self.method) };
+        let begins_with = read(PlaceholderPosition::Path, &self.path)?.first().copied();
+        let Some(PlaceholderPiece::Line(file)) = begins_with else {
+            return check_target(&self.path, &self.method);
+        };
         check_target_bytes(&self.path)?;
-        let (_, lines) = found(Place::Path, file, files)?;
+        let (_, lines) = found(PlaceholderPosition::Path, file, files)?;
         match (0..lines.count()).find(|index| !lines.get(*index).starts_with(b"/")) {
             None => Ok(()),
             Some(index) => {
                 let rule = "each line must begin with \"/\", because the path begins with this placeholder";
-                Err(Place::Path.wrong_line(file, lines, index, rule))
+                Err(PlaceholderPosition::Path.wrong_line(file, lines, index, rule))
             }
         }
     }
 
     /// A given length must equal the length of every possible body.
-    fn check_body_length(&self, body: &[Part]) -> Result<(), RequestError> {
+    fn check_body_length(&self, body: &[TemplatePart]) -> Result<(), RequestError> {
         let mut length = 0;
         for part in body {
             match (part, self.given_length()) {
-                (Part::Text(bytes), _) => length += bytes.len(),
+                (TemplatePart::Text(bytes), _) => length += bytes.len(),
                 (_, None) => return Ok(()),
                 (_, Some(value)) => return Err(RequestError::ChangingLength { value: value.into() }),
             }
@@ -185,31 +188,38 @@ impl Request {
     }
 }
 
-fn text(text: &str) -> Part {
-    Part::Text(text.as_bytes().to_vec())
+fn text(text: &str) -> TemplatePart {
+    TemplatePart::Text(text.as_bytes().to_vec())
 }
 
-fn read<'t>(place: Place<'_>, text: &'t str) -> Result<Vec<Piece<'t>>, RequestError> {
+fn read<'t>(
+    place: PlaceholderPosition<'_>,
+    text: &'t str,
+) -> Result<Vec<PlaceholderPiece<'t>>, RequestError> {
     parse_placeholders(text).map_err(|error| RequestError::Placeholder { place: place.to_string(), error })
 }
 
 /// The parts of a text, with their lines looked up and checked.
-fn parts(place: Place<'_>, value: &str, files: &LineFiles) -> Result<Vec<Part>, RequestError> {
-    let part = |piece: Piece<'_>| {
+fn parts(
+    place: PlaceholderPosition<'_>,
+    value: &str,
+    files: &LineFiles,
+) -> Result<Vec<TemplatePart>, RequestError> {
+    let part = |piece: PlaceholderPiece<'_>| {
         Ok(match piece {
-            Piece::Text(piece) => text(piece),
-            Piece::Random { least, most } => Part::Random { least, span: most - least },
-            Piece::Sequence => Part::Sequence,
-            Piece::Variable(name) => {
+            PlaceholderPiece::Text(piece) => text(piece),
+            PlaceholderPiece::Random { least, most } => TemplatePart::Random { least, span: most - least },
+            PlaceholderPiece::Sequence => TemplatePart::Sequence,
+            PlaceholderPiece::Variable(name) => {
                 let index = files.variable(name).ok_or_else(|| unknown_variable(place, value, name))?;
-                Part::Variable { index, in_path: matches!(place, Place::Path) }
+                TemplatePart::Variable { index, in_path: matches!(place, PlaceholderPosition::Path) }
             }
-            Piece::Line(name) => {
+            PlaceholderPiece::Line(name) => {
                 let (file, lines) = found(place, name, files)?;
                 if let Some(index) = (0..lines.count()).find(|index| !place.admits(lines.get(*index))) {
                     return Err(place.wrong_line(name, lines, index, place.rule()));
                 }
-                Part::Line { file, lines: Arc::clone(lines) }
+                TemplatePart::Line { file, lines: Arc::clone(lines) }
             }
         })
     };
@@ -217,7 +227,7 @@ fn parts(place: Place<'_>, value: &str, files: &LineFiles) -> Result<Vec<Part>, 
 }
 
 /// The error for a variable that no earlier request of the session extracts.
-fn unknown_variable(place: Place<'_>, value: &str, name: &str) -> RequestError {
+fn unknown_variable(place: PlaceholderPosition<'_>, value: &str, name: &str) -> RequestError {
     let text = format!("{{var:{name}}}");
     let at = value.find(&text).map_or(1, |at| character_number(value, at));
     let error = PlaceholderError { text, at, problem: PlaceholderProblem::UnknownVariable };
@@ -226,10 +236,10 @@ fn unknown_variable(place: Place<'_>, value: &str, name: &str) -> RequestError {
 
 /// A file that was read and has lines, or the error.
 fn found<'f>(
-    place: Place<'_>,
+    place: PlaceholderPosition<'_>,
     file: &str,
     files: &'f LineFiles,
-) -> Result<(usize, &'f Arc<Lines>), RequestError> {
+) -> Result<(usize, &'f Arc<FileLines>), RequestError> {
     let (place, file) = (place.to_string(), file.to_owned());
     match files.find(&file) {
         None => Err(RequestError::UnreadLines { place, file }),

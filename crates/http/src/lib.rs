@@ -23,12 +23,12 @@ mod template;
 mod url;
 
 pub use h1::{
-    CHUNK_LINE_BYTES_MAX, Decoder, Framing, Head, HeadCache, LineEnds, ProtocolError, Section, Step,
-    TRAILERS_BYTES_MAX, Truncation, Whole,
+    CHUNK_LINE_BYTES_MAX, DecodeStep, Decoder, Framing, Head, HeadCache, LineEnds, ProtocolError, Section,
+    TRAILERS_BYTES_MAX, Truncation, WholeResponse,
 };
 pub use message::{HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
-pub use peer::Peer;
-pub use request::{Request, USER_AGENT, Version};
+pub use peer::PeerProtocol;
+pub use request::{HttpVersion, Request, USER_AGENT};
 pub use request_error::{PlaceholderError, PlaceholderProblem, RequestError};
-pub use template::{Expander, LineFiles, Lines, RandomBits, RequestTemplate, VARIABLE_BYTES_MAX};
+pub use template::{Expander, FileLines, LineFiles, RandomBits, RequestTemplate, VARIABLE_BYTES_MAX};
 pub use url::{Scheme, Url};

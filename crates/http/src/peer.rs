@@ -6,7 +6,7 @@ use std::fmt;
 
 /// The protocol on a connection instead of the expected one, as far as its first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
+pub enum PeerProtocol {
     /// TLS records (RFC 8446 §5.1).
     Tls,
     /// A SETTINGS frame (RFC 9113 §3.4).
@@ -23,35 +23,37 @@ pub enum Peer {
     Unknown,
 }
 
-impl Peer {
-    /// Guesses from the first bytes. With fewer bytes the result may be [`Peer::Unknown`].
-    pub fn recognise(bytes: &[u8]) -> Peer {
+impl PeerProtocol {
+    /// Guesses from the first bytes. With fewer bytes the result may be [`PeerProtocol::Unknown`].
+    pub fn recognise(bytes: &[u8]) -> PeerProtocol {
         match bytes {
-            [0x14..=0x17, 0x03, 0..=4, ..] => Peer::Tls,
-            [0, 0, _, 4, ..] => Peer::Http2,
-            [b'H', b'T', b'T', b'P', b'/', b'1', ..] => Peer::Http1,
-            [b'S', b'S', b'H', b'-', ..] => Peer::Ssh,
-            [b'2', b'2', b'0', b' ' | b'-', ..] => Peer::MailOrFiles,
-            [0x1f, 0x8b, 8, ..] => Peer::Gzip,
-            _ => Peer::Unknown,
+            [0x14..=0x17, 0x03, 0..=4, ..] => PeerProtocol::Tls,
+            [0, 0, _, 4, ..] => PeerProtocol::Http2,
+            [b'H', b'T', b'T', b'P', b'/', b'1', ..] => PeerProtocol::Http1,
+            [b'S', b'S', b'H', b'-', ..] => PeerProtocol::Ssh,
+            [b'2', b'2', b'0', b' ' | b'-', ..] => PeerProtocol::MailOrFiles,
+            [0x1f, 0x8b, 8, ..] => PeerProtocol::Gzip,
+            _ => PeerProtocol::Unknown,
         }
     }
 
     /// The protocol and the remedy, for a client that expected HTTP/1.1 or HTTP/2; none if it is unknown.
     pub fn advice(self) -> Option<&'static str> {
         match self {
-            Peer::Tls => Some("this is TLS: use https://"),
-            Peer::Http2 => Some("this is HTTP/2: use --http 2"),
-            Peer::Http1 => Some("this is HTTP/1.1: remove --http 2"),
-            Peer::Ssh => Some("this is SSH: check the port"),
-            Peer::MailOrFiles => Some("this is SMTP or FTP: check the port"),
-            Peer::Gzip => Some("this is gzip: the body of the previous response is longer than announced"),
-            Peer::Unknown => None,
+            PeerProtocol::Tls => Some("this is TLS: use https://"),
+            PeerProtocol::Http2 => Some("this is HTTP/2: use --http 2"),
+            PeerProtocol::Http1 => Some("this is HTTP/1.1: remove --http 2"),
+            PeerProtocol::Ssh => Some("this is SSH: check the port"),
+            PeerProtocol::MailOrFiles => Some("this is SMTP or FTP: check the port"),
+            PeerProtocol::Gzip => {
+                Some("this is gzip: the body of the previous response is longer than announced")
+            }
+            PeerProtocol::Unknown => None,
         }
     }
 }
 
-impl fmt::Display for Peer {
+impl fmt::Display for PeerProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.advice() {
             Some(advice) => write!(f, "; {advice}"),
@@ -69,20 +71,20 @@ mod tests {
     #[test]
     fn first_bytes_name_the_protocol() {
         for (bytes, peer) in [
-            (&b"\x15\x03\x01\0\x02\x02\x46"[..], Peer::Tls),
-            (b"\x16\x03\x03\0\x7a", Peer::Tls),
-            (b"\0\0\x12\x04\0\0\0\0\0", Peer::Http2),
-            (b"HTTP/1.0 400 Bad Request\r\n", Peer::Http1),
-            (b"SSH-2.0-OpenSSH_9.2\r\n", Peer::Ssh),
-            (b"220 mail.example ESMTP\r\n", Peer::MailOrFiles),
-            (b"220-ftp.example\r\n", Peer::MailOrFiles),
-            (b"\x1f\x8b\x08\0", Peer::Gzip),
-            (b"HTTP/3 200", Peer::Unknown),
-            (b"2200 bytes", Peer::Unknown),
-            (b"\x15", Peer::Unknown),
-            (b"", Peer::Unknown),
+            (&b"\x15\x03\x01\0\x02\x02\x46"[..], PeerProtocol::Tls),
+            (b"\x16\x03\x03\0\x7a", PeerProtocol::Tls),
+            (b"\0\0\x12\x04\0\0\0\0\0", PeerProtocol::Http2),
+            (b"HTTP/1.0 400 Bad Request\r\n", PeerProtocol::Http1),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", PeerProtocol::Ssh),
+            (b"220 mail.example ESMTP\r\n", PeerProtocol::MailOrFiles),
+            (b"220-ftp.example\r\n", PeerProtocol::MailOrFiles),
+            (b"\x1f\x8b\x08\0", PeerProtocol::Gzip),
+            (b"HTTP/3 200", PeerProtocol::Unknown),
+            (b"2200 bytes", PeerProtocol::Unknown),
+            (b"\x15", PeerProtocol::Unknown),
+            (b"", PeerProtocol::Unknown),
         ] {
-            assert_eq!(Peer::recognise(bytes), peer, "{}", bytes.escape_ascii());
+            assert_eq!(PeerProtocol::recognise(bytes), peer, "{}", bytes.escape_ascii());
         }
     }
 }

@@ -13,7 +13,7 @@ const WORDS: [&str; 4] = ["rand", "seq", "line", "var"];
 
 /// One stretch of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'t> {
+pub(crate) enum PlaceholderPiece<'t> {
     /// Text sent unchanged.
     Text(&'t str),
     /// A number from `least` to `most`, both included, drawn for each request.
@@ -27,14 +27,14 @@ pub(crate) enum Piece<'t> {
 }
 
 /// The stretches of a text, in order.
-pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
+pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<PlaceholderPiece<'_>>, PlaceholderError> {
     let mut found = Vec::new();
     // The text up to `done` has become pieces; the text before `at` is known to be plain.
     let (mut done, mut at) = (0, 0);
     while let Some(brace) = text[at..].find('{').map(|offset| at + offset) {
         let inside = &text[brace + 1..];
         if inside.starts_with('{') {
-            found.push(Piece::Text(&text[done..=brace]));
+            found.push(PlaceholderPiece::Text(&text[done..=brace]));
             (done, at) = (brace + 2, brace + 2);
         } else if is_meant(inside) {
             let wrong = |problem| PlaceholderError {
@@ -45,7 +45,7 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<Piece<'_>>, Placehold
             let end = inside.find('}').ok_or_else(|| wrong(PlaceholderProblem::Unclosed))?;
             let piece = placeholder(&inside[..end]).map_err(wrong)?;
             if done < brace {
-                found.push(Piece::Text(&text[done..brace]));
+                found.push(PlaceholderPiece::Text(&text[done..brace]));
             }
             found.push(piece);
             (done, at) = (brace + end + 2, brace + end + 2);
@@ -54,7 +54,7 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<Piece<'_>>, Placehold
         }
     }
     if done < text.len() {
-        found.push(Piece::Text(&text[done..]));
+        found.push(PlaceholderPiece::Text(&text[done..]));
     }
     Ok(found)
 }
@@ -68,27 +68,27 @@ fn is_meant(inside: &str) -> bool {
 }
 
 /// Parses the text between the braces of a placeholder.
-fn placeholder(inside: &str) -> Result<Piece<'_>, PlaceholderProblem> {
+fn placeholder(inside: &str) -> Result<PlaceholderPiece<'_>, PlaceholderProblem> {
     match inside.split_once(':') {
-        None if inside == "seq" => Ok(Piece::Sequence),
+        None if inside == "seq" => Ok(PlaceholderPiece::Sequence),
         None if inside == "rand" => Err(PlaceholderProblem::Bounds),
         None if inside == "line" => Err(PlaceholderProblem::NoFile),
         Some(("rand", bounds)) => random(bounds),
         None if inside == "var" => Err(PlaceholderProblem::NoVariable),
         Some(("var", "")) => Err(PlaceholderProblem::NoVariable),
-        Some(("var", name)) => Ok(Piece::Variable(name)),
+        Some(("var", name)) => Ok(PlaceholderPiece::Variable(name)),
         Some(("line", "")) => Err(PlaceholderProblem::NoFile),
-        Some(("line", file)) => Ok(Piece::Line(file)),
+        Some(("line", file)) => Ok(PlaceholderPiece::Line(file)),
         _ => Err(PlaceholderProblem::Unknown),
     }
 }
 
-fn random(bounds: &str) -> Result<Piece<'_>, PlaceholderProblem> {
+fn random(bounds: &str) -> Result<PlaceholderPiece<'_>, PlaceholderProblem> {
     // `parse` would accept a plus sign.
     let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
     let (least, most) = bounds.split_once(':').ok_or(PlaceholderProblem::Bounds)?;
     match (number(least), number(most)) {
-        (Some(least), Some(most)) if least <= most => Ok(Piece::Random { least, most }),
+        (Some(least), Some(most)) if least <= most => Ok(PlaceholderPiece::Random { least, most }),
         (Some(least), Some(most)) => Err(PlaceholderProblem::Order { least, most }),
         _ => Err(PlaceholderProblem::Bounds),
     }
@@ -111,30 +111,36 @@ mod tests {
     fn texts_and_placeholders_in_turn() {
         let of = |text| parse_placeholders(text).unwrap();
         assert_eq!(of(""), []);
-        assert_eq!(of("/a"), [Piece::Text("/a")]);
+        assert_eq!(of("/a"), [PlaceholderPiece::Text("/a")]);
         assert_eq!(
             of("/{rand:1:20}?{seq}&{line:a b.txt}x"),
             [
-                Piece::Text("/"),
-                Piece::Random { least: 1, most: 20 },
-                Piece::Text("?"),
-                Piece::Sequence,
-                Piece::Text("&"),
-                Piece::Line("a b.txt"),
-                Piece::Text("x")
+                PlaceholderPiece::Text("/"),
+                PlaceholderPiece::Random { least: 1, most: 20 },
+                PlaceholderPiece::Text("?"),
+                PlaceholderPiece::Sequence,
+                PlaceholderPiece::Text("&"),
+                PlaceholderPiece::Line("a b.txt"),
+                PlaceholderPiece::Text("x")
             ]
         );
         let widest = format!("{{rand:0:{}}}", u64::MAX);
-        assert_eq!(of(&widest), [Piece::Random { least: 0, most: u64::MAX }]);
+        assert_eq!(of(&widest), [PlaceholderPiece::Random { least: 0, most: u64::MAX }]);
     }
 
     #[test]
     fn braces_that_are_text() {
         for text in ["{\"a\": {\"b\": 1}}", "{}", "{ seq }", "}", "a{", "{1}", "{\u{e9}}", "{user(id:1)}"] {
-            assert_eq!(parse_placeholders(text).unwrap(), [Piece::Text(text)], "{text}");
+            assert_eq!(parse_placeholders(text).unwrap(), [PlaceholderPiece::Text(text)], "{text}");
         }
-        assert_eq!(parse_placeholders("{{seq}").unwrap(), [Piece::Text("{"), Piece::Text("seq}")]);
-        assert_eq!(parse_placeholders("{{{seq}").unwrap(), [Piece::Text("{"), Piece::Sequence]);
+        assert_eq!(
+            parse_placeholders("{{seq}").unwrap(),
+            [PlaceholderPiece::Text("{"), PlaceholderPiece::Text("seq}")]
+        );
+        assert_eq!(
+            parse_placeholders("{{{seq}").unwrap(),
+            [PlaceholderPiece::Text("{"), PlaceholderPiece::Sequence]
+        );
     }
 
     #[test]

@@ -38,12 +38,12 @@ pub struct Request {
     /// The body, possibly empty.
     pub body: Vec<u8>,
     /// The version in the request line.
-    pub version: Version,
+    pub version: HttpVersion,
 }
 
 /// The version that a request is sent as. Its fields determine whether the connection is kept (RFC 9112 §9.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Version {
+pub enum HttpVersion {
     /// HTTP/1.0, as older benchmarks send it.
     Http10,
     /// HTTP/1.1.
@@ -51,12 +51,12 @@ pub enum Version {
     Http11,
 }
 
-impl Version {
+impl HttpVersion {
     /// As written in the request line.
     pub fn as_str(self) -> &'static str {
         match self {
-            Version::Http10 => "HTTP/1.0",
-            Version::Http11 => "HTTP/1.1",
+            HttpVersion::Http10 => "HTTP/1.0",
+            HttpVersion::Http11 => "HTTP/1.1",
         }
     }
 }
@@ -77,7 +77,7 @@ impl Request {
             host: url.authority(),
             headers: Vec::new(),
             body: Vec::new(),
-            version: Version::default(),
+            version: HttpVersion::default(),
         }
     }
 

@@ -14,13 +14,13 @@ const DIGITS_MOST: usize = 20;
 
 /// A file's lines, without their ends (LF or CR LF). The end of the last line does not begin another line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lines {
+pub struct FileLines {
     bytes: Vec<u8>,
     lines: Vec<Range<usize>>,
     longest: usize,
 }
 
-impl Lines {
+impl FileLines {
     /// Splits a file into its lines.
     pub fn of(bytes: Vec<u8>) -> Self {
         let mut lines = Vec::new();
@@ -55,7 +55,7 @@ impl Lines {
 /// The files of a run's templates, by the names used in the templates.
 #[derive(Clone, Debug, Default)]
 pub struct LineFiles {
-    files: Vec<(String, Arc<Lines>)>,
+    files: Vec<(String, Arc<FileLines>)>,
     /// The variables that a request may name, with their numbers.
     variables: Vec<(String, usize)>,
 }
@@ -63,7 +63,7 @@ pub struct LineFiles {
 impl LineFiles {
     /// Adds a file. A second file of the same name is never used.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
-        self.files.push((name.into(), Arc::new(Lines::of(bytes))));
+        self.files.push((name.into(), Arc::new(FileLines::of(bytes))));
     }
 
     /// Sets the variables that the requests compiled from now on may name, with their numbers.
@@ -87,7 +87,7 @@ impl LineFiles {
     }
 
     /// The index of a file and its lines.
-    pub(crate) fn find(&self, name: &str) -> Option<(usize, &Arc<Lines>)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, &Arc<FileLines>)> {
         self.files.iter().position(|(known, _)| known == name).map(|file| (file, &self.files[file].1))
     }
 }
@@ -100,7 +100,7 @@ pub trait RandomBits {
 
 /// One stretch of a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum TemplatePart {
     /// The same in every request.
     Text(Vec<u8>),
     /// A number from `least` to `least + span`.
@@ -108,7 +108,7 @@ pub(crate) enum Part {
     /// The number of the request.
     Sequence,
     /// The next line of a file, which has at least one.
-    Line { file: usize, lines: Arc<Lines> },
+    Line { file: usize, lines: Arc<FileLines> },
     /// The length of the body.
     BodyLength,
     /// A value extracted from an earlier response; in a path, invalid characters are percent-encoded.
@@ -118,16 +118,16 @@ pub(crate) enum Part {
 /// The maximum length of an extracted value: templates are bounded.
 pub const VARIABLE_BYTES_MAX: usize = 8 << 10;
 
-impl Part {
+impl TemplatePart {
     /// The length with the longest value.
     fn longest(&self) -> usize {
         match self {
-            Part::Text(text) => text.len(),
-            Part::Random { least, span } => digits(least + span),
-            Part::Sequence | Part::BodyLength => DIGITS_MOST,
-            Part::Line { lines, .. } => lines.longest(),
-            Part::Variable { in_path: false, .. } => VARIABLE_BYTES_MAX,
-            Part::Variable { in_path: true, .. } => 3 * VARIABLE_BYTES_MAX,
+            TemplatePart::Text(text) => text.len(),
+            TemplatePart::Random { least, span } => digits(least + span),
+            TemplatePart::Sequence | TemplatePart::BodyLength => DIGITS_MOST,
+            TemplatePart::Line { lines, .. } => lines.longest(),
+            TemplatePart::Variable { in_path: false, .. } => VARIABLE_BYTES_MAX,
+            TemplatePart::Variable { in_path: true, .. } => 3 * VARIABLE_BYTES_MAX,
         }
     }
 
@@ -135,10 +135,10 @@ impl Part {
     #[inline]
     fn length(&self, value: u64) -> usize {
         match self {
-            Part::Text(text) => text.len(),
-            Part::Line { lines, .. } => lines.get(value as usize).len(),
-            Part::Random { .. } | Part::Sequence | Part::BodyLength => digits(value),
-            Part::Variable { .. } => ExtractedTexts::range(value).len(),
+            TemplatePart::Text(text) => text.len(),
+            TemplatePart::Line { lines, .. } => lines.get(value as usize).len(),
+            TemplatePart::Random { .. } | TemplatePart::Sequence | TemplatePart::BodyLength => digits(value),
+            TemplatePart::Variable { .. } => ExtractedTexts::range(value).len(),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Part {
 /// A request whose bytes are fixed except for its placeholders.
 #[derive(Clone, Debug)]
 pub struct RequestTemplate {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
     /// The index of the first part of the body.
     body: usize,
 }
@@ -154,11 +154,11 @@ pub struct RequestTemplate {
 impl RequestTemplate {
     /// A template that is sent unchanged.
     pub fn fixed(bytes: Vec<u8>) -> Self {
-        Self { parts: vec![Part::Text(bytes)], body: 1 }
+        Self { parts: vec![TemplatePart::Text(bytes)], body: 1 }
     }
 
     /// Creates a template from the parts of the head, including its blank line, and those of the body.
-    pub(crate) fn of(head: Vec<Part>, body: Vec<Part>) -> Self {
+    pub(crate) fn of(head: Vec<TemplatePart>, body: Vec<TemplatePart>) -> Self {
         let (mut parts, at) = (join(head), join(body));
         let body = parts.len();
         parts.extend(at);
@@ -169,12 +169,12 @@ impl RequestTemplate {
 
     /// Replaces the length by text if the body is the same in every request.
     fn settle_length(&mut self) {
-        let is_text = |part: &Part| matches!(part, Part::Text(_));
+        let is_text = |part: &TemplatePart| matches!(part, TemplatePart::Text(_));
         if self.parts[self.body..].iter().all(is_text) {
-            let length: usize = self.parts[self.body..].iter().map(Part::longest).sum();
+            let length: usize = self.parts[self.body..].iter().map(TemplatePart::longest).sum();
             for part in &mut self.parts {
-                if matches!(part, Part::BodyLength) {
-                    *part = Part::Text(length.to_string().into_bytes());
+                if matches!(part, TemplatePart::BodyLength) {
+                    *part = TemplatePart::Text(length.to_string().into_bytes());
                 }
             }
             if self.parts.iter().all(is_text) {
@@ -187,24 +187,24 @@ impl RequestTemplate {
     /// The bytes of a request that is the same every time.
     pub fn as_fixed(&self) -> Option<&[u8]> {
         match self.parts.as_slice() {
-            [Part::Text(bytes)] => Some(bytes),
+            [TemplatePart::Text(bytes)] => Some(bytes),
             _ => None,
         }
     }
 
     /// The maximum length of a request in bytes.
     pub fn longest(&self) -> usize {
-        self.parts.iter().map(Part::longest).sum()
+        self.parts.iter().map(TemplatePart::longest).sum()
     }
 }
 
 /// Merges neighbouring texts.
-pub(crate) fn join(parts: Vec<Part>) -> Vec<Part> {
-    let mut joined: Vec<Part> = Vec::new();
+pub(crate) fn join(parts: Vec<TemplatePart>) -> Vec<TemplatePart> {
+    let mut joined: Vec<TemplatePart> = Vec::new();
     for part in parts {
         match (joined.last_mut(), part) {
-            (_, Part::Text(text)) if text.is_empty() => {}
-            (Some(Part::Text(before)), Part::Text(text)) => before.extend_from_slice(&text),
+            (_, TemplatePart::Text(text)) if text.is_empty() => {}
+            (Some(TemplatePart::Text(before)), TemplatePart::Text(text)) => before.extend_from_slice(&text),
             (_, part) => joined.push(part),
         }
     }
@@ -222,7 +222,7 @@ pub struct Expander<R> {
     returned: VecDeque<u64>,
     /// The number of workers.
     step: u64,
-    cursors: Vec<Cursor>,
+    cursors: Vec<LineCursor>,
     /// A value for each part of the current request.
     drawn: Vec<u64>,
     /// The values of variables.
@@ -266,7 +266,7 @@ impl ExtractedTexts {
 
 /// The position of a worker in a file.
 #[derive(Clone, Debug)]
-struct Cursor {
+struct LineCursor {
     /// The line for the next request that names the file.
     next: u64,
     /// The last request that named it, with its line: a file named twice in one request gives one line.
@@ -293,7 +293,7 @@ impl<R: RandomBits> Expander<R> {
             number: worker.into(),
             returned: VecDeque::new(),
             step: workers.max(1).into(),
-            cursors: vec![Cursor { next: worker.into(), taken: None }; files],
+            cursors: vec![LineCursor { next: worker.into(), taken: None }; files],
             drawn: Vec::with_capacity(parts),
             texts: ExtractedTexts::default(),
         }
@@ -312,14 +312,14 @@ impl<R: RandomBits> Expander<R> {
     }
 
     /// Draws the values of all parts of the next request, whose body begins with part `body`.
-    pub(crate) fn draw_all(&mut self, parts: &[Part], body: usize) -> DrawnValues {
+    pub(crate) fn draw_all(&mut self, parts: &[TemplatePart], body: usize) -> DrawnValues {
         let mut values = std::mem::take(&mut self.drawn);
         values.clear();
         values.extend(parts.iter().map(|part| self.draw(part)));
-        let length = |(part, value): (&Part, &u64)| part.length(*value);
+        let length = |(part, value): (&TemplatePart, &u64)| part.length(*value);
         let body_length: usize = parts.iter().zip(&values).skip(body).map(length).sum();
         for (part, value) in parts.iter().zip(&mut values) {
-            if matches!(part, Part::BodyLength) {
+            if matches!(part, TemplatePart::BodyLength) {
                 *value = body_length as u64;
             }
         }
@@ -360,19 +360,19 @@ impl<R: RandomBits> Expander<R> {
 
     /// Draws the value of one part of the current request.
     #[inline]
-    fn draw(&mut self, part: &Part) -> u64 {
+    fn draw(&mut self, part: &TemplatePart) -> u64 {
         match part {
-            Part::Text(_) | Part::BodyLength => 0,
-            Part::Variable { index, in_path } => {
+            TemplatePart::Text(_) | TemplatePart::BodyLength => 0,
+            TemplatePart::Variable { index, in_path } => {
                 self.texts.places.get(*index).map_or(0, |places| places[usize::from(*in_path)])
             }
-            Part::Sequence => self.number(),
-            Part::Random { least, span } => {
+            TemplatePart::Sequence => self.number(),
+            TemplatePart::Random { least, span } => {
                 // The bias towards some values is at most span / 2^64.
                 let scaled = u128::from(self.random.next_bits()) * (u128::from(*span) + 1);
                 least + (scaled >> 64) as u64
             }
-            Part::Line { file, lines } => {
+            TemplatePart::Line { file, lines } => {
                 let request = self.number();
                 let Some(cursor) = self.cursors.get_mut(*file) else { return 0 };
                 match cursor.taken {
@@ -398,19 +398,21 @@ pub(crate) struct DrawnValues {
 
 impl DrawnValues {
     /// The length of these parts in bytes.
-    pub(crate) fn length(&self, parts: &[Part], range: Range<usize>) -> usize {
+    pub(crate) fn length(&self, parts: &[TemplatePart], range: Range<usize>) -> usize {
         parts[range.clone()].iter().zip(&self.values[range]).map(|(part, value)| part.length(*value)).sum()
     }
 
     /// Appends these parts.
     #[inline]
-    pub(crate) fn write(&self, parts: &[Part], range: Range<usize>, into: &mut Vec<u8>) {
+    pub(crate) fn write(&self, parts: &[TemplatePart], range: Range<usize>, into: &mut Vec<u8>) {
         for (part, value) in parts[range.clone()].iter().zip(&self.values[range]) {
             match part {
-                Part::Text(text) => into.extend_from_slice(text),
-                Part::Line { lines, .. } => into.extend_from_slice(lines.get(*value as usize)),
-                Part::Random { .. } | Part::Sequence | Part::BodyLength => push_number(into, *value),
-                Part::Variable { .. } => {
+                TemplatePart::Text(text) => into.extend_from_slice(text),
+                TemplatePart::Line { lines, .. } => into.extend_from_slice(lines.get(*value as usize)),
+                TemplatePart::Random { .. } | TemplatePart::Sequence | TemplatePart::BodyLength => {
+                    push_number(into, *value)
+                }
+                TemplatePart::Variable { .. } => {
                     into.extend_from_slice(&self.texts.bytes[ExtractedTexts::range(*value)])
                 }
             }
@@ -455,12 +457,12 @@ mod tests {
             ("\n", &[""]),
             ("a\rb\r\n", &["a\rb"]),
         ] {
-            let found = Lines::of(text.into());
+            let found = FileLines::of(text.into());
             let texts: Vec<&[u8]> = (0..found.count()).map(|index| found.get(index)).collect();
             let expected: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
             assert_eq!(texts, expected, "{text:?}");
             assert_eq!(found.longest(), lines.iter().map(|line| line.len()).max().unwrap_or(0));
         }
-        assert_eq!(Lines::of(b"a".to_vec()).get(1), b"");
+        assert_eq!(FileLines::of(b"a".to_vec()).get(1), b"");
     }
 }

@@ -1,6 +1,6 @@
 //! Result boards: TechEmpower's `results.json` and HttpArena's JSON.
 
-use crate::measurement::{Measurement, Report, Text, bytes, number, time_ns};
+use crate::measurement::{ImportedReport, Measurement, ReportText, bytes, number, time_ns};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ struct Techempower {
 /// One element of `rawData`: the figures that wrk printed, under the toolset's keys.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Level {
+struct TechempowerResult {
     #[serde(rename = "latencyAvg")]
     average: Option<String>,
     #[serde(rename = "latencyStdev")]
@@ -60,7 +60,7 @@ const NO_TESTS: [&str; 2] = ["commitCounts", "slocCounts"];
 const PLAINTEXT_DEPTH: u32 = 16;
 
 /// Reads TechEmpower's `results.json`.
-pub fn techempower(text: &Text<'_>) -> Result<Report, String> {
+pub fn techempower(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let board: Techempower = serde_json::from_str(text.text).map_err(|error| error.to_string())?;
     let mut measurements = Vec::new();
     for (kind, tests) in board.raw_data.iter().filter(|(kind, _)| !NO_TESTS.contains(&kind.as_str())) {
@@ -69,8 +69,8 @@ pub fn techempower(text: &Text<'_>) -> Result<Report, String> {
         for (test, levels) in tests {
             let levels = levels.as_array().ok_or_else(|| format!("rawData.{kind}.{test} is not a list"))?;
             for (at, level) in levels.iter().enumerate() {
-                let read =
-                    Level::deserialize(level).map_err(|error| format!("{}: {error}", place(test, at)))?;
+                let read = TechempowerResult::deserialize(level)
+                    .map_err(|error| format!("{}: {error}", place(test, at)))?;
                 let found = board.measurement(kind, test, at, &read);
                 let found = found.map_err(|problem| format!("{}: {problem}", place(test, at)))?;
                 measurements.push(Measurement { place: place(test, at), ..found });
@@ -78,19 +78,25 @@ pub fn techempower(text: &Text<'_>) -> Result<Report, String> {
         }
     }
     let date = |ms: Option<f64>| ms.map(|ms| rfc3339(ms / 1e3)).unwrap_or_default();
-    Ok(Report {
+    Ok(ImportedReport {
         started_at: date(board.start_time),
         finished_at: board.completion_time.map(|ms| rfc3339(ms / 1e3)),
         name: Some(board.name.unwrap_or_else(|| "techempower".to_owned())),
         machine: board.environment_description.unwrap_or_default(),
         measurements,
-        ..Report::default()
+        ..ImportedReport::default()
     })
 }
 
 impl Techempower {
     /// Elements carry no level: their position in the list is the position of the level.
-    fn measurement(&self, kind: &str, test: &str, at: usize, level: &Level) -> Result<Measurement, String> {
+    fn measurement(
+        &self,
+        kind: &str,
+        test: &str,
+        at: usize,
+        level: &TechempowerResult,
+    ) -> Result<Measurement, String> {
         let highest = self.concurrency_levels.iter().max().copied().unwrap_or(0);
         let level_of = |levels: &[u32]| {
             levels.get(at).copied().ok_or("the report has no concurrency level for this result")
@@ -146,7 +152,7 @@ impl Techempower {
 /// One entry of HttpArena. All three of its files contain them: a profile is a list of entries, a server has `results`
 /// by profile, and the third file is a single entry.
 #[derive(Deserialize)]
-struct Entry {
+struct ArenaEntry {
     framework: String,
     #[serde(default)]
     language: String,
@@ -178,7 +184,7 @@ struct Entry {
 }
 
 /// Returns true for any of HttpArena's files.
-pub fn is_httparena(text: &Text<'_>) -> bool {
+pub fn is_httparena(text: &ReportText<'_>) -> bool {
     let is_entry = |value: &Value| value.get("framework").is_some() && value.get("rps").is_some();
     match &text.json {
         Some(Value::Array(entries)) => entries.first().is_some_and(is_entry),
@@ -188,9 +194,9 @@ pub fn is_httparena(text: &Text<'_>) -> bool {
 }
 
 /// Reads HttpArena's files.
-pub fn httparena(text: &Text<'_>) -> Result<Report, String> {
+pub fn httparena(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let read = |place: String, value: &Value| {
-        let entry = Entry::deserialize(value).map_err(|error| format!("{place}: {error}"))?;
+        let entry = ArenaEntry::deserialize(value).map_err(|error| format!("{place}: {error}"))?;
         entry.measurement(place.clone()).map_err(|problem| format!("{place}: {problem}"))
     };
     let measurements = match text.json.as_ref().ok_or("not JSON")? {
@@ -210,7 +216,7 @@ pub fn httparena(text: &Text<'_>) -> Result<Report, String> {
             None => vec![read(String::new(), value)?],
         },
     };
-    Ok(Report { measurements, ..Report::default() })
+    Ok(ImportedReport { measurements, ..ImportedReport::default() })
 }
 
 /// Removes the number of connections from the end of a profile's name.
@@ -219,7 +225,7 @@ fn without_level(profile: &str) -> String {
     if level.parse::<u32>().is_ok() { name.to_owned() } else { profile.to_owned() }
 }
 
-impl Entry {
+impl ArenaEntry {
     fn measurement(self, place: String) -> Result<Measurement, String> {
         let mut times_ns = BTreeMap::new();
         for (name, text) in [("mean", &self.average), ("p99", &self.p99)] {

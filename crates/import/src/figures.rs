@@ -2,7 +2,7 @@
 //!
 //! The five sources that Paceline grew out of are such files (`history/sources/`).
 
-use crate::measurement::{Measurement, Report, Text};
+use crate::measurement::{ImportedReport, Measurement, ReportText};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const NAMES_MOST: usize = 6;
 /// The whole file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct FigureFile {
     /// The name of the round.
     name: String,
     /// The document: its date as RFC 3339, and its description of the machine.
@@ -30,13 +30,13 @@ struct File {
     /// Notes that apply to all of its figures.
     #[serde(default)]
     note: String,
-    figure: Vec<Figure>,
+    figure: Vec<PublishedFigure>,
 }
 
 /// One published run.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Figure {
+struct PublishedFigure {
     /// Its place in the document: the lines.
     place: String,
     /// The id of the corresponding server in this repository, and the document's name for it.
@@ -88,14 +88,14 @@ struct Figure {
 }
 
 /// Reads a file of published figures.
-pub fn read(text: &Text<'_>) -> Result<Report, String> {
-    let file: File = toml::from_str(text.text).map_err(|error| {
+pub fn read(text: &ReportText<'_>) -> Result<ImportedReport, String> {
+    let file: FigureFile = toml::from_str(text.text).map_err(|error| {
         let line = error.span().map(|span| text.text[..span.start].matches('\n').count() + 1);
         line.map_or_else(|| error.message().to_owned(), |line| format!("line {line}: {}", error.message()))
     })?;
     let about = about(&file);
     let argv: Vec<String> = file.command.split_whitespace().map(str::to_owned).collect();
-    let measurement = |figure: Figure| Measurement {
+    let measurement = |figure: PublishedFigure| Measurement {
         tool: file.tool.clone(),
         tool_version: file.tool_version.clone(),
         argv: argv.clone(),
@@ -131,7 +131,7 @@ pub fn read(text: &Text<'_>) -> Result<Report, String> {
         ..Measurement::default()
     };
     let measurements = file.figure.into_iter().map(measurement).collect();
-    Ok(Report {
+    Ok(ImportedReport {
         name: Some(file.name),
         started_at: file.started_at,
         finished_at: None,
@@ -143,7 +143,7 @@ pub fn read(text: &Text<'_>) -> Result<Report, String> {
 }
 
 /// The servers that the document measured, and its tool: `Go and Tornado, measured with ab 2.3: \`ab -n 10 URL\``.
-fn about(file: &File) -> String {
+fn about(file: &FigureFile) -> String {
     let mut names: Vec<&str> = Vec::new();
     for figure in &file.figure {
         if !names.contains(&figure.name.as_str()) {

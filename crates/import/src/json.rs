@@ -1,11 +1,11 @@
 //! JSON summaries of k6, vegeta, oha and siege.
 
-use crate::measurement::{Measurement, Report, Text, total};
+use crate::measurement::{ImportedReport, Measurement, ReportText, total};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a Text<'_>) -> Result<T, String> {
+fn parse<'a, T: Deserialize<'a>>(text: &'a ReportText<'_>) -> Result<T, String> {
     serde_json::from_str(text.text).map_err(|error| error.to_string())
 }
 
@@ -17,7 +17,7 @@ fn at(value: &Value, path: &[&str]) -> Option<f64> {
 
 /// Reads k6's `--summary-export` and the data passed to `handleSummary` (with `values` around the figures). Times are
 /// in milliseconds.
-pub fn k6(text: &Text<'_>) -> Result<Report, String> {
+pub fn k6(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let json = text.json.as_ref().ok_or("not JSON")?;
     let metric = |name: &str, key: &str| {
         at(json, &["metrics", name, "values", key]).or_else(|| at(json, &["metrics", name, key]))
@@ -46,7 +46,7 @@ pub fn k6(text: &Text<'_>) -> Result<Report, String> {
     let elapsed_s = at(json, &["state", "testRunDurationMs"]).map(|ms| ms / 1e3);
     let iterations = metric("iterations", "count").map(|count| ("iterations".to_owned(), count));
     let dropped = metric("dropped_iterations", "count").map(|count| ("dropped_iterations".to_owned(), count));
-    Ok(Report::of(Measurement {
+    Ok(ImportedReport::of(Measurement {
         tool: "k6".to_owned(),
         connections: metric("vus_max", "max").or_else(|| metric("vus_max", "value")).unwrap_or(0.0) as u32,
         ok: requests.saturating_sub(failed),
@@ -83,7 +83,7 @@ struct Vegeta {
 }
 
 /// Reads vegeta's report.
-pub fn vegeta(text: &Text<'_>) -> Result<Report, String> {
+pub fn vegeta(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let printed: Vegeta = parse(text)?;
     let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
     let codes = &printed.status_codes;
@@ -105,7 +105,7 @@ pub fn vegeta(text: &Text<'_>) -> Result<Report, String> {
         .filter_map(|(key, name)| Some(((*name).to_owned(), *printed.latencies.get(*key)?)))
         .collect();
     let status = printed.status_codes.into_iter().filter(|(status, _)| status != "0").collect();
-    Ok(Report {
+    Ok(ImportedReport {
         started_at: printed.earliest,
         finished_at: Some(printed.end).filter(|end| !end.is_empty()),
         measurements: vec![Measurement {
@@ -123,7 +123,7 @@ pub fn vegeta(text: &Text<'_>) -> Result<Report, String> {
             note: "times start when a worker picks the request up, not when it was due".to_owned(),
             ..Measurement::default()
         }],
-        ..Report::default()
+        ..ImportedReport::default()
     })
 }
 
@@ -143,7 +143,7 @@ struct Oha {
 const CUT_OFF: &str = "aborted due to deadline";
 
 /// Reads oha's report.
-pub fn oha(text: &Text<'_>) -> Result<Report, String> {
+pub fn oha(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let printed: Oha = parse(text)?;
     let summary = |key: &str| printed.summary.get(key).copied().flatten();
     let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
@@ -155,7 +155,7 @@ pub fn oha(text: &Text<'_>) -> Result<Report, String> {
     let ends = ends.iter().filter_map(|(key, name)| Some(((*name).to_owned(), summary(key)? * 1e9)));
     let named = |name: &String| name.replace('.', "_");
     let percentiles = printed.percentiles.iter().filter_map(|(name, s)| Some((named(name), (*s)? * 1e9)));
-    Ok(Report::of(Measurement {
+    Ok(ImportedReport::of(Measurement {
         tool: "oha".to_owned(),
         elapsed_s: Some(summary("total").filter(|s| *s > 0.0).ok_or("summary.total is missing")?),
         ok,
@@ -170,14 +170,14 @@ pub fn oha(text: &Text<'_>) -> Result<Report, String> {
 }
 
 /// Reads siege's JSON: the fields of its report, times in seconds.
-pub fn siege(text: &Text<'_>) -> Result<Report, String> {
+pub fn siege(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let json = text.json.as_ref().ok_or("not JSON")?;
     let field = |name: &str| at(json, &[name]).ok_or_else(|| format!("{name} is missing"));
     let (ok, failed) = (field("successful_transactions")? as u64, field("failed_transactions")? as u64);
     let transactions = field("transactions")? as u64;
     let names = [("response_time", "mean"), ("shortest_transaction", "min"), ("longest_transaction", "max")];
     let times = names.iter().map(|(key, name)| Ok(((*name).to_owned(), field(key)? * 1e9)));
-    Ok(Report::of(crate::text::siege_measurement(
+    Ok(ImportedReport::of(crate::text::siege_measurement(
         transactions,
         ok,
         failed,

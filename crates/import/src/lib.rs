@@ -10,7 +10,7 @@ mod json;
 mod measurement;
 mod text;
 
-use measurement::{Report, Text};
+use measurement::{ImportedReport, ReportText};
 use paceline_record::{RecordError, Round, Trial};
 
 /// Why a report cannot be imported.
@@ -53,35 +53,39 @@ pub enum ImportError {
 }
 
 /// A kind of report.
-struct Format {
+struct ReportFormat {
     name: &'static str,
     /// Quick check whether a text is a report of this kind.
-    is: fn(&Text<'_>) -> bool,
-    read: fn(&Text<'_>) -> Result<Report, String>,
+    is: fn(&ReportText<'_>) -> bool,
+    read: fn(&ReportText<'_>) -> Result<ImportedReport, String>,
 }
 
 /// Every format, in the order in which they are tried.
-const FORMATS: [Format; 12] = [
-    Format { name: "techempower", is: |text| text.has(&["rawData"]), read: board::techempower },
-    Format { name: "httparena", is: |text| board::is_httparena(text), read: board::httparena },
-    Format { name: "k6", is: |text| text.has(&["metrics"]), read: json::k6 },
-    Format { name: "vegeta", is: |text| text.has(&["latencies", "status_codes"]), read: json::vegeta },
-    Format { name: "oha", is: |text| text.has(&["summary", "statusCodeDistribution"]), read: json::oha },
-    Format { name: "siege (JSON)", is: |text| text.has(&["transactions"]), read: json::siege },
-    Format { name: "ab", is: |text| text.text.contains("Concurrency Level:"), read: text::ab },
-    Format { name: "wrk2", is: |text| text::is_wrk2(text.text), read: text::wrk },
-    Format { name: "wrk", is: |text| text.text.contains("Thread Stats"), read: text::wrk },
-    Format {
+const FORMATS: [ReportFormat; 12] = [
+    ReportFormat { name: "techempower", is: |text| text.has(&["rawData"]), read: board::techempower },
+    ReportFormat { name: "httparena", is: |text| board::is_httparena(text), read: board::httparena },
+    ReportFormat { name: "k6", is: |text| text.has(&["metrics"]), read: json::k6 },
+    ReportFormat { name: "vegeta", is: |text| text.has(&["latencies", "status_codes"]), read: json::vegeta },
+    ReportFormat {
+        name: "oha",
+        is: |text| text.has(&["summary", "statusCodeDistribution"]),
+        read: json::oha,
+    },
+    ReportFormat { name: "siege (JSON)", is: |text| text.has(&["transactions"]), read: json::siege },
+    ReportFormat { name: "ab", is: |text| text.text.contains("Concurrency Level:"), read: text::ab },
+    ReportFormat { name: "wrk2", is: |text| text::is_wrk2(text.text), read: text::wrk },
+    ReportFormat { name: "wrk", is: |text| text.text.contains("Thread Stats"), read: text::wrk },
+    ReportFormat {
         name: "siege",
         is: |text| text.text.contains("Transactions:") && text.text.contains("Availability:"),
         read: text::siege,
     },
-    Format {
+    ReportFormat {
         name: "hey",
         is: |text| text.text.contains("Slowest:") && text.text.contains("Requests/sec:"),
         read: text::hey,
     },
-    Format { name: "figures", is: |text| text.text.contains("[[figure]]"), read: figures::read },
+    ReportFormat { name: "figures", is: |text| text.text.contains("[[figure]]"), read: figures::read },
 ];
 
 fn names() -> Vec<&'static str> {
@@ -100,7 +104,7 @@ pub fn read(name: &str, text: &str) -> Result<(Round, Vec<Trial>), ImportError> 
         }
         Err(_) => None,
     };
-    let text = Text { text, json };
+    let text = ReportText { text, json };
     let format = FORMATS.iter().find(|format| (format.is)(&text));
     let format = format.ok_or_else(|| ImportError::Unknown { name: name.to_owned() })?;
     let damaged = |problem| ImportError::Damaged { name: name.to_owned(), format: format.name, problem };

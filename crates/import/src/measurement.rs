@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A report as text, and parsed where it is JSON.
-pub struct Text<'a> {
+pub struct ReportText<'a> {
     pub text: &'a str,
     pub json: Option<serde_json::Value>,
 }
 
-impl Text<'_> {
+impl ReportText<'_> {
     /// Returns true for a JSON object with all of these keys.
     pub fn has(&self, keys: &[&str]) -> bool {
         self.json.as_ref().is_some_and(|json| keys.iter().all(|key| json.get(key).is_some()))
@@ -21,7 +21,7 @@ impl Text<'_> {
 
 /// The content of a whole report.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct ImportedReport {
     /// The report's name for the set of measurements, or else the name of its file.
     pub name: Option<String>,
     /// Start time, RFC 3339; empty if the report does not give it.
@@ -86,7 +86,7 @@ pub struct Measurement {
     pub error: Option<String>,
 }
 
-impl Report {
+impl ImportedReport {
     /// A report of one run.
     pub fn of(measurement: Measurement) -> Self {
         Self { measurements: vec![measurement], ..Self::default() }
@@ -126,7 +126,7 @@ impl Report {
 }
 
 impl Measurement {
-    fn trial(&self, report: &Report, round: &str, order: u32, format: &str, file: &str) -> Value {
+    fn trial(&self, report: &ImportedReport, round: &str, order: u32, format: &str, file: &str) -> Value {
         let name = if self.server_name.is_empty() { &self.server } else { &self.server_name };
         let server = if self.server.is_empty() { slug(name) } else { self.server.clone() };
         let place =
@@ -184,7 +184,7 @@ impl Measurement {
         load
     }
 
-    fn run(&self, report: &Report, round: &str, order: u32) -> Value {
+    fn run(&self, report: &ImportedReport, round: &str, order: u32) -> Value {
         let failed = [self.bad_status, self.bad_body, self.connect_failed, self.io_failed, self.timed_out];
         let scheduled = failed.iter().fold(self.ok, |sum, count| sum.saturating_add(*count));
         let window_s = self.elapsed_s.unwrap_or(0.0);

@@ -1,6 +1,6 @@
 //! Importers of text reports: ab, wrk, wrk2, siege, hey.
 
-use crate::measurement::{Measurement, Report, Text, bytes, count, number, time_ns, total};
+use crate::measurement::{ImportedReport, Measurement, ReportText, bytes, count, number, time_ns, total};
 use std::collections::BTreeMap;
 
 /// Finds a line that begins with `label`; returns its number (from 1) and the text after the label.
@@ -19,7 +19,7 @@ fn numbered(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// Reads ab's reports: one, or several in a row, each beginning with "Server Software:".
-pub fn ab(text: &Text<'_>) -> Result<Report, String> {
+pub fn ab(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let lines = numbered(text.text);
     let is_first = |line: &str| line.trim_start().starts_with("Server Software:");
     let mut starts: Vec<usize> =
@@ -29,7 +29,7 @@ pub fn ab(text: &Text<'_>) -> Result<Report, String> {
     }
     let ends = starts.iter().skip(1).copied().chain([lines.len()]);
     let reports = starts.iter().zip(ends).map(|(start, end)| ab_report(&lines[*start..end]));
-    Ok(Report { measurements: reports.collect::<Result<_, _>>()?, ..Report::default() })
+    Ok(ImportedReport { measurements: reports.collect::<Result<_, _>>()?, ..ImportedReport::default() })
 }
 
 /// The outcomes that ab counts as failed, under the names that ab prints in brackets.
@@ -109,7 +109,7 @@ pub fn is_wrk2(text: &str) -> bool {
 }
 
 /// Reads reports of wrk and wrk2.
-pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
+pub fn wrk(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let lines = numbered(text.text);
     let (first, running) =
         find(&lines, "Running ").ok_or("the line \"Running ... test @ URL\" is missing")?;
@@ -156,7 +156,7 @@ pub fn wrk(text: &Text<'_>) -> Result<Report, String> {
         }
     }
     .to_owned();
-    Ok(Report::of(found))
+    Ok(ImportedReport::of(found))
 }
 
 fn wrk_times(lines: &[(usize, &str)]) -> Result<BTreeMap<String, f64>, String> {
@@ -187,7 +187,7 @@ fn wrk_times(lines: &[(usize, &str)]) -> Result<BTreeMap<String, f64>, String> {
 }
 
 /// Reads siege's text report; a line is a label, a value and a unit.
-pub fn siege(text: &Text<'_>) -> Result<Report, String> {
+pub fn siege(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let lines = numbered(text.text);
     let value = |label: &str| number(word(&lines, label)?);
     let names =
@@ -198,7 +198,7 @@ pub fn siege(text: &Text<'_>) -> Result<Report, String> {
         time_ns(&rest.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     let times = names.iter().map(|(label, name)| Ok(((*name).to_owned(), time(label)?)));
-    Ok(Report::of(siege_measurement(
+    Ok(ImportedReport::of(siege_measurement(
         value("Transactions:")? as u64,
         value("Successful transactions:")? as u64,
         value("Failed transactions:")? as u64,
@@ -236,7 +236,7 @@ pub fn siege_measurement(
 }
 
 /// Reads hey's report: labels with values, and tables of percentiles, statuses and errors.
-pub fn hey(text: &Text<'_>) -> Result<Report, String> {
+pub fn hey(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let lines = numbered(text.text);
     let seconds = |label: &str| number(word(&lines, label)?).map(|s| s * 1e9);
     let mut times_ns = BTreeMap::new();
@@ -265,7 +265,7 @@ pub fn hey(text: &Text<'_>) -> Result<Report, String> {
     let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
     let ok = total(status.iter().filter(|(status, _)| is_ok(status)).map(|(_, count)| *count));
     let bad = total(status.iter().filter(|(status, _)| !is_ok(status)).map(|(_, count)| *count));
-    Ok(Report::of(Measurement {
+    Ok(ImportedReport::of(Measurement {
         tool: "hey".to_owned(),
         protocol: "http/1.1".to_owned(),
         elapsed_s: Some(number(word(&lines, "Total:")?)?),

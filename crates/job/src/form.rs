@@ -66,7 +66,7 @@ impl JsonForm {
     /// # Errors
     /// The first place where the body differs.
     pub fn check(&self, body: &[u8]) -> Result<(), FormFault> {
-        let mut cursor = Cursor { body, at: 0 };
+        let mut cursor = JsonCursor { body, at: 0 };
         cursor.form(self)?;
         cursor.skip_space();
         if cursor.at < body.len() { Err(cursor.fault("the end")) } else { Ok(()) }
@@ -118,12 +118,12 @@ impl From<JsonForm> for Value {
 }
 
 /// The position up to which a document has been read.
-struct Cursor<'a> {
+struct JsonCursor<'a> {
     body: &'a [u8],
     at: usize,
 }
 
-impl Cursor<'_> {
+impl JsonCursor<'_> {
     fn form(&mut self, form: &JsonForm) -> Result<(), FormFault> {
         self.skip_space();
         match form {

@@ -24,6 +24,6 @@ pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,
     PointerError, RequestSpec, hexadecimal, is_secret,
 };
-pub use shape::{Segment, Shape, Trace};
+pub use shape::{Shape, ShapeSegment, Trace};
 pub use target::{IpVersion, Proxy, ProxyError, TlsSpec, TlsVersion};
 pub use time::{Nanos, Rate};

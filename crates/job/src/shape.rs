@@ -74,7 +74,7 @@ impl From<Vec<Nanos>> for Trace {
 
 /// A part of the window with a separate block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Segment {
+pub struct ShapeSegment {
     /// Its start, from the beginning of the window.
     pub start: Nanos,
     /// Its end.
@@ -85,7 +85,7 @@ pub struct Segment {
     pub to_per_s: f64,
 }
 
-impl Segment {
+impl ShapeSegment {
     /// The mean offered rate, per second: the rate changes linearly.
     pub fn offered_per_s(&self) -> f64 {
         (self.from_per_s + self.to_per_s) / 2.0
@@ -104,7 +104,7 @@ impl Shape {
     }
 
     /// The parts of a window of this length that are reported separately; none if the rate does not change.
-    pub fn segments(&self, window: Nanos) -> Vec<Segment> {
+    pub fn segments(&self, window: Nanos) -> Vec<ShapeSegment> {
         match self {
             Shape::Steady { .. } | Shape::Trace(_) => Vec::new(),
             Shape::Ramp { from, to } => {
@@ -112,7 +112,7 @@ impl Shape {
                 let edge =
                     |i: u64| Nanos((u128::from(window.0) * u128::from(i) / u128::from(RAMP_SEGMENTS)) as u64);
                 let rate = |i: u64| from + (to - from) * i as f64 / RAMP_SEGMENTS as f64;
-                let segment = |i| Segment {
+                let segment = |i| ShapeSegment {
                     start: edge(i),
                     end: edge(i + 1),
                     from_per_s: rate(i),
@@ -123,7 +123,7 @@ impl Shape {
             Shape::Steps { rates, each } => {
                 let steps = rates.iter().zip(0u64..);
                 let edge = |i: u64| Nanos(each.0.saturating_mul(i));
-                let segment = |(rate, i): (&Rate, u64)| Segment {
+                let segment = |(rate, i): (&Rate, u64)| ShapeSegment {
                     start: edge(i),
                     end: edge(i + 1),
                     from_per_s: rate.get(),

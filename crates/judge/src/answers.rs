@@ -3,7 +3,7 @@
 //! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
 use crate::facts::is_open;
-use crate::{Finding, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, load};
+use crate::{GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, TypedVerdict, load};
 use paceline_record::{Block, Expectations, Lengths, Phase, Run, Severity, Times};
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ fn reasons(run: &Run) -> Reasons {
     (status, bad_body, run.connections.commonest_failure.clone())
 }
 
-pub(crate) fn broke_rules(run: &Run) -> Option<Finding> {
+pub(crate) fn broke_rules(run: &Run) -> Option<TypedVerdict> {
     let connections = run.connections.broke_rules;
-    (connections > 0).then(|| Finding::BrokeRules {
+    (connections > 0).then(|| TypedVerdict::BrokeRules {
         connections,
         commonest_failure: run.connections.commonest_failure.clone(),
         url: run.target.url.clone(),
@@ -38,7 +38,7 @@ pub(crate) fn broke_rules(run: &Run) -> Option<Finding> {
 
 /// In a closed loop, the evenness of the responses over connections reveals a connection without a response in the
 /// window. In both loops the engine counts the requests that were outstanding when the window opened.
-pub(crate) fn starved_connections(run: &Run) -> Option<Finding> {
+pub(crate) fn starved_connections(run: &Run) -> Option<TypedVerdict> {
     let connections = &run.connections;
     let carried = run.carried_over;
     let unanswered = carried.map(|carried| carried.unanswered);
@@ -46,7 +46,7 @@ pub(crate) fn starved_connections(run: &Run) -> Option<Finding> {
     let starved = served.is_some_and(|served| served.min == 0 && served.median >= SERVED_LEAST);
     // Requests that a growing queue leaves unanswered are judged as saturation.
     let left = unanswered.is_some_and(|count| count > 0) && load::saturated(run).is_none();
-    (starved || left).then_some(Finding::StarvedConnections {
+    (starved || left).then_some(TypedVerdict::StarvedConnections {
         unanswered,
         outstanding_at_window_start: carried.map(|carried| carried.outstanding),
         connections: connections.had,
@@ -55,12 +55,12 @@ pub(crate) fn starved_connections(run: &Run) -> Option<Finding> {
     })
 }
 
-pub(crate) fn no_valid_response(run: &Run) -> Option<Finding> {
+pub(crate) fn no_valid_response(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
     (counts.scheduled > 0 && counts.ok == 0 && counts.unsent < counts.scheduled).then(|| {
         let (status, bad_body, commonest_failure) = reasons(run);
         let scheduled = counts.scheduled;
-        Finding::NoValidResponse { scheduled, status, bad_body, commonest_failure, advice: advice(run) }
+        TypedVerdict::NoValidResponse { scheduled, status, bad_body, commonest_failure, advice: advice(run) }
     })
 }
 
@@ -150,13 +150,13 @@ fn no_answer(run: &Run, look: &str) -> String {
     )
 }
 
-pub(crate) fn failed_requests(run: &Run) -> Option<Finding> {
+pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
     (counts.ok > 0 && counts.failed() > 0).then(|| {
         let share = counts.failed() as f64 / (counts.scheduled as f64).max(1.0);
         let (status, bad_body, commonest_failure) = reasons(run);
         let severity = if share > FAILED_MOST { Severity::Invalid } else { Severity::Caution };
-        Finding::FailedRequests {
+        TypedVerdict::FailedRequests {
             failed: counts.failed(),
             share,
             status,
@@ -167,27 +167,28 @@ pub(crate) fn failed_requests(run: &Run) -> Option<Finding> {
     })
 }
 
-pub(crate) fn streams_limited(run: &Run) -> Option<Finding> {
+pub(crate) fn streams_limited(run: &Run) -> Option<TypedVerdict> {
     let streams_allowed = run.connections.streams_allowed?;
     let streams_asked = run.loop_.depth;
-    (streams_allowed < streams_asked).then_some(Finding::StreamsLimited { streams_allowed, streams_asked })
+    (streams_allowed < streams_asked)
+        .then_some(TypedVerdict::StreamsLimited { streams_allowed, streams_asked })
 }
 
-pub(crate) fn compressed_unasked(run: &Run) -> Option<Finding> {
-    run.connections.compressed_unasked.then_some(Finding::CompressedUnasked {})
+pub(crate) fn compressed_unasked(run: &Run) -> Option<TypedVerdict> {
+    run.connections.compressed_unasked.then_some(TypedVerdict::CompressedUnasked {})
 }
 
-pub(crate) fn censored(run: &Run) -> Option<Finding> {
+pub(crate) fn censored(run: &Run) -> Option<TypedVerdict> {
     let censored = run.total.censored?;
     let counts = run.total.counts;
-    Some(Finding::Censored {
+    Some(TypedVerdict::Censored {
         timed_out: counts.timed_out,
         unsent: counts.unsent,
         lowest_ns: censored.lowest_ns,
     })
 }
 
-pub(crate) fn keep_alive_refused(run: &Run) -> Option<Finding> {
+pub(crate) fn keep_alive_refused(run: &Run) -> Option<TypedVerdict> {
     let closed = run.connections.closed_by_server as f64;
     // Closes are counted from the start of the warm-up, so good and bad responses are too.
     let cohorts = run.intervals.iter().filter(|interval| interval.phase != Phase::Connect);
@@ -196,7 +197,7 @@ pub(crate) fn keep_alive_refused(run: &Run) -> Option<Finding> {
     // The last close of each connection may come after the run.
     let had = run.connections.had as f64;
     let refused = answered > 0 && closed >= CLOSES_LEAST * (answered as f64 - had) && closed > had;
-    refused.then(|| Finding::KeepAliveRefused {
+    refused.then(|| TypedVerdict::KeepAliveRefused {
         closed_by_server: run.connections.closed_by_server,
         protocol: run.target.protocol.clone(),
     })
@@ -204,21 +205,21 @@ pub(crate) fn keep_alive_refused(run: &Run) -> Option<Finding> {
 
 /// Detects responses whose first byte came at once, and whose last byte came when the generator's kernel acknowledged
 /// it.
-pub(crate) fn delayed_ack(run: &Run) -> Option<Finding> {
+pub(crate) fn delayed_ack(run: &Run) -> Option<TypedVerdict> {
     let first = run.total.first_byte_ns.as_ref()?.p50;
     let service = run.total.service_time_ns.as_ref()?.p50;
     let gap = service.saturating_sub(first);
     let idle = run.generator.utilization <= GENERATOR_BUSY_MOST;
     (idle && DELAYED_ACK_NS.contains(&gap) && first < gap)
-        .then_some(Finding::DelayedAck { first_byte_ns_p50: first, service_time_ns_p50: service })
+        .then_some(TypedVerdict::DelayedAck { first_byte_ns_p50: first, service_time_ns_p50: service })
 }
 
-pub(crate) fn body_length_varies(run: &Run) -> Option<Finding> {
+pub(crate) fn body_length_varies(run: &Run) -> Option<TypedVerdict> {
     let lengths = match &run.by_request {
         Some(parts) => parts.iter().find_map(|part| varying(&part.block, &part.expectations)),
         None => varying(&run.total, &run.expectations),
     }?;
-    Some(Finding::BodyLengthVaries { body_bytes_min: lengths.min, body_bytes_max: lengths.max })
+    Some(TypedVerdict::BodyLengthVaries { body_bytes_min: lengths.min, body_bytes_max: lengths.max })
 }
 
 /// The lengths of the bodies of one request, where they differ and no body was expected.
@@ -230,9 +231,9 @@ fn varying(block: &Block, expected: &Expectations) -> Option<Lengths> {
     block.body_bytes.filter(|lengths| !is_checked && lengths.min != lengths.max)
 }
 
-pub(crate) fn few_samples(run: &Run) -> Option<Finding> {
+pub(crate) fn few_samples(run: &Run) -> Option<TypedVerdict> {
     let times: &Times = run.total.response_time_ns.as_ref().or(run.total.service_time_ns.as_ref())?;
     let needed = SAMPLES_FOR_INTERVAL / (1.0 - 0.99);
     ((times.count as f64) < needed)
-        .then_some(Finding::FewSamples { samples: times.count, samples_for_p99: needed.ceil() })
+        .then_some(TypedVerdict::FewSamples { samples: times.count, samples_for_p99: needed.ceil() })
 }

@@ -13,7 +13,7 @@ pub const ACHIEVED_LEAST: f64 = 0.99;
 
 /// A stretch of the window between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Stretch {
+pub(crate) struct WindowSlice {
     pub start_ns: u64,
     pub end_ns: u64,
     /// The outcomes of the requests that ended in it.
@@ -22,7 +22,7 @@ pub(crate) struct Stretch {
     pub service: (f64, u64),
 }
 
-impl Stretch {
+impl WindowSlice {
     pub fn length_s(&self) -> f64 {
         self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9
     }
@@ -36,8 +36,8 @@ impl Stretch {
 }
 
 /// The intervals that lie wholly in the window, in order of time.
-pub(crate) fn window(run: &Run) -> Vec<Stretch> {
-    let mut by_start: BTreeMap<u64, Stretch> = BTreeMap::new();
+pub(crate) fn window(run: &Run) -> Vec<WindowSlice> {
+    let mut by_start: BTreeMap<u64, WindowSlice> = BTreeMap::new();
     for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
         let stretch = by_start.entry(interval.start_ns).or_default();
         let counts = interval.block.counts;
@@ -54,7 +54,7 @@ pub(crate) fn window(run: &Run) -> Vec<Stretch> {
     by_start
         .into_iter()
         .zip(ends)
-        .map(|((start_ns, stretch), end_ns)| Stretch { start_ns, end_ns, ..stretch })
+        .map(|((start_ns, stretch), end_ns)| WindowSlice { start_ns, end_ns, ..stretch })
         .filter(|stretch| stretch.start_ns >= window.start_ns && stretch.end_ns <= window.end_ns)
         .filter(|stretch| stretch.end_ns > stretch.start_ns)
         .collect()

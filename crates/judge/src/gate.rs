@@ -22,16 +22,16 @@ pub struct Gate {
     /// The expression as written.
     pub expression: String,
     /// The requirement.
-    pub demand: Demand,
+    pub demand: GateRequirement,
 }
 
 /// A requirement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Demand {
+pub enum GateRequirement {
     /// A statistic of a time is below the limit, or at most equal to it if `or_equal`.
     Time {
         /// The time.
-        of: TimeOf,
+        of: GateTime,
         /// The statistic of its distribution.
         statistic: Statistic,
         /// The limit, in nanoseconds.
@@ -51,7 +51,7 @@ pub enum Demand {
 
 /// The times that a gate can limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeOf {
+pub enum GateTime {
     /// Response time; open loop.
     Response,
     /// Service time.
@@ -77,34 +77,34 @@ pub enum Statistic {
     Mean,
 }
 
-impl TimeOf {
+impl GateTime {
     /// Its name in an expression.
     pub fn name(self) -> &'static str {
         match self {
-            TimeOf::Response => "response",
-            TimeOf::Service => "service",
-            TimeOf::Connect => "connect",
-            TimeOf::Handshake => "handshake",
-            TimeOf::FirstByte => "first_byte",
-            TimeOf::Lag => "lag",
+            GateTime::Response => "response",
+            GateTime::Service => "service",
+            GateTime::Connect => "connect",
+            GateTime::Handshake => "handshake",
+            GateTime::FirstByte => "first_byte",
+            GateTime::Lag => "lag",
         }
     }
 
     /// Its key in a block.
     fn key(self) -> &'static str {
         match self {
-            TimeOf::Response => "response_time_ns",
-            TimeOf::Service => "service_time_ns",
-            TimeOf::Connect => "connect_time_ns",
-            TimeOf::Handshake => "handshake_time_ns",
-            TimeOf::FirstByte => "first_byte_ns",
-            TimeOf::Lag => "generator_lag_ns",
+            GateTime::Response => "response_time_ns",
+            GateTime::Service => "service_time_ns",
+            GateTime::Connect => "connect_time_ns",
+            GateTime::Handshake => "handshake_time_ns",
+            GateTime::FirstByte => "first_byte_ns",
+            GateTime::Lag => "generator_lag_ns",
         }
     }
 
     /// Whether the time exists only with a schedule: a closed loop has none.
     pub fn needs_open_loop(self) -> bool {
-        matches!(self, TimeOf::Response | TimeOf::Lag)
+        matches!(self, GateTime::Response | GateTime::Lag)
     }
 }
 
@@ -157,27 +157,27 @@ impl Assessment {
 fn judge_one(gate: &Gate, run: &Run) -> GateOutcome {
     let mut found = Assessment::default();
     let judges_delivery = match gate.demand {
-        Demand::Time { of, statistic, limit_ns, or_equal } => {
+        GateRequirement::Time { of, statistic, limit_ns, or_equal } => {
             time(&mut found, run, of, statistic, (limit_ns, or_equal));
             false
         }
-        Demand::AchievedShare(least) => {
+        GateRequirement::AchievedShare(least) => {
             delivered_share(&mut found, run, least);
             true
         }
-        Demand::AchievedPerS(least) => {
+        GateRequirement::AchievedPerS(least) => {
             found.with("achieved_per_s", json!(run.rate_per_s.achieved));
             found.with("least_per_s", json!(least));
             found.against(GateReason::BeyondLimit, run.rate_per_s.achieved < least);
             true
         }
-        Demand::ErrorShare(most) => {
+        GateRequirement::ErrorShare(most) => {
             errors(&mut found, run);
             found.with("most_share", json!(most));
             found.against(GateReason::BeyondLimit, error_share(run) > most);
             false
         }
-        Demand::ErrorCount(most) => {
+        GateRequirement::ErrorCount(most) => {
             errors(&mut found, run);
             found.with("most", json!(most));
             found.against(GateReason::BeyondLimit, run.total.counts.not_ok() > most);
@@ -233,7 +233,7 @@ fn errors(found: &mut Assessment, run: &Run) {
 }
 
 /// A distribution of times in the form that a gate judges.
-struct Sample {
+struct GateSample {
     histogram: Histogram,
     /// Requests that have no such time because they failed: each is a miss.
     misses: u64,
@@ -241,7 +241,7 @@ struct Sample {
     censored_from_ns: u64,
 }
 
-fn time(found: &mut Assessment, run: &Run, of: TimeOf, statistic: Statistic, limit: (u64, bool)) {
+fn time(found: &mut Assessment, run: &Run, of: GateTime, statistic: Statistic, limit: (u64, bool)) {
     let (limit_ns, or_equal) = limit;
     found.with("limit_ns", json!(limit_ns));
     let Some(sample) = sample(run, of) else {
@@ -272,12 +272,12 @@ fn time(found: &mut Assessment, run: &Run, of: TimeOf, statistic: Statistic, lim
 }
 
 /// The share of all requests that got a valid response within the limit, to the resolution of the histogram.
-fn within_share(sample: &Sample, limit_ns: u64, samples: u64) -> f64 {
+fn within_share(sample: &GateSample, limit_ns: u64, samples: u64) -> f64 {
     sample.histogram.count_at_or_below(limit_ns) as f64 / (samples as f64).max(1.0)
 }
 
 /// The figure, in nanoseconds, with every miss counted as beyond all others; none if the figure falls among the misses.
-fn value(sample: &Sample, statistic: Statistic, samples: u64) -> Option<f64> {
+fn value(sample: &GateSample, statistic: Statistic, samples: u64) -> Option<f64> {
     let histogram = &sample.histogram;
     match statistic {
         Statistic::Percentile(percentile) => {
@@ -293,33 +293,33 @@ fn value(sample: &Sample, statistic: Statistic, samples: u64) -> Option<f64> {
 }
 
 /// The times of one kind, with the number of requests that have none because they failed.
-fn sample(run: &Run, of: TimeOf) -> Option<Sample> {
+fn sample(run: &Run, of: GateTime) -> Option<GateSample> {
     let (total, counts) = (&run.total, run.total.counts);
     let lowest_ns = total.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
     let (times, misses, censored_from_ns) = match of {
-        TimeOf::Response => (&total.response_time_ns, counts.failed(), lowest_ns),
+        GateTime::Response => (&total.response_time_ns, counts.failed(), lowest_ns),
         // In an open loop the lowest censored time is a response time; the service time was then the timeout.
-        TimeOf::Service => {
+        GateTime::Service => {
             let censored = if counts.timed_out > 0 { lowest_ns.min(run.timeout_ns) } else { u64::MAX };
             (&total.service_time_ns, counts.failed() + counts.unsent, censored)
         }
-        TimeOf::FirstByte => (&total.first_byte_ns, counts.not_ok(), u64::MAX),
-        TimeOf::Lag => (&total.generator_lag_ns, 0, u64::MAX),
-        TimeOf::Connect => return connects(run, |block| block.connect_time_ns.as_ref()),
-        TimeOf::Handshake => return connects(run, |block| block.handshake_time_ns.as_ref()),
+        GateTime::FirstByte => (&total.first_byte_ns, counts.not_ok(), u64::MAX),
+        GateTime::Lag => (&total.generator_lag_ns, 0, u64::MAX),
+        GateTime::Connect => return connects(run, |block| block.connect_time_ns.as_ref()),
+        GateTime::Handshake => return connects(run, |block| block.handshake_time_ns.as_ref()),
     };
     let histogram = times.as_ref()?.decode().ok()?;
-    Some(Sample { histogram, misses, censored_from_ns })
+    Some(GateSample { histogram, misses, censored_from_ns })
 }
 
 /// Every connection of the run, from the first: with keep-alive only a few connections are opened in the window.
-fn connects(run: &Run, times: fn(&Block) -> Option<&Times>) -> Option<Sample> {
+fn connects(run: &Run, times: fn(&Block) -> Option<&Times>) -> Option<GateSample> {
     let mut histogram = Histogram::new();
     for times in run.intervals.iter().filter_map(|interval| times(&interval.block)) {
         histogram.merge(&times.decode().ok()?);
     }
     let misses = run.connections.failed_attempts;
-    (histogram.count() + misses > 0).then_some(Sample { histogram, misses, censored_from_ns: u64::MAX })
+    (histogram.count() + misses > 0).then_some(GateSample { histogram, misses, censored_from_ns: u64::MAX })
 }
 
 #[cfg(test)]

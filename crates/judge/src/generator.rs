@@ -4,7 +4,7 @@
 //! trial: above it a round retries the trial.
 
 use crate::facts::{achieved_share, is_open, is_pinned, pin};
-use crate::{ACHIEVED_LEAST, Finding};
+use crate::{ACHIEVED_LEAST, TypedVerdict};
 use paceline_record::{CoreTime, Run, Severity};
 
 /// A generator busier than this share of a core was the limit, or close to it.
@@ -42,20 +42,20 @@ pub(crate) fn disturbance(share: f64) -> Option<Severity> {
 }
 
 /// A closed loop's rate is then a minimum; an open loop that did not deliver its load does not measure the server.
-pub(crate) fn bound(run: &Run) -> Option<Finding> {
+pub(crate) fn bound(run: &Run) -> Option<TypedVerdict> {
     let delivered = !is_open(run) || achieved_share(run) >= ACHIEVED_LEAST;
     let severity = if delivered { Severity::Caution } else { Severity::Invalid };
-    (run.generator.utilization > GENERATOR_BUSY_MOST).then_some(Finding::GeneratorBound {
+    (run.generator.utilization > GENERATOR_BUSY_MOST).then_some(TypedVerdict::GeneratorBound {
         generator_utilization: run.generator.utilization,
         threads: run.generator.threads,
         severity,
     })
 }
 
-pub(crate) fn stall(run: &Run) -> Option<Finding> {
+pub(crate) fn stall(run: &Run) -> Option<TypedVerdict> {
     let longest_ns = run.generator.longest_gap_ns?;
     let share = longest_ns as f64 / (run.window_s * 1e9).max(1.0);
-    (longest_ns >= STALL_NS_LEAST && share >= GAP_SHARE_LEAST).then(|| Finding::GeneratorStall {
+    (longest_ns >= STALL_NS_LEAST && share >= GAP_SHARE_LEAST).then(|| TypedVerdict::GeneratorStall {
         longest_s: longest_ns as f64 / 1e9,
         share_of_window: share.min(1.0),
         severity: if share > STALL_SHARE_MOST { Severity::Invalid } else { Severity::Caution },
@@ -63,14 +63,14 @@ pub(crate) fn stall(run: &Run) -> Option<Finding> {
     })
 }
 
-pub(crate) fn lag(run: &Run) -> Option<Finding> {
+pub(crate) fn lag(run: &Run) -> Option<TypedVerdict> {
     let lag = run.total.generator_lag_ns.as_ref()?;
     let response = run.total.response_time_ns.as_ref()?;
     let late = lag.p99 > LAG_UNAVOIDABLE_NS && lag.p99 as f64 > LAG_SHARE_MOST * response.p99 as f64;
     let spoils = lag.p50 as f64 > OWN_SHARE_MOST * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
     let stall_ns = STALL_NS_LEAST.max((STALL_SHARE_LEAST * run.window_s * 1e9) as u64);
     let stalled = lag.max >= stall_ns && lag.max as f64 > OWN_SHARE_MOST * response.p99 as f64;
-    (late || spoils || stalled).then(|| Finding::GeneratorLag {
+    (late || spoils || stalled).then(|| TypedVerdict::GeneratorLag {
         generator_lag_ns_p99: lag.p99,
         generator_lag_ns_max: lag.max,
         response_time_ns_p99: response.p99,
@@ -85,16 +85,18 @@ fn millis(ns: u64) -> String {
 }
 
 /// Only `--timestamps kernel` provides the data for this.
-pub(crate) fn own_queue(run: &Run) -> Option<Finding> {
+pub(crate) fn own_queue(run: &Run) -> Option<TypedVerdict> {
     let delay = run.total.receive_delay_ns.as_ref()?;
     let service = run.total.service_time_ns.as_ref()?;
-    (delay.p50 as f64 > OWN_SHARE_MOST * service.p50 as f64)
-        .then_some(Finding::OwnQueue { receive_delay_ns_p50: delay.p50, service_time_ns_p50: service.p50 })
+    (delay.p50 as f64 > OWN_SHARE_MOST * service.p50 as f64).then_some(TypedVerdict::OwnQueue {
+        receive_delay_ns_p50: delay.p50,
+        service_time_ns_p50: service.p50,
+    })
 }
 
-pub(crate) fn arrivals_off(run: &Run) -> Option<Finding> {
+pub(crate) fn arrivals_off(run: &Run) -> Option<TypedVerdict> {
     let check = run.arrival_check.filter(|check| check.p_value < ARRIVALS_P_LEAST)?;
-    Some(Finding::ArrivalsOff {
+    Some(TypedVerdict::ArrivalsOff {
         anderson_darling: check.anderson_darling,
         p_value: check.p_value,
         gaps: check.gaps,
@@ -102,10 +104,10 @@ pub(crate) fn arrivals_off(run: &Run) -> Option<Finding> {
     })
 }
 
-pub(crate) fn descheduled(run: &Run) -> Option<Finding> {
+pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     let available_s = run.window_s * f64::from(run.generator.threads);
     let share = run.generator.run_delay_s / available_s.max(f64::MIN_POSITIVE);
-    disturbance(share).map(|severity| Finding::GeneratorDescheduled {
+    disturbance(share).map(|severity| TypedVerdict::GeneratorDescheduled {
         run_delay_share: share,
         // An unpinned generator regularly shares its cores with the server.
         severity: if is_pinned(run) { severity } else { severity.min(Severity::Caution) },
@@ -114,8 +116,8 @@ pub(crate) fn descheduled(run: &Run) -> Option<Finding> {
     })
 }
 
-pub(crate) fn steal(run: &Run) -> Option<Finding> {
+pub(crate) fn steal(run: &Run) -> Option<TypedVerdict> {
     let cores = &run.generator.by_core;
     let share = cores.iter().map(CoreTime::steal_share_least).sum::<f64>() / cores.len().max(1) as f64;
-    disturbance(share).map(|severity| Finding::Steal { steal_share: share, severity })
+    disturbance(share).map(|severity| TypedVerdict::Steal { steal_share: share, severity })
 }

@@ -22,9 +22,10 @@ pub use gate::judge as judge_gates;
 pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
 pub use load::{fell_short, server_limit};
 pub use metric::{
-    Better, Column, Metric, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times, metric_reference,
+    Better, Metric, MetricColumn, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times,
+    metric_reference,
 };
-pub use table::{Finding, VerdictName};
+pub use table::{TypedVerdict, VerdictName};
 pub use thousands::{thousands, whole};
 pub use trial::{
     DELAYED_LEAST, FULL_LEAST, FullCore, cores_used, full_cores, limit, memory_shortage, process_name,
@@ -36,7 +37,7 @@ use paceline_record::{Run, Verdict};
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<Finding>; 32] = [
+    let judges: [fn(&Run) -> Option<TypedVerdict>; 32] = [
         load::nothing_scheduled,
         load::nothing_sent,
         answers::no_valid_response,

@@ -3,8 +3,8 @@
 //! Overload is growth of the outstanding requests; a pause is an outage. Neither is judged by the mean service time,
 //! which contains the server's queue. Gates use the same figures.
 
-use crate::facts::{self, Stretch, is_open, longest_stall_ns};
-use crate::{ACHIEVED_LEAST, Finding, generator};
+use crate::facts::{self, WindowSlice, is_open, longest_stall_ns};
+use crate::{ACHIEVED_LEAST, TypedVerdict, generator};
 use paceline_record::{Blame, LoopKind, Run, Segment, Times};
 use paceline_stats::{Growth, little_outstanding};
 
@@ -34,7 +34,7 @@ const LITTLE_NEEDS: u64 = 1_000;
 /// Connections closed by the server per response, from which connecting takes a part of the time.
 const RECONNECTS_MOST: f64 = 0.01;
 
-pub(crate) fn nothing_scheduled(run: &Run) -> Option<Finding> {
+pub(crate) fn nothing_scheduled(run: &Run) -> Option<TypedVerdict> {
     let (blame, advice) = match run.loop_.kind {
         LoopKind::Open => (Blame::User, "Use a longer window (-d) or a higher rate (-r)."),
         // In a closed loop no request is due while every connection waits for a response.
@@ -43,14 +43,14 @@ pub(crate) fn nothing_scheduled(run: &Run) -> Option<Finding> {
             "Every connection was still waiting for a response from before the window. Use a longer window (-d), or no warm-up (--warmup 0s).",
         ),
     };
-    (run.total.counts.scheduled == 0).then_some(Finding::NothingScheduled {
+    (run.total.counts.scheduled == 0).then_some(TypedVerdict::NothingScheduled {
         window_s: run.window_s,
         blame,
         advice,
     })
 }
 
-pub(crate) fn nothing_sent(run: &Run) -> Option<Finding> {
+pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
     let achieved_per_s = run.rate_per_s.achieved;
     let advice = if achieved_per_s > 0.0 {
@@ -58,7 +58,7 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<Finding> {
     } else {
         format!("The server completed no response in the window. Check with: curl -i {}", run.target.url)
     };
-    (counts.scheduled > 0 && counts.unsent == counts.scheduled).then_some(Finding::NothingSent {
+    (counts.scheduled > 0 && counts.unsent == counts.scheduled).then_some(TypedVerdict::NothingSent {
         unsent: counts.unsent,
         backlog_at_window_start: run.generator.backlog_at_window_start,
         achieved_per_s,
@@ -66,10 +66,10 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<Finding> {
     })
 }
 
-pub(crate) fn gave_up(run: &Run) -> Option<Finding> {
+pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
     let (asked, scheduled) = (run.loop_.requests?, run.total.counts.scheduled);
     let url = run.target.url.clone();
-    (scheduled < asked && !run.stopped).then_some(Finding::GaveUp { asked, scheduled, url })
+    (scheduled < asked && !run.stopped).then_some(TypedVerdict::GaveUp { asked, scheduled, url })
 }
 
 /// The part of an observed server that had no time left: its cores, or one of its threads. In a closed loop this is the
@@ -84,7 +84,7 @@ pub fn server_limit(run: &Run) -> Option<&'static str> {
 }
 
 /// At a fixed rate: the server used all of its cores, or all of one thread.
-pub(crate) fn server_busy(run: &Run) -> Option<Finding> {
+pub(crate) fn server_busy(run: &Run) -> Option<TypedVerdict> {
     let server = run.server.as_ref().filter(|_| is_open(run) && server_limit(run).is_some())?;
     let is_full = server.utilization >= SERVER_BUSY_LEAST;
     let advice = match (is_full, server.cores_allowed) {
@@ -98,7 +98,7 @@ pub(crate) fn server_busy(run: &Run) -> Option<Finding> {
             "One thread of the server was busy all the time. Give the server more threads or processes, or reduce its CPU time per request."
         }
     };
-    Some(Finding::ServerBusy {
+    Some(TypedVerdict::ServerBusy {
         cores_used: server.utilization * f64::from(server.cores_allowed),
         cores_allowed: server.cores_allowed,
         busiest_thread_utilization: server.busiest_thread_utilization,
@@ -116,7 +116,7 @@ fn rate_to_try(achieved_per_s: f64) -> String {
     format!("{:.0}", ((rate / step).floor() * step).max(1.0))
 }
 
-pub(crate) fn saturated(run: &Run) -> Option<Finding> {
+pub(crate) fn saturated(run: &Run) -> Option<TypedVerdict> {
     // Requests that a lost loader did not send are missing from the counts, but not because of the server.
     let is_short = run.loaders.iter().any(|loader| loader.lost.is_some());
     if !is_open(run) || run.total.counts.scheduled == 0 || is_short {
@@ -130,7 +130,7 @@ pub(crate) fn saturated(run: &Run) -> Option<Finding> {
         (Some(growth), false) => is_overload(*growth, run),
         (None, false) => falls_short_at_once(run),
     };
-    (grows || fell_behind.is_some()).then(|| Finding::Saturated {
+    (grows || fell_behind.is_some()).then(|| TypedVerdict::Saturated {
         offered_per_s: run.rate_per_s.offered,
         achieved_per_s: run.rate_per_s.achieved,
         outstanding_growth_per_s: growth.map(|growth| growth.per_s),
@@ -179,7 +179,7 @@ fn growth(run: &Run) -> Option<Growth> {
 }
 
 /// Requests of a stretch that no longer wait. A request that timed out gave up its place in the queue, if there is one.
-fn ended(run: &Run, stretch: &Stretch) -> f64 {
+fn ended(run: &Run, stretch: &WindowSlice) -> f64 {
     let counts = stretch.counts;
     let hang = if hangs(run) { counts.timed_out } else { 0 };
     (stretch.answered() as f64) + (counts.connect_failed as f64) + (counts.io_failed as f64) + hang as f64
@@ -272,7 +272,7 @@ fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64, stalled_n
 
 /// The longest pause of the server, from the tail of the times: all requests outstanding at its start ended at its end,
 /// and in an open loop the requests that fell due meanwhile waited for the rest of it.
-pub(crate) fn outage(run: &Run) -> Option<Finding> {
+pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
     let longest_ns = silent_ns(run).max(pause_ns(run)?);
     let median_ns = times(run)?.p50 as f64;
     let share = longest_ns as f64 / (run.window_s * 1e9).max(1.0);
@@ -280,8 +280,10 @@ pub(crate) fn outage(run: &Run) -> Option<Finding> {
         && share >= OUTAGE_SHARE_LEAST
         && longest_ns as f64 >= OUTAGE_MEDIANS_LEAST * median_ns
         && longest_stall_ns(run) < longest_ns / 2;
-    (counts && saturated(run).is_none())
-        .then_some(Finding::Outage { longest_s: longest_ns as f64 / 1e9, share_of_window: share.min(1.0) })
+    (counts && saturated(run).is_none()).then_some(TypedVerdict::Outage {
+        longest_s: longest_ns as f64 / 1e9,
+        share_of_window: share.min(1.0),
+    })
 }
 
 /// The times that show a pause.
@@ -349,13 +351,13 @@ fn outstanding_max(run: &Run) -> f64 {
     run.connections.had as f64 * f64::from(depth)
 }
 
-pub(crate) fn too_few_connections(run: &Run) -> Option<Finding> {
+pub(crate) fn too_few_connections(run: &Run) -> Option<TypedVerdict> {
     let wait = run.total.connection_wait_ns.as_ref()?;
     let service = run.total.service_time_ns.as_ref()?;
     let needed = (offered_per_s_peak(run)? * service.p50 as f64 / 1e9).ceil();
     let had = outstanding_max(run);
     let waited = wait.p50 > 0 && needed > had;
-    (waited && saturated(run).is_none()).then_some(Finding::TooFewConnections {
+    (waited && saturated(run).is_none()).then_some(TypedVerdict::TooFewConnections {
         connections: run.connections.had,
         connections_needed: needed,
         connection_wait_ns_p50: wait.p50,
@@ -371,14 +373,14 @@ fn offered_per_s_peak(run: &Run) -> Option<f64> {
 /// Little's law in a closed loop without pauses: the mean number of outstanding requests is the rate times the mean
 /// service time. Requests that were carried into the window and never answered were outstanding too. A generator without
 /// CPU time to spare leaves connections idle; `generator_bound` reports that.
-pub(crate) fn idle_connections(run: &Run) -> Option<Finding> {
+pub(crate) fn idle_connections(run: &Run) -> Option<TypedVerdict> {
     let times = [run.total.service_time_ns.as_ref()?].into_iter().chain(run.total.failed_time_ns.as_ref());
     let outstanding = |times: &Times| little_outstanding(times.count as f64 / run.window_s, times.mean / 1e9);
     let never = run.carried_over.as_ref().map_or(0.0, |carried| carried.unanswered as f64);
     let outstanding_mean = times.map(outstanding).sum::<f64>() + never;
     let outstanding_asked = outstanding_max(run);
     let idle = outstanding_mean < LITTLE_LEAST * outstanding_asked;
-    (idle && holds_little(run) && generator::bound(run).is_none()).then(|| Finding::IdleConnections {
+    (idle && holds_little(run) && generator::bound(run).is_none()).then(|| TypedVerdict::IdleConnections {
         outstanding_mean,
         outstanding_asked,
         pin: facts::pin(run),
@@ -404,7 +406,7 @@ fn holds_little(run: &Run) -> bool {
     loop_.kind == LoopKind::Closed && !rests && !reconnects && is_known && !paused
 }
 
-pub(crate) fn connections_short(run: &Run) -> Option<Finding> {
+pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {
     let connections = &run.connections;
     let (asked, had) = (connections.asked, connections.had);
     let advice = if connections.failed_here > 0 {
@@ -415,7 +417,7 @@ pub(crate) fn connections_short(run: &Run) -> Option<Finding> {
     } else {
         "Check the server's backlog and its limit of open files, or lower -c.".to_owned()
     };
-    (had < asked).then(|| Finding::ConnectionsShort {
+    (had < asked).then(|| TypedVerdict::ConnectionsShort {
         asked,
         had,
         commonest_failure: connections.commonest_failure.clone(),

@@ -2,7 +2,7 @@
 //!
 //! Pure functions of the run's list of loaders and of the block of each. A run of one generator has neither.
 
-use crate::Finding;
+use crate::TypedVerdict;
 use crate::facts::{is_open, percentiles_of};
 use paceline_record::{Block, Counts, LinkDirection, Loader, NetworkUse, Run, Severity};
 use paceline_stats::percentile_interval;
@@ -28,13 +28,13 @@ const SAMPLES_LEAST: u64 = 100;
 /// A link that carries more than this share of its speed is full: headers and gaps between frames take the rest.
 const LINK_FULL: f64 = 0.9;
 
-pub(crate) fn lost(run: &Run) -> Option<Finding> {
+pub(crate) fn lost(run: &Run) -> Option<TypedVerdict> {
     let lost: Vec<&Loader> = run.loaders.iter().filter(|loader| loader.lost.is_some()).collect();
     let reasons =
         lost.iter().filter_map(|loader| Some(format!("{}: {}", loader.host, loader.lost.as_ref()?)));
     let scheduled: u64 = run.loaders.iter().filter_map(|loader| loader.share).sum();
     let missing: u64 = lost.iter().filter_map(|loader| loader.share).sum();
-    (!lost.is_empty()).then(|| Finding::LoaderLost {
+    (!lost.is_empty()).then(|| TypedVerdict::LoaderLost {
         loaders_lost: lost.len(),
         loaders: run.loaders.len(),
         missing_share: is_open(run).then(|| missing as f64 / (scheduled as f64).max(1.0)),
@@ -42,7 +42,7 @@ pub(crate) fn lost(run: &Run) -> Option<Finding> {
     })
 }
 
-pub(crate) fn apart(run: &Run) -> Option<Finding> {
+pub(crate) fn apart(run: &Run) -> Option<TypedVerdict> {
     let windows: Vec<_> = run.loaders.iter().filter_map(|loader| loader.window).collect();
     let spread = |edge: fn(&paceline_record::Span) -> u64| {
         let edges = windows.iter().map(edge);
@@ -59,7 +59,7 @@ pub(crate) fn apart(run: &Run) -> Option<Finding> {
         Some(_) => kept < KEPT_SHARE_LEAST,
         None => share > APART_SHARE_MOST,
     };
-    (share > APART_SHARE_LEAST).then(|| Finding::LoadersApart {
+    (share > APART_SHARE_LEAST).then(|| TypedVerdict::LoadersApart {
         apart_s: apart_ns as f64 / 1e9,
         share_of_window: share.min(1.0),
         window_s: run.window_s,
@@ -80,12 +80,12 @@ fn parts_missing(run: &Run) -> Vec<&'static str> {
     parts.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
 }
 
-pub(crate) fn differ(run: &Run) -> Option<Finding> {
+pub(crate) fn differ(run: &Run) -> Option<TypedVerdict> {
     let blocks = run.by_generator.as_deref()?;
     let slowest = slower_loader(run, blocks);
     let enough = blocks.iter().map(|block| block.counts).filter(|counts| counts.scheduled >= SAMPLES_LEAST);
-    let failed: Vec<Failed> = enough.map(|counts| Failed::of(&counts)).collect();
-    let by_share = |a: &&Failed, b: &&Failed| a.share.total_cmp(&b.share);
+    let failed: Vec<LoaderErrors> = enough.map(|counts| LoaderErrors::of(&counts)).collect();
+    let by_share = |a: &&LoaderErrors, b: &&LoaderErrors| a.share.total_cmp(&b.share);
     let least = failed.iter().min_by(by_share).copied().unwrap_or_default();
     let most = failed.iter().max_by(by_share).copied().unwrap_or_default();
     let failures_differ = most.is_above(least);
@@ -94,7 +94,7 @@ pub(crate) fn differ(run: &Run) -> Option<Finding> {
         share(a).total_cmp(&share(b))
     });
     let named = slowest.map_or(worst.map(|(_, loader)| loader), |slowest| run.loaders.get(slowest));
-    (slowest.is_some() || failures_differ).then(|| Finding::LoadersDiffer {
+    (slowest.is_some() || failures_differ).then(|| TypedVerdict::LoadersDiffer {
         service_time_ns_p50: blocks.iter().map(|block| median(block).unwrap_or(0)).collect(),
         failed_share_least: least.share,
         failed_share_most: most.share,
@@ -104,14 +104,14 @@ pub(crate) fn differ(run: &Run) -> Option<Finding> {
 
 /// The failed requests of a loader.
 #[derive(Clone, Copy, Default)]
-struct Failed {
+struct LoaderErrors {
     /// Their share, 0 to 1.
     share: f64,
     /// Requests scheduled.
     of: f64,
 }
 
-impl Failed {
+impl LoaderErrors {
     fn of(counts: &Counts) -> Self {
         let of = counts.scheduled as f64;
         Self { share: counts.not_ok() as f64 / of, of }
@@ -148,10 +148,10 @@ fn slower_loader(run: &Run, blocks: &[Block]) -> Option<usize> {
     (is_large && longest.low > shortest.high).then_some(*at)
 }
 
-pub(crate) fn network_bound(run: &Run) -> Option<Finding> {
+pub(crate) fn network_bound(run: &Run) -> Option<TypedVerdict> {
     let full = run.loaders.iter().filter_map(|loader| Some((full(loader.network.as_ref()?)?, loader)));
     let (link, loader) = full.max_by(|(a, _), (b, _)| a.share.total_cmp(&b.share))?;
-    Some(Finding::NetworkBound {
+    Some(TypedVerdict::NetworkBound {
         host: loader.host.clone(),
         interface: link.interface.to_owned(),
         direction: link.direction.name,
@@ -230,19 +230,19 @@ mod tests {
     #[test]
     fn a_slower_path_is_named() {
         assert!(
-            matches!(differ(&run([1_000, 1_300])), Some(Finding::LoadersDiffer { host, .. }) if host == "n4")
+            matches!(differ(&run([1_000, 1_300])), Some(TypedVerdict::LoadersDiffer { host, .. }) if host == "n4")
         );
         // A third of a short time is a short time.
         assert!(differ(&run([100, 133])).is_none());
         let mut failing = run([1_000, 1_000]);
         let blocks = failing.by_generator.as_mut().unwrap();
         (blocks[0].counts.ok, blocks[0].counts.timed_out) = (4_900, 100);
-        assert!(matches!(differ(&failing), Some(Finding::LoadersDiffer { host, .. }) if host == "n3"));
+        assert!(matches!(differ(&failing), Some(TypedVerdict::LoadersDiffer { host, .. }) if host == "n3"));
         // Two of 100 requests are chance.
         let counts = Counts { scheduled: 100, ok: 98, timed_out: 2, ..Counts::default() };
-        let few = Failed::of(&counts);
-        assert!(!few.is_above(Failed { share: 0.0, of: 100.0 }));
-        assert!(!Failed::default().is_above(Failed::default()));
+        let few = LoaderErrors::of(&counts);
+        assert!(!few.is_above(LoaderErrors { share: 0.0, of: 100.0 }));
+        assert!(!LoaderErrors::default().is_above(LoaderErrors::default()));
     }
 
     /// Service times of a loader on a busy machine: the log of each interval's median has this standard deviation.
@@ -331,7 +331,7 @@ mod tests {
         run.loaders[1].network = Some(network(12e6));
         assert!(matches!(
             network_bound(&run),
-            Some(Finding::NetworkBound { host, direction: "received", .. }) if host == "n4"
+            Some(TypedVerdict::NetworkBound { host, direction: "received", .. }) if host == "n4"
         ));
     }
 

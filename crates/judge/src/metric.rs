@@ -43,7 +43,7 @@ pub enum Better {
 
 /// The column of a metric in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct MetricColumn {
     /// Position, from left to right.
     pub place: u8,
     /// Order of removal on a narrow terminal: 1 is removed first; 0 never.
@@ -84,9 +84,9 @@ pub struct Metric {
     /// Whether it is a percentile, which may be a minimum or have too few samples.
     pub is_percentile: bool,
     /// Its column in a table of a closed loop.
-    pub closed: Option<Column>,
+    pub closed: Option<MetricColumn>,
     /// Its column in a table of an open loop.
-    pub open: Option<Column>,
+    pub open: Option<MetricColumn>,
     /// Its value in one launch.
     pub of: fn(&Trial, &Run) -> Option<Value>,
     /// Its place in the table of all metrics.
@@ -133,9 +133,9 @@ macro_rules! metric_table {
     };
 }
 
-const fn column(shown: Option<(u8, u8, u8)>) -> Option<Column> {
+const fn column(shown: Option<(u8, u8, u8)>) -> Option<MetricColumn> {
     match shown {
-        Some((place, leaves, spread_leaves)) => Some(Column { place, leaves, spread_leaves }),
+        Some((place, leaves, spread_leaves)) => Some(MetricColumn { place, leaves, spread_leaves }),
         None => None,
     }
 }
@@ -329,7 +329,7 @@ impl Metric {
     }
 
     /// Its column in tables of this kind of loop.
-    pub fn column(&self, kind: LoopKind) -> Option<Column> {
+    pub fn column(&self, kind: LoopKind) -> Option<MetricColumn> {
         match kind {
             LoopKind::Closed => self.closed,
             LoopKind::Open => self.open,

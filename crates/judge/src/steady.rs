@@ -4,8 +4,8 @@
 //! the intervals of the window. The mean changes with every pause of a few milliseconds. For the rule and its false
 //! alarms see `paceline_stats::steadiness`.
 
-use crate::facts::{self, Stretch, is_open};
-use crate::{Finding, load};
+use crate::facts::{self, WindowSlice, is_open};
+use crate::{TypedVerdict, load};
 use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
 
@@ -17,13 +17,13 @@ const TIME_CHANGE_NS_LEAST_VIRTUAL: f64 = 60_000.0;
 
 /// The finding on the window's steadiness. Intended changes of the load, a growing queue and a pause are judged
 /// elsewhere.
-pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
+pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
     let shaped = run.loop_.shape.is_some() || run.loop_.think.is_some() || run.loop_.requests.is_some();
     if shaped || load::saturated(run).is_some() || load::outage(run).is_some() {
         return None;
     }
     let open = is_open(run);
-    let value = |stretch: &Stretch| match open {
+    let value = |stretch: &WindowSlice| match open {
         true => stretch.service.0 / (stretch.service.1 as f64).max(1.0),
         false => stretch.counts.ok as f64 / stretch.length_s(),
     };
@@ -43,9 +43,9 @@ pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
         Steadiness::Unsteady => Some(unsteady(&values, mean)),
         // More time, or fewer responses, is slower.
         Steadiness::Changes { change } if (change > 0.0) == open => {
-            Some(Finding::SlowingDown { change, percent: 100.0 * change.abs() })
+            Some(TypedVerdict::SlowingDown { change, percent: 100.0 * change.abs() })
         }
-        Steadiness::Changes { change } => Some(Finding::StillWarming {
+        Steadiness::Changes { change } => Some(TypedVerdict::StillWarming {
             change: Some(change),
             warmed_s: None,
             rate_before_per_s: None,
@@ -55,11 +55,11 @@ pub(crate) fn not_steady(run: &Run) -> Option<Finding> {
     }
 }
 
-fn unsteady(values: &[f64], mean: f64) -> Finding {
+fn unsteady(values: &[f64], mean: f64) -> TypedVerdict {
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(0.0, f64::max);
     let variation_share = (highest - lowest) / mean;
-    Finding::Unsteady { variation_share, intervals: values.len(), percent: 100.0 * variation_share }
+    TypedVerdict::Unsteady { variation_share, intervals: values.len(), percent: 100.0 * variation_share }
 }
 
 /// A warm-up to try: twice as long as warm-up and window together.
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_variation_of_an_unsteady_window_is_shown() {
-        let Finding::Unsteady { variation_share, intervals, percent } =
+        let TypedVerdict::Unsteady { variation_share, intervals, percent } =
             unsteady(&[500.0, 750.0, 1000.0], 750.0)
         else {
             panic!("another finding")

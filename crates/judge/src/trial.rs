@@ -9,7 +9,7 @@ pub use limit::{DELAYED_LEAST, cores_used, limit};
 
 use crate::generator::disturbance;
 use crate::loaders::full;
-use crate::{Finding, GENERATOR_BUSY_MOST, verdict};
+use crate::{GENERATOR_BUSY_MOST, TypedVerdict, verdict};
 use paceline_record::{
     CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, MemoryUse, Pinning, ProcessRole, ProcessUse, Route,
     Run, Stage, Tool, Trial, Verdict,
@@ -93,7 +93,7 @@ pub fn unequal_work(rows: &[Vec<&Run>]) -> Vec<Option<Verdict>> {
         let other_body = (body - typical_body).abs() > BODY_DIFFERS * typical_body;
         let other_size = whole > WHOLE_DIFFERS * typical_whole || typical_whole > WHOLE_DIFFERS * whole;
         (other_body || other_size).then(|| {
-            let finding = Finding::UnequalWork {
+            let finding = TypedVerdict::UnequalWork {
                 body_bytes_per_response: if other_body { body } else { typical_body },
                 body_bytes_typical: typical_body,
                 bytes_per_response: whole,
@@ -118,19 +118,19 @@ fn bytes_per_response(runs: &[&Run]) -> Option<[f64; 2]> {
     (read > 0.0 && received > 0.0).then(|| [body / read, received / read])
 }
 
-fn generator_changed<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Finding> {
+fn generator_changed<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<TypedVerdict> {
     let name = |Tool { name, version, commit }: &Tool| {
         let commit = commit.as_ref().map(|commit| format!(" ({commit})")).unwrap_or_default();
         format!("{name} {version}{commit}")
     };
     let tools: BTreeSet<String> = runs.into_iter().map(|run| name(&run.tool)).collect();
-    (tools.len() > 1).then(|| Finding::GeneratorChanged { tools: tools.into_iter().collect() })
+    (tools.len() > 1).then(|| TypedVerdict::GeneratorChanged { tools: tools.into_iter().collect() })
 }
 
-fn server_network_bound(trial: &Trial) -> Option<Finding> {
+fn server_network_bound(trial: &Trial) -> Option<TypedVerdict> {
     let full = trial.machines.iter().filter_map(|machine| Some((full(machine.network.as_ref()?)?, machine)));
     let (link, machine) = full.max_by(|(a, _), (b, _)| a.share.total_cmp(&b.share))?;
-    Some(Finding::ServerNetworkBound {
+    Some(TypedVerdict::ServerNetworkBound {
         host: machine.host.clone(),
         interface: link.interface.to_owned(),
         direction: link.direction.name,
@@ -140,10 +140,10 @@ fn server_network_bound(trial: &Trial) -> Option<Finding> {
     })
 }
 
-fn shared_cores(trial: &Trial) -> Option<Finding> {
+fn shared_cores(trial: &Trial) -> Option<TypedVerdict> {
     let server = host(trial, ProcessRole::Instance);
     let loaders: Vec<String> = remote_loaders(trial).map(|loader| loader.host.clone()).collect();
-    (!trial.pinning.disjoint || has_loader(trial, server)).then(|| Finding::SharedCores {
+    (!trial.pinning.disjoint || has_loader(trial, server)).then(|| TypedVerdict::SharedCores {
         server_cores: trial.pinning.server.clone(),
         generator_cores: if loaders.is_empty() { trial.pinning.generator.clone() } else { Vec::new() },
         advice: match loaders.is_empty() {
@@ -167,12 +167,12 @@ fn has_loader(trial: &Trial, machine: Option<&str>) -> bool {
     machine.is_some_and(|machine| remote_loaders(trial).any(|loader| loader.host == machine))
 }
 
-fn cpu_lower_bound(trial: &Trial) -> Option<Finding> {
+fn cpu_lower_bound(trial: &Trial) -> Option<TypedVerdict> {
     let usage = trial.usage.as_ref().filter(|usage| usage.source == CpuSource::Proc)?;
-    Some(Finding::CpuLowerBound { cpu_s: usage.cpu_s })
+    Some(TypedVerdict::CpuLowerBound { cpu_s: usage.cpu_s })
 }
 
-fn still_warming(trial: &Trial) -> Option<Finding> {
+fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
     let warm_up = trial.startup.as_ref()?.warm_up.as_ref()?;
     if warm_up.steady_after_s.is_some() {
         return None;
@@ -181,7 +181,7 @@ fn still_warming(trial: &Trial) -> Option<Finding> {
     let (earlier, last) =
         warm_up.rate_per_s.split_at(warm_up.rate_per_s.len().saturating_sub(WARM_UP_SECONDS));
     let before = &earlier[earlier.len().saturating_sub(WARM_UP_SECONDS)..];
-    Some(Finding::StillWarming {
+    Some(TypedVerdict::StillWarming {
         change: None,
         warmed_s: Some(warm_up.warmed_s),
         rate_before_per_s: Some(mean(before)),
@@ -192,16 +192,16 @@ fn still_warming(trial: &Trial) -> Option<Finding> {
     })
 }
 
-fn server_died(trial: &Trial) -> Option<Finding> {
+fn server_died(trial: &Trial) -> Option<TypedVerdict> {
     let fault = trial.error.as_ref().filter(|fault| fault.stage == Stage::Load)?;
-    Some(Finding::ServerDied { message: fault.message.clone() })
+    Some(TypedVerdict::ServerDied { message: fault.message.clone() })
 }
 
-fn stolen_time(trial: &Trial) -> Option<Finding> {
+fn stolen_time(trial: &Trial) -> Option<TypedVerdict> {
     let used = used_cores(trial);
     let judged = trial.cores.iter().filter(|core| used.is_empty() || used.contains(&core.core));
     let worst = judged.max_by(|a, b| a.steal_share_least().total_cmp(&b.steal_share_least()))?;
-    disturbance(worst.steal_share_least()).map(|severity| Finding::StolenTime {
+    disturbance(worst.steal_share_least()).map(|severity| TypedVerdict::StolenTime {
         core: worst.core,
         steal_s: worst.steal_s,
         over_s: worst.over_s,
@@ -227,14 +227,14 @@ fn generator_cores<'a>(trial: &'a Trial, machine: Option<&str>) -> &'a [u32] {
     if machine.is_none() && is_here { &trial.pinning.generator } else { &[] }
 }
 
-fn claim_does_not_hold(trial: &Trial) -> Option<Finding> {
+fn claim_does_not_hold(trial: &Trial) -> Option<TypedVerdict> {
     let checks = &trial.validation.as_ref()?.checks;
     let warnings = checks.iter().filter(|check| check.outcome == CheckOutcome::Warn);
     let checks: Vec<String> = warnings.map(|check| format!("{}: {}", check.name, check.detail)).collect();
-    (!checks.is_empty()).then_some(Finding::ClaimDoesNotHold { checks })
+    (!checks.is_empty()).then_some(TypedVerdict::ClaimDoesNotHold { checks })
 }
 
-fn memory_bound(trial: &Trial) -> Option<Finding> {
+fn memory_bound(trial: &Trial) -> Option<TypedVerdict> {
     let memory = trial.memory?;
     let has_swapped = memory.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST;
     let advice = match (memory.oom_kills > 0, has_swapped) {
@@ -248,7 +248,7 @@ fn memory_bound(trial: &Trial) -> Option<Finding> {
             "Raise the limit of the server's control group (memory.max), or give the server a smaller heap or fewer processes."
         }
     };
-    memory_shortage(&memory).map(|_| Finding::MemoryBound {
+    memory_shortage(&memory).map(|_| TypedVerdict::MemoryBound {
         limit_bytes: memory.limit_bytes,
         rss_bytes_peak: memory.rss_bytes_peak,
         swapped_bytes: memory.swapped_bytes,
@@ -278,7 +278,7 @@ pub fn memory_shortage(memory: &MemoryUse) -> Option<String> {
 
 /// A closed loop without think times whose connections wait while no core is full. A load of a fixed number of requests
 /// may end before anything is busy.
-fn waiting(trial: &Trial) -> Option<Finding> {
+fn waiting(trial: &Trial) -> Option<TypedVerdict> {
     let run = trial.usable_run()?;
     let asks =
         run.loop_.kind == LoopKind::Closed && run.loop_.think.is_none() && run.loop_.requests.is_none();
@@ -290,7 +290,7 @@ fn waiting(trial: &Trial) -> Option<Finding> {
         && run.generator.utilization < IDLE_MOST.min(GENERATOR_BUSY_MOST)
         && !trial.cores.iter().any(full)
         && balancer.into_iter().all(|process| process.utilization < IDLE_MOST);
-    (asks && idle && service.p50 >= WAIT_NS_LEAST).then(|| Finding::Waiting {
+    (asks && idle && service.p50 >= WAIT_NS_LEAST).then(|| TypedVerdict::Waiting {
         server_utilization,
         generator_utilization: run.generator.utilization,
         service_time_ns_p50: service.p50,
@@ -298,14 +298,14 @@ fn waiting(trial: &Trial) -> Option<Finding> {
     })
 }
 
-fn capacity_not_found(trial: &Trial) -> Option<Finding> {
+fn capacity_not_found(trial: &Trial) -> Option<TypedVerdict> {
     let found = trial.capacity.as_ref()?;
     if let Some(span) = found.stalls_decide {
         let (lowest_missed_per_s, highest_passed_per_s) = (span.low, span.high);
         let try_per_s = (highest_passed_per_s / 2.0).max(lowest_missed_per_s);
-        return Some(Finding::StallsDecide { lowest_missed_per_s, highest_passed_per_s, try_per_s });
+        return Some(TypedVerdict::StallsDecide { lowest_missed_per_s, highest_passed_per_s, try_per_s });
     }
-    found.half_pass_per_s.is_none().then(|| Finding::CapacityNotFound {
+    found.half_pass_per_s.is_none().then(|| TypedVerdict::CapacityNotFound {
         windows: found.windows.len(),
         lowest_offered_per_s: found.windows.iter().map(|window| window.offered_per_s).reduce(f64::min),
         ended_early: found.ended_early.clone(),
@@ -369,23 +369,23 @@ pub fn process_name(process: &ProcessUse) -> String {
     }
 }
 
-fn core_ran_out(trial: &Trial) -> Option<Finding> {
+fn core_ran_out(trial: &Trial) -> Option<TypedVerdict> {
     let line = |core: &FullCore| {
         format!("core {} ({}): {:.0} %", core.core, core.processes.join(", "), core.busy_share * 1e2)
     };
     let cores: Vec<String> = full_cores(trial).iter().map(line).collect();
-    (!cores.is_empty()).then_some(Finding::CoreRanOut { cores })
+    (!cores.is_empty()).then_some(TypedVerdict::CoreRanOut { cores })
 }
 
-fn balancer_bound(trial: &Trial) -> Option<Finding> {
+fn balancer_bound(trial: &Trial) -> Option<TypedVerdict> {
     let balancer = balancer_of(trial)?;
-    (balancer.utilization >= FULL_LEAST).then_some(Finding::BalancerBound {
+    (balancer.utilization >= FULL_LEAST).then_some(TypedVerdict::BalancerBound {
         balancer_utilization: balancer.utilization,
         balancer_cpu_ns_per_request: balancer.cpu_ns_per_request,
     })
 }
 
-fn balancer_shares_cores(trial: &Trial) -> Option<Finding> {
+fn balancer_shares_cores(trial: &Trial) -> Option<TypedVerdict> {
     let balancer = balancer_of(trial)?;
     let own = host(trial, ProcessRole::Balancer);
     let overlap = |cores: &[u32]| cores.iter().any(|core| balancer.cores.contains(core));
@@ -395,16 +395,17 @@ fn balancer_shares_cores(trial: &Trial) -> Option<Finding> {
     let mut with: Vec<String> = beside.map(process_name).collect();
     let beside_generator = has_loader(trial, own) || overlap(generator_cores(trial, own));
     with.extend(beside_generator.then(|| "generator".to_owned()));
-    (!with.is_empty()).then(|| Finding::BalancerSharesCores { balancer_cores: balancer.cores.clone(), with })
+    (!with.is_empty())
+        .then(|| TypedVerdict::BalancerSharesCores { balancer_cores: balancer.cores.clone(), with })
 }
 
-fn instances_share_cores(trial: &Trial) -> Option<Finding> {
+fn instances_share_cores(trial: &Trial) -> Option<TypedVerdict> {
     let instances = instances_of(trial)?.count();
     let cores: BTreeSet<u32> = instances_of(trial)?.flat_map(|process| &process.cores).copied().collect();
-    (instances > cores.len()).then_some(Finding::InstancesShareCores { instances, cores: cores.len() })
+    (instances > cores.len()).then_some(TypedVerdict::InstancesShareCores { instances, cores: cores.len() })
 }
 
-fn uneven_instances(trial: &Trial) -> Option<Finding> {
+fn uneven_instances(trial: &Trial) -> Option<TypedVerdict> {
     let balanced = trial.load.balanced.as_ref()?;
     if balanced.route != Route::Balanced || balanced.fault.is_some() {
         return None;
@@ -414,13 +415,13 @@ fn uneven_instances(trial: &Trial) -> Option<Finding> {
     let (sum, most) = (requests.iter().sum::<u64>(), requests.iter().copied().max()?);
     let share = most as f64 * requests.len() as f64 / sum.max(1) as f64;
     (sum >= SHARES_NEED && share > UNEVEN_LEAST)
-        .then_some(Finding::UnevenInstances { requests_by_instance: requests })
+        .then_some(TypedVerdict::UnevenInstances { requests_by_instance: requests })
 }
 
-fn instance_not_taken_out(trial: &Trial) -> Option<Finding> {
+fn instance_not_taken_out(trial: &Trial) -> Option<TypedVerdict> {
     let fault = trial.balancing.as_ref()?.fault?;
     (fault.balancer_tells && fault.taken_out_after_s.is_none())
-        .then_some(Finding::InstanceNotTakenOut { instance: fault.instance })
+        .then_some(TypedVerdict::InstanceNotTakenOut { instance: fault.instance })
 }
 
 /// The processes of a trial whose requests went through the balancer.
@@ -441,14 +442,14 @@ fn is_short(found: u64, expected: u64, missing_most: f64) -> bool {
     (found as f64) < expected as f64 * (1.0 - missing_most)
 }
 
-fn queries_not_run(trial: &Trial) -> Option<Finding> {
+fn queries_not_run(trial: &Trial) -> Option<TypedVerdict> {
     let used = trial.database.as_ref()?;
     let counted = used.counted?;
     let selects_expected = used.responses * u64::from(used.work.selects);
     let rows_expected = used.responses * u64::from(used.work.rows_read);
     let short = is_short(counted.selects, selects_expected, READ_MISSING_MOST)
         || is_short(counted.rows_read, rows_expected, READ_MISSING_MOST);
-    short.then_some(Finding::QueriesNotRun {
+    short.then_some(TypedVerdict::QueriesNotRun {
         selects_expected,
         selects: counted.selects,
         rows_expected,
@@ -456,14 +457,14 @@ fn queries_not_run(trial: &Trial) -> Option<Finding> {
     })
 }
 
-fn updates_not_stored(trial: &Trial) -> Option<Finding> {
+fn updates_not_stored(trial: &Trial) -> Option<TypedVerdict> {
     let used = trial.database.as_ref().filter(|used| used.work.rows_updated > 0)?;
     let rows_expected = used.responses * u64::from(used.work.rows_updated);
     let rows_updated = used.counted.map(|counted| counted.rows_updated);
     let seen = used.stored.unwrap_or_default();
     let short = rows_updated.is_some_and(|rows| is_short(rows, rows_expected, UPDATED_MISSING_MOST));
     let is_stored = used.stored.is_none_or(|seen| seen.returned > 0 && seen.stored == seen.returned);
-    (short || !is_stored).then_some(Finding::UpdatesNotStored {
+    (short || !is_stored).then_some(TypedVerdict::UpdatesNotStored {
         rows_expected,
         rows_updated: rows_updated.unwrap_or_default(),
         returned: seen.returned,
@@ -471,12 +472,12 @@ fn updates_not_stored(trial: &Trial) -> Option<Finding> {
     })
 }
 
-fn database_bound(trial: &Trial) -> Option<Finding> {
+fn database_bound(trial: &Trial) -> Option<TypedVerdict> {
     let process = trial.database.as_ref()?.process.as_ref()?;
     let server_utilization = trial.usage.as_ref()?.utilization;
     let shares = shares_cores(trial, &process.cores);
     (!shares && process.utilization >= FULL_LEAST && server_utilization < FULL_LEAST).then_some(
-        Finding::DatabaseBound {
+        TypedVerdict::DatabaseBound {
             database_utilization: process.utilization,
             server_utilization,
             database_cpu_ns_per_request: process.cpu_ns_per_request,
@@ -484,7 +485,7 @@ fn database_bound(trial: &Trial) -> Option<Finding> {
     )
 }
 
-fn database_not_counted(trial: &Trial) -> Option<Finding> {
+fn database_not_counted(trial: &Trial) -> Option<TypedVerdict> {
     // A database that ended under load is the trial's error.
     let used = trial.database.as_ref().filter(|_| trial.error.is_none())?;
     let (missing, advice) = match (used.counted, used.stored) {
@@ -498,14 +499,14 @@ fn database_not_counted(trial: &Trial) -> Option<Finding> {
         ),
         (Some(_), _) => return None,
     };
-    Some(Finding::DatabaseNotCounted { responses: used.responses, missing, advice })
+    Some(TypedVerdict::DatabaseNotCounted { responses: used.responses, missing, advice })
 }
 
-fn pool_exceeded(trial: &Trial) -> Option<Finding> {
+fn pool_exceeded(trial: &Trial) -> Option<TypedVerdict> {
     let pool = trial.load.database.as_ref()?.pool;
     let connections = trial.database.as_ref()?.counted?.connections?;
     let most = u64::from(pool) + u64::from(pool / 4) + POOL_BEYOND;
-    (connections > most).then_some(Finding::PoolExceeded { connections, pool })
+    (connections > most).then_some(TypedVerdict::PoolExceeded { connections, pool })
 }
 
 /// Whether a core of the database belongs to the server: on one machine.
@@ -528,7 +529,7 @@ fn shares_with_balancer(trial: &Trial, cores: &[u32]) -> bool {
         && cores.iter().any(|core| trial.pinning.balancer.contains(core))
 }
 
-fn database_shares_cores(trial: &Trial) -> Option<Finding> {
+fn database_shares_cores(trial: &Trial) -> Option<TypedVerdict> {
     let process = trial.database.as_ref()?.process.as_ref()?;
     let usage = trial.usage.as_ref()?;
     let both_s = process.cpu_s + usage.cpu_s;
@@ -539,7 +540,7 @@ fn database_shares_cores(trial: &Trial) -> Option<Finding> {
     ];
     let with: Vec<String> =
         sharers.iter().filter(|(_, shares)| *shares).map(|(name, _)| (*name).to_owned()).collect();
-    (!with.is_empty()).then(|| Finding::DatabaseSharesCores {
+    (!with.is_empty()).then(|| TypedVerdict::DatabaseSharesCores {
         database_cores: process.cores.clone(),
         with,
         database_share: if both_s > 0.0 { process.cpu_s / both_s } else { 0.0 },

@@ -72,10 +72,10 @@ macro_rules! verdict_table {
         { $($key:ident: $type:ty = $meaning:literal),* $(,)? } $(with { $($context:ident: $context_type:ty $(= $example:literal)?),+ $(,)? })?
         => $remedy:literal;
     )+) => {
-        /// A verdict with its evidence as typed fields; [`Finding::verdict`] makes the wire form.
+        /// A verdict with its evidence as typed fields; [`TypedVerdict::verdict`] makes the wire form.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs, reason = "the table has the meaning of each field, and the reference page is generated from it")]
-        pub enum Finding {
+        pub enum TypedVerdict {
             $( $(#[doc = $line])+ $variant { $($key: $type,)* $($($context: $context_type,)+)? }, )+
         }
 
@@ -112,7 +112,7 @@ macro_rules! verdict_table {
         }
 
         #[allow(unused_variables, reason = "few arms need every field")]
-        impl Finding {
+        impl TypedVerdict {
             /// Its name.
             pub fn name(&self) -> VerdictName {
                 match self { $( Self::$variant { .. } => VerdictName::$variant, )+ }
@@ -156,7 +156,7 @@ macro_rules! verdict_table {
 }
 pub(crate) use verdict_table;
 
-impl crate::Finding {
+impl crate::TypedVerdict {
     /// The wire form, as records keep it.
     pub fn verdict(&self) -> Verdict {
         Verdict {
@@ -182,7 +182,7 @@ impl crate::VerdictName {
 }
 
 /// Findings as verdicts, the most severe first, in the order given among equals.
-pub(crate) fn verdicts(findings: impl IntoIterator<Item = crate::Finding>) -> Vec<Verdict> {
+pub(crate) fn verdicts(findings: impl IntoIterator<Item = crate::TypedVerdict>) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = findings.into_iter().map(|finding| finding.verdict()).collect();
     verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
     verdicts

@@ -4,10 +4,10 @@
 //! interprets a difference.
 
 use crate::database::{RunningDatabase, returned};
-use crate::generator::Followed;
-use crate::launch::Spoiled;
-use crate::probe::{Patience, Question, ask};
-use crate::validate::{Asker, answers, question, same};
+use crate::generator::ObservedRun;
+use crate::launch::LaunchError;
+use crate::probe::{ProbeDeadline, ProbeRequest, ask};
+use crate::validate::{CheckClient, answers, question, same};
 use paceline_catalogue::{Cell, Workload, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_record::{Check, DatabaseCounts, DatabaseRecovery, DatabaseUse, DatabaseWork, Run, StoredRows};
@@ -31,7 +31,7 @@ const MISSING_MOST: f64 = 0.05;
 /// The work of a database over a run, as far as it has counters for it.
 pub(crate) fn database_use(
     cell: &Cell,
-    followed: &Followed,
+    followed: &ObservedRun,
     database: &RunningDatabase,
     before: Option<DatabaseCounts>,
     address: Option<SocketAddr>,
@@ -86,8 +86,8 @@ pub(crate) fn stored(
     let begun = Instant::now();
     let mut rows = BTreeMap::new();
     for _ in 0..STORED_REQUESTS {
-        let question = Question::new(&case.method, &case.path);
-        let answer = ask(address, question, Patience::of(ASK_LIMIT, interrupt)).ok()?;
+        let question = ProbeRequest::new(&case.method, &case.path);
+        let answer = ask(address, question, ProbeDeadline::of(ASK_LIMIT, interrupt)).ok()?;
         // A later response replaces the rows of an earlier one.
         rows.extend(returned(&answer.body));
         if begun.elapsed() > STORED_LIMIT {
@@ -103,15 +103,15 @@ pub(crate) fn stored(
 /// The checks of `lab check` for a server with a database: right answers, statements and rows for each, stored updates.
 ///
 /// # Errors
-/// [`Spoiled`] when the database cannot be queried, or on Ctrl-C; everything else is the outcome of a check.
+/// [`LaunchError`] when the database cannot be queried, or on Ctrl-C; everything else is the outcome of a check.
 pub fn examine_database(
     address: SocketAddr,
     workloads: &[Arc<Workload>],
     database: &RunningDatabase,
     interrupt: Interrupt,
-) -> Result<Vec<Check>, Spoiled> {
-    let asker = Asker { address, interrupt };
-    let found = answers(&asker, workloads).map_err(|_only_interrupted| Spoiled::Interrupted)?;
+) -> Result<Vec<Check>, LaunchError> {
+    let asker = CheckClient { address, interrupt };
+    let found = answers(&asker, workloads).map_err(|_only_interrupted| LaunchError::Interrupted)?;
     let mut checks = found.validation.checks;
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address);
     for case in workloads.iter().flat_map(|workload| &workload.cases).filter(right) {
@@ -119,7 +119,7 @@ pub fn examine_database(
         let before = database.counts()?;
         for _ in 0..CHECK_REQUESTS {
             // A failure here shows as missing work.
-            let _ = asker.ask(question(case)).map_err(|_only_interrupted| Spoiled::Interrupted)?;
+            let _ = asker.ask(question(case)).map_err(|_only_interrupted| LaunchError::Interrupted)?;
         }
         let counted = database.counts()?.since(&before);
         checks.push(same(

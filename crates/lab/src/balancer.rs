@@ -17,7 +17,7 @@ const LONGEST_BYTES: u64 = 1 << 20;
 
 /// Totals since the balancer's start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct BalancerTotals {
     requests: Option<u64>,
     connections: Option<u64>,
     retries: Option<u64>,
@@ -27,16 +27,16 @@ pub(crate) struct Counted {
 }
 
 /// A kind of statistics that the lab can read.
-pub(crate) trait Ask {
+pub(crate) trait StatisticsReader {
     /// Reads the totals of `instances` instances at `address`. `None` if there is no answer.
-    fn ask(self, address: SocketAddr, instances: usize) -> Option<Counted>;
+    fn ask(self, address: SocketAddr, instances: usize) -> Option<BalancerTotals>;
 
     /// The counts between two readings.
-    fn counts(self, from: &Counted, to: &Counted) -> BalancerCounts;
+    fn counts(self, from: &BalancerTotals, to: &BalancerTotals) -> BalancerCounts;
 }
 
-impl Ask for Statistics {
-    fn ask(self, address: SocketAddr, instances: usize) -> Option<Counted> {
+impl StatisticsReader for Statistics {
+    fn ask(self, address: SocketAddr, instances: usize) -> Option<BalancerTotals> {
         match self {
             Statistics::None => None,
             Statistics::Haproxy => haproxy(&exchange(address, "show stat\n").ok()?, instances),
@@ -47,7 +47,7 @@ impl Ask for Statistics {
         }
     }
 
-    fn counts(self, from: &Counted, to: &Counted) -> BalancerCounts {
+    fn counts(self, from: &BalancerTotals, to: &BalancerTotals) -> BalancerCounts {
         let (source, not_reported) = source(self);
         let by_instance = from.by_instance.iter().zip(&to.by_instance).map(|(from, to)| InstanceCounts {
             requests: less(to.requests, from.requests),
@@ -80,7 +80,7 @@ fn source(statistics: Statistics) -> (&'static str, &'static [&'static str]) {
     }
 }
 
-impl Counted {
+impl BalancerTotals {
     /// Whether the balancer treats an instance as down.
     pub fn is_down(&self, instance: usize) -> bool {
         let state = self.by_instance.get(instance).and_then(|reported| reported.state_at_end.as_deref());
@@ -104,7 +104,7 @@ fn exchange(address: SocketAddr, question: &str) -> io::Result<String> {
 }
 
 /// Reads `show stat`: CSV whose first line names the fields. Rows are found by the names that the template gives them.
-fn haproxy(answer: &str, instances: usize) -> Option<Counted> {
+fn haproxy(answer: &str, instances: usize) -> Option<BalancerTotals> {
     let mut lines = answer.lines().filter(|line| !line.is_empty());
     let names: Vec<&str> = lines.next()?.strip_prefix("# ")?.split(',').collect();
     let rows: Vec<HashMap<&str, &str>> =
@@ -127,7 +127,7 @@ fn haproxy(answer: &str, instances: usize) -> Option<Counted> {
     };
     let by_instance = (0..instances).map(|instance| reported(instance).unwrap_or_default()).collect();
     let failures = ["econ", "eresp"].iter().filter_map(|name| number(backend, name)).sum();
-    Some(Counted {
+    Some(BalancerTotals {
         requests: number(clients, "req_tot"),
         connections: number(clients, "conn_tot").or_else(|| number(clients, "stot")),
         retries: number(backend, "wretr"),
@@ -138,12 +138,16 @@ fn haproxy(answer: &str, instances: usize) -> Option<Counted> {
 }
 
 /// Reads `stub_status`: its third line has connections accepted and handled, and requests.
-fn nginx(answer: &str) -> Option<Counted> {
+fn nginx(answer: &str) -> Option<BalancerTotals> {
     let (_, rest) = answer.split_once("server accepts handled requests")?;
     let numbers: Vec<u64> =
         rest.lines().find(|line| !line.trim().is_empty())?.split_whitespace().flat_map(str::parse).collect();
     let [accepted, _handled, requests] = numbers[..] else { return None };
-    Some(Counted { requests: Some(requests), connections: Some(accepted), ..Counted::default() })
+    Some(BalancerTotals {
+        requests: Some(requests),
+        connections: Some(accepted),
+        ..BalancerTotals::default()
+    })
 }
 
 #[cfg(test)]
@@ -163,7 +167,8 @@ mod tests {
         let reported = Statistics::Haproxy
             .counts(&haproxy(STAT, 2).unwrap(), &haproxy(&STAT.replace("600", "650"), 2).unwrap());
         assert_eq!(reported.by_instance[0].requests, Some(50));
-        let fresh = Counted { by_instance: vec![InstanceCounts::default(); 2], ..Counted::default() };
+        let fresh =
+            BalancerTotals { by_instance: vec![InstanceCounts::default(); 2], ..BalancerTotals::default() };
         assert_eq!(
             Statistics::Haproxy.counts(&fresh, &counted).requests,
             None,

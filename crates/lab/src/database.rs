@@ -8,10 +8,10 @@ mod rows;
 
 pub(crate) use rows::returned;
 
-use crate::launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
+use crate::launch::{LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter};
 use crate::node::RemoteDatabase;
-use crate::workshop::{CommandStep, Words, run_command};
-use crate::{LabError, Scratch, State, Workshop};
+use crate::workshop::{CommandStep, CommandWords, run_command};
+use crate::{LabError, Provisioner, Scratch, ServerState};
 use paceline_catalogue::{
     DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, DatabaseAccess, Form, Manifest, StopSignal,
     Variables, hex,
@@ -44,7 +44,7 @@ const FORTUNES: &str = include_str!("../../../databases/fortune.tsv");
 /// Starts databases.
 pub struct Databases<'a> {
     /// Sets up databases and keeps their templates.
-    pub workshop: &'a Workshop,
+    pub workshop: &'a Provisioner,
     /// Starts their processes.
     pub starter: &'a Starter,
 }
@@ -94,14 +94,14 @@ impl Databases<'_> {
     /// Starts a database with the rows that `seed` draws.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running.
+    /// [`LaunchError`], with nothing left running.
     pub fn start(
         &self,
         database: &Arc<Database>,
         id: &str,
         cores: &[u32],
         seed: u64,
-    ) -> Result<(Launch, RunningDatabase), Spoiled> {
+    ) -> Result<(RunningServer, RunningDatabase), LaunchError> {
         self.start_on(LOCALHOST, database, id, cores, seed)
     }
 
@@ -113,7 +113,7 @@ impl Databases<'_> {
         id: &str,
         cores: &[u32],
         seed: u64,
-    ) -> Result<(Launch, RunningDatabase), Spoiled> {
+    ) -> Result<(RunningServer, RunningDatabase), LaunchError> {
         let receipt = self.receipt(database)?;
         let template = self.template(database, &receipt, id)?;
         let (scratch, commands) = self.place(database, id)?;
@@ -135,11 +135,13 @@ impl Databases<'_> {
     }
 
     /// Its version and settings; an error if it is not set up.
-    fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, Spoiled> {
+    fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, LaunchError> {
         let manifest = database.as_server();
-        if let State::Lacking(_) | State::NotSetUp = self.workshop.state(&manifest).map_err(of_lab)? {
+        if let ServerState::Lacking(_) | ServerState::NotSetUp =
+            self.workshop.state(&manifest).map_err(of_lab)?
+        {
             let message = format!("{} is not set up; run: paceline lab setup {}", database.name, database.id);
-            return Err(Spoiled::fault(Stage::Setup, message, false));
+            return Err(LaunchError::fault(Stage::Setup, message, false));
         }
         self.workshop.build(&manifest, false).map_err(of_lab)?;
         Ok(DatabaseReceipt {
@@ -156,7 +158,7 @@ impl Databases<'_> {
         database: &Arc<Database>,
         receipt: &DatabaseReceipt,
         id: &str,
-    ) -> Result<PathBuf, Spoiled> {
+    ) -> Result<PathBuf, LaunchError> {
         let made_from = format!("{:?} {} {:?}", database.commands, receipt.versions, run_as());
         let name = format!("template-{}", hex(&Sha256::digest(made_from)[..8]));
         let folder = self.workshop.build_dir(&database.as_server()).join(name);
@@ -188,9 +190,9 @@ impl Databases<'_> {
     }
 
     /// A new folder for a database, which no other user can write or read.
-    fn place(&self, database: &Arc<Database>, id: &str) -> Result<(Scratch, Commands), Spoiled> {
+    fn place(&self, database: &Arc<Database>, id: &str) -> Result<(Scratch, Commands), LaunchError> {
         let root = root().map_err(|error| of_file("use", &std::env::temp_dir(), error))?;
-        let id = Id::parse(id).map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), false))?;
+        let id = Id::parse(id).map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), false))?;
         let scratch =
             Scratch::begin(&root, &id).map_err(|error| of_file("make a folder in", &root, error))?;
         let logs = scratch.folder().to_owned();
@@ -228,18 +230,18 @@ impl Databases<'_> {
         id: &str,
         cores: &[u32],
         listen: IpAddr,
-    ) -> Result<(Launch, Commands, Variables), Spoiled> {
+    ) -> Result<(RunningServer, Commands, Variables), LaunchError> {
         let mut tries = 1;
         commands.environment.insert("DATABASE_LISTEN".to_owned(), listen.to_string());
         loop {
-            let port =
-                port::free_port().map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
+            let port = port::free_port()
+                .map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
             commands.environment.insert("DATABASE_PORT".to_owned(), port.to_string());
             let variables = self.workshop.variables(&commands.as_server(), port, cores.len().max(1) as u32);
             match commands.start(&format!("{id}-database"), cores, variables.clone()) {
                 Ok(launch) => return Ok((launch, commands, variables)),
                 // If the port is taken after our database has ended, another process took it.
-                Err(Spoiled::Fault { .. }) if tries < PORT_TRIES && port::check_free(port).is_err() => {
+                Err(LaunchError::Fault { .. }) if tries < PORT_TRIES && port::check_free(port).is_err() => {
                     tries += 1;
                 }
                 Err(spoiled) => return Err(spoiled),
@@ -267,8 +269,12 @@ impl RunningDatabase {
     /// Starts it again after `ended`, on the same machine and port and with the data that it left.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running.
-    pub(crate) fn start_again(&self, cores: &[u32], ended: Launch) -> Result<Launch, Spoiled> {
+    /// [`LaunchError`], with nothing left running.
+    pub(crate) fn start_again(
+        &self,
+        cores: &[u32],
+        ended: RunningServer,
+    ) -> Result<RunningServer, LaunchError> {
         match &self.place {
             DatabasePlace::Here(local) => {
                 // Processes that outlived its first one would block the next start.
@@ -279,7 +285,7 @@ impl RunningDatabase {
             DatabasePlace::There(database) => {
                 ended.forget();
                 let launched = database.start_again(cores)?;
-                Ok(Launch::there(database.processes(&launched), launched.address, launched.startup))
+                Ok(RunningServer::there(database.processes(&launched), launched.address, launched.startup))
             }
         }
     }
@@ -287,8 +293,8 @@ impl RunningDatabase {
     /// Replaces all rows by those of the launch's start.
     ///
     /// # Errors
-    /// [`Spoiled`] when the command fails.
-    pub fn reset(&self) -> Result<(), Spoiled> {
+    /// [`LaunchError`] when the command fails.
+    pub fn reset(&self) -> Result<(), LaunchError> {
         match &self.place {
             DatabasePlace::Here(local) => local.commands.reset(local.seed),
             DatabasePlace::There(database) => database.reset(),
@@ -298,8 +304,8 @@ impl RunningDatabase {
     /// Its counters.
     ///
     /// # Errors
-    /// [`Spoiled`] when its command fails or prints something else.
-    pub fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
+    /// [`LaunchError`] when its command fails or prints something else.
+    pub fn counts(&self) -> Result<DatabaseCounts, LaunchError> {
         match &self.place {
             DatabasePlace::Here(local) => local.commands.counts(),
             DatabasePlace::There(database) => database.counts(),
@@ -309,8 +315,8 @@ impl RunningDatabase {
     /// The rows of `world`, by id.
     ///
     /// # Errors
-    /// [`Spoiled`] as [`RunningDatabase::counts`].
-    pub fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
+    /// [`LaunchError`] as [`RunningDatabase::counts`].
+    pub fn world(&self) -> Result<BTreeMap<u32, u32>, LaunchError> {
         match &self.place {
             DatabasePlace::Here(local) => local.commands.world(),
             DatabasePlace::There(database) => database.world(),
@@ -327,7 +333,7 @@ impl RunningDatabase {
 }
 
 impl Commands {
-    fn reset(&self, seed: u64) -> Result<(), Spoiled> {
+    fn reset(&self, seed: u64) -> Result<(), LaunchError> {
         for (name, rows) in [("world.tsv", rows::world(seed)), ("fortune.tsv", FORTUNES.to_owned())] {
             let path = self.home.join(name);
             fs::write(&path, rows).map_err(|error| of_file("write", &path, error))?;
@@ -335,36 +341,36 @@ impl Commands {
         self.run("load", &self.database.commands.load).map(drop)
     }
 
-    fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
+    fn counts(&self) -> Result<DatabaseCounts, LaunchError> {
         let printed = self.run("statistics", &self.database.commands.statistics)?;
         rows::counts(&printed)
             .map_err(|problem| self.fault(&format!("invalid output of its `statistics` command: {problem}")))
     }
 
-    fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
+    fn world(&self) -> Result<BTreeMap<u32, u32>, LaunchError> {
         let printed = self.run("world", &self.database.commands.world)?;
         rows::numbers(&printed)
             .map_err(|problem| self.fault(&format!("invalid output of its `world` command: {problem}")))
     }
 
     /// Starts the database and waits until it is ready.
-    fn start(&self, id: &str, cores: &[u32], variables: Variables) -> Result<Launch, Spoiled> {
+    fn start(&self, id: &str, cores: &[u32], variables: Variables) -> Result<RunningServer, LaunchError> {
         let is_ready = || self.run("ready", &self.database.commands.ready).is_ok();
         // The database drops root's privileges, independently of the user that servers run as.
         let starter = Starter { user: None, ..self.starter.clone() };
-        let started = starter.launch(&LaunchOf {
+        let started = starter.launch(&LaunchSpec {
             id,
             server: &self.as_server(),
             form: FORM,
             variables,
             cores,
-            ready: Ready::Succeeds(&is_ready),
+            ready: ReadyCondition::Succeeds(&is_ready),
         });
         started.map_err(|spoiled| about(&self.database, spoiled))
     }
 
     /// Runs one of its commands and returns the output.
-    fn run(&self, name: &'static str, line: &str) -> Result<String, Spoiled> {
+    fn run(&self, name: &'static str, line: &str) -> Result<String, LaunchError> {
         let words = unprivileged(&["sh", "-c", line]);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let printed = self.logs.join(format!("{name}.out"));
@@ -372,7 +378,7 @@ impl Commands {
             user: None,
             server: &self.database.id,
             name,
-            command: Words::Program(&words),
+            command: CommandWords::Program(&words),
             folder: &self.home,
             environment: self.environment.clone(),
             log: self.logs.join(format!("{name}.log")),
@@ -386,8 +392,8 @@ impl Commands {
                 let tail = failure.tail.trim().to_owned();
                 let reported = tail.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
                 return Err(match self.fault(&format!("{name} {}{reported}", failure.how)) {
-                    Spoiled::Fault { fault, .. } => Spoiled::Fault { fault, log_tail: tail },
-                    Spoiled::Interrupted => Spoiled::Interrupted,
+                    LaunchError::Fault { fault, .. } => LaunchError::Fault { fault, log_tail: tail },
+                    LaunchError::Interrupted => LaunchError::Interrupted,
                 });
             }
             Err(error) => return Err(of_lab(error)),
@@ -396,8 +402,8 @@ impl Commands {
             .map_err(|error| of_file("read", &printed, error))
     }
 
-    fn fault(&self, what: &str) -> Spoiled {
-        Spoiled::fault(Stage::Start, format!("the database {}: {what}", self.database.id), false)
+    fn fault(&self, what: &str) -> LaunchError {
+        LaunchError::fault(Stage::Start, format!("the database {}: {what}", self.database.id), false)
     }
 
     /// The database as a manifest to launch, in its own folder.
@@ -431,7 +437,7 @@ impl Commands {
             user: None,
             server: &self.database.id,
             name: "copy",
-            command: Words::Program(&words),
+            command: CommandWords::Program(&words),
             folder: Path::new("/"),
             environment: BTreeMap::new(),
             log: self.logs.join("copy.log"),
@@ -493,26 +499,26 @@ fn search_path(database: &Database) -> String {
 }
 
 /// Adds to a fault that it happened to a database.
-fn about(database: &Database, spoiled: Spoiled) -> Spoiled {
+fn about(database: &Database, spoiled: LaunchError) -> LaunchError {
     match spoiled {
-        Spoiled::Fault { mut fault, log_tail } => {
+        LaunchError::Fault { mut fault, log_tail } => {
             fault.message = format!("the database {}: {}", database.id, fault.message);
-            Spoiled::Fault { fault, log_tail }
+            LaunchError::Fault { fault, log_tail }
         }
-        Spoiled::Interrupted => Spoiled::Interrupted,
+        LaunchError::Interrupted => LaunchError::Interrupted,
     }
 }
 
-pub(crate) fn of_lab(error: LabError) -> Spoiled {
+pub(crate) fn of_lab(error: LabError) -> LaunchError {
     match error {
-        LabError::Interrupted => Spoiled::Interrupted,
+        LabError::Interrupted => LaunchError::Interrupted,
         error => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-            Spoiled::fault(Stage::Setup, format!("{error}{hint}"), false)
+            LaunchError::fault(Stage::Setup, format!("{error}{hint}"), false)
         }
     }
 }
 
-fn of_file(action: &str, path: &Path, error: io::Error) -> Spoiled {
-    Spoiled::fault(Stage::Start, format!("cannot {action} {}: {error}", path.display()), false)
+fn of_file(action: &str, path: &Path, error: io::Error) -> LaunchError {
+    LaunchError::fault(Stage::Start, format!("cannot {action} {}: {error}", path.display()), false)
 }

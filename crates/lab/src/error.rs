@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The cause that ended an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Spoiled {
+pub enum LaunchError {
     /// Ctrl-C.
     Interrupted,
     /// A fault to record.
@@ -23,7 +23,7 @@ pub enum Spoiled {
     },
 }
 
-impl Spoiled {
+impl LaunchError {
     /// A fault without a log.
     pub fn fault(stage: Stage, message: impl Into<String>, transient: bool) -> Self {
         Self::Fault { fault: Fault { stage, message: message.into(), transient }, log_tail: String::new() }

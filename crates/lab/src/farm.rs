@@ -4,10 +4,10 @@
 //! server" of a trial is what the route leads to, without other roles. A round starts it; the code that follows a
 //! generator's run uses it like a single server.
 
-use crate::balancer::Ask as _;
-use crate::balancer::Counted;
+use crate::balancer::BalancerTotals;
+use crate::balancer::StatisticsReader as _;
 use crate::database::RunningDatabase;
-use crate::launch::{Launch, Spoiled};
+use crate::launch::{LaunchError, RunningServer};
 use paceline_catalogue::Statistics;
 use paceline_host::shepherd::Ended;
 use paceline_host::system;
@@ -26,21 +26,21 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 const SAMPLE_SEVERAL_EVERY: Duration = Duration::from_millis(500);
 
 /// The processes of a launch.
-pub struct Farm {
+pub struct Deployment {
     /// Instances first, at least one; then the balancer, then what instances need.
-    roles: Vec<Role>,
-    front: Option<Front>,
+    roles: Vec<RoleProcesses>,
+    front: Option<RunningBalancer>,
     database: Option<RunningDatabase>,
     route: Route,
     killed: Option<usize>,
 }
 
 /// A process tree of a launch.
-pub(crate) struct Role {
+pub(crate) struct RoleProcesses {
     /// Its role.
     pub place: RolePlace,
     /// Its processes.
-    pub launch: Launch,
+    pub launch: RunningServer,
     /// Open sockets before any client connected.
     sockets_first: u64,
 }
@@ -57,7 +57,7 @@ pub(crate) struct RolePlace {
 }
 
 /// A running balancer, except its processes.
-pub(crate) struct Front {
+pub(crate) struct RunningBalancer {
     /// Its receipt.
     pub receipt: BalancerReceipt,
     /// How its counters are read.
@@ -68,7 +68,7 @@ pub(crate) struct Front {
 
 /// Samples of all roles at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FarmSample {
+pub(crate) struct DeploymentSample {
     /// The processes that the route leads to, as one tree.
     pub server: TreeSample,
     /// Each role, in their order.
@@ -77,7 +77,7 @@ pub(crate) struct FarmSample {
 
 /// The total CPU time of all processes since the launch, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spent {
+pub(crate) struct CpuTotals {
     /// The moment, on the monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
     /// CPU time, in seconds.
@@ -86,9 +86,9 @@ pub(crate) struct Spent {
     pub waited_s: f64,
 }
 
-impl Role {
+impl RoleProcesses {
     /// A process tree with its role. No client is connected to it yet.
-    pub fn new(role: ProcessRole, index: u32, cores: &[u32], launch: Launch) -> Self {
+    pub fn new(role: ProcessRole, index: u32, cores: &[u32], launch: RunningServer) -> Self {
         let sockets_first = launch.sockets();
         Self { place: RolePlace { role, index, cores: cores.to_vec() }, launch, sockets_first }
     }
@@ -112,10 +112,14 @@ impl Role {
     }
 }
 
-impl Farm {
+impl Deployment {
     /// The processes of a launch, at least one of them an instance. `front` is set if one is a balancer, `database` if
     /// one is a database.
-    pub(crate) fn new(mut roles: Vec<Role>, front: Option<Front>, database: Option<RunningDatabase>) -> Self {
+    pub(crate) fn new(
+        mut roles: Vec<RoleProcesses>,
+        front: Option<RunningBalancer>,
+        database: Option<RunningDatabase>,
+    ) -> Self {
         roles.sort_by_key(|role| match role.place.role {
             ProcessRole::Instance => 0,
             ProcessRole::Balancer => 1,
@@ -134,16 +138,16 @@ impl Farm {
         self.route = route;
     }
 
-    fn instances(&self) -> impl Iterator<Item = &Role> {
+    fn instances(&self) -> impl Iterator<Item = &RoleProcesses> {
         self.roles.iter().filter(|role| role.is_instance())
     }
 
     /// The process tree of a role that occurs once.
-    pub(crate) fn only(&self, role: ProcessRole) -> Option<&Launch> {
+    pub(crate) fn only(&self, role: ProcessRole) -> Option<&RunningServer> {
         self.roles.iter().find(|one| one.place.role == role).map(|one| &one.launch)
     }
 
-    /// The role of each process tree, in the order of [`FarmSample::each`].
+    /// The role of each process tree, in the order of [`DeploymentSample::each`].
     pub(crate) fn places(&self) -> Vec<RolePlace> {
         self.roles.iter().map(|role| role.place.clone()).collect()
     }
@@ -178,14 +182,14 @@ impl Farm {
 
     /// The source of CPU time; if it is a lower bound for one role, so is the sum.
     pub fn source(&self) -> CpuSource {
-        let is_complete = |role: &Role| role.launch.source() == CpuSource::Cgroup;
+        let is_complete = |role: &RoleProcesses| role.launch.source() == CpuSource::Cgroup;
         if self.instances().all(is_complete) { CpuSource::Cgroup } else { CpuSource::Proc }
     }
 
     /// The CPU time of all processes so far.
-    pub(crate) fn spent(&mut self) -> Spent {
+    pub(crate) fn spent(&mut self) -> CpuTotals {
         let all = TreeSample::sum(&self.sample().each);
-        Spent { monotonic_ns: all.monotonic_ns, cpu_s: all.cpu_s, waited_s: all.run_delay_s }
+        CpuTotals { monotonic_ns: all.monotonic_ns, cpu_s: all.cpu_s, waited_s: all.run_delay_s }
     }
 
     /// Whether any process is running or runnable.
@@ -208,12 +212,12 @@ impl Farm {
 
     /// The counters of every core of the server's machine now.
     pub(crate) fn cores(&self) -> CoreTicks {
-        self.only(ProcessRole::Instance).map_or_else(CoreTicks::now, Launch::cores)
+        self.only(ProcessRole::Instance).map_or_else(CoreTicks::now, RunningServer::cores)
     }
 
     /// The machines of those roles that do not run on this one.
     pub(crate) fn machines(&self) -> Vec<RoleMachine> {
-        let machine = |role: &Role| {
+        let machine = |role: &RoleProcesses| {
             let node = role.launch.node()?;
             Some(RoleMachine {
                 role: role.place.role,
@@ -227,7 +231,7 @@ impl Farm {
         self.roles.iter().filter_map(machine).collect()
     }
 
-    /// The network counters of these machines, in the order of [`Farm::machines`].
+    /// The network counters of these machines, in the order of [`Deployment::machines`].
     pub(crate) fn networks(&self, speeds: bool) -> Vec<Option<NetworkCounters>> {
         let elsewhere = self.roles.iter().filter(|role| role.launch.node().is_some());
         elsewhere.map(|role| role.launch.network(speeds)).collect()
@@ -242,10 +246,10 @@ impl Farm {
         self.roles.iter_mut().for_each(|role| role.launch.mark_threads());
     }
 
-    pub(crate) fn sample(&mut self) -> FarmSample {
+    pub(crate) fn sample(&mut self) -> DeploymentSample {
         let each: Vec<TreeSample> = self.roles.iter_mut().map(|role| role.launch.sample()).collect();
         let led_to = &each[..self.led_to().min(each.len())];
-        FarmSample { server: TreeSample::sum(led_to), each }
+        DeploymentSample { server: TreeSample::sum(led_to), each }
     }
 
     /// How many instances the route leads to.
@@ -263,7 +267,7 @@ impl Farm {
     }
 
     /// The balancer's counters, if they can be read and requests pass through it.
-    pub(crate) fn counted(&self) -> Option<Counted> {
+    pub(crate) fn counted(&self) -> Option<BalancerTotals> {
         let front = self.front.as_ref().filter(|_| self.route == Route::Balanced)?;
         front.statistics.ask(front.statistics_at, self.instances().count())
     }
@@ -302,8 +306,8 @@ impl Farm {
 
     /// Restarts the database if it ended and no other process did. Returns whether it did. If the restart fails, the
     /// launch has no database.
-    pub(crate) fn restart_database(&mut self) -> Result<bool, Spoiled> {
-        let is_database = |role: &Role| role.place.role == ProcessRole::Database;
+    pub(crate) fn restart_database(&mut self) -> Result<bool, LaunchError> {
+        let is_database = |role: &RoleProcesses| role.place.role == ProcessRole::Database;
         let (place, Some(running)) = (self.roles.iter().position(is_database), &self.database) else {
             return Ok(false);
         };
@@ -313,9 +317,9 @@ impl Farm {
         else {
             return Ok(false);
         };
-        let Role { place: about, launch, sockets_first } = self.roles.remove(place);
+        let RoleProcesses { place: about, launch, sockets_first } = self.roles.remove(place);
         let launch = running.start_again(&about.cores, launch)?;
-        self.roles.insert(place, Role { place: about, launch, sockets_first });
+        self.roles.insert(place, RoleProcesses { place: about, launch, sockets_first });
         Ok(true)
     }
 
@@ -352,7 +356,7 @@ impl Farm {
     /// # Errors
     /// When a process does not end even by SIGKILL; the others were stopped nevertheless.
     pub fn stop(self) -> io::Result<()> {
-        let (front, rest): (Vec<Role>, Vec<Role>) =
+        let (front, rest): (Vec<RoleProcesses>, Vec<RoleProcesses>) =
             self.roles.into_iter().partition(|role| role.place.role == ProcessRole::Balancer);
         let stopped: Vec<io::Result<()>> =
             front.into_iter().chain(rest).map(|role| role.launch.stop().map(drop)).collect();

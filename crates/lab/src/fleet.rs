@@ -6,17 +6,17 @@
 
 use crate::LabError;
 use crate::database::RunningDatabase;
-use crate::farm::Front;
-use crate::launch::{Launch, LaunchOf, Ready, Spoiled};
+use crate::farm::RunningBalancer;
+use crate::launch::{LaunchError, LaunchSpec, ReadyCondition, RunningServer};
 use crate::node::{
-    DatabaseOrder, FolderContent, FrontOrder, Launched, LaunchedDatabase, LaunchedFront, Node, NodeLost,
-    NodeSettings, NodeUser, RemoteDatabase, RemoteProcesses, ToNode, digest, of_node,
+    BalancerOrder, DatabaseOrder, FolderContent, Launched, LaunchedBalancer, LaunchedDatabase, Node,
+    NodeLost, NodeSettings, NodeUser, RemoteDatabase, RemoteProcesses, ToNode, digest, of_node,
 };
-use paceline_catalogue::{Balancer, Database, Places, PlannedLaunch, Variables};
-use paceline_host::shepherd::Guard;
+use paceline_catalogue::{Balancer, Database, Folders, PlannedLaunch, Variables};
+use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{
-    Allocation, AllocationRequest, Interrupt, JOB_NAME, Machines, PROGRAM_DIGEST, Place, SSH_CONTROL,
-    Shipment, machine_id,
+    Allocation, AllocationRequest, Interrupt, JOB_NAME, Machines, PROGRAM_DIGEST, Place, ProgramCopy,
+    SSH_CONTROL, machine_id,
 };
 use paceline_record::Stage;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub struct FleetSettings {
     /// `--queue-limit`.
     pub queue_limit: Duration,
     /// How descendants of servers are tracked.
-    pub guard: Guard,
+    pub guard: TrackingMethod,
     /// User of servers on other machines; none for the user of the connection.
     pub user: Option<NodeUser>,
 }
@@ -67,7 +67,7 @@ pub struct FleetSettings {
 pub struct Fleet {
     settings: FleetSettings,
     node_settings: NodeSettings,
-    program: Shipment,
+    program: ProgramCopy,
     /// Holds the sockets of ssh's connections, accessible only to this user.
     control: PathBuf,
     interrupt: Interrupt,
@@ -77,7 +77,7 @@ pub struct Fleet {
 }
 
 /// The machines of one launch, until this is dropped.
-pub(crate) struct Held {
+pub(crate) struct ReservedMachines {
     server: Option<Arc<Node>>,
     database: Option<Arc<Node>>,
     balancer: Option<Arc<Node>>,
@@ -111,7 +111,7 @@ impl Fleet {
     /// [`LabError::File`] when this program cannot be read or the folder of sockets cannot be made.
     pub fn new(
         settings: FleetSettings,
-        places: &Places,
+        places: &Folders,
         program: &Path,
         interrupt: Interrupt,
         new_id: fn() -> String,
@@ -120,7 +120,7 @@ impl Fleet {
             let path = path.to_owned();
             move |source| LabError::File { action, path, source }
         };
-        let shipment = Shipment::of(program).map_err(error("read", program))?;
+        let shipment = ProgramCopy::of(program).map_err(error("read", program))?;
         let control = std::env::temp_dir().join(format!("paceline-{}", new_id()));
         DirBuilder::new().mode(0o700).create(&control).map_err(error("make", &control))?;
         let user = settings.user.clone();
@@ -141,8 +141,12 @@ impl Fleet {
     /// The machines for a launch: granted where Slurm grants them, connected.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing held.
-    pub(crate) fn hold(&self, launch: &PlannedLaunch, steady_within: Duration) -> Result<Held, Spoiled> {
+    /// [`LaunchError`], with nothing held.
+    pub(crate) fn hold(
+        &self,
+        launch: &PlannedLaunch,
+        steady_within: Duration,
+    ) -> Result<ReservedMachines, LaunchError> {
         let (roles, allocation) = match &self.settings.machines {
             Machines::Named(hosts) => (hosts.clone(), None),
             Machines::Slurm { partition } => {
@@ -163,7 +167,7 @@ impl Fleet {
         let of_loaders = roles.iter().zip(&nodes).filter(|((role, _), _)| role == LOADER);
         let loader_nodes = of_loaders.map(|(_, node)| Arc::clone(node)).collect();
         let listen = self.settings.listen;
-        Ok(Held {
+        Ok(ReservedMachines {
             server,
             database,
             balancer,
@@ -180,7 +184,7 @@ impl Fleet {
         partition: Option<String>,
         launch: &PlannedLaunch,
         steady_within: Duration,
-    ) -> Result<Allocation, Spoiled> {
+    ) -> Result<Allocation, LaunchError> {
         let loads: Duration = launch.cells.iter().map(|cell| cell.load.limit() + AROUND_LOAD).sum();
         let mut roles = vec![(LOADER.to_owned(), self.settings.loaders.unwrap_or(1))];
         if self.has_server() {
@@ -200,13 +204,13 @@ impl Fleet {
             queue_limit: self.settings.queue_limit,
         };
         Allocation::request(&request, self.interrupt).map_err(|error| match error {
-            paceline_host::SlurmError::Interrupted => Spoiled::Interrupted,
-            error => Spoiled::fault(Stage::Setup, error.to_string(), true),
+            paceline_host::SlurmError::Interrupted => LaunchError::Interrupted,
+            error => LaunchError::fault(Stage::Setup, error.to_string(), true),
         })
     }
 
     /// A connection to each place, in their order; a host with several roles has one.
-    fn connect(&self, roles: &[(String, Place)]) -> Result<Vec<Arc<Node>>, Spoiled> {
+    fn connect(&self, roles: &[(String, Place)]) -> Result<Vec<Arc<Node>>, LaunchError> {
         let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         // Connections of the previous launch that still answer, with their clocks compared again.
         connected.retain(|_, node| node.compare_clocks().is_ok());
@@ -278,7 +282,7 @@ impl Drop for Fleet {
     }
 }
 
-impl Held {
+impl ReservedMachines {
     /// The server's machine, where that is another one.
     pub(crate) fn server(&self) -> Option<&Arc<Node>> {
         self.server.as_ref()
@@ -316,16 +320,20 @@ impl Held {
     /// Starts a role on a node, after copying `folders` that are missing there.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running.
+    /// [`LaunchError`], with nothing left running.
     pub(crate) fn launch(
         &self,
         node: &Arc<Node>,
-        of: &LaunchOf<'_>,
+        of: &LaunchSpec<'_>,
         folders: &[PathBuf],
         interrupt: Interrupt,
-    ) -> Result<Launch, Spoiled> {
-        let Ready::Answers(case) = of.ready else {
-            return Err(Spoiled::fault(Stage::Setup, "only servers can be started on other machines", false));
+    ) -> Result<RunningServer, LaunchError> {
+        let ReadyCondition::Answers(case) = of.ready else {
+            return Err(LaunchError::fault(
+                Stage::Setup,
+                "only servers can be started on other machines",
+                false,
+            ));
         };
         folders.iter().try_for_each(|folder| provide(node, folder, interrupt))?;
         let address = self.listen.map_or_else(|| address_of(node), Ok)?;
@@ -334,17 +342,17 @@ impl Held {
         let order = Box::new(crate::node::LaunchOrder { variables, ..order });
         let limit = of.server.start_timeout;
         let question = ToNode::Launch { order, ready: Box::new(case.clone()) };
-        let launched: Result<Launched, Spoiled> =
+        let launched: Result<Launched, LaunchError> =
             node.ask_within(&question, limit, interrupt).map_err(of_node)?;
         let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &of.server.needs))?;
         let Launched { address, startup, .. } = launched.clone();
-        Ok(Launch::there(RemoteProcesses::new(node, &launched), address, startup))
+        Ok(RunningServer::there(RemoteProcesses::new(node, &launched), address, startup))
     }
 
     /// Starts a database on its node, for servers on others, after copying `folders` that are missing there.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running.
+    /// [`LaunchError`], with nothing left running.
     pub(crate) fn start_database(
         &self,
         node: &Arc<Node>,
@@ -352,72 +360,72 @@ impl Held {
         order: DatabaseOrder,
         folders: &[PathBuf],
         interrupt: Interrupt,
-    ) -> Result<(Launch, RunningDatabase), Spoiled> {
+    ) -> Result<(RunningServer, RunningDatabase), LaunchError> {
         if !database.commands.start.contains("DATABASE_LISTEN") {
             let message = format!(
                 "{} listens only on its own machine: use $DATABASE_LISTEN in its start command",
                 database.name
             );
-            return Err(Spoiled::fault(Stage::Setup, message, false));
+            return Err(LaunchError::fault(Stage::Setup, message, false));
         }
         folders.iter().try_for_each(|folder| provide(node, folder, interrupt))?;
         let order = DatabaseOrder { listen: address_of(node)?, ..order };
         let question = ToNode::Database(Box::new(order));
-        let launched: Result<LaunchedDatabase, Spoiled> =
+        let launched: Result<LaunchedDatabase, LaunchError> =
             node.ask_within(&question, DATABASE_LIMIT, interrupt).map_err(of_node)?;
         let needs = database.as_server().needs;
         let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &needs))?;
         let LaunchedDatabase { launched, receipt } = launched;
         let running = RunningDatabase::there(receipt, launched.address, RemoteDatabase::new(node, &launched));
         let processes = RemoteProcesses::new(node, &launched);
-        Ok((Launch::there(processes, launched.address, launched.startup), running))
+        Ok((RunningServer::there(processes, launched.address, launched.startup), running))
     }
 
     /// Starts a balancer on its node, before instances on others.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running.
+    /// [`LaunchError`], with nothing left running.
     pub(crate) fn start_front(
         &self,
         node: &Arc<Node>,
         balancer: &Balancer,
-        order: FrontOrder,
+        order: BalancerOrder,
         interrupt: Interrupt,
-    ) -> Result<(Launch, Front), Spoiled> {
+    ) -> Result<(RunningServer, RunningBalancer), LaunchError> {
         provide(node, &balancer.folder, interrupt)?;
-        let order = FrontOrder { listen: address_of(node)?, ..order };
+        let order = BalancerOrder { listen: address_of(node)?, ..order };
         let question = ToNode::Front(Box::new(order));
-        let launched: Result<LaunchedFront, Spoiled> =
+        let launched: Result<LaunchedBalancer, LaunchError> =
             node.ask_within(&question, FRONT_LIMIT, interrupt).map_err(of_node)?;
         let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &balancer.needs))?;
-        let LaunchedFront { launched, receipt, statistics_at } = launched;
+        let LaunchedBalancer { launched, receipt, statistics_at } = launched;
         let processes = RemoteProcesses::new(node, &launched);
-        let front = Front { receipt, statistics: balancer.statistics, statistics_at };
-        Ok((Launch::there(processes, launched.address, launched.startup), front))
+        let front = RunningBalancer { receipt, statistics: balancer.statistics, statistics_at };
+        Ok((RunningServer::there(processes, launched.address, launched.startup), front))
     }
 }
 
 /// The address by which a node was reached.
-fn address_of(node: &Node) -> Result<IpAddr, Spoiled> {
+fn address_of(node: &Node) -> Result<IpAddr, LaunchError> {
     let message = || format!("the address of {} is unknown: give the address with --listen", node.host());
-    node.address().ok_or_else(|| Spoiled::fault(Stage::Setup, message(), false))
+    node.address().ok_or_else(|| LaunchError::fault(Stage::Setup, message(), false))
 }
 
 /// Adds the missing programs of a node to its error. A launch may not need all programs that a build needs.
-fn with_missing(spoiled: Spoiled, node: &Node, needs: &[String]) -> Spoiled {
+fn with_missing(spoiled: LaunchError, node: &Node, needs: &[String]) -> LaunchError {
     let missing: Vec<String> = node.ask(&ToNode::Missing(needs.to_vec())).unwrap_or_default();
     match spoiled {
-        Spoiled::Fault { mut fault, log_tail } if !missing.is_empty() => {
+        LaunchError::Fault { mut fault, log_tail } if !missing.is_empty() => {
             fault.message = format!("{} ({} lacks {})", fault.message, node.host(), missing.join(", "));
-            Spoiled::Fault { fault, log_tail }
+            LaunchError::Fault { fault, log_tail }
         }
         other => other,
     }
 }
 
 /// Copies a folder to the same path on a node: many builds contain their path.
-fn provide(node: &Node, folder: &Path, interrupt: Interrupt) -> Result<(), Spoiled> {
-    let fault = |what: String| Spoiled::fault(Stage::Setup, format!("{}: {what}", node.host()), false);
+fn provide(node: &Node, folder: &Path, interrupt: Interrupt) -> Result<(), LaunchError> {
+    let fault = |what: String| LaunchError::fault(Stage::Setup, format!("{}: {what}", node.host()), false);
     let digest =
         digest(folder).map_err(|error| fault(format!("cannot read {}: {error}", folder.display())))?;
     let content = FolderContent { folder: folder.to_owned(), digest };

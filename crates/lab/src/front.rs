@@ -3,11 +3,11 @@
 //! Its configuration is its template, filled with the instances' addresses. Two ports are chosen, one for clients, one
 //! for its statistics; if another process takes a port meanwhile, the start is retried.
 
-use crate::farm::Front;
-use crate::launch::{Launch, LaunchOf, Ready, Spoiled, Starter};
-use crate::node::FrontOrder;
-use crate::{LabError, Workshop, workshop};
-use paceline_catalogue::{BALANCER_FORM, Balancer, Filling, Variables};
+use crate::farm::RunningBalancer;
+use crate::launch::{LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter};
+use crate::node::BalancerOrder;
+use crate::{LabError, Provisioner, workshop};
+use paceline_catalogue::{BALANCER_FORM, Balancer, TemplateValues, Variables};
 use paceline_host::{port, system};
 use paceline_record::{BalancerReceipt, Fault, Stage};
 use std::fs;
@@ -28,30 +28,30 @@ const CONFIGURATION: &str = "configuration";
 const PORT_TRIES: u32 = 3;
 
 /// Starts balancers.
-pub(crate) struct Fronts<'a> {
+pub(crate) struct Balancers<'a> {
     /// Reads their versions.
-    pub workshop: &'a Workshop,
+    pub workshop: &'a Provisioner,
     /// Starts their processes.
     pub starter: &'a Starter,
 }
 
-impl Fronts<'_> {
+impl Balancers<'_> {
     /// Starts a balancer, whose configuration is in a folder that it does not share.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running.
+    /// [`LaunchError`], with nothing left running.
     pub(crate) fn start(
         &self,
         balancer: &Balancer,
-        order: &FrontOrder,
+        order: &BalancerOrder,
         folder: &Path,
-    ) -> Result<(Launch, Front), Spoiled> {
+    ) -> Result<(RunningServer, RunningBalancer), LaunchError> {
         let receipt = self.receipt(balancer)?;
         let mut tries = 1;
         loop {
             let started = self.start_once(balancer, order, folder, &receipt);
             // If it ended before it answered, its port may have been taken; its log has the cause.
-            if started.is_ok() || tries >= PORT_TRIES || matches!(started, Err(Spoiled::Interrupted)) {
+            if started.is_ok() || tries >= PORT_TRIES || matches!(started, Err(LaunchError::Interrupted)) {
                 return started;
             }
             tries += 1;
@@ -59,7 +59,7 @@ impl Fronts<'_> {
     }
 
     /// Its receipt, or what is missing.
-    fn receipt(&self, balancer: &Balancer) -> Result<BalancerReceipt, Spoiled> {
+    fn receipt(&self, balancer: &Balancer) -> Result<BalancerReceipt, LaunchError> {
         let missing: Vec<&str> = balancer
             .needs
             .iter()
@@ -73,11 +73,11 @@ impl Fronts<'_> {
                 balancer.name,
                 missing.join(", ")
             );
-            return Err(Spoiled::fault(Stage::Setup, message, false));
+            return Err(LaunchError::fault(Stage::Setup, message, false));
         }
         let versions = self.workshop.versions(&balancer.as_server(None)).map_err(|error| match error {
-            LabError::Interrupted => Spoiled::Interrupted,
-            error => Spoiled::fault(Stage::Setup, error.to_string(), false),
+            LabError::Interrupted => LaunchError::Interrupted,
+            error => LaunchError::fault(Stage::Setup, error.to_string(), false),
         })?;
         let (id, name) = (balancer.id.clone(), balancer.name.clone());
         Ok(BalancerReceipt { id, name, versions, configuration: String::new() })
@@ -86,16 +86,17 @@ impl Fronts<'_> {
     fn start_once(
         &self,
         balancer: &Balancer,
-        order: &FrontOrder,
+        order: &BalancerOrder,
         folder: &Path,
         receipt: &BalancerReceipt,
-    ) -> Result<(Launch, Front), Spoiled> {
-        let fault = |message: String| Spoiled::fault(Stage::Start, format!("the balancer: {message}"), false);
+    ) -> Result<(RunningServer, RunningBalancer), LaunchError> {
+        let fault =
+            |message: String| LaunchError::fault(Stage::Start, format!("the balancer: {message}"), false);
         let [port, statistics_port] = port::free_ports().map_err(|error| fault(error.to_string()))?;
         let (listen, statistics_at) =
             (SocketAddr::new(order.listen, port), SocketAddr::new(order.listen, statistics_port));
         let threads = order.cores.len().max(1) as u32;
-        let filling = Filling {
+        let filling = TemplateValues {
             listen,
             statistics_port,
             policy: balancer.policies.get(&order.policy).map(String::as_str).unwrap_or_default(),
@@ -114,17 +115,17 @@ impl Fronts<'_> {
         }
         let server = balancer.as_server(Some(&path));
         let variables = self.workshop.variables(&server, port, threads);
-        let of = LaunchOf {
+        let of = LaunchSpec {
             id: &order.id,
             server: &server,
             form: BALANCER_FORM,
             variables: Variables { host: order.listen.to_string(), ..variables },
             cores: &order.cores,
-            ready: Ready::Answers(&order.ready),
+            ready: ReadyCondition::Answers(&order.ready),
         };
         let launch = self.starter.launch(&of).map_err(of_balancer)?;
         let receipt = BalancerReceipt { configuration, ..receipt.clone() };
-        Ok((launch, Front { receipt, statistics: balancer.statistics, statistics_at }))
+        Ok((launch, RunningBalancer { receipt, statistics: balancer.statistics, statistics_at }))
     }
 }
 
@@ -136,13 +137,13 @@ fn connections(of_load: u64, open_files: u64) -> u64 {
 }
 
 /// Adds to a fault that it happened to the balancer.
-fn of_balancer(spoiled: Spoiled) -> Spoiled {
+fn of_balancer(spoiled: LaunchError) -> LaunchError {
     match spoiled {
-        Spoiled::Fault { fault, log_tail } => {
+        LaunchError::Fault { fault, log_tail } => {
             let message = format!("the balancer: {}", fault.message);
-            Spoiled::Fault { fault: Fault { message, ..fault }, log_tail }
+            LaunchError::Fault { fault: Fault { message, ..fault }, log_tail }
         }
-        Spoiled::Interrupted => Spoiled::Interrupted,
+        LaunchError::Interrupted => LaunchError::Interrupted,
     }
 }
 

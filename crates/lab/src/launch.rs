@@ -3,14 +3,14 @@
 //! Errors are returned as a fault with the end of the log, since a failed launch is recorded and does not end the
 //! round.
 
-pub use crate::error::Spoiled;
+pub use crate::error::LaunchError;
 use crate::node::{LaunchOrder, Node, RemoteProcesses};
-use crate::probe::{Connection, Patience, Question, Trouble};
+use crate::probe::{ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest};
 use crate::validate;
 use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
-use paceline_host::shepherd::{Ended, Gone, Guard, Order, Output, Shepherd};
-use paceline_host::tree::{Tree, TreeSample};
+use paceline_host::shepherd::{CommandOutput, CommandResult, Ended, Shepherd, ShepherdOrder, TrackingMethod};
+use paceline_host::tree::{ProcessTree, TreeSample};
 use paceline_host::{CoreTicks, Interrupt, MemoryAccount, NetworkCounters, User, port, system};
 use paceline_record::{CpuSource, Stage, Startup};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub struct Starter {
     /// The command that starts a shepherd.
     pub shepherd: Vec<String>,
     /// How descendant processes are tracked.
-    pub guard: Guard,
+    pub guard: TrackingMethod,
     /// The folder for logs; `None` shows them on standard error.
     pub logs: Option<PathBuf>,
     /// Ctrl-C.
@@ -50,7 +50,7 @@ pub struct Starter {
 
 /// The server to start, with its settings.
 #[derive(Clone)]
-pub struct LaunchOf<'a> {
+pub struct LaunchSpec<'a> {
     /// A unique id: it names the log and the control group.
     pub id: &'a str,
     /// The server.
@@ -62,27 +62,27 @@ pub struct LaunchOf<'a> {
     /// The cores it may run on.
     pub cores: &'a [u32],
     /// The condition for ready.
-    pub ready: Ready<'a>,
+    pub ready: ReadyCondition<'a>,
 }
 
 /// The condition under which a started process is ready.
 #[derive(Clone, Copy)]
-pub enum Ready<'a> {
+pub enum ReadyCondition<'a> {
     /// Once it answers this correctly.
     Answers(&'a WorkloadCase),
     /// Once this returns true.
     Succeeds(&'a dyn Fn() -> bool),
 }
 
-impl LaunchOf<'_> {
+impl LaunchSpec<'_> {
     /// The same as plain data.
     ///
     /// # Errors
-    /// [`Spoiled`] when the server does not have the form.
-    pub(crate) fn order(&self) -> Result<LaunchOrder, Spoiled> {
+    /// [`LaunchError`] when the server does not have the form.
+    pub(crate) fn order(&self) -> Result<LaunchOrder, LaunchError> {
         let message = || format!("{} has no form `{}`", self.server.id, self.form);
         let form =
-            self.server.form(self.form).ok_or_else(|| Spoiled::fault(Stage::Start, message(), false))?;
+            self.server.form(self.form).ok_or_else(|| LaunchError::fault(Stage::Start, message(), false))?;
         Ok(LaunchOrder {
             id: self.id.to_owned(),
             server: self.server.id.clone(),
@@ -98,7 +98,7 @@ impl LaunchOf<'_> {
 }
 
 /// A running server that answers.
-pub struct Launch {
+pub struct RunningServer {
     running: Running,
     /// Its address.
     pub address: SocketAddr,
@@ -118,20 +118,24 @@ enum Running {
 struct Processes {
     shepherd: Shepherd,
     log: Option<PathBuf>,
-    tree: Tree,
+    tree: ProcessTree,
 }
 
 impl Starter {
     /// Starts a server and waits until it answers.
     ///
     /// # Errors
-    /// [`Spoiled`], with nothing left running.
-    pub fn launch(&self, of: &LaunchOf<'_>) -> Result<Launch, Spoiled> {
+    /// [`LaunchError`], with nothing left running.
+    pub fn launch(&self, of: &LaunchSpec<'_>) -> Result<RunningServer, LaunchError> {
         self.carry_out(&of.order()?, of.ready)
     }
 
     /// As [`Starter::launch`], from plain data.
-    pub(crate) fn carry_out(&self, of: &LaunchOrder, ready: Ready<'_>) -> Result<Launch, Spoiled> {
+    pub(crate) fn carry_out(
+        &self,
+        of: &LaunchOrder,
+        ready: ReadyCondition<'_>,
+    ) -> Result<RunningServer, LaunchError> {
         let mut tries = 0;
         let check = |port| match of.has_http2_port {
             true => port::check_free_and_next(port),
@@ -144,20 +148,25 @@ impl Starter {
                 None if of.has_http2_port => port::free_port_and_next(),
                 None => port::free_port(),
             };
-            let port = port.map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), true))?;
+            let port = port.map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
             let result = self.launch_on(of, ready, port);
             // If the port is taken after our server has ended, another process took it.
-            let lost = matches!(&result, Err(Spoiled::Fault { .. })) && check(port).is_err();
+            let lost = matches!(&result, Err(LaunchError::Fault { .. })) && check(port).is_err();
             if !lost || of.variables.port.is_some() || tries >= PORT_TRIES {
                 return result;
             }
         }
     }
 
-    fn launch_on(&self, of: &LaunchOrder, ready: Ready<'_>, port: u16) -> Result<Launch, Spoiled> {
+    fn launch_on(
+        &self,
+        of: &LaunchOrder,
+        ready: ReadyCondition<'_>,
+        port: u16,
+    ) -> Result<RunningServer, LaunchError> {
         let variables = Variables { port: Some(port), ..of.variables.clone() };
         let host: IpAddr = variables.host.parse().map_err(|_| {
-            Spoiled::fault(
+            LaunchError::fault(
                 Stage::Start,
                 format!("`{}` is not an address to listen on", variables.host),
                 false,
@@ -167,13 +176,13 @@ impl Starter {
         let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", of.server, of.id)));
         let order = self.order(of, &variables, log.as_deref(), group.as_ref())?;
         let shepherd = Shepherd::start(&self.shepherd, &order)
-            .map_err(|error| Spoiled::fault(Stage::Start, error.to_string(), false))?;
-        let tree = Tree::new(&shepherd, group.filter(|_| shepherd.is_grouped())).with_port(port);
+            .map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), false))?;
+        let tree = ProcessTree::new(&shepherd, group.filter(|_| shepherd.is_grouped())).with_port(port);
         let startup = Startup { guarantee: shepherd.guarantee().to_owned(), ..Startup::default() };
         let address = SocketAddr::new(host, port);
-        let mut starting = Starting { processes: Processes { shepherd, log, tree }, address, startup };
+        let mut starting = StartingServer { processes: Processes { shepherd, log, tree }, address, startup };
         match starting.wait_ready(of.start_timeout, ready, self.interrupt) {
-            Ok(()) => Ok(Launch {
+            Ok(()) => Ok(RunningServer {
                 running: Running::Here(Box::new(starting.processes)),
                 address,
                 startup: starting.startup,
@@ -188,22 +197,22 @@ impl Starter {
         variables: &Variables,
         log: Option<&Path>,
         group: Option<&ControlGroup>,
-    ) -> Result<Order, Spoiled> {
-        let fault = |message: String| Spoiled::fault(Stage::Start, message, false);
+    ) -> Result<ShepherdOrder, LaunchError> {
+        let fault = |message: String| LaunchError::fault(Stage::Start, message, false);
         let form = Form { command: of.command.clone(), env: of.env.clone() };
         if let Some(folder) = log.and_then(Path::parent) {
             fs::create_dir_all(folder)
                 .map_err(|error| fault(format!("cannot make {}: {error}", folder.display())))?;
         }
         let output = match log {
-            Some(path) => Output::Bounded {
+            Some(path) => CommandOutput::Bounded {
                 path: path.to_owned(),
                 head_bytes: LOG_HEAD_BYTES,
                 tail_bytes: LOG_TAIL_BYTES,
             },
-            None => Output::Inherit,
+            None => CommandOutput::Inherit,
         };
-        Ok(Order {
+        Ok(ShepherdOrder {
             command: ["sh", "-c", &form.command].map(str::to_owned).into(),
             folder: of.folder.clone(),
             env: environment(form.environment(variables)).map_err(fault)?,
@@ -220,7 +229,7 @@ impl Starter {
     }
 }
 
-impl Launch {
+impl RunningServer {
     /// A launch on another machine.
     pub(crate) fn there(processes: RemoteProcesses, address: SocketAddr, startup: Startup) -> Self {
         Self { running: Running::There(processes), address, startup }
@@ -274,7 +283,7 @@ impl Launch {
         }
     }
 
-    /// The next sample begins the period of the busiest thread: see [`Tree::mark_threads`].
+    /// The next sample begins the period of the busiest thread: see [`ProcessTree::mark_threads`].
     pub(crate) fn mark_threads(&mut self) {
         match &mut self.running {
             Running::Here(processes) => processes.tree.mark_threads(),
@@ -282,7 +291,7 @@ impl Launch {
         }
     }
 
-    /// Looks for processes that have left its control group: see [`Tree::search`].
+    /// Looks for processes that have left its control group: see [`ProcessTree::search`].
     pub(crate) fn search(&mut self) {
         match &mut self.running {
             Running::Here(processes) => processes.tree.search(),
@@ -298,7 +307,7 @@ impl Launch {
         }
     }
 
-    /// Its open sockets: see [`Tree::sockets`].
+    /// Its open sockets: see [`ProcessTree::sockets`].
     pub(crate) fn sockets(&self) -> u64 {
         match &self.running {
             Running::Here(processes) => processes.tree.sockets(),
@@ -322,7 +331,7 @@ impl Launch {
         }
     }
 
-    /// Its proportional set size, if the kernel reports it: see [`Tree::pss_bytes`].
+    /// Its proportional set size, if the kernel reports it: see [`ProcessTree::pss_bytes`].
     pub(crate) fn pss_bytes(&self) -> Option<u64> {
         match &self.running {
             Running::Here(processes) => processes.tree.pss_bytes(),
@@ -358,7 +367,7 @@ impl Launch {
     ///
     /// # Errors
     /// When a process does not end even by SIGKILL.
-    pub fn stop(self) -> io::Result<Gone> {
+    pub fn stop(self) -> io::Result<CommandResult> {
         match self.running {
             Running::Here(processes) => processes.stop(),
             Running::There(processes) => processes.stop(),
@@ -374,7 +383,7 @@ impl Processes {
         self.log.as_deref().map(tail_of).unwrap_or_default()
     }
 
-    fn stop(self) -> io::Result<Gone> {
+    fn stop(self) -> io::Result<CommandResult> {
         let Self { shepherd, tree, .. } = self;
         let gone = shepherd.stop();
         // A shepherd that was killed could not do this.
@@ -383,55 +392,55 @@ impl Processes {
     }
 
     /// Stops it after an error; the fault gets the end of the log, which is complete then.
-    fn stop_spoiled(self, spoiled: Spoiled) -> Spoiled {
+    fn stop_spoiled(self, spoiled: LaunchError) -> LaunchError {
         let log = self.log.clone();
         // The fault at hand is the one to report.
         let _ = self.stop();
         match spoiled {
-            Spoiled::Fault { fault, .. } => {
-                Spoiled::Fault { fault, log_tail: log.as_deref().map(tail_of).unwrap_or_default() }
+            LaunchError::Fault { fault, .. } => {
+                LaunchError::Fault { fault, log_tail: log.as_deref().map(tail_of).unwrap_or_default() }
             }
-            Spoiled::Interrupted => Spoiled::Interrupted,
+            LaunchError::Interrupted => LaunchError::Interrupted,
         }
     }
 }
 
 /// A server that does not answer yet.
-struct Starting {
+struct StartingServer {
     processes: Processes,
     address: SocketAddr,
     startup: Startup,
 }
 
-impl Starting {
+impl StartingServer {
     fn wait_ready(
         &mut self,
         timeout: Duration,
-        ready: Ready<'_>,
+        ready: ReadyCondition<'_>,
         interrupt: Interrupt,
-    ) -> Result<(), Spoiled> {
-        let patience = Patience::of(timeout, interrupt);
+    ) -> Result<(), LaunchError> {
+        let patience = ProbeDeadline::of(timeout, interrupt);
         let mut last = NotReady { stage: Stage::Start, why: "no process listens on its port".to_owned() };
         let mut heard = false;
         loop {
             if let Some(ended) = self.processes.shepherd.ended() {
                 let after = seconds(self.since_start_ns());
                 let message = format!("the process ended with {ended} after {after} s, before it answered");
-                return Err(Spoiled::fault(Stage::Start, message, ended.is_unseen()));
+                return Err(LaunchError::fault(Stage::Start, message, ended.is_unseen()));
             }
             match patience.check() {
                 Ok(()) => {}
-                Err(Trouble::Interrupted) => return Err(Spoiled::Interrupted),
+                Err(ProbeError::Interrupted) => return Err(LaunchError::Interrupted),
                 Err(_) => {
                     let limit = timeout.as_secs();
                     let NotReady { stage, why } = last;
                     let message = match ready {
-                        Ready::Answers(case) => {
+                        ReadyCondition::Answers(case) => {
                             format!("no correct answer to GET {} within {limit} s: {why}", case.path)
                         }
-                        Ready::Succeeds(_) => format!("not ready within {limit} s: {why}"),
+                        ReadyCondition::Succeeds(_) => format!("not ready within {limit} s: {why}"),
                     };
-                    return Err(Spoiled::fault(stage, message, false));
+                    return Err(LaunchError::fault(stage, message, false));
                 }
             }
             match self.try_ready(ready, patience) {
@@ -445,24 +454,24 @@ impl Starting {
         }
     }
 
-    fn try_ready(&mut self, ready: Ready<'_>, patience: Patience) -> Result<(), NotReady> {
+    fn try_ready(&mut self, ready: ReadyCondition<'_>, patience: ProbeDeadline) -> Result<(), NotReady> {
         match ready {
-            Ready::Answers(case) => self.try_first_answer(case, patience),
-            Ready::Succeeds(is_ready) if is_ready() => Ok(()),
-            Ready::Succeeds(_) => {
+            ReadyCondition::Answers(case) => self.try_first_answer(case, patience),
+            ReadyCondition::Succeeds(is_ready) if is_ready() => Ok(()),
+            ReadyCondition::Succeeds(_) => {
                 let why = "the `ready` command in its manifest fails".to_owned();
                 Err(NotReady { stage: Stage::Start, why })
             }
         }
     }
 
-    fn try_first_answer(&mut self, ready: &WorkloadCase, patience: Patience) -> Result<(), NotReady> {
-        let reported = |trouble: Trouble| NotReady { stage: Stage::Start, why: trouble.to_string() };
-        let mut connection = Connection::open(self.address, patience).map_err(reported)?;
+    fn try_first_answer(&mut self, ready: &WorkloadCase, patience: ProbeDeadline) -> Result<(), NotReady> {
+        let reported = |trouble: ProbeError| NotReady { stage: Stage::Start, why: trouble.to_string() };
+        let mut connection = ProbeConnection::open(self.address, patience).map_err(reported)?;
         if self.startup.listening_ns == 0 {
             self.startup.listening_ns = self.since_start_ns();
         }
-        let answer = connection.ask(Question::new(&ready.method, &ready.path)).map_err(reported)?;
+        let answer = connection.ask(ProbeRequest::new(&ready.method, &ready.path)).map_err(reported)?;
         let answered_ns = self.since_start_ns();
         if let Some(difference) = validate::difference(&ready.expect, &answer) {
             return Err(NotReady { stage: Stage::Validate, why: difference });

@@ -27,19 +27,22 @@ mod workshop;
 
 pub use audit::examine_database;
 pub use database::{Databases, RunningDatabase};
-pub use error::{CommandFailure, LabError, Spoiled};
+pub use error::{CommandFailure, LabError, LaunchError};
 pub use fleet::{Fleet, FleetSettings, LoaderHosts};
 #[cfg(fuzzing)]
 pub use generator::fuzz_generator_output;
 pub use generator::{
-    Assignment, Finished, Followed, Following, Generator, Measured, follow, generator, generator_command,
-    is_built_in, missing_program, peers,
+    Assignment, FollowOptions, GeneratorExit, GeneratorResult, LoadGenerator, ObservedRun, follow, generator,
+    generator_command, is_built_in, missing_program, peers,
 };
-pub use launch::{Launch, LaunchOf, Ready, Starter};
+pub use launch::{LaunchSpec, ReadyCondition, RunningServer, Starter};
 pub use node::NodeUser;
 pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
-pub use round::{Bench, Event, KeepError, Keeper, Outlook, Sitting, Summary, carry_out};
+pub use round::{
+    CurrentSitting, RoundContext, RoundEstimate, RoundEvent, RoundSummary, TrialStore, TrialStoreError,
+    carry_out,
+};
 pub use scratch::Scratch;
-pub use validate::{Examination, Examined, Validated, examine, validate};
-pub use workshop::{LeftOver, Made, ServerSetup, SetupPlan, SourceFiles, State, Workshop};
+pub use validate::{ExamineOptions, ExamineResult, ValidationResult, examine, validate};
+pub use workshop::{LeftOver, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles, StepOutcome};

@@ -4,17 +4,16 @@
 //! ends (closed, silent, a signal), a launch in progress is ended, then all started processes, then this one.
 
 use crate::database::{Databases, RunningDatabase};
-use crate::front::Fronts;
-use crate::launch::{Launch, Ready, Spoiled, Starter};
+use crate::front::Balancers;
+use crate::launch::{LaunchError, ReadyCondition, RunningServer, Starter};
 use crate::node::{
-    DatabaseOrder, FolderContent, FrontOrder, LaunchOrder, Launched, LaunchedDatabase, LaunchedFront,
-    NodeQuestion, NodeSettings, NodeUser, SILENCE_LIMIT, ToNode, Welcome, digest, kept_folder, line,
-    read_line,
+    BalancerOrder, DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedBalancer, LaunchedDatabase,
+    NodeInfo, NodeQuery, NodeSettings, NodeUser, SILENCE_LIMIT, ToNode, digest, kept_folder, line, read_line,
 };
 use crate::workshop::find;
-use crate::{Scratch, Workshop};
+use crate::{Provisioner, Scratch};
 use paceline_catalogue::{Balancer, Database, WorkloadCase};
-use paceline_host::shepherd::Gone;
+use paceline_host::shepherd::CommandResult;
 use paceline_host::{CoreTicks, Id, Interrupt, NetworkCounters, User, machine_id, physical_cores};
 use paceline_record::{Environment, Stage};
 use serde::Serialize;
@@ -48,7 +47,7 @@ pub fn serve_node(
     let settings = greeting(&mut input)?;
     let cores = physical_cores()?;
     let welcome =
-        Welcome { address: own_address(), cores, machine_id: machine_id(), environment: environment() };
+        NodeInfo { address: own_address(), cores, machine_id: machine_id(), environment: environment() };
     answer(&mut output, &welcome)?;
     let questions = listen(input, interrupt.flag())?;
     let mut service = NodeService::new(settings, shepherd, interrupt);
@@ -114,8 +113,8 @@ struct NodeService {
     starter: Starter,
     /// The user that servers run as, or the reason why they cannot.
     user: Result<Option<User>, String>,
-    launches: BTreeMap<u32, Launch>,
-    workshop: Workshop,
+    launches: BTreeMap<u32, RunningServer>,
+    workshop: Provisioner,
     /// The launches that are databases.
     databases: BTreeMap<u32, RunningDatabase>,
     /// The folders of launches that are balancers, removed with them.
@@ -129,7 +128,7 @@ impl NodeService {
     fn new(settings: NodeSettings, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
         paceline_host::end_left_overs();
         let logs = Some(settings.places.state_dir.join("logs"));
-        let workshop = Workshop::new(&settings.places, shepherd.clone(), interrupt);
+        let workshop = Provisioner::new(&settings.places, shepherd.clone(), interrupt);
         let starter = Starter { shepherd, guard: settings.guard, logs, interrupt, user: None };
         let user = server_user(settings.user.as_ref(), &settings.places.state_dir);
         Self {
@@ -179,49 +178,49 @@ impl NodeService {
         }
     }
 
-    fn launch(&mut self, order: LaunchOrder, ready: &WorkloadCase) -> Result<Launched, Spoiled> {
+    fn launch(&mut self, order: LaunchOrder, ready: &WorkloadCase) -> Result<Launched, LaunchError> {
         let starter = self.unprivileged(&order.folder)?;
-        let launch = starter.carry_out(&order, Ready::Answers(ready))?;
+        let launch = starter.carry_out(&order, ReadyCondition::Answers(ready))?;
         let address = launch.address;
         Ok(self.keep(launch, address))
     }
 
     /// A starter for the user of servers, who must be able to enter a folder. Databases drop root's privileges
     /// themselves.
-    fn unprivileged(&self, folder: &Path) -> Result<Starter, Spoiled> {
-        let user = self.user.clone().map_err(|problem| Spoiled::fault(Stage::Setup, problem, false))?;
+    fn unprivileged(&self, folder: &Path) -> Result<Starter, LaunchError> {
+        let user = self.user.clone().map_err(|problem| LaunchError::fault(Stage::Setup, problem, false))?;
         if let Some(user) = &user {
             let reached = user.prepare_home().and_then(|()| user.check_reach(folder));
-            reached.map_err(|error| Spoiled::fault(Stage::Setup, error.to_string(), false))?;
+            reached.map_err(|error| LaunchError::fault(Stage::Setup, error.to_string(), false))?;
         }
         Ok(Starter { user, ..self.starter.clone() })
     }
 
-    fn front(&mut self, order: &FrontOrder) -> Result<LaunchedFront, Spoiled> {
-        let fault = |problem: String| Spoiled::fault(Stage::Setup, problem, false);
+    fn front(&mut self, order: &BalancerOrder) -> Result<LaunchedBalancer, LaunchError> {
+        let fault = |problem: String| LaunchError::fault(Stage::Setup, problem, false);
         let balancer = Balancer::read(&order.balancer).map_err(|error| fault(error.to_string()))?;
         let starter = self.unprivileged(&order.balancer)?;
         let id = Id::parse(&order.id).map_err(|error| fault(error.to_string()))?;
         let scratch = Scratch::begin(&self.state.join("scratch"), &id)
             .map_err(|error| fault(format!("cannot make a folder in {}: {error}", self.state.display())))?;
-        let fronts = Fronts { workshop: &self.workshop, starter: &starter };
+        let fronts = Balancers { workshop: &self.workshop, starter: &starter };
         let (launch, front) = fronts.start(&balancer, order, &scratch.folder().join("balancer"))?;
         let address = launch.address;
         let launched = self.keep(launch, address);
         self.folders.insert(launched.launch, scratch);
-        Ok(LaunchedFront { launched, receipt: front.receipt, statistics_at: front.statistics_at })
+        Ok(LaunchedBalancer { launched, receipt: front.receipt, statistics_at: front.statistics_at })
     }
 
-    fn keep(&mut self, launch: Launch, address: SocketAddr) -> Launched {
+    fn keep(&mut self, launch: RunningServer, address: SocketAddr) -> Launched {
         let (number, startup) = (self.next, launch.startup.clone());
         self.launches.insert(number, launch);
         self.next += 1;
         Launched { launch: number, address, startup }
     }
 
-    fn database(&mut self, order: &DatabaseOrder) -> Result<LaunchedDatabase, Spoiled> {
+    fn database(&mut self, order: &DatabaseOrder) -> Result<LaunchedDatabase, LaunchError> {
         let database = Database::read(&order.folder)
-            .map_err(|error| Spoiled::fault(Stage::Setup, error.to_string(), false))?;
+            .map_err(|error| LaunchError::fault(Stage::Setup, error.to_string(), false))?;
         let databases = Databases { workshop: &self.workshop, starter: &self.starter };
         let DatabaseOrder { id, cores, seed, listen, .. } = order;
         let (launch, running) = databases.start_on(*listen, &Arc::new(database), id, cores, *seed)?;
@@ -232,8 +231,9 @@ impl NodeService {
     }
 
     /// Starts a database again that has ended. If that fails, its folder is removed.
-    fn start_again(&mut self, number: u32, cores: &[u32]) -> Result<Launched, Spoiled> {
-        let missing = || Spoiled::fault(Stage::Start, format!("no database has the number {number}"), false);
+    fn start_again(&mut self, number: u32, cores: &[u32]) -> Result<Launched, LaunchError> {
+        let missing =
+            || LaunchError::fault(Stage::Start, format!("no database has the number {number}"), false);
         let ended = self.launches.remove(&number).ok_or_else(missing)?;
         let started = self.databases.get(&number).ok_or_else(missing)?.start_again(cores, ended);
         match started {
@@ -249,27 +249,27 @@ impl NodeService {
         }
     }
 
-    fn answer_of(&mut self, number: u32, question: NodeQuestion, output: &mut impl Write) -> io::Result<()> {
+    fn answer_of(&mut self, number: u32, question: NodeQuery, output: &mut impl Write) -> io::Result<()> {
         match question {
-            NodeQuestion::Sample => answer(output, &self.launch_of(number)?.sample()),
-            NodeQuestion::MarkThreads => answer(output, &self.launch_of(number)?.mark_threads()),
-            NodeQuestion::Search => answer(output, &self.launch_of(number)?.search()),
-            NodeQuestion::Source => answer(output, &self.launch_of(number)?.source()),
-            NodeQuestion::Sockets => answer(output, &self.launch_of(number)?.sockets()),
-            NodeQuestion::IsRunnable => answer(output, &self.launch_of(number)?.is_runnable()),
-            NodeQuestion::Memory => answer(output, &self.launch_of(number)?.memory()),
-            NodeQuestion::PssBytes => answer(output, &self.launch_of(number)?.pss_bytes()),
-            NodeQuestion::Ended => answer(output, &self.launch_of(number)?.ended()),
-            NodeQuestion::LogTail => answer(output, &self.launch_of(number)?.log_tail()),
-            NodeQuestion::Kill => answer(output, &self.launch_of(number)?.kill()),
-            NodeQuestion::Stop => answer(output, &self.stop(number)?),
-            NodeQuestion::Reset => answer(output, &self.database_of(number)?.reset()),
-            NodeQuestion::Counts => answer(output, &self.database_of(number)?.counts()),
-            NodeQuestion::World => answer(output, &self.database_of(number)?.world()),
+            NodeQuery::Sample => answer(output, &self.launch_of(number)?.sample()),
+            NodeQuery::MarkThreads => answer(output, &self.launch_of(number)?.mark_threads()),
+            NodeQuery::Search => answer(output, &self.launch_of(number)?.search()),
+            NodeQuery::Source => answer(output, &self.launch_of(number)?.source()),
+            NodeQuery::Sockets => answer(output, &self.launch_of(number)?.sockets()),
+            NodeQuery::IsRunnable => answer(output, &self.launch_of(number)?.is_runnable()),
+            NodeQuery::Memory => answer(output, &self.launch_of(number)?.memory()),
+            NodeQuery::PssBytes => answer(output, &self.launch_of(number)?.pss_bytes()),
+            NodeQuery::Ended => answer(output, &self.launch_of(number)?.ended()),
+            NodeQuery::LogTail => answer(output, &self.launch_of(number)?.log_tail()),
+            NodeQuery::Kill => answer(output, &self.launch_of(number)?.kill()),
+            NodeQuery::Stop => answer(output, &self.stop(number)?),
+            NodeQuery::Reset => answer(output, &self.database_of(number)?.reset()),
+            NodeQuery::Counts => answer(output, &self.database_of(number)?.counts()),
+            NodeQuery::World => answer(output, &self.database_of(number)?.world()),
         }
     }
 
-    fn launch_of(&mut self, number: u32) -> io::Result<&mut Launch> {
+    fn launch_of(&mut self, number: u32) -> io::Result<&mut RunningServer> {
         self.launches.get_mut(&number).ok_or_else(|| unknown(number))
     }
 
@@ -277,7 +277,7 @@ impl NodeService {
         self.databases.get(&number).ok_or_else(|| unknown(number))
     }
 
-    fn stop(&mut self, number: u32) -> io::Result<Result<Gone, String>> {
+    fn stop(&mut self, number: u32) -> io::Result<Result<CommandResult, String>> {
         let launch = self.launches.remove(&number).ok_or_else(|| unknown(number))?;
         let stopped = launch.stop().map_err(|error| error.to_string());
         // Its folder is removed when it is no longer in use.
@@ -366,13 +366,13 @@ fn arrived(content: &FolderContent) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_catalogue::Places;
-    use paceline_host::shepherd::Guard;
+    use paceline_catalogue::Folders;
+    use paceline_host::shepherd::TrackingMethod;
     use std::os::unix::fs::{lchown, symlink};
 
     fn greet(state_dir: &Path) -> io::Result<NodeSettings> {
         let folder = |name: &str| state_dir.join(name);
-        let places = Places {
+        let places = Folders {
             servers_dir: folder("servers"),
             workloads_dir: folder("workloads"),
             plans_dir: folder("plans"),
@@ -381,7 +381,8 @@ mod tests {
             state_dir: state_dir.to_owned(),
             user: None,
         };
-        let hello = ToNode::Hello(Box::new(NodeSettings { places, guard: Guard::default(), user: None }));
+        let hello =
+            ToNode::Hello(Box::new(NodeSettings { places, guard: TrackingMethod::default(), user: None }));
         greeting(&mut line(&hello).unwrap().as_slice())
     }
 

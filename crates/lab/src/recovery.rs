@@ -4,9 +4,9 @@
 //! One request at a time, until a valid answer or the limit. The launch is not used for further loads.
 
 use crate::audit;
-use crate::farm::Farm;
-use crate::launch::Spoiled;
-use crate::probe::{self, Patience};
+use crate::farm::Deployment;
+use crate::launch::LaunchError;
+use crate::probe::{self, ProbeDeadline};
 use crate::validate::{difference, question};
 use paceline_catalogue::Cell;
 use paceline_host::Interrupt;
@@ -24,13 +24,13 @@ pub(crate) fn after_database_end(
     mut trial: Trial,
     mut fault: Fault,
     cell: &Cell,
-    launch: &mut Farm,
+    launch: &mut Deployment,
     interrupt: Interrupt,
 ) -> Option<(Trial, Fault)> {
     match launch.restart_database() {
         Ok(false) => return Some((trial, fault)),
-        Err(Spoiled::Interrupted) => return None,
-        Err(Spoiled::Fault { fault: again, .. }) => {
+        Err(LaunchError::Interrupted) => return None,
+        Err(LaunchError::Fault { fault: again, .. }) => {
             fault.message.push_str(&format!("; the database did not start again: {}", again.message));
             return Some((trial, fault));
         }
@@ -44,11 +44,11 @@ pub(crate) fn after_database_end(
     Some((trial, fault))
 }
 
-fn ask_until_valid(cell: &Cell, launch: &Farm, interrupt: Interrupt) -> Option<DatabaseRecovery> {
+fn ask_until_valid(cell: &Cell, launch: &Deployment, interrupt: Interrupt) -> Option<DatabaseRecovery> {
     let begun = Instant::now();
     let mut recovery = DatabaseRecovery::default();
     let Some(address) = launch.address() else { return Some(recovery) };
-    let patience = Patience::of(RECOVERY_LIMIT, interrupt);
+    let patience = ProbeDeadline::of(RECOVERY_LIMIT, interrupt);
     while patience.check().is_ok() {
         let wrong = match probe::ask(address, question(&cell.case), patience) {
             Ok(answer) => difference(&cell.case.expect, &answer),

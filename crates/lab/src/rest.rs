@@ -6,7 +6,7 @@
 //! is not idle.
 
 use crate::LabError;
-use crate::farm::{Farm, Spent};
+use crate::farm::{CpuTotals, Deployment};
 use paceline_host::Interrupt;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ const LITTLE: f64 = 0.1;
 
 /// The result of the wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Rest {
+pub(crate) enum IdleWait {
     /// The server is idle, or has ended.
     Reached,
     /// The server was busy until the limit, in the last stretch with `cores`.
@@ -36,11 +36,11 @@ pub(crate) enum Rest {
 /// # Errors
 /// [`LabError::Interrupted`] on Ctrl-C.
 pub(crate) fn await_rest(
-    farm: &mut Farm,
+    farm: &mut Deployment,
     usual: f64,
     most: Duration,
     interrupt: Interrupt,
-) -> Result<Rest, LabError> {
+) -> Result<IdleWait, LabError> {
     let (began, resolution_s) = (Instant::now(), farm.cpu_resolution_s());
     // Long enough that the error of an account in ticks is no more than the share that counts as little.
     let stretch = STRETCH.max(Duration::from_secs_f64(resolution_s / LITTLE));
@@ -55,40 +55,40 @@ pub(crate) fn await_rest(
         let is_little = is_little(before, after, usual, resolution_s);
         // A server that got no core used little CPU, but it is waiting for one.
         if is_little && (usual > 0.0 || !farm.is_runnable()) || farm.ended().is_some() {
-            return Ok(Rest::Reached);
+            return Ok(IdleWait::Reached);
         }
         if began.elapsed() >= most {
-            return Ok(Rest::Never { cores });
+            return Ok(IdleWait::Never { cores });
         }
         before = after;
     }
 }
 
 /// CPU time per second between two moments.
-fn cores(before: Spent, after: Spent) -> f64 {
+fn cores(before: CpuTotals, after: CpuTotals) -> f64 {
     let over_s = over_s(before, after);
     if over_s > 0.0 { (after.cpu_s - before.cpu_s).max(0.0) / over_s } else { 0.0 }
 }
 
 /// Whether so little more than `usual` was wanted that the server cannot be working. An account in ticks may include
 /// one tick that is older.
-fn is_little(before: Spent, after: Spent, usual: f64, resolution_s: f64) -> bool {
+fn is_little(before: CpuTotals, after: CpuTotals, usual: f64, resolution_s: f64) -> bool {
     let wanted_s = after.cpu_s - before.cpu_s + after.waited_s - before.waited_s;
     wanted_s <= (LITTLE + usual) * over_s(before, after) + resolution_s
 }
 
-fn over_s(before: Spent, after: Spent) -> f64 {
+fn over_s(before: CpuTotals, after: CpuTotals) -> f64 {
     after.monotonic_ns.saturating_sub(before.monotonic_ns) as f64 * 1e-9
 }
 
 #[cfg(test)]
 mod tests {
     use super::{cores, is_little};
-    use crate::farm::Spent;
+    use crate::farm::CpuTotals;
 
     #[test]
     fn little_is_a_tenth_of_a_core() {
-        let at = |ms: u64, cpu_ms: f64, waited_ms: f64| Spent {
+        let at = |ms: u64, cpu_ms: f64, waited_ms: f64| CpuTotals {
             monotonic_ns: ms * 1_000_000,
             cpu_s: cpu_ms * 1e-3,
             waited_s: waited_ms * 1e-3,

@@ -2,19 +2,19 @@
 //!
 //! All errors are recorded: a trial that was begun is never a missing row. Only Ctrl-C leaves no record.
 
-use crate::Validated;
+use crate::ValidationResult;
 use crate::audit;
-use crate::balancer::Ask as _;
+use crate::balancer::StatisticsReader as _;
 use crate::database::RunningDatabase;
-use crate::farm::{Farm, RolePlace};
-use crate::generator::{Assignment, Followed, Following, Generator, follow};
-use crate::launch::Spoiled;
+use crate::farm::{Deployment, RolePlace};
+use crate::generator::{Assignment, FollowOptions, LoadGenerator, ObservedRun, follow};
+use crate::launch::LaunchError;
 use crate::recovery::after_database_end;
 use paceline_catalogue::hex;
 use paceline_catalogue::{Cell, ExpectedBody, WorkloadCase};
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
-use paceline_judge::{Finding, limit, trial_verdicts};
+use paceline_judge::{TypedVerdict, limit, trial_verdicts};
 use paceline_record::{
     Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, MemoryUse, Pinning, ProcessRole,
     ProcessUse, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// The position of a trial in its round, for the record.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct TrialContext<'a> {
     /// The round.
     pub round: &'a str,
     /// The sitting.
@@ -41,7 +41,7 @@ pub struct Place<'a> {
 }
 
 /// A trial that has not been carried out.
-pub fn begin(place: &Place<'_>, cell: &Cell, id: String, order: u32, started_at: String) -> Trial {
+pub fn begin(place: &TrialContext<'_>, cell: &Cell, id: String, order: u32, started_at: String) -> Trial {
     Trial {
         schema: SCHEMA,
         id,
@@ -89,10 +89,10 @@ pub fn measure(
     mut trial: Trial,
     cell: &Cell,
     seed: u64,
-    launch: &mut Farm,
-    validated: &Validated,
-    generator: &dyn Generator,
-    following: &Following<'_>,
+    launch: &mut Deployment,
+    validated: &ValidationResult,
+    generator: &dyn LoadGenerator,
+    following: &FollowOptions<'_>,
 ) -> Option<Trial> {
     trial.startup = launch.startup();
     trial.machines = launch.machines();
@@ -128,8 +128,8 @@ pub fn measure(
             }
             Some(judged(complete(trial, followed, launch.source())))
         }
-        Err(Spoiled::Interrupted) => None,
-        Err(Spoiled::Fault { fault, .. }) => {
+        Err(LaunchError::Interrupted) => None,
+        Err(LaunchError::Fault { fault, .. }) => {
             // The log of a server that died is complete: its shepherd has ended too.
             let log_tail = launch.log_tail();
             let (trial, fault) = after_database_end(trial, fault, cell, launch, following.interrupt)?;
@@ -142,12 +142,12 @@ fn job(
     trial: &Trial,
     cell: &Cell,
     seed: u64,
-    launch: &Farm,
-    validated: &Validated,
-    generator: &dyn Generator,
-    following: &Following<'_>,
-) -> Result<Assignment, Spoiled> {
-    let fault = |message: String| Spoiled::fault(Stage::Generate, message, false);
+    launch: &Deployment,
+    validated: &ValidationResult,
+    generator: &dyn LoadGenerator,
+    following: &FollowOptions<'_>,
+) -> Result<Assignment, LaunchError> {
+    let fault = |message: String| LaunchError::fault(Stage::Generate, message, false);
     if let Some(why) = generator.refuses(&trial.load, &cell.case.method) {
         return Err(fault(why));
     }
@@ -177,17 +177,17 @@ fn job(
 }
 
 /// Threads of each generator: one for each of its cores, with at least one connection for each thread.
-fn threads(following: &Following<'_>, connections: u32) -> u32 {
+fn threads(following: &FollowOptions<'_>, connections: u32) -> u32 {
     let (cores, generators) =
         following.loaders.map_or((following.cores.len() as u32, 1), |loaders| (loaders.cores, loaders.count));
     cores.min(connections / generators).max(1)
 }
 
 /// The form of a case's answers, if they have varying values.
-fn form_of(case: &WorkloadCase) -> Result<Option<String>, Spoiled> {
+fn form_of(case: &WorkloadCase) -> Result<Option<String>, LaunchError> {
     let ExpectedBody::JsonForm(form) = &case.expect.body else { return Ok(None) };
     let text = serde_json::to_string(form);
-    text.map(Some).map_err(|error| Spoiled::fault(Stage::Generate, error.to_string(), false))
+    text.map(Some).map_err(|error| LaunchError::fault(Stage::Generate, error.to_string(), false))
 }
 
 /// Writes a body to a file named by its digest, so that equal ones share a file. It is completed under another name
@@ -212,7 +212,7 @@ fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
     digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte)) & paceline_catalogue::SEED_MAX
 }
 
-fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
+fn complete(mut trial: Trial, followed: ObservedRun, source: CpuSource) -> Trial {
     trial.usage = usage(&followed, trial.server_cores().len(), source);
     let unsampled = unsampled(&followed).or_else(|| not_sampled(&followed));
     trial.generator_argv = followed.argv;
@@ -230,7 +230,7 @@ fn complete(mut trial: Trial, followed: Followed, source: CpuSource) -> Trial {
 
 /// The factor from CPU time over the sampled stretch to that of the window. `None` if the stretch does not represent
 /// the window.
-fn of_window(followed: &Followed) -> Option<f64> {
+fn of_window(followed: &ObservedRun) -> Option<f64> {
     let ((from, to), window_s) = (&followed.over, followed.measured.run.window_s);
     let sampled_s = followed.window.sampled_s(from.monotonic_ns, to.monotonic_ns, window_s)?;
     Some(window_s / sampled_s)
@@ -240,7 +240,7 @@ fn of_window(followed: &Followed) -> Option<f64> {
 const REQUEST_LEAST_S: f64 = 1e-6;
 
 /// Whether the sampled processes can have answered the requests: there were some, and they used enough CPU time.
-fn is_sampled(followed: &Followed) -> bool {
+fn is_sampled(followed: &ObservedRun) -> bool {
     let (from, to) = &followed.over;
     let cpu_s = to.cpu_s - from.cpu_s;
     let used_s = match (from.scheduled_s, to.scheduled_s) {
@@ -252,27 +252,28 @@ fn is_sampled(followed: &Followed) -> bool {
 }
 
 /// A verdict if the processes that answered were not those that were sampled.
-fn not_sampled(followed: &Followed) -> Option<Verdict> {
+fn not_sampled(followed: &ObservedRun) -> Option<Verdict> {
     let (from, to) = &followed.over;
     let responses = completed(&followed.measured.run);
     (responses > 0 && of_window(followed).is_some() && !is_sampled(followed)).then(|| {
-        Finding::NotSampled { processes: to.processes, cpu_s: to.cpu_s - from.cpu_s, responses }.verdict()
+        TypedVerdict::NotSampled { processes: to.processes, cpu_s: to.cpu_s - from.cpu_s, responses }
+            .verdict()
     })
 }
 
 /// A note if there are answers but no CPU figures.
-fn unsampled(followed: &Followed) -> Option<Verdict> {
+fn unsampled(followed: &ObservedRun) -> Option<Verdict> {
     let run = &followed.measured.run;
     let over_ns = followed.over.1.monotonic_ns.saturating_sub(followed.over.0.monotonic_ns);
     (completed(run) > 0 && of_window(followed).is_none()).then(|| {
         let sampled_s = over_ns as f64 * 1e-9;
-        Finding::WindowNotSampled { sampled_s, window_s: run.window_s }.verdict()
+        TypedVerdict::WindowNotSampled { sampled_s, window_s: run.window_s }.verdict()
     })
 }
 
 /// CPU time of the process trees of some roles over the window; empty if the sampled stretch does not represent the
 /// window.
-fn processes(followed: &Followed, roles: &[ProcessRole]) -> Vec<ProcessUse> {
+fn processes(followed: &ObservedRun, roles: &[ProcessRole]) -> Vec<ProcessUse> {
     let Some(of_window) = of_window(followed) else { return Vec::new() };
     let of_roles = followed.each.iter().filter(|stretch| roles.contains(&stretch.place.role));
     let used = of_roles.map(|stretch| {
@@ -296,7 +297,7 @@ fn processes(followed: &Followed, roles: &[ProcessRole]) -> Vec<ProcessUse> {
 }
 
 /// Costs and counters of instances and balancer, if there is a balancer.
-fn balancing(followed: &Followed, launch: &Farm) -> Option<Balancing> {
+fn balancing(followed: &ObservedRun, launch: &Deployment) -> Option<Balancing> {
     let balancer = launch.receipt()?.clone();
     let run = &followed.measured.run;
     let processes = processes(followed, &[ProcessRole::Instance, ProcessRole::Balancer]);
@@ -318,7 +319,7 @@ fn balancing(followed: &Followed, launch: &Farm) -> Option<Balancing> {
 
 /// The server's resource usage. `None` if there were no answers to divide it by, or if the sampled stretch does not
 /// represent the window.
-fn usage(followed: &Followed, cores: usize, source: CpuSource) -> Option<Usage> {
+fn usage(followed: &ObservedRun, cores: usize, source: CpuSource) -> Option<Usage> {
     let (from, to) = &followed.over;
     let over_s = to.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 * 1e-9;
     let cpu_s = to.cpu_s - from.cpu_s;
@@ -350,7 +351,7 @@ fn busiest_thread_s(from: &TreeSample, to: &TreeSample) -> Option<f64> {
     Some((to.busiest_thread_s? - from.busiest_thread_s?).max(0.0))
 }
 
-fn rss_bytes_peak(followed: &Followed) -> Option<u64> {
+fn rss_bytes_peak(followed: &ObservedRun) -> Option<u64> {
     followed.samples.iter().map(|sample| sample.rss_bytes).max()
 }
 

@@ -5,11 +5,11 @@
 //! generator, even if another one measures, because its rate can be read every second. The result is part of the
 //! record.
 
-use crate::farm::Farm;
-use crate::launch::Spoiled;
+use crate::farm::Deployment;
+use crate::launch::LaunchError;
 use paceline_catalogue::{Cell, WorkloadCase};
 use paceline_host::Interrupt;
-use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
+use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_record::{Phase, Route, Second, Stage, WarmUp};
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,11 +49,11 @@ impl Warmer<'_> {
     /// Loads `farm` with the requests of `cells`, in equal shares, until it is warm or the limit is reached.
     ///
     /// # Errors
-    /// [`Spoiled`] when the server ends or the generator cannot be started or followed, and on Ctrl-C.
-    pub fn warm_up(&self, farm: &mut Farm, cells: &[Cell]) -> Result<WarmUp, Spoiled> {
+    /// [`LaunchError`] when the server ends or the generator cannot be started or followed, and on Ctrl-C.
+    pub fn warm_up(&self, farm: &mut Deployment, cells: &[Cell]) -> Result<WarmUp, LaunchError> {
         let address = farm
             .address_by(Route::Balanced)
-            .ok_or_else(|| Spoiled::fault(Stage::Load, "there is no server to warm up", false))?;
+            .ok_or_else(|| LaunchError::fault(Stage::Load, "there is no server to warm up", false))?;
         let cases = cases(cells);
         let connections = cells.iter().map(|cell| cell.load.connections).max().unwrap_or(1);
         let connections = connections.clamp(1, CONNECTIONS_MOST);
@@ -68,11 +68,11 @@ impl Warmer<'_> {
         let rates = loop {
             let ended = generator.wait_ended(LOOK_EVERY);
             if self.interrupt.asked() {
-                return Err(Spoiled::Interrupted);
+                return Err(LaunchError::Interrupted);
             }
             if let Some((who, ended)) = farm.ended() {
                 let message = format!("{who} ended with {ended} during the warm-up");
-                return Err(Spoiled::fault(Stage::Load, message, ended.is_unseen()));
+                return Err(LaunchError::fault(Stage::Load, message, ended.is_unseen()));
             }
             let rates = rates(&rows);
             if ended.is_some() || begun.elapsed() > self.limit + MARGIN || paceline_stats::is_warm(&rates) {
@@ -91,7 +91,7 @@ impl Warmer<'_> {
         })
     }
 
-    fn order(&self, url: &str, connections: u32, mix: &Path, rows: &Path) -> Order {
+    fn order(&self, url: &str, connections: u32, mix: &Path, rows: &Path) -> ShepherdOrder {
         let mut command = self.generator.to_vec();
         command.extend(["run".to_owned(), url.to_owned()]);
         let mut say = |flag: &str, value: String| command.extend([flag.to_owned(), value]);
@@ -102,17 +102,17 @@ impl Warmer<'_> {
         say("--mix", mix.display().to_string());
         say("--ndjson", rows.display().to_string());
         say("--format", "json".to_owned());
-        Order {
+        ShepherdOrder {
             command,
             folder: self.folder.to_owned(),
             env: BTreeMap::new(),
             cores: self.cores.to_vec(),
-            output: Output::Files {
+            output: CommandOutput::Files {
                 stdout: self.folder.join("warm-up.json"),
                 stderr: self.folder.join("warm-up.err"),
             },
             groups: Vec::new(),
-            guard: Guard::Subreaper,
+            guard: TrackingMethod::Subreaper,
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
             user: None,
             inherit: None,
@@ -122,8 +122,8 @@ impl Warmer<'_> {
     }
 }
 
-fn fault(message: String) -> Spoiled {
-    Spoiled::fault(Stage::Generate, format!("warm-up: {message}"), false)
+fn fault(message: String) -> LaunchError {
+    LaunchError::fault(Stage::Generate, format!("warm-up: {message}"), false)
 }
 
 /// The different requests of some cells.
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_mix_is_one_that_a_run_reads() {
-        let tree = paceline_catalogue::fixture::Tree::with(&["go-server"]);
+        let tree = paceline_catalogue::fixture::TestTree::with(&["go-server"]);
         let catalogue = tree.catalogue();
         let cases: Vec<&WorkloadCase> = catalogue.workloads.iter().flat_map(|w| &w.cases).collect();
         let text = mix_of(&cases);

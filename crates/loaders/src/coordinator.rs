@@ -3,16 +3,16 @@
 //! Each wait has a limit. Before the start, a loader that fails ends the attempt; after it, a loader that fails is
 //! lost, and the others continue: their parts of the schedule do not depend on it.
 
-use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
+use crate::message::{Done, FromLoader, LoaderFailure, LoaderOrder, ToLoader, read, write};
 use crate::overlap::Overlap;
-use crate::{LoadersError, Merge, Part};
+use crate::{LoaderPart, LoadersError, Merge};
 use paceline_engine::{Nanos, Phase, scheduled_in_window};
 use paceline_host::clock::{RoundTrip, offset, ours, theirs};
 use paceline_host::system::monotonic_ns;
-use paceline_host::{Control, Interrupt, Place, Shipment};
+use paceline_host::{Interrupt, Place, ProgramCopy, SshConnection};
 use paceline_job::{BodyExpectation, Bound, Content, Job, LoadModel, LoaderShare, RequestSpec, Shape};
 use paceline_record::{ClockOffset, Loader, Run, Span};
-use paceline_run::{Events, Inputs, Prepared};
+use paceline_run::{Inputs, PhaseEventWriter, Prepared};
 use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -39,7 +39,7 @@ const SAID_BYTES_MOST: u64 = 4096;
 
 /// Progress, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum LoaderProgress {
     /// All loaders are connected and their clocks compared: the load begins.
     Started,
     /// A loader is lost; the others continue.
@@ -52,7 +52,7 @@ pub enum LoaderProgram {
     /// A file of this machine, for loaders here.
     Here(PathBuf),
     /// Sent to the places that do not have it.
-    Sent(Shipment),
+    Sent(ProgramCopy),
 }
 
 /// Runs one job on several loaders.
@@ -63,7 +63,7 @@ pub struct Coordinator {
     /// The whole job, with the seed of all.
     job: Job,
     loaders: Vec<RunningLoader>,
-    heard: Receiver<(usize, Heard)>,
+    heard: Receiver<(usize, LoaderMessage)>,
     interrupt: Interrupt,
     begun_ns: u64,
     alive_at: Instant,
@@ -80,12 +80,12 @@ struct RunningLoader {
     after: Option<ClockOffset>,
     pong: Option<(u64, u64)>,
     done: Option<Box<Done>>,
-    lost: Option<Failed>,
+    lost: Option<LoaderFailure>,
 }
 
 /// A message from a loader's thread.
 #[derive(Debug)]
-enum Heard {
+enum LoaderMessage {
     Message(u64, FromLoader),
     /// Its output has ended, with its standard error.
     Ended(String),
@@ -165,8 +165,8 @@ impl Coordinator {
     pub fn carry_out(
         mut self,
         argv: Vec<String>,
-        events: Option<&Events>,
-        mut progress: impl FnMut(Progress, &str),
+        events: Option<&PhaseEventWriter>,
+        mut progress: impl FnMut(LoaderProgress, &str),
     ) -> Result<Run, LoadersError> {
         let started_at = paceline_run::moment::now_rfc3339();
         let tell = |phase, at_ns| events.into_iter().for_each(|events| events.write(phase, at_ns));
@@ -178,7 +178,7 @@ impl Coordinator {
             let before = self.loaders[index].before.unwrap_or_default();
             self.tell(index, &ToLoader::Start { epoch_ns: theirs(epoch_ns, &before) });
         }
-        progress(Progress::Started, "");
+        progress(LoaderProgress::Started, "");
         let window_ns = epoch_ns + self.job.warmup.0;
         let mut phases = vec![(Phase::Warmup, epoch_ns), (Phase::Window, window_ns)];
         phases.extend(self.window_length().map(|length| (Phase::Drain, window_ns + length.0)));
@@ -292,7 +292,7 @@ impl Coordinator {
         epoch_ns: u64,
         mut phases: Vec<(Phase, u64)>,
         tell: &dyn Fn(Phase, u64),
-        progress: &mut impl FnMut(Progress, &str),
+        progress: &mut impl FnMut(LoaderProgress, &str),
     ) {
         let (length, warmup, drain) = (self.window_length(), self.job.warmup, self.job.drain);
         let limit = |length: Nanos| {
@@ -319,7 +319,7 @@ impl Coordinator {
             }
             for (loader, reported) in self.loaders.iter().zip(&mut reported) {
                 if loader.lost.is_some() && !std::mem::replace(reported, true) {
-                    progress(Progress::Lost, &loader.host);
+                    progress(LoaderProgress::Lost, &loader.host);
                 }
             }
         }
@@ -364,14 +364,16 @@ impl RunningLoader {
         place: &Place,
         program: &LoaderProgram,
         index: usize,
-        speaking: Sender<(usize, Heard)>,
+        speaking: Sender<(usize, LoaderMessage)>,
         interrupt: Interrupt,
     ) -> Result<Self, LoadersError> {
         let host = place.name().to_owned();
         let failed = |source| LoadersError::Start { host: host.clone(), source };
         let (mut child, output) = match program {
             LoaderProgram::Here(path) => spawn(place, path).map_err(failed)?,
-            LoaderProgram::Sent(shipment) => shipment.start(place, Control::Shared, &[LOADER], interrupt)?,
+            LoaderProgram::Sent(shipment) => {
+                shipment.start(place, SshConnection::Shared, &[LOADER], interrupt)?
+            }
         };
         let (input, errors) = (child.stdin.take(), child.stderr.take());
         let listen = move || {
@@ -381,7 +383,7 @@ impl RunningLoader {
                 let _ = errors.take(SAID_BYTES_MOST).read_to_end(&mut said);
             }
             let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
-            let _ = speaking.send((index, Heard::Ended(said)));
+            let _ = speaking.send((index, LoaderMessage::Ended(said)));
         };
         if let Err(error) = thread::Builder::new().name(format!("loader {index}")).spawn(listen) {
             let _ = child.kill();
@@ -392,16 +394,18 @@ impl RunningLoader {
         Ok(Self { host, child, input, had, before, after, pong, done, lost })
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn hear(&mut self, heard: LoaderMessage) {
         match heard {
-            Heard::Message(_, FromLoader::Connected { had }) => self.had = Some(had),
-            Heard::Message(at, FromLoader::Pong { monotonic_ns }) => self.pong = Some((at, monotonic_ns)),
-            Heard::Message(_, FromLoader::Done(done)) => self.done = Some(done),
-            Heard::Message(_, FromLoader::Failed(failed)) => self.lost = Some(failed),
-            Heard::Ended(_) if self.done.is_some() || self.lost.is_some() => {}
-            Heard::Ended(said) => {
+            LoaderMessage::Message(_, FromLoader::Connected { had }) => self.had = Some(had),
+            LoaderMessage::Message(at, FromLoader::Pong { monotonic_ns }) => {
+                self.pong = Some((at, monotonic_ns))
+            }
+            LoaderMessage::Message(_, FromLoader::Done(done)) => self.done = Some(done),
+            LoaderMessage::Message(_, FromLoader::Failed(failed)) => self.lost = Some(failed),
+            LoaderMessage::Ended(_) if self.done.is_some() || self.lost.is_some() => {}
+            LoaderMessage::Ended(said) => {
                 let what = if said.is_empty() { "ended without a result".to_owned() } else { said };
-                self.lost = Some(Failed { what, hint: None, is_usage: false });
+                self.lost = Some(LoaderFailure { what, hint: None, is_usage: false });
             }
         }
     }
@@ -410,15 +414,17 @@ impl RunningLoader {
     fn give_up(&mut self) {
         if self.done.is_none() && self.lost.is_none() {
             let what = "the result did not arrive within the time limit".to_owned();
-            self.lost = Some(Failed { what, hint: None, is_usage: false });
+            self.lost = Some(LoaderFailure { what, hint: None, is_usage: false });
         }
     }
 
     fn not_ready(&self) -> LoadersError {
         let host = self.host.clone();
         match self.lost.clone() {
-            Some(Failed { what, hint, is_usage: true }) => LoadersError::Refused { host, what, hint },
-            Some(Failed { what, hint, is_usage: false }) => LoadersError::NotReady { host, what, hint },
+            Some(LoaderFailure { what, hint, is_usage: true }) => LoadersError::Refused { host, what, hint },
+            Some(LoaderFailure { what, hint, is_usage: false }) => {
+                LoadersError::NotReady { host, what, hint }
+            }
             None => self.silent(),
         }
     }
@@ -429,7 +435,7 @@ impl RunningLoader {
     }
 
     /// Its contribution to the record, on the coordinator's clock.
-    fn part(&mut self, share: Option<u64>, epoch_ns: u64, begun_ns: u64) -> Part {
+    fn part(&mut self, share: Option<u64>, epoch_ns: u64, begun_ns: u64) -> LoaderPart {
         let done = self.done.take();
         let mut loader = Loader {
             host: self.host.clone(),
@@ -440,7 +446,7 @@ impl RunningLoader {
         };
         let Some(done) = done else {
             loader.lost = Some(self.lost.take().map_or_else(String::new, |lost| lost.what));
-            return Part { loader, run: None, noted: Vec::new() };
+            return LoaderPart { loader, run: None, noted: Vec::new() };
         };
         let run = done.run;
         // Uses the bounds after the run: if the clocks drifted apart, so did the windows.
@@ -455,7 +461,7 @@ impl RunningLoader {
         loader.generator = Some(run.generator.clone());
         loader.network = done.network;
         let noted = done.noted_ns.into_iter().map(|sends| sends.into_iter().map(Nanos).collect()).collect();
-        Part { loader, run: Some(run), noted }
+        LoaderPart { loader, run: Some(run), noted }
     }
 }
 
@@ -468,19 +474,19 @@ fn spawn(place: &Place, program: &Path) -> io::Result<(Child, BufReader<ChildStd
 }
 
 /// Passes on a loader's messages, with the time when each was read.
-fn listen(mut output: BufReader<ChildStdout>, index: usize, speaking: &Sender<(usize, Heard)>) {
+fn listen(mut output: BufReader<ChildStdout>, index: usize, speaking: &Sender<(usize, LoaderMessage)>) {
     loop {
         match read(&mut output, monotonic_ns) {
             Ok(Some((at, message))) => {
-                if speaking.send((index, Heard::Message(at, message))).is_err() {
+                if speaking.send((index, LoaderMessage::Message(at, message))).is_err() {
                     return;
                 }
             }
             Ok(None) => return,
             Err(error) => {
                 let what = format!("a message cannot be read: {error}");
-                let failed = FromLoader::Failed(Failed { what, hint: None, is_usage: false });
-                let _ = speaking.send((index, Heard::Message(0, failed)));
+                let failed = FromLoader::Failed(LoaderFailure { what, hint: None, is_usage: false });
+                let _ = speaking.send((index, LoaderMessage::Message(0, failed)));
                 return;
             }
         }
@@ -488,7 +494,7 @@ fn listen(mut output: BufReader<ChildStdout>, index: usize, speaking: &Sender<(u
 }
 
 /// The order of each loader.
-fn orders(job: &Job, of: u32) -> Vec<Order> {
+fn orders(job: &Job, of: u32) -> Vec<LoaderOrder> {
     let moments_ns = match &job.load {
         LoadModel::Open { shape: Shape::Trace(trace), .. } => {
             Some(trace.moments.iter().map(|moment| moment.0).collect::<Vec<u64>>())
@@ -500,7 +506,7 @@ fn orders(job: &Job, of: u32) -> Vec<Order> {
         let connections = job.connections_of(index, of);
         let requests = job.requests.iter().cloned().map(with_texts).collect();
         let job = Job { connections, requests, share: Some(LoaderShare { index, of }), ..job.clone() };
-        Order { job, moments_ns: moments_ns.clone(), folder: folder.clone() }
+        LoaderOrder { job, moments_ns: moments_ns.clone(), folder: folder.clone() }
     };
     (0..of).map(order).collect()
 }

@@ -12,8 +12,8 @@ mod merge;
 mod message;
 mod overlap;
 
-pub use coordinator::{Coordinator, LoaderProgram, Progress};
+pub use coordinator::{Coordinator, LoaderProgram, LoaderProgress};
 pub use error::LoadersError;
 pub use loader::serve;
 pub use merge::Merge;
-pub use overlap::{Overlap, Part};
+pub use overlap::{LoaderPart, Overlap};

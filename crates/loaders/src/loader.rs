@@ -4,8 +4,8 @@
 //! the load on the target and writes the result. If the input ends before that, no coordinator waits for the result:
 //! the process exits, which ends the load.
 
-use crate::message::{Done, Failed, FromLoader, Order, ToLoader, read, write};
-use paceline_engine::{Beginning, Nanos, Stop};
+use crate::message::{Done, FromLoader, LoaderFailure, LoaderOrder, ToLoader, read, write};
+use paceline_engine::{Nanos, RunStart, StopFlag};
 use paceline_host::NetworkCounters;
 use paceline_host::system::monotonic_ns;
 use paceline_job::{Bound, Job, LoadModel, Shape};
@@ -36,10 +36,10 @@ const WAIT_LIMIT: Duration = Duration::from_secs(120);
 /// every few seconds, and ssh closes a dead connection after 15 s.
 const SILENCE_LIMIT: Duration = Duration::from_secs(20);
 
-static STOP: Stop = Stop::new();
+static STOP: StopFlag = StopFlag::new();
 
 /// The coordinator's decision about the start.
-enum Decision {
+enum StartDecision {
     Start(Nanos),
     Stop,
 }
@@ -99,7 +99,7 @@ fn end_in_silence(heard: &Mutex<Instant>) {
 fn listen(
     input: &mut impl BufRead,
     output: &Mutex<impl Write>,
-    decisions: &Sender<Decision>,
+    decisions: &Sender<StartDecision>,
     heard: &Mutex<Instant>,
 ) {
     while let Ok(Some((at, message))) = read(input, monotonic_ns) {
@@ -111,17 +111,21 @@ fn listen(
                     return;
                 }
             }
-            ToLoader::Start { epoch_ns } => _ = decisions.send(Decision::Start(Nanos(epoch_ns))),
+            ToLoader::Start { epoch_ns } => _ = decisions.send(StartDecision::Start(Nanos(epoch_ns))),
             ToLoader::Stop => {
                 STOP.request();
-                let _ = decisions.send(Decision::Stop);
+                let _ = decisions.send(StartDecision::Stop);
             }
             ToLoader::Order(_) => return,
         }
     }
 }
 
-fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Write>) -> Result<Done, Failed> {
+fn carry_out(
+    order: LoaderOrder,
+    decided: &Receiver<StartDecision>,
+    output: &Mutex<impl Write>,
+) -> Result<Done, LoaderFailure> {
     // If the folder does not exist, files are searched where the loader was started; errors name the files.
     let _ = std::env::set_current_dir(&order.folder);
     let mut job = order.job;
@@ -136,21 +140,21 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
     let (late, begun) = (Mutex::new(None), AtomicU64::new(0));
     let begin = |had| {
         if say(output, &FromLoader::Connected { had }).is_err() {
-            return Beginning::Never;
+            return RunStart::Never;
         }
         match decided.recv_timeout(WAIT_LIMIT) {
-            Ok(Decision::Start(agreed)) => match beginning(agreed, window, Nanos(monotonic_ns())) {
+            Ok(StartDecision::Start(agreed)) => match beginning(agreed, window, Nanos(monotonic_ns())) {
                 Ok(epoch) => {
                     begun.store(epoch.0, Ordering::Relaxed);
                     let _ = counting.send(epoch + warmup);
-                    Beginning::At(epoch)
+                    RunStart::At(epoch)
                 }
                 Err(by) => {
                     *late.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
-                    Beginning::Never
+                    RunStart::Never
                 }
             },
-            Ok(Decision::Stop) | Err(_) => Beginning::Never,
+            Ok(StartDecision::Stop) | Err(_) => RunStart::Never,
         }
     };
     let counters = thread::spawn(move || counted.recv().ok().map(counters_at));
@@ -159,7 +163,7 @@ fn carry_out(order: Order, decided: &Receiver<Decision>, output: &Mutex<impl Wri
     drop(counting);
     if let Some(by) = late.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let what = format!("the start command arrived {:.3} s too late", by.as_secs_f64());
-        return Err(Failed { what, hint: None, is_usage: false });
+        return Err(LoaderFailure { what, hint: None, is_usage: false });
     }
     let (run, noted) = ran.map_err(failed)?;
     let begin = counters.join().ok().flatten();
@@ -195,7 +199,7 @@ fn beginning(agreed: Nanos, window: Bound, now: Nanos) -> Result<Nanos, Nanos> {
 }
 
 /// An error of the run, the party at fault, and the remedy.
-fn failed(error: RunError) -> Failed {
+fn failed(error: RunError) -> LoaderFailure {
     let mut what = error.to_string();
     let mut cause = std::error::Error::source(&error);
     while let Some(error) = cause {
@@ -211,7 +215,7 @@ fn failed(error: RunError) -> Failed {
         RunError::Environment(problem) => (problem.hint, false),
         RunError::Engine(_) => (None, false),
     };
-    Failed { what, hint, is_usage }
+    LoaderFailure { what, hint, is_usage }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Counts and histograms add up, as those of threads do. Times of phases and intervals count from the beginning of the
 //! warm-up, which all loaders share. Verdicts and gates are judged from the sum.
 
-use crate::{LoadersError, Overlap, Part};
+use crate::{LoaderPart, LoadersError, Overlap};
 use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
@@ -51,8 +51,8 @@ impl Merge {
     /// # Errors
     /// [`LoadersError::Record`] when a histogram of it cannot be decoded, [`LoadersError::Accounts`] when it did not
     /// follow its part of the schedule.
-    pub fn add(&mut self, part: Part) -> Result<(), LoadersError> {
-        let Part { mut loader, run, noted } = part;
+    pub fn add(&mut self, part: LoaderPart) -> Result<(), LoadersError> {
+        let LoaderPart { mut loader, run, noted } = part;
         let Some(mut run) = run else {
             self.by_generator.push(Block::default());
             self.loaders.push(loader);

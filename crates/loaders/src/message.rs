@@ -19,7 +19,7 @@ const LINE_BYTES_MOST: u64 = 1 << 28;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToLoader {
     /// What to do.
-    Order(Box<Order>),
+    Order(Box<LoaderOrder>),
     /// Keep-alive: the coordinator still waits for the result. No answer.
     Alive,
     /// Answer with the time.
@@ -32,7 +32,7 @@ pub(crate) enum ToLoader {
 
 /// What a loader is to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct LoaderOrder {
     /// Its share of the job, with the seed of all.
     pub job: Job,
     /// The moments of a schedule read from a file, which a job does not contain.
@@ -52,7 +52,7 @@ pub(crate) enum FromLoader {
     /// Its result.
     Done(Box<Done>),
     /// It has none.
-    Failed(Failed),
+    Failed(LoaderFailure),
 }
 
 /// The result of a loader.
@@ -70,7 +70,7 @@ pub(crate) struct Done {
 
 /// Why a loader has no result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Failed {
+pub(crate) struct LoaderFailure {
     /// What happened.
     pub what: String,
     /// What to do.

@@ -15,7 +15,7 @@ const EDGE: f64 = 0.1;
 
 /// The contribution of one loader.
 #[derive(Debug)]
-pub struct Part {
+pub struct LoaderPart {
     /// Its entry in the record.
     pub loader: Loader,
     /// Its record; none if it is lost.
@@ -36,7 +36,7 @@ pub struct Overlap {
 }
 
 /// The part of a loader's window that is kept, since the beginning of its warm-up.
-struct Kept {
+struct KeptRange {
     from_ns: u64,
     to_ns: u64,
     /// What ended after it, too.
@@ -45,7 +45,7 @@ struct Kept {
 
 impl Overlap {
     /// The common part of windows that differ; none if they are equal, or have no common part.
-    pub fn of(parts: &[Part]) -> Option<Self> {
+    pub fn of(parts: &[LoaderPart]) -> Option<Self> {
         let known: Vec<(Span, &Run)> =
             parts.iter().filter_map(|part| Some((part.loader.window?, part.run.as_ref()?))).collect();
         // Each ends when it has sent its part: their windows are of different lengths.
@@ -76,11 +76,11 @@ impl Overlap {
         whole.max(0.0) as u64 * self.slice_ns
     }
 
-    fn kept(&self, window: Span, run: &Run) -> Kept {
+    fn kept(&self, window: Span, run: &Run) -> KeptRange {
         let from_ns = self.first_ns(epoch_ns(window, run));
         let to_ns = from_ns + self.slices * self.slice_ns;
         let end_ns = run.phases.window.end_ns.saturating_sub(run.phases.warmup.start_ns);
-        Kept { from_ns, to_ns, drain: end_ns <= to_ns + self.edge_ns() }
+        KeptRange { from_ns, to_ns, drain: end_ns <= to_ns + self.edge_ns() }
     }
 
     /// How far a moment may be from the edge of an interval to count as on it.

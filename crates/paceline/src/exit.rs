@@ -256,9 +256,9 @@ mod tests {
     #[test]
     fn a_reader_who_has_had_enough_is_no_error() {
         /// Fails on every write.
-        struct Refusing(ErrorKind);
+        struct FailingWriter(ErrorKind);
 
-        impl Write for Refusing {
+        impl Write for FailingWriter {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
                 Err(self.0.into())
             }
@@ -268,7 +268,7 @@ mod tests {
             }
         }
 
-        assert!(hand_over(&mut Refusing(ErrorKind::BrokenPipe), b"x").is_ok());
-        assert!(hand_over(&mut Refusing(ErrorKind::StorageFull), b"x").is_err());
+        assert!(hand_over(&mut FailingWriter(ErrorKind::BrokenPipe), b"x").is_ok());
+        assert!(hand_over(&mut FailingWriter(ErrorKind::StorageFull), b"x").is_err());
     }
 }

@@ -20,14 +20,14 @@ static HELD: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 
 /// The file that a path leads to. Two names of one file are equal.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Identity {
+pub enum FileIdentity {
     /// An existing file: its device and inode number.
     Inode(u64, u64),
     /// A file that does not exist yet: its path in the canonical folder.
     Place(PathBuf),
 }
 
-impl Identity {
+impl FileIdentity {
     /// Of an existing file.
     pub fn of_file(metadata: &fs::Metadata) -> Self {
         Self::Inode(metadata.dev(), metadata.ino())
@@ -119,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (link, file) = (folder.path().join("link"), folder.path().join("file"));
         std::os::unix::fs::symlink("file", &link).unwrap();
-        assert_eq!(Identity::of_path(&link), Identity::of_path(&file));
+        assert_eq!(FileIdentity::of_path(&link), FileIdentity::of_path(&file));
         check_writable(&link).unwrap();
         write_whole(&link, b"x").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());

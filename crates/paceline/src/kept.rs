@@ -5,7 +5,7 @@
 
 use crate::exit::{Complaint, Status, error_text, say};
 use crate::places::path_or_nothing;
-use paceline_catalogue::{PlaceFlags, Places};
+use paceline_catalogue::{FolderFlags, Folders};
 use paceline_store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -41,8 +41,8 @@ impl StoreArguments {
 /// The state folder, for commands that need no servers: the flag, else the one beside the servers, else `.paceline`.
 pub fn state_dir(flag: Option<PathBuf>) -> PathBuf {
     let flag = flag.filter(|folder| !folder.as_os_str().is_empty());
-    let flags = PlaceFlags { state_dir: flag.clone(), ..PlaceFlags::default() };
-    let found = Places::find(&flags).map(|places| places.state_dir).ok();
+    let flags = FolderFlags { state_dir: flag.clone(), ..FolderFlags::default() };
+    let found = Folders::find(&flags).map(|places| places.state_dir).ok();
     flag.or(found).unwrap_or_else(|| PathBuf::from(".paceline"))
 }
 
@@ -96,14 +96,14 @@ pub fn complain(error: StoreError) -> anyhow::Error {
 
 /// Records that could be read.
 #[derive(Debug)]
-pub struct Readable<T> {
+pub struct ReadableRecords<T> {
     /// The readable ones.
     pub records: Vec<T>,
     /// Whether there are unreadable ones.
     pub is_damaged: bool,
 }
 
-impl<T> Readable<T> {
+impl<T> ReadableRecords<T> {
     /// From the result of a store read; reports every damaged record.
     pub fn of(read: Result<(Vec<T>, Vec<StoreError>), StoreError>) -> anyhow::Result<Self> {
         let (records, damaged) = read.map_err(complain)?;

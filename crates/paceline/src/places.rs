@@ -5,7 +5,7 @@
 
 use crate::exit::{Complaint, Status, error_text};
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
-use paceline_catalogue::{Catalogue, PlaceFlags, Places};
+use paceline_catalogue::{Catalogue, FolderFlags, Folders};
 use paceline_host::User;
 use paceline_lab::LabError;
 use paceline_record::Blame;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// The folders of servers, workloads and plans, and the state folder.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Places")]
-pub struct PlaceArguments {
+pub struct FolderArguments {
     /// The folder with one folder per server [default: `servers` in or above the current folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     servers_dir: Option<PathBuf>,
@@ -41,10 +41,10 @@ pub struct PlaceArguments {
     user: Option<String>,
 }
 
-impl PlaceArguments {
+impl FolderArguments {
     /// Reads the catalogue from the places given by the flags.
     pub fn catalogue(self) -> anyhow::Result<Catalogue> {
-        let flags = PlaceFlags {
+        let flags = FolderFlags {
             servers_dir: self.servers_dir,
             workloads_dir: self.workloads_dir,
             plans_dir: self.plans_dir,
@@ -53,7 +53,7 @@ impl PlaceArguments {
             state_dir: self.state_dir.filter(|folder| !folder.as_os_str().is_empty()),
             user: self.user,
         };
-        Places::find(&flags).and_then(Catalogue::read).map_err(complain)
+        Folders::find(&flags).and_then(Catalogue::read).map_err(complain)
     }
 }
 
@@ -70,7 +70,7 @@ pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
 
 /// The user that runs server commands; none means the user who runs the lab. Servers that root built for itself keep
 /// running as root.
-pub fn server_user(places: &Places) -> anyhow::Result<Option<User>> {
+pub fn server_user(places: &Folders) -> anyhow::Result<Option<User>> {
     if keeps_root(places) {
         return Ok(None);
     }
@@ -79,12 +79,12 @@ pub fn server_user(places: &Places) -> anyhow::Result<Option<User>> {
     user.map_err(|error| complain(LabError::User(error)))
 }
 
-fn keeps_root(places: &Places) -> bool {
+fn keeps_root(places: &Folders) -> bool {
     places.user.is_none() && User::root_built(&places.state_dir.join("build"))
 }
 
 /// The notice about the user that servers run as, if root runs the lab and no user was given.
-pub fn user_notice(places: &Places, user: Option<&User>) -> Option<String> {
+pub fn user_notice(places: &Folders, user: Option<&User>) -> Option<String> {
     if keeps_root(places) {
         return Some(
             "servers run as root because root built them; --user nobody runs them as another user".to_owned(),

@@ -170,7 +170,7 @@ impl InjectedFault {
         let stretches = stretches(&run.intervals, run.phases.window.start_ns, end_ns);
         let longest = stretches.iter().map(|(_, start, end)| end.saturating_sub(*start)).max().unwrap_or(0);
         let mut saw = FaultImpact { resolution_s: longest as f64 * 1e-9, ..FaultImpact::default() };
-        let (mut before, mut after) = (Mean::default(), Mean::default());
+        let (mut before, mut after) = (TimeWeightedMean::default(), TimeWeightedMean::default());
         for (interval, start_ns, end_ns) in stretches {
             let length_s = end_ns.saturating_sub(start_ns) as f64 * 1e-9;
             let inside = end_ns <= run.phases.window.end_ns;
@@ -218,12 +218,12 @@ impl FaultImpact {
 }
 
 #[derive(Default)]
-struct Mean {
+struct TimeWeightedMean {
     count: u64,
     over_s: f64,
 }
 
-impl Mean {
+impl TimeWeightedMean {
     fn add(&mut self, count: u64, over_s: f64) {
         self.count += count;
         self.over_s += over_s;

@@ -7,7 +7,7 @@ use crate::{Block, CheckOutcome, Times, Trial};
 
 /// A part that can be left out of trials, in the order of removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum OmittedPart {
     /// The histograms of intervals; their percentiles stay.
     IntervalHistograms,
     /// The times of intervals except service and response times; their counts stay.
@@ -20,24 +20,26 @@ pub enum LeftOut {
     AllIntervalTimes,
 }
 
-impl LeftOut {
+impl OmittedPart {
     /// All of them, in order.
-    pub const ALL: [LeftOut; 5] = [
-        LeftOut::IntervalHistograms,
-        LeftOut::IntervalTimes,
-        LeftOut::Samples,
-        LeftOut::PassedChecks,
-        LeftOut::AllIntervalTimes,
+    pub const ALL: [OmittedPart; 5] = [
+        OmittedPart::IntervalHistograms,
+        OmittedPart::IntervalTimes,
+        OmittedPart::Samples,
+        OmittedPart::PassedChecks,
+        OmittedPart::AllIntervalTimes,
     ];
 
     /// A description for people.
     pub fn description(self) -> &'static str {
         match self {
-            LeftOut::IntervalHistograms => "the histograms of intervals (their percentiles are kept)",
-            LeftOut::IntervalTimes => "the times of intervals, except service and response times",
-            LeftOut::Samples => "the samples of processes over time (their totals over the window are kept)",
-            LeftOut::PassedChecks => "the checks of answers that passed (failed checks are kept)",
-            LeftOut::AllIntervalTimes => {
+            OmittedPart::IntervalHistograms => "the histograms of intervals (their percentiles are kept)",
+            OmittedPart::IntervalTimes => "the times of intervals, except service and response times",
+            OmittedPart::Samples => {
+                "the samples of processes over time (their totals over the window are kept)"
+            }
+            OmittedPart::PassedChecks => "the checks of answers that passed (failed checks are kept)",
+            OmittedPart::AllIntervalTimes => {
                 "all times of intervals, including the longest time after a fault (the counts of intervals are kept)"
             }
         }
@@ -47,21 +49,21 @@ impl LeftOut {
     pub fn of(self, trial: &mut Trial) {
         let intervals = trial.run.iter_mut().flat_map(|run| &mut run.intervals);
         match self {
-            LeftOut::IntervalHistograms => {
+            OmittedPart::IntervalHistograms => {
                 for times in intervals.flat_map(|interval| interval.block.times_mut()) {
                     times.histogram = String::new();
                 }
             }
-            LeftOut::IntervalTimes => {
+            OmittedPart::IntervalTimes => {
                 intervals
                     .for_each(|interval| interval.block = judged_times(std::mem::take(&mut interval.block)));
             }
-            LeftOut::AllIntervalTimes => intervals.for_each(|interval| {
+            OmittedPart::AllIntervalTimes => intervals.for_each(|interval| {
                 let judged = judged_times(std::mem::take(&mut interval.block));
                 interval.block = Block { service_time_ns: None, response_time_ns: None, ..judged };
             }),
-            LeftOut::Samples => trial.samples.clear(),
-            LeftOut::PassedChecks => {
+            OmittedPart::Samples => trial.samples.clear(),
+            OmittedPart::PassedChecks => {
                 if let Some(validation) = &mut trial.validation {
                     validation.checks.retain(|check| check.outcome != CheckOutcome::Pass);
                 }
@@ -127,7 +129,7 @@ mod tests {
         let mut trial = Trial { run: Some(run), ..trial_for_tests() };
         let longest = |trial: &Trial| fault.impact(trial.run.as_ref().unwrap()).time_ns_max;
         assert_eq!(longest(&trial), times.map(|times| times.max));
-        LeftOut::AllIntervalTimes.of(&mut trial);
+        OmittedPart::AllIntervalTimes.of(&mut trial);
         assert_eq!(longest(&trial), None);
     }
 
@@ -137,7 +139,7 @@ mod tests {
         let check = |outcome| crate::Check { name: "GET /".into(), outcome, detail: String::new() };
         let checks = vec![check(CheckOutcome::Pass), check(CheckOutcome::Warn)];
         trial.validation = Some(crate::Validation { checks });
-        LeftOut::ALL.into_iter().for_each(|what| what.of(&mut trial));
+        OmittedPart::ALL.into_iter().for_each(|what| what.of(&mut trial));
         assert_eq!(trial.validation.map(|validation| validation.checks.len()), Some(1));
     }
 }

@@ -5,8 +5,8 @@
 //! `pairing.rs` compares them with the balanced ones.
 
 use crate::figure::Figure;
-use crate::launch::{Launch, Launches};
-use crate::machine::Machines;
+use crate::launch::{CellTrials, UsableTrial};
+use crate::machine::RoundMachines;
 use paceline_judge::full_cores;
 use paceline_record::{BalancerCounts, Balancing, InjectedFault, ProcessRole, ProcessUse, Route, Trial};
 use schemars::JsonSchema;
@@ -92,22 +92,22 @@ pub struct FaultEffect {
     pub time_ns_max: Option<u64>,
 }
 
-type Key = (usize, String, String, String);
+type BalancedKey = (usize, String, String, String);
 
 /// The balanced tables of some trials, which must be in the order they ran.
-pub fn balanced(machines: &Machines, trials: &[&Trial]) -> Vec<BalancedTable> {
-    let mut groups: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
+pub fn balanced(machines: &RoundMachines, trials: &[&Trial]) -> Vec<BalancedTable> {
+    let mut groups: BTreeMap<BalancedKey, Vec<&Trial>> = BTreeMap::new();
     let through = |trial: &&&Trial| trial.load.balanced.as_ref().is_some_and(|b| b.route == Route::Balanced);
     for trial in trials.iter().filter(through) {
         let key =
             (machines.place(trial), trial.workload.clone(), trial.form.clone(), trial.load.name.clone());
         groups.entry(key).or_default().push(trial);
     }
-    let of = |(key, trials): (&Key, &Vec<&Trial>)| table(machines, key, trials);
+    let of = |(key, trials): (&BalancedKey, &Vec<&Trial>)| table(machines, key, trials);
     groups.iter().filter_map(of).filter(|table| !table.rows.is_empty()).collect()
 }
 
-fn table(machines: &Machines, key: &Key, trials: &[&Trial]) -> Option<BalancedTable> {
+fn table(machines: &RoundMachines, key: &BalancedKey, trials: &[&Trial]) -> Option<BalancedTable> {
     let mut servers: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
     for trial in trials {
         servers.entry(&trial.server.id).or_default().push(trial);
@@ -131,8 +131,8 @@ fn table(machines: &Machines, key: &Key, trials: &[&Trial]) -> Option<BalancedTa
 }
 
 fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
-    let launches = Launches::of(trials).usable;
-    let seen: Vec<(&Launch<'_>, &Balancing)> =
+    let launches = CellTrials::of(trials).usable;
+    let seen: Vec<(&UsableTrial<'_>, &Balancing)> =
         launches.iter().filter_map(|launch| Some((launch, launch.trial.balancing.as_ref()?))).collect();
     let count =
         seen.first()?.1.processes.iter().filter(|process| process.role == ProcessRole::Instance).count();
@@ -158,7 +158,7 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
     for core in seen.iter().flat_map(|(launch, _)| full_cores(launch.trial)) {
         *cores_ran_out.entry(format!("core {} ({})", core.core, core.processes.join(", "))).or_default() += 1;
     }
-    let cpu = |launch: &Launch<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
+    let cpu = |launch: &UsableTrial<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
     Some(BalancedRow {
         server: server.to_owned(),
         balancer_cpu_us_per_request: balancer(|process| process.cpu_ns_per_request / 1e3),
@@ -177,7 +177,7 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
     })
 }
 
-fn fault(launch: &Launch<'_>, fault: InjectedFault) -> Option<FaultEffect> {
+fn fault(launch: &UsableTrial<'_>, fault: InjectedFault) -> Option<FaultEffect> {
     let saw = fault.impact(launch.run);
     Some(FaultEffect {
         repeat: launch.trial.repeat,

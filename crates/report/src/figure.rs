@@ -3,10 +3,10 @@
 //! Percentiles are read from each launch's record and never computed from histograms of several launches. The noise of
 //! a figure is estimated from all rows of a table: [`set_intervals`] is called when they are known.
 
-use crate::launch::Launch;
+use crate::launch::UsableTrial;
 use paceline_judge::{Metric, judged_times};
 use paceline_record::{LoopKind, Times};
-use paceline_stats::{Launches as Observations, Spread, launch_means};
+use paceline_stats::{ServerLaunches as Observations, Spread, launch_means};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
@@ -117,7 +117,7 @@ pub struct Figures {
 
 impl Figures {
     /// The figures of the usable launches of a row.
-    pub fn of(launches: &[&Launch<'_>]) -> Self {
+    pub fn of(launches: &[&UsableTrial<'_>]) -> Self {
         let counts = || launches.iter().map(|launch| launch.run.total.counts);
         let by_metric =
             Metric::ALL.iter().filter_map(|metric| Some((metric.index, figure(metric, launches)?)));
@@ -205,7 +205,7 @@ impl JsonSchema for Figures {
     }
 }
 
-fn figure(metric: &Metric, launches: &[&Launch<'_>]) -> Option<Figure> {
+fn figure(metric: &Metric, launches: &[&UsableTrial<'_>]) -> Option<Figure> {
     let values = launches.iter().filter_map(|launch| {
         let value = (metric.of)(launch.trial, launch.run)?;
         Some((launch.trial.repeat, value))
@@ -220,14 +220,14 @@ fn figure(metric: &Metric, launches: &[&Launch<'_>]) -> Option<Figure> {
     Some(figure)
 }
 
-fn cores(launches: &[&Launch<'_>]) -> Option<u32> {
+fn cores(launches: &[&UsableTrial<'_>]) -> Option<u32> {
     let mut counts = launches.iter().map(|launch| launch.trial.server_cores().len() as u32);
     let first = counts.next()?;
     counts.all(|count| count == first).then_some(first)
 }
 
 /// A launch's times of the kind by which its loop is judged.
-pub(crate) fn times_of<'a>(launch: &Launch<'a>, kind: LoopKind) -> Option<&'a Times> {
+pub(crate) fn times_of<'a>(launch: &UsableTrial<'a>, kind: LoopKind) -> Option<&'a Times> {
     judged_times(&launch.run.total, kind)
 }
 

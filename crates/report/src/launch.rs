@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 
 /// A trial with a usable run.
 #[derive(Clone, Copy, Debug)]
-pub struct Launch<'a> {
+pub struct UsableTrial<'a> {
     /// The trial.
     pub trial: &'a Trial,
     /// Its run.
     pub run: &'a Run,
 }
 
-impl<'a> Launch<'a> {
+impl<'a> UsableTrial<'a> {
     /// None if the trial is not usable.
     pub fn of(trial: &'a Trial) -> Option<Self> {
         Some(Self { trial, run: trial.usable_run()? })
@@ -25,16 +25,16 @@ impl<'a> Launch<'a> {
 
 /// The trials of one cell, sorted into usable and failed.
 #[derive(Debug, Default)]
-pub struct Launches<'a> {
+pub struct CellTrials<'a> {
     /// One for each repeat that has a usable trial, in the order of repeats.
-    pub usable: Vec<Launch<'a>>,
+    pub usable: Vec<UsableTrial<'a>>,
     /// Verdicts on all of them together.
     pub together: Vec<Verdict>,
     /// For each repeat without a usable trial, its last trial and the reason.
     pub failed: Vec<(&'a Trial, Fault)>,
 }
 
-impl<'a> Launches<'a> {
+impl<'a> CellTrials<'a> {
     /// Sorts the trials of one cell. Of several usable attempts at one repeat, the last one counts that the machine did
     /// not spoil, or the last if it spoiled all.
     pub fn of(trials: &[&'a Trial]) -> Self {
@@ -45,7 +45,8 @@ impl<'a> Launches<'a> {
         let mut sorted = Self::default();
         for tries in repeats.values_mut() {
             tries.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
-            let usable: Vec<Launch<'_>> = tries.iter().rev().filter_map(|trial| Launch::of(trial)).collect();
+            let usable: Vec<UsableTrial<'_>> =
+                tries.iter().rev().filter_map(|trial| UsableTrial::of(trial)).collect();
             let sound = usable.iter().find(|launch| !launch.trial.is_disturbed());
             match sound.or(usable.first()).copied() {
                 Some(launch) => sorted.usable.push(launch),

@@ -34,7 +34,7 @@ pub use figure::{Figure, Figures};
 pub use format::layout::wrap;
 pub use format::number::whole;
 pub use format::{Format, Options};
-pub use live::Live;
+pub use live::LiveView;
 pub use machine::Machine;
 pub use observed::{Beside, Standing as BesideStanding};
 pub use pairing::{PairRow, Pairing};

@@ -20,14 +20,14 @@ pub struct Machine {
 }
 
 /// The machines of a round, and the machine of each trial.
-pub struct Machines {
+pub struct RoundMachines {
     /// Each machine once, in order of first appearance.
     pub list: Vec<Machine>,
     /// The position in `list` by sitting, for trials without a run.
     by_sitting: HashMap<String, usize>,
 }
 
-impl Machines {
+impl RoundMachines {
     /// Finds the machines of some trials, which must be in the order they ran. A round without a run has its own.
     pub fn of(round: &Round, trials: &[&Trial]) -> Self {
         let mut machines = Self { list: Vec::new(), by_sitting: HashMap::new() };

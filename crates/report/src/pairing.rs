@@ -6,8 +6,8 @@
 //! counted. A first run has no such pair.
 
 use crate::figure::{Figure, times_of};
-use crate::launch::{Launch, Launches};
-use crate::machine::Machines;
+use crate::launch::{CellTrials, UsableTrial};
+use crate::machine::RoundMachines;
 use paceline_judge::GENERATOR_BUSY_MOST;
 use paceline_record::{LoopKind, Times, Trial, VariantKind};
 use schemars::JsonSchema;
@@ -68,11 +68,11 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-type Key = (usize, String, String, String, VariantKind);
+type PairingKey = (usize, String, String, String, VariantKind);
 
 /// The pairings of some trials, which must be in the order they ran.
-pub fn pairings(machines: &Machines, trials: &[&Trial]) -> Vec<Pairing> {
-    let mut twins: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
+pub fn pairings(machines: &RoundMachines, trials: &[&Trial]) -> Vec<Pairing> {
+    let mut twins: BTreeMap<PairingKey, Vec<&Trial>> = BTreeMap::new();
     for trial in trials {
         if let Some(variant) = &trial.load.variant {
             let (workload, form) = (trial.workload.clone(), trial.form.clone());
@@ -80,11 +80,16 @@ pub fn pairings(machines: &Machines, trials: &[&Trial]) -> Vec<Pairing> {
             twins.entry(key).or_default().push(trial);
         }
     }
-    let of = |(key, twins): (Key, Vec<&Trial>)| pairing(machines, trials, &key, &twins);
+    let of = |(key, twins): (PairingKey, Vec<&Trial>)| pairing(machines, trials, &key, &twins);
     twins.into_iter().filter_map(of).filter(|pairing| !pairing.rows.is_empty()).collect()
 }
 
-fn pairing(machines: &Machines, trials: &[&Trial], key: &Key, twins: &[&Trial]) -> Option<Pairing> {
+fn pairing(
+    machines: &RoundMachines,
+    trials: &[&Trial],
+    key: &PairingKey,
+    twins: &[&Trial],
+) -> Option<Pairing> {
     let (place, workload, form, load, kind) = key;
     let first = twins.first()?;
     let mut servers: Vec<&str> = twins.iter().map(|trial| trial.server.id.as_str()).collect();
@@ -121,24 +126,24 @@ fn row(
     twin: &[&Trial],
 ) -> Option<PairRow> {
     let pairs = pairs(variant, base, twin);
-    let (base, twin) = (Launches::of(base), Launches::of(twin));
+    let (base, twin) = (CellTrials::of(base), CellTrials::of(twin));
     if base.usable.is_empty() || twin.usable.is_empty() {
         return None;
     }
     let achieved =
-        |launches: &Launches<'_>| Figure::of(launches.usable.iter().map(|l| l.run.rate_per_s.achieved));
-    let cpu = |launches: &Launches<'_>| {
-        let of = |launch: &Launch<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
+        |launches: &CellTrials<'_>| Figure::of(launches.usable.iter().map(|l| l.run.rate_per_s.achieved));
+    let cpu = |launches: &CellTrials<'_>| {
+        let of = |launch: &UsableTrial<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
         Figure::of(launches.usable.iter().filter_map(of))
     };
     let added = |get: fn(&Times) -> u64| {
-        let time = |launch: &Launch<'_>| times_of(launch, kind).map(|times| get(times) as f64);
+        let time = |launch: &UsableTrial<'_>| times_of(launch, kind).map(|times| get(times) as f64);
         let pairs = pairs.iter().filter(|_| kind == LoopKind::Open);
         Figure::of(pairs.filter_map(|(base, twin)| Some(time(twin)? - time(base)?)))
     };
     let ratios =
         pairs.iter().filter(|(base, _)| kind == LoopKind::Closed && base.run.rate_per_s.achieved > 0.0);
-    let is_bound = |launch: &Launch<'_>| launch.run.generator.utilization > GENERATOR_BUSY_MOST;
+    let is_bound = |launch: &UsableTrial<'_>| launch.run.generator.utilization > GENERATOR_BUSY_MOST;
     Some(PairRow {
         server: server.to_owned(),
         achieved_per_s: achieved(&base),
@@ -157,18 +162,22 @@ fn row(
 }
 
 /// Whether a load and its twin ran against the same start of the server.
-fn is_of_one_launch((base, twin): &(Launch<'_>, Launch<'_>)) -> bool {
+fn is_of_one_launch((base, twin): &(UsableTrial<'_>, UsableTrial<'_>)) -> bool {
     base.trial.launch == twin.trial.launch
 }
 
 /// The attempts to compare, one pair for each repeat: from one launch if possible, the last that has both. An attempt
 /// that was retried alone ran on another launch, perhaps an hour later. The run after a first run is not comparable on
 /// another launch, and is left out there.
-fn pairs<'a>(variant: VariantKind, base: &[&'a Trial], twin: &[&'a Trial]) -> Vec<(Launch<'a>, Launch<'a>)> {
+fn pairs<'a>(
+    variant: VariantKind,
+    base: &[&'a Trial],
+    twin: &[&'a Trial],
+) -> Vec<(UsableTrial<'a>, UsableTrial<'a>)> {
     let together = |repeat: u32| {
-        let tries = |trials: &[&'a Trial]| -> Vec<Launch<'a>> {
+        let tries = |trials: &[&'a Trial]| -> Vec<UsableTrial<'a>> {
             let of_repeat = trials.iter().filter(|trial| trial.repeat == repeat);
-            of_repeat.filter_map(|trial| Launch::of(trial)).collect()
+            of_repeat.filter_map(|trial| UsableTrial::of(trial)).collect()
         };
         let (bases, twins) = (tries(base), tries(twin));
         let shared = bases.iter().flat_map(|base| twins.iter().map(move |twin| (*base, *twin)));
@@ -176,8 +185,8 @@ fn pairs<'a>(variant: VariantKind, base: &[&'a Trial], twin: &[&'a Trial]) -> Ve
             (!base.trial.is_disturbed() && !twin.trial.is_disturbed(), &base.trial.started_at)
         })
     };
-    let (base, twin) = (Launches::of(base), Launches::of(twin));
-    let pair = |base: &Launch<'a>| {
+    let (base, twin) = (CellTrials::of(base), CellTrials::of(twin));
+    let pair = |base: &UsableTrial<'a>| {
         let repeat = base.trial.repeat;
         let apart = || Some((*base, *twin.usable.iter().find(|twin| twin.trial.repeat == repeat)?));
         together(repeat).or_else(|| apart().filter(|_| variant != VariantKind::FirstRun))

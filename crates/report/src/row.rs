@@ -5,7 +5,7 @@
 //! all rows are known.
 
 use crate::figure::Figures;
-use crate::launch::{Launch, Launches};
+use crate::launch::{CellTrials, UsableTrial};
 use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, VerdictName};
 use paceline_record::{
     Blame, FoundCapacity, Limit, LimitKind, Load, LoopKind, Server, Severity, Stage, Verdict,
@@ -81,8 +81,8 @@ pub struct Row {
 
 impl Row {
     /// Makes the row of a cell's launches, without ranks.
-    pub fn of(servers: &[&Server], load: &Load, launches: &Launches<'_>, planned: u32) -> Self {
-        let usable: Vec<&Launch<'_>> = launches.usable.iter().collect();
+    pub fn of(servers: &[&Server], load: &Load, launches: &CellTrials<'_>, planned: u32) -> Self {
+        let usable: Vec<&UsableTrial<'_>> = launches.usable.iter().collect();
         Self {
             rank: None,
             rank_worst: None,
@@ -116,8 +116,9 @@ impl Row {
 }
 
 /// The limit of most launches. What the others had is added to the evidence.
-fn limit(launches: &[&Launch<'_>]) -> Option<Limit> {
-    let judged = |launch: &&Launch<'_>| launch.trial.limit.clone().or_else(|| judge::limit(launch.trial));
+fn limit(launches: &[&UsableTrial<'_>]) -> Option<Limit> {
+    let judged =
+        |launch: &&UsableTrial<'_>| launch.trial.limit.clone().or_else(|| judge::limit(launch.trial));
     let limits: Vec<Limit> = launches.iter().filter_map(judged).collect();
     let mut counts: BTreeMap<LimitKind, usize> = BTreeMap::new();
     limits.iter().for_each(|limit| *counts.entry(limit.kind).or_default() += 1);
@@ -129,8 +130,8 @@ fn limit(launches: &[&Launch<'_>]) -> Option<Limit> {
     Some(limit)
 }
 
-fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
-    let any = |test: &dyn Fn(&Launch<'_>) -> bool| launches.iter().any(|launch| test(launch));
+fn standing(launches: &[&UsableTrial<'_>], load: &Load) -> Standing {
+    let any = |test: &dyn Fn(&UsableTrial<'_>) -> bool| launches.iter().any(|launch| test(launch));
     let bound = any(&|launch| launch.run.generator.utilization > GENERATOR_BUSY_MOST);
     let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch));
     if load.capacity.is_some() && !launches.is_empty() {
@@ -151,7 +152,7 @@ fn standing(launches: &[&Launch<'_>], load: &Load) -> Standing {
 }
 
 /// The standing of a search, which intentionally offers more than the server can do.
-fn standing_of_search(launches: &[&Launch<'_>]) -> Standing {
+fn standing_of_search(launches: &[&UsableTrial<'_>]) -> Standing {
     let found = launches.iter().filter_map(|launch| launch.trial.capacity.as_ref());
     let all: Vec<&FoundCapacity> = found.filter(|found| found.half_pass_per_s.is_some()).collect();
     if all.len() < launches.len() {
@@ -163,7 +164,7 @@ fn standing_of_search(launches: &[&Launch<'_>]) -> Standing {
     }
 }
 
-fn fell_short(launch: &Launch<'_>) -> bool {
+fn fell_short(launch: &UsableTrial<'_>) -> bool {
     judge::fell_short(launch.run, ACHIEVED_LEAST)
         || verdicts(launch).any(|verdict| verdict.name == VerdictName::Saturated.as_str())
 }
@@ -245,12 +246,12 @@ pub struct Failure {
 }
 
 /// The verdicts of a launch, on its run and its trial.
-pub fn verdicts<'a>(launch: &Launch<'a>) -> impl Iterator<Item = &'a Verdict> {
+pub fn verdicts<'a>(launch: &UsableTrial<'a>) -> impl Iterator<Item = &'a Verdict> {
     launch.run.verdicts.iter().chain(&launch.trial.verdicts)
 }
 
 /// The names of the verdicts on single launches or on all of them together, the most severe first, each once.
-pub fn names(launches: &Launches<'_>) -> Vec<String> {
+pub fn names(launches: &CellTrials<'_>) -> Vec<String> {
     let mut found: Vec<(Severity, &str)> = Vec::new();
     for verdict in launches.usable.iter().flat_map(verdicts).chain(&launches.together) {
         match found.iter_mut().find(|(_, name)| *name == verdict.name) {
@@ -264,7 +265,7 @@ pub fn names(launches: &Launches<'_>) -> Vec<String> {
 
 /// Adds a row's verdicts to the notes of its table. A launch counts once for a name; a verdict on all launches together
 /// counts for each.
-pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Launches<'_>) {
+pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &CellTrials<'_>) {
     for launch in &launches.usable {
         let mut counted: Vec<&str> = Vec::new();
         for verdict in verdicts(launch).chain(&launches.together) {
@@ -290,7 +291,7 @@ pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Laun
 }
 
 /// The failures of a row, with equal ones counted together, in the order of first occurrence.
-pub fn failures(launches: &Launches<'_>) -> Vec<Failure> {
+pub fn failures(launches: &CellTrials<'_>) -> Vec<Failure> {
     let mut failures: Vec<Failure> = Vec::new();
     for (trial, fault) in &launches.failed {
         match failures.iter_mut().find(|f| f.stage == fault.stage && f.message == fault.message) {

@@ -4,8 +4,8 @@
 //! Each launch is one point. For the fit and its intervals see `paceline_stats::Scalability`; this file finds the loads
 //! that differ in only one of these numbers.
 
-use crate::launch::Launches;
-use crate::machine::Machines;
+use crate::launch::CellTrials;
+use crate::machine::RoundMachines;
 use paceline_record::{LoopKind, Route, Trial, VariantKind};
 use paceline_stats::Scalability;
 use schemars::JsonSchema;
@@ -72,7 +72,7 @@ pub struct ScalingRow {
 type Curve<'a> = (usize, &'a str, ScaledBy, &'a str, String);
 
 /// The fits of some trials, which must be in the order they ran; for servers measured at four sizes or more.
-pub fn scaling(machines: &Machines, trials: &[&Trial]) -> Vec<ScalingTable> {
+pub fn scaling(machines: &RoundMachines, trials: &[&Trial]) -> Vec<ScalingTable> {
     let mut curves: BTreeMap<Curve<'_>, BTreeMap<u32, Vec<&Trial>>> = BTreeMap::new();
     // Twins of loads are left out: the pairing table compares them.
     let is_twin = |trial: &Trial| {
@@ -142,7 +142,7 @@ fn sizes(trial: &Trial) -> Vec<(ScaledBy, u32, String)> {
 fn points(sizes: &BTreeMap<u32, Vec<&Trial>>) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     for (size, trials) in sizes {
-        let usable = Launches::of(trials).usable;
+        let usable = CellTrials::of(trials).usable;
         points.extend(usable.iter().map(|launch| (f64::from(*size), launch.run.rate_per_s.achieved)));
     }
     points.retain(|(_, rate)| *rate > 0.0);

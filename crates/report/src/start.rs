@@ -4,7 +4,7 @@
 //! table: the column of the first response in the ranked tables covers them.
 
 use crate::figure::Figure;
-use crate::machine::Machines;
+use crate::machine::RoundMachines;
 use paceline_record::{Startup, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,22 +48,22 @@ pub struct Starts {
 }
 
 /// One launch: its start, and its memory after the last load observed.
-struct Seen<'a> {
+struct LaunchStart<'a> {
     startup: &'a Startup,
     rss_bytes_after: Option<u64>,
 }
 
 /// The start tables of some trials, which must be in the order they ran. Launches behind a balancer are left out,
 /// because they are not one server.
-pub fn starts(machines: &Machines, trials: &[&Trial]) -> Vec<StartTable> {
-    let mut groups: BTreeMap<(usize, &str, &str), BTreeMap<&str, Seen<'_>>> = BTreeMap::new();
+pub fn starts(machines: &RoundMachines, trials: &[&Trial]) -> Vec<StartTable> {
+    let mut groups: BTreeMap<(usize, &str, &str), BTreeMap<&str, LaunchStart<'_>>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.balancing.is_none()) {
         let Some(startup) = trial.startup.as_ref().filter(|startup| startup.first_since_build.is_some())
         else {
             continue;
         };
         let group = groups.entry((machines.place(trial), &trial.form, &trial.server.id)).or_default();
-        let seen = group.entry(&trial.launch).or_insert(Seen { startup, rss_bytes_after: None });
+        let seen = group.entry(&trial.launch).or_insert(LaunchStart { startup, rss_bytes_after: None });
         let after = trial.usage.as_ref().and_then(|usage| usage.rss_bytes_after);
         seen.rss_bytes_after = after.or(seen.rss_bytes_after);
     }
@@ -79,9 +79,9 @@ pub fn starts(machines: &Machines, trials: &[&Trial]) -> Vec<StartTable> {
     tables
 }
 
-fn row(server: &str, launches: &[Seen<'_>]) -> StartRow {
+fn row(server: &str, launches: &[LaunchStart<'_>]) -> StartRow {
     let of = |first: bool| {
-        let wanted = |seen: &&Seen<'_>| seen.startup.first_since_build == Some(first);
+        let wanted = |seen: &&LaunchStart<'_>| seen.startup.first_since_build == Some(first);
         let startups: Vec<&Startup> = launches.iter().filter(wanted).map(|seen| seen.startup).collect();
         (!startups.is_empty()).then(|| Starts::of(&startups))
     };

@@ -6,8 +6,8 @@
 
 use crate::copies::{CopyCheck, MetricNoise, copy_checks, noise};
 use crate::figure::{Figure, set_intervals};
-use crate::launch::Launches;
-use crate::machine::Machines;
+use crate::launch::CellTrials;
+use crate::machine::RoundMachines;
 use crate::parallel::map_parallel;
 use crate::rank::{RankedBy, draws, rank};
 use crate::row::{self, Note, Row, Standing};
@@ -60,9 +60,9 @@ impl Table {
 
 /// The key that distinguishes tables, in the order of display: by name, because the round's order of workloads is not
 /// recorded; closed loops before open loops, then by rate and connections.
-type Key = (usize, String, String, bool, u64, u32, String);
+type TableKey = (usize, String, String, bool, u64, u32, String);
 
-fn key(machines: &Machines, trial: &Trial) -> Key {
+fn key(machines: &RoundMachines, trial: &Trial) -> TableKey {
     let load = &trial.load;
     // A share gives a separate rate in each launch: its table is identified by the share, in percent.
     let rate = match &load.share {
@@ -81,15 +81,15 @@ fn key(machines: &Machines, trial: &Trial) -> Key {
 }
 
 /// The tables of some trials, which must be in the order they ran. `planned` is the number of launches for each row.
-pub fn tables(machines: &Machines, trials: &[&Trial], planned: u32) -> Vec<Table> {
-    let mut groups: BTreeMap<Key, Vec<&Trial>> = BTreeMap::new();
+pub fn tables(machines: &RoundMachines, trials: &[&Trial], planned: u32) -> Vec<Table> {
+    let mut groups: BTreeMap<TableKey, Vec<&Trial>> = BTreeMap::new();
     for trial in trials {
         groups.entry(key(machines, trial)).or_default().push(trial);
     }
     let label =
         |place: usize| machines.list.get(place).map(|machine| machine.label.clone()).unwrap_or_default();
-    let groups: Vec<(Key, Vec<&Trial>)> = groups.into_iter().collect();
-    let of_group = |(key, trials): (Key, Vec<&Trial>)| {
+    let groups: Vec<(TableKey, Vec<&Trial>)> = groups.into_iter().collect();
+    let of_group = |(key, trials): (TableKey, Vec<&Trial>)| {
         let mut table = table(label(key.0), trials.first()?, &trials, planned);
         for metric in Metric::ALL {
             let is_steady: Vec<bool> = table.rows.iter().map(Row::is_steady).collect();
@@ -124,7 +124,7 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
     }
     let mut notes = BTreeMap::new();
     let mut rows = Vec::new();
-    let mut launches: Vec<Launches<'_>> = servers.values().map(|trials| Launches::of(trials)).collect();
+    let mut launches: Vec<CellTrials<'_>> = servers.values().map(|trials| CellTrials::of(trials)).collect();
     let runs = launches.iter().map(|launches| launches.usable.iter().map(|launch| launch.run).collect());
     let unequal = unequal_work(&runs.collect::<Vec<Vec<_>>>());
     launches.iter_mut().zip(unequal).for_each(|(launches, verdict)| launches.together.extend(verdict));

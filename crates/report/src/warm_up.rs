@@ -4,7 +4,7 @@
 //! cold figures, have none.
 
 use crate::figure::Figure;
-use crate::machine::Machines;
+use crate::machine::RoundMachines;
 use paceline_record::{Trial, WarmUp};
 use paceline_stats::WARM_UP_SECONDS;
 use schemars::JsonSchema;
@@ -78,12 +78,12 @@ fn last(rates: &[f64]) -> Option<f64> {
 }
 
 /// The warm-ups of some launches, with their names, in the order they ran.
-type Launches<'a> = Vec<(&'a str, &'a WarmUp)>;
+type NamedWarmUps<'a> = Vec<(&'a str, &'a WarmUp)>;
 
 /// The warm-up tables of some trials, which must be in the order they ran.
-pub fn warm_ups(machines: &Machines, trials: &[&Trial]) -> Vec<WarmUpTable> {
+pub fn warm_ups(machines: &RoundMachines, trials: &[&Trial]) -> Vec<WarmUpTable> {
     let mut tables: Vec<WarmUpTable> = Vec::new();
-    let mut groups: BTreeMap<(usize, &str, &str), Launches<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, &str, &str), NamedWarmUps<'_>> = BTreeMap::new();
     for trial in trials {
         let Some(warm_up) = trial.startup.as_ref().and_then(|startup| startup.warm_up.as_ref()) else {
             continue;

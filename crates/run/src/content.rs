@@ -6,12 +6,12 @@ use std::path::Path;
 
 /// Reads the content that a job names. Standard input can be used for one body only.
 #[derive(Default)]
-pub(crate) struct Contents {
+pub(crate) struct ContentReader {
     /// The flag or key that has read standard input.
     stdin_read_by: Option<String>,
 }
 
-impl Contents {
+impl ContentReader {
     /// The bytes of a body. `named_by` is the flag or key that specifies it.
     pub(crate) fn of(
         &mut self,
@@ -48,7 +48,7 @@ impl Contents {
     }
 }
 
-impl Contents {
+impl ContentReader {
     /// Encodes a form from its parts (RFC 7578, RFC 2046 section 5.1.1).
     fn multipart(
         &mut self,
@@ -96,7 +96,7 @@ mod tests {
         Content::File { file: path.into() }
     }
 
-    fn error(contents: &mut Contents, content: &Content) -> String {
+    fn error(contents: &mut ContentReader, content: &Content) -> String {
         contents.of("--body", content, &mut Inputs::default()).unwrap_err().to_string()
     }
 
@@ -104,7 +104,7 @@ mod tests {
     fn a_text_is_itself_and_a_file_its_content() {
         let named = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(named.path(), b"a\0b\n").unwrap();
-        let (mut contents, mut inputs) = (Contents::default(), Inputs::default());
+        let (mut contents, mut inputs) = (ContentReader::default(), Inputs::default());
         let mut of = |content: &Content| contents.of("--body", content, &mut inputs).unwrap();
         assert_eq!(of(&Content::Text("a@b".into())), b"a@b");
         assert_eq!(of(&file(named.path().to_str().unwrap())), b"a\0b\n");
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn unreadable_contents_are_errors() {
-        let mut contents = Contents { stdin_read_by: Some("--expect-body".into()) };
+        let mut contents = ContentReader { stdin_read_by: Some("--expect-body".into()) };
         assert_eq!(error(&mut contents, &file("")), "--body @: the file name is missing");
         assert_eq!(
             error(&mut contents, &file("no/such/file")),

@@ -8,7 +8,7 @@ use crate::{Prepared, RunError};
 use paceline_engine::session::{Cookies, Redirect, Session};
 use paceline_engine::tls::TlsError;
 use paceline_engine::{Address, RequestKind, decoded};
-use paceline_http::{Decoder, Expander, HeadCache, LineEnds, RandomBits, Step};
+use paceline_http::{DecodeStep, Decoder, Expander, HeadCache, LineEnds, RandomBits};
 use paceline_job::{Nanos, Protocol, RequestSpec};
 use std::cell::Cell;
 use std::io::{self, Read, Write};
@@ -46,19 +46,19 @@ pub struct DebugExchange {
 }
 
 /// A socket whose system calls can be limited in time.
-trait Socket: Read + Write {
+trait TimedSocket: Read + Write {
     /// Limits each following call.
     fn limit_calls(&self, limit: Duration) -> io::Result<()>;
 }
 
-impl Socket for TcpStream {
+impl TimedSocket for TcpStream {
     fn limit_calls(&self, limit: Duration) -> io::Result<()> {
         self.set_read_timeout(Some(limit))?;
         self.set_write_timeout(Some(limit))
     }
 }
 
-impl Socket for UnixStream {
+impl TimedSocket for UnixStream {
     fn limit_calls(&self, limit: Duration) -> io::Result<()> {
         self.set_read_timeout(Some(limit))?;
         self.set_write_timeout(Some(limit))
@@ -67,14 +67,14 @@ impl Socket for UnixStream {
 
 /// A connection with a deadline. A limit of each call alone would not end an exchange with a server that sends slowly
 /// or without end.
-struct Connection {
-    socket: Box<dyn Socket>,
+struct DebugConnection {
+    socket: Box<dyn TimedSocket>,
     deadline: Rc<Cell<Instant>>,
 }
 
-impl Connection {
+impl DebugConnection {
     /// Runs a call within the deadline.
-    fn within<T>(&mut self, call: impl FnOnce(&mut dyn Socket) -> io::Result<T>) -> io::Result<T> {
+    fn within<T>(&mut self, call: impl FnOnce(&mut dyn TimedSocket) -> io::Result<T>) -> io::Result<T> {
         let left = self.deadline.get().saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -87,13 +87,13 @@ impl Connection {
     }
 }
 
-impl Read for Connection {
+impl Read for DebugConnection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.within(|socket| socket.read(buffer))
     }
 }
 
-impl Write for Connection {
+impl Write for DebugConnection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.within(|socket| socket.write(bytes))
     }
@@ -104,8 +104,8 @@ impl Write for Connection {
 }
 
 /// A stream for the request and the response.
-trait Stream: Read + Write {}
-impl<S: Read + Write> Stream for S {}
+trait ReadWrite: Read + Write {}
+impl<S: Read + Write> ReadWrite for S {}
 
 /// The first numbers that a worker would draw from the seed.
 struct FirstBits(paceline_engine::Random);
@@ -230,7 +230,7 @@ impl Prepared {
         let response = receive(&mut *stream, kind, job.line_ends(), sent, &mut times)
             .map_err(|error| failed("no complete response from", answering, error))?;
         times.push(("complete", sent.elapsed()));
-        let Response { head, status, body } = response;
+        let DebugResponse { head, status, body } = response;
         let mut faults = Vec::new();
         if !kind.check.admits(status) {
             faults.push(match kind.check.status {
@@ -253,8 +253,8 @@ impl Prepared {
         })
     }
 
-    fn connect(&self, deadline: Rc<Cell<Instant>>) -> io::Result<Connection> {
-        let socket: Box<dyn Socket> = match &self.destination.address {
+    fn connect(&self, deadline: Rc<Cell<Instant>>) -> io::Result<DebugConnection> {
+        let socket: Box<dyn TimedSocket> = match &self.destination.address {
             Address::Tcp(address) => {
                 let left = deadline.get().saturating_duration_since(Instant::now());
                 let stream = TcpStream::connect_timeout(address, left)?;
@@ -263,11 +263,11 @@ impl Prepared {
             }
             Address::Unix(path) => Box::new(UnixStream::connect(path)?),
         };
-        Ok(Connection { socket, deadline })
+        Ok(DebugConnection { socket, deadline })
     }
 
     /// The stream, with TLS if the URL requires it, and the TLS parameters agreed on.
-    fn secure(&self, mut stream: Connection) -> io::Result<(Box<dyn Stream>, Option<String>)> {
+    fn secure(&self, mut stream: DebugConnection) -> io::Result<(Box<dyn ReadWrite>, Option<String>)> {
         let Some(settings) = &self.destination.tls else { return Ok((Box::new(stream), None)) };
         let client = settings.handshake(b"http/1.1", &mut stream)?;
         let mut agreed = vec![format!("name {}", self.destination.tls_name)];
@@ -290,7 +290,7 @@ struct Timeout {
 }
 
 /// A response as received.
-struct Response {
+struct DebugResponse {
     head: Vec<u8>,
     status: u16,
     body: Vec<u8>,
@@ -298,15 +298,15 @@ struct Response {
 
 /// Reads one response.
 fn receive(
-    stream: &mut dyn Stream,
+    stream: &mut dyn ReadWrite,
     kind: &RequestKind,
     line_ends: LineEnds,
     sent: Instant,
     times: &mut Vec<(&'static str, Duration)>,
-) -> io::Result<Response> {
+) -> io::Result<DebugResponse> {
     let mut decoder = Decoder::new(kind.method).with_line_ends(line_ends);
     let mut cache = HeadCache::new();
-    let mut response = Response { head: Vec::new(), status: 0, body: Vec::new() };
+    let mut response = DebugResponse { head: Vec::new(), status: 0, body: Vec::new() };
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let count = stream.read(&mut buffer)?;
@@ -325,21 +325,23 @@ fn receive(
         loop {
             let (step, taken) = decoder.decode(&mut cache, input).map_err(io::Error::other)?;
             match step {
-                Step::NeedMore if response.status == 0 => response.head.extend_from_slice(&input[..taken]),
-                Step::NeedMore => {}
-                Step::Interim(_) => response.head.clear(),
-                Step::Head(head) => {
+                DecodeStep::NeedMore if response.status == 0 => {
+                    response.head.extend_from_slice(&input[..taken])
+                }
+                DecodeStep::NeedMore => {}
+                DecodeStep::Interim(_) => response.head.clear(),
+                DecodeStep::Head(head) => {
                     response.head.extend_from_slice(&input[..taken]);
                     response.status = head.status;
                 }
-                Step::Body(piece) => {
+                DecodeStep::Body(piece) => {
                     let room = BODY_BYTES_MAX - response.body.len().min(BODY_BYTES_MAX);
                     response.body.extend_from_slice(&piece[..piece.len().min(room)]);
                 }
-                Step::End => return Ok(response),
+                DecodeStep::End => return Ok(response),
             }
             input = &input[taken..];
-            if matches!(step, Step::NeedMore) {
+            if matches!(step, DecodeStep::NeedMore) {
                 break;
             }
         }

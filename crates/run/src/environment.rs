@@ -32,15 +32,15 @@ const SYSCTL: [&str; 18] = [
 
 /// The environment of this machine.
 pub fn read() -> Environment {
-    Machine { root: PathBuf::from("/") }.environment()
+    MachineFiles { root: PathBuf::from("/") }.environment()
 }
 
 /// A machine whose files are below a root.
-struct Machine {
+struct MachineFiles {
     root: PathBuf,
 }
 
-impl Machine {
+impl MachineFiles {
     fn environment(&self) -> Environment {
         let cpuinfo = self.text("proc/cpuinfo").unwrap_or_default();
         let limits = self.text("proc/self/limits").unwrap_or_default();
@@ -174,14 +174,14 @@ fn open_files(limits: &str) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
 
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, MachineFiles) {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = root.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let machine = Machine { root: root.path().to_owned() };
+        let machine = MachineFiles { root: root.path().to_owned() };
         (root, machine)
     }
 

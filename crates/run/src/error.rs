@@ -13,10 +13,10 @@ pub enum RunError {
     Job(#[from] JobError),
     /// Something the job names is wrong: a file, an address, a request.
     #[error("{0}")]
-    Usage(Problem),
+    Usage(RunProblem),
     /// This machine or the network does not allow it.
     #[error("{0}")]
-    Environment(Problem),
+    Environment(RunProblem),
     /// The engine could not run.
     #[error(transparent)]
     Engine(EngineError),
@@ -24,7 +24,7 @@ pub enum RunError {
 
 /// A problem and its remedy.
 #[derive(Debug)]
-pub struct Problem {
+pub struct RunProblem {
     /// What happened, and where.
     pub what: String,
     /// What to do about it: the remedy as a sentence.
@@ -33,7 +33,7 @@ pub struct Problem {
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for RunProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
             Some(source) => write!(f, "{}: {source}", self.what),
@@ -45,12 +45,12 @@ impl fmt::Display for Problem {
 impl RunError {
     /// The user's fault.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
-        RunError::Usage(Problem { what: what.into(), hint: None, source: None })
+        RunError::Usage(RunProblem { what: what.into(), hint: None, source: None })
     }
 
     /// The environment's fault.
     pub(crate) fn environment(what: impl Into<String>) -> Self {
-        RunError::Environment(Problem { what: what.into(), hint: None, source: None })
+        RunError::Environment(RunProblem { what: what.into(), hint: None, source: None })
     }
 
     /// Adds the remedy.

@@ -11,9 +11,9 @@ use std::os::fd::FromRawFd as _;
 
 /// An open descriptor that phases are written to.
 #[derive(Debug)]
-pub struct Events(File);
+pub struct PhaseEventWriter(File);
 
-impl Events {
+impl PhaseEventWriter {
     /// Takes ownership of the descriptor.
     pub fn open(descriptor: i32) -> Result<Self, RunError> {
         // SAFETY: F_GETFD reads a flag of any descriptor, or fails.

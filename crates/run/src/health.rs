@@ -5,7 +5,7 @@
 //! the record; the verdicts judge whether they make a run invalid. Between the two ends of the window it reads no
 //! counter.
 
-use crate::events::Events;
+use crate::events::PhaseEventWriter;
 use crate::left::Sockets;
 use crate::server::ServerWatch;
 use paceline_engine::{Nanos, Observer, Phase};
@@ -68,7 +68,7 @@ fn run_delay_s() -> Option<f64> {
 /// Observes a run from inside the generator: reads the kernel's counters when the engine reports a phase.
 #[derive(Debug)]
 pub struct Health {
-    events: Option<Events>,
+    events: Option<PhaseEventWriter>,
     /// Each thread at the beginning and at the end of the window.
     threads: Mutex<Vec<[ThreadUse; 2]>>,
     /// Each core at the beginning and at the end of the window.
@@ -81,7 +81,7 @@ pub struct Health {
 
 impl Health {
     /// Watches a run of this number of threads, and writes its phases to `events`.
-    pub fn new(threads: u32, events: Option<Events>) -> Self {
+    pub fn new(threads: u32, events: Option<PhaseEventWriter>) -> Self {
         let threads = Mutex::new(vec![Default::default(); threads as usize]);
         Self { events, threads, cores: Mutex::default(), sockets: OnceLock::new(), server: None }
     }

@@ -26,12 +26,12 @@ mod sources;
 mod target;
 
 pub use debug::DebugExchange;
-pub use error::{Problem, RunError};
-pub use events::Events;
-pub use follow::{Plan, Progress, Rows, Sink, times};
+pub use error::{RunError, RunProblem};
+pub use events::PhaseEventWriter;
+pub use follow::{RowSettings, Rows, RunProgress, Sink, times};
 pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
-pub use outcome::Watching;
+pub use outcome::RunObservers;
 pub use parts::block;
 pub use prepare::{Prepared, allowed_cores, read_trace};
 #[cfg(fuzzing)]

@@ -4,17 +4,17 @@
 //! Loop and segments are in `segments.rs`, blocks, requests and wrong bodies in `parts.rs`. Verdicts and gates are in
 //! the judge crate.
 
-use crate::follow::{Follower, Plan, Sink};
+use crate::follow::{Follower, RowSettings, Sink};
 use crate::health::{Health, rss_bytes_peak};
 use crate::left::left;
 use crate::parts::{self, block};
 use crate::segments::{arrival_check, by_segment, load_of};
 use crate::sessions;
-use crate::{Events, Prepared, RunError, moment};
+use crate::{PhaseEventWriter, Prepared, RunError, moment};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    Beginning, ConnectionCounts, Counts as EngineCounts, Ending, Failure, Nanos, Phase as EnginePhase,
-    RunOutcome, SPIN_BEFORE, Spans, Stop, Tally,
+    ConnectionCounts, ConnectionFailure, Ending, Nanos, Phase as EnginePhase, PhaseTimes, RunOutcome,
+    RunStart, SPIN_BEFORE, StopFlag, Tally, TallyCounts as EngineCounts,
 };
 use paceline_job::Job;
 use paceline_record as record;
@@ -22,9 +22,9 @@ use paceline_record::{Block, Run};
 
 /// How a run in progress is observed.
 #[derive(Default)]
-pub struct Watching {
+pub struct RunObservers {
     /// Receives a line at the beginning of each phase.
-    pub events: Option<Events>,
+    pub events: Option<PhaseEventWriter>,
     /// Receive a report of each second.
     pub sinks: Vec<Box<dyn Sink>>,
 }
@@ -37,12 +37,12 @@ impl Prepared {
     pub fn carry_out(
         mut self,
         argv: Vec<String>,
-        watching: Watching,
-        stop: &'static Stop,
+        watching: RunObservers,
+        stop: &'static StopFlag,
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
         let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
         let started_at = moment::now_rfc3339();
-        let follower = Follower::new(health, Plan::of(&self.settings), watching.sinks, stop)?;
+        let follower = Follower::new(health, RowSettings::of(&self.settings), watching.sinks, stop)?;
         let outcome = paceline_engine::run(&self.settings, stop, &follower);
         let (health, unwritten) = follower.end();
         let outcome = outcome.map_err(RunError::Engine)?;
@@ -57,8 +57,8 @@ impl Prepared {
     pub fn carry_out_share(
         self,
         argv: Vec<String>,
-        stop: &'static Stop,
-        begin: &dyn Fn(u64) -> Beginning,
+        stop: &'static StopFlag,
+        begin: &dyn Fn(u64) -> RunStart,
     ) -> Result<(Run, Vec<Vec<Nanos>>), RunError> {
         let health = Health::new(self.settings.threads, None);
         let started_at = moment::now_rfc3339();
@@ -163,7 +163,7 @@ fn pace_of(prepared: &Prepared) -> record::Pace {
     record::Pace { asked: prepared.settings.job.pace, used, spin_before_ns: spin_before.0 }
 }
 
-fn phases(spans: &Spans) -> record::Phases {
+fn phases(spans: &PhaseTimes) -> record::Phases {
     let span = |start: Nanos, end: Nanos| record::Span {
         start_ns: start.since(spans.start).0,
         end_ns: end.max(start).since(spans.start).0,
@@ -186,8 +186,8 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
         closed_as_asked: counts.closed_as_asked,
         failed_attempts: counts.failed_attempts,
         redirects_followed: counts.redirects,
-        failed_here: sum_of(counts, Failure::is_ours),
-        broke_rules: sum_of(counts, Failure::breaks_rules),
+        failed_here: sum_of(counts, ConnectionFailure::is_ours),
+        broke_rules: sum_of(counts, ConnectionFailure::breaks_rules),
         commonest_failure: commonest.map(|(failure, count)| {
             let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
             format!("{}, {times}", in_full(*failure, counts, tls))
@@ -205,15 +205,15 @@ fn accepts_compressed(job: &Job) -> bool {
 }
 
 /// A failure with the details of its first case, and for a TLS fault its remedy.
-fn in_full(failure: Failure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> String {
+fn in_full(failure: ConnectionFailure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> String {
     match (failure, &counts.protocol_error) {
         (failure, Some(error))
             if failure.breaks_rules()
-                && !matches!(failure, Failure::Unsolicited | Failure::SuspectFraming) =>
+                && !matches!(failure, ConnectionFailure::Unsolicited | ConnectionFailure::SuspectFraming) =>
         {
             said_once(&failure.to_string(), error)
         }
-        (Failure::Tls(fault), _) => {
+        (ConnectionFailure::Tls(fault), _) => {
             let reported =
                 tls.and_then(|tls| tls.error(fault)).map_or_else(|| fault.to_string(), ToString::to_string);
             format!("{reported}: {}", crate::target::remedy(fault))
@@ -237,7 +237,7 @@ fn spread(mut numbers: Vec<u64>) -> Option<record::Served> {
 }
 
 /// Number of failures of the selected kinds.
-fn sum_of(counts: &ConnectionCounts, kinds: fn(Failure) -> bool) -> u64 {
+fn sum_of(counts: &ConnectionCounts, kinds: fn(ConnectionFailure) -> bool) -> u64 {
     counts.failures.iter().filter(|(failure, _)| kinds(*failure)).map(|(_, count)| count).sum()
 }
 
@@ -339,7 +339,11 @@ mod tests {
     fn a_failure_and_its_details_say_the_same_once() {
         let of = |details: &str| {
             let protocol_error = Some(details.to_owned());
-            in_full(Failure::Protocol, &ConnectionCounts { protocol_error, ..Default::default() }, None)
+            in_full(
+                ConnectionFailure::Protocol,
+                &ConnectionCounts { protocol_error, ..Default::default() },
+                None,
+            )
         };
         let begins = "the response is not HTTP: it begins \"x\"";
         assert_eq!(of(begins), begins);

@@ -5,7 +5,7 @@
 //! request.
 
 use paceline_engine::{
-    BodyCheck, Check, Counts as EngineCounts, Ending, Measure, RunOutcome, Settings, Tally,
+    BodyCheck, Ending, Measure, ResponseCheck, RunOutcome, Settings, Tally, TallyCounts as EngineCounts,
 };
 use paceline_job::hexadecimal::format as hex;
 use paceline_record as record;
@@ -98,7 +98,7 @@ pub(crate) fn bad_bodies(settings: &Settings, outcome: &RunOutcome) -> Vec<BadBo
     reported.collect()
 }
 
-fn expectations(check: &Check) -> Expectations {
+fn expectations(check: &ResponseCheck) -> Expectations {
     let mut expected = Expectations { status: check.status, ..Expectations::default() };
     let body = match &check.body {
         BodyCheck::Decoded(body) => body,

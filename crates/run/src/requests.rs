@@ -1,11 +1,11 @@
 //! Converts the requests of a job to those of the engine: reads contents, compiles templates, prepares checks.
 
-use crate::content::{Contents, read};
+use crate::content::{ContentReader, read};
 use crate::{Inputs, RunError, sessions};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use paceline_engine::{BodyCheck, Check, RequestKind, Requests};
+use paceline_engine::{BodyCheck, RequestKind, Requests, ResponseCheck};
 use paceline_http::h2::Http2Request;
-use paceline_http::{LineFiles, Request, RequestError, RequestTemplate, Scheme, Version};
+use paceline_http::{HttpVersion, LineFiles, Request, RequestError, RequestTemplate, Scheme};
 use paceline_job::{BodyExpectation, Headers, Job, Protocol, Proxy, RequestSpec};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const DECODED: [&str; 5] = ["gzip", "x-gzip", "deflate", "identity", ""];
 /// Prepares the requests of a job.
 pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunError> {
     let mut files = LineFiles::default();
-    let mut contents = Contents::default();
+    let mut contents = ContentReader::default();
     let (mut kinds, mut http2) = (Vec::new(), Vec::new());
     let plan = sessions::plan(job)?;
     for (kind, spec) in job.requests.iter().enumerate() {
@@ -30,7 +30,7 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
             http2.push(over_http2(job, &request, spec, &files).map_err(invalid)?);
         }
         let body = check(job, spec, &mut contents, inputs)?;
-        let check = Check { status: spec.expect_status, body };
+        let check = ResponseCheck { status: spec.expect_status, body };
         kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
     }
     let requests = Requests::of(kinds, files.count()).with_http2(http2);
@@ -64,7 +64,7 @@ fn named_by(job: &Job, flag: &'static str) -> &'static str {
 pub(crate) fn request(
     job: &Job,
     spec: &RequestSpec,
-    contents: &mut Contents,
+    contents: &mut ContentReader,
     inputs: &mut Inputs,
 ) -> Result<Request, RunError> {
     let get = Request::get(&job.url);
@@ -95,14 +95,14 @@ pub(crate) fn proxy_authorization(proxy: &Proxy) -> Option<String> {
 
 /// The version of the request line. Adds a `Connection` field if the connection behaves differently from the version's
 /// default (RFC 9112 §9.3); a `Connection` field of the job is not changed.
-fn connection_fields(job: &Job, headers: &mut Headers) -> Version {
+fn connection_fields(job: &Job, headers: &mut Headers) -> HttpVersion {
     let (version, option) = match (job.protocol, job.keep_alive) {
-        (Protocol::Http11, false) => (Version::Http11, Some("close")),
-        (Protocol::Http10, true) => (Version::Http10, Some("Keep-Alive")),
-        (Protocol::Http11, true) => (Version::Http11, None),
-        (Protocol::Http10, false) => (Version::Http10, None),
+        (Protocol::Http11, false) => (HttpVersion::Http11, Some("close")),
+        (Protocol::Http10, true) => (HttpVersion::Http10, Some("Keep-Alive")),
+        (Protocol::Http11, true) => (HttpVersion::Http11, None),
+        (Protocol::Http10, false) => (HttpVersion::Http10, None),
         // HTTP/2 has neither a request line nor connection fields.
-        (Protocol::Http2, _) => (Version::Http11, None),
+        (Protocol::Http2, _) => (HttpVersion::Http11, None),
     };
     if let Some(option) = option {
         headers.set_default("Connection", option);
@@ -113,7 +113,7 @@ fn connection_fields(job: &Job, headers: &mut Headers) -> Version {
 fn check(
     job: &Job,
     spec: &RequestSpec,
-    contents: &mut Contents,
+    contents: &mut ContentReader,
     inputs: &mut Inputs,
 ) -> Result<BodyCheck, RunError> {
     let check = match &spec.expect_body {
@@ -217,7 +217,8 @@ mod tests {
             let headers =
                 given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             let spec = RequestSpec { headers: Headers(headers), ..RequestSpec::default() };
-            let request = request(&job, &spec, &mut Contents::default(), &mut Inputs::default()).unwrap();
+            let request =
+                request(&job, &spec, &mut ContentReader::default(), &mut Inputs::default()).unwrap();
             String::from_utf8(request.encode().unwrap()).unwrap()
         };
         let with_close = sent(Protocol::Http11, false, &[]);

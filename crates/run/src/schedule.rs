@@ -17,7 +17,7 @@ pub fn read_schedule(path: &Path, inputs: &mut Inputs) -> Result<Trace, RunError
     let text = String::from_utf8(bytes).map_err(|error| cannot().because(error))?;
     match times(&text) {
         Ok(times) => Ok(Trace { file: Some(path.to_owned()), ..times.into() }),
-        Err(Problem { line, what }) => {
+        Err(ScheduleProblem { line, what }) => {
             let place =
                 line.map_or_else(|| path.display().to_string(), |line| format!("{}:{line}", path.display()));
             Err(RunError::usage(format!("{place}: {what}"))
@@ -28,20 +28,20 @@ pub fn read_schedule(path: &Path, inputs: &mut Inputs) -> Result<Trace, RunError
 
 /// A problem in a schedule, and its line.
 #[derive(Debug, PartialEq)]
-struct Problem {
+struct ScheduleProblem {
     line: Option<usize>,
     what: String,
 }
 
 /// The times of a schedule. Empty lines and comments (`#`) are skipped.
-fn times(text: &str) -> Result<Vec<Nanos>, Problem> {
+fn times(text: &str) -> Result<Vec<Nanos>, ScheduleProblem> {
     let mut times: Vec<Nanos> = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.split('#').next().unwrap_or_default().trim();
         if text.is_empty() {
             continue;
         }
-        let problem = |what| Problem { line: Some(line), what };
+        let problem = |what| ScheduleProblem { line: Some(line), what };
         let time = time(text).map_err(problem)?;
         match times.last() {
             Some(before) if *before > time => {
@@ -51,7 +51,7 @@ fn times(text: &str) -> Result<Vec<Nanos>, Problem> {
         }
     }
     if times.is_empty() {
-        return Err(Problem { line: None, what: "the schedule is empty".to_owned() });
+        return Err(ScheduleProblem { line: None, what: "the schedule is empty".to_owned() });
     }
     Ok(times)
 }
@@ -82,7 +82,7 @@ pub fn fuzz_schedule(text: &str) {
             let trace = Trace::from(times);
             assert!(!format!("{trace:?}").is_empty());
         }
-        Err(Problem { line, what }) => {
+        Err(ScheduleProblem { line, what }) => {
             assert!(!what.is_empty() && line.is_none_or(|line| (1..=text.lines().count()).contains(&line)));
         }
     }
@@ -125,7 +125,7 @@ mod tests {
             ),
             ("# nothing\n", None, "the schedule is empty"),
         ] {
-            assert_eq!(times(text), Err(Problem { line, what: what.to_owned() }), "{text:?}");
+            assert_eq!(times(text), Err(ScheduleProblem { line, what: what.to_owned() }), "{text:?}");
         }
     }
 }

@@ -5,7 +5,7 @@
 use crate::parts::block;
 use paceline_engine::{RunOutcome, Tally};
 use paceline_job::Job;
-use paceline_job::{Bound, LoadModel, Nanos, Segment, Shape};
+use paceline_job::{Bound, LoadModel, Nanos, Shape, ShapeSegment};
 use paceline_record as record;
 
 /// The requested loop.
@@ -75,8 +75,8 @@ pub fn arrival_check(gaps: &[f64]) -> Option<record::ArrivalCheck> {
 /// The segments of the window, up to its actual end.
 pub fn by_segment(job: &Job, outcome: &RunOutcome) -> Option<Vec<record::Segment>> {
     let spans = &outcome.spans;
-    let begun = |segment: &Segment| spans.window + segment.start < spans.drain;
-    let kept = |(segment, tally): (Segment, &Tally)| record::Segment {
+    let begun = |segment: &ShapeSegment| spans.window + segment.start < spans.drain;
+    let kept = |(segment, tally): (ShapeSegment, &Tally)| record::Segment {
         start_ns: (spans.window + segment.start).since(spans.start).0,
         end_ns: (spans.window + segment.end).min(spans.drain).since(spans.start).0,
         offered_per_s: segment.offered_per_s(),

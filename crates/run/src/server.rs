@@ -14,25 +14,25 @@ use std::net::UdpSocket;
 use std::sync::Mutex;
 
 /// A process id.
-type Pid = i32;
+type ProcessId = i32;
 
 /// Watches the processes of a server.
 #[derive(Debug)]
 pub struct ServerWatch {
     found_by: FoundBy,
     /// The processes that were given or found, at least one.
-    roots: Vec<Pid>,
+    roots: Vec<ProcessId>,
     /// At the beginning and at the end of the window.
-    samples: Mutex<[Option<Sample>; 2]>,
+    samples: Mutex<[Option<ProcessSample>; 2]>,
 }
 
 /// The counters of the processes at one moment.
 #[derive(Debug, Default)]
-struct Sample {
+struct ProcessSample {
     /// CPU time of each process, in clock ticks.
-    ticks: BTreeMap<Pid, u64>,
+    ticks: BTreeMap<ProcessId, u64>,
     /// Time on a core of each thread, in nanoseconds.
-    on_core_ns: BTreeMap<(Pid, Pid), u64>,
+    on_core_ns: BTreeMap<(ProcessId, ProcessId), u64>,
     rss_bytes: u64,
 }
 
@@ -67,7 +67,7 @@ impl ServerWatch {
     /// Reads the counters, at one end of the window.
     pub(crate) fn sample(&self, edge: usize) {
         if let Ok(mut samples) = self.samples.lock() {
-            samples[edge] = Some(Sample::now(&self.roots));
+            samples[edge] = Some(ProcessSample::now(&self.roots));
         }
     }
 
@@ -105,8 +105,8 @@ fn since(now: u64, before: Option<&u64>) -> u64 {
     now.saturating_sub(before.copied().unwrap_or(0))
 }
 
-impl Sample {
-    fn now(roots: &[Pid]) -> Self {
+impl ProcessSample {
+    fn now(roots: &[ProcessId]) -> Self {
         let mut sample = Self::default();
         let descendants = process::descendants(roots);
         let own = std::process::id().cast_signed();
@@ -124,7 +124,7 @@ impl Sample {
 }
 
 /// The number of cores that a process may run on; at least one.
-fn cores_allowed(pid: Pid) -> u32 {
+fn cores_allowed(pid: ProcessId) -> u32 {
     let set =
         rustix::process::Pid::from_raw(pid).and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
     set.map_or(1, |set| set.count().max(1))

@@ -5,7 +5,7 @@
 
 use crate::RunError;
 use crate::parts::block;
-use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
+use paceline_engine::session::{Extract, ExtractSource, PlannedStep, Session, SessionPlan};
 use paceline_engine::{Ending, RunOutcome, Settings, Tally};
 use paceline_job::{ExtractFrom, Job, RequestSpec};
 use paceline_record::{SessionPart, SessionStep, Times};
@@ -42,7 +42,7 @@ pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
             Ok(Extract { variable, name: extraction.name.clone(), from })
         });
         let extract = extract.collect::<Result<_, RunError>>()?;
-        steps.push(Step { think: spec.think, extract });
+        steps.push(PlannedStep { think: spec.think, extract });
         variables = variables.max(names.len());
     }
     let keeps_cookies = job.requests.iter().all(|spec| spec.session.is_none());
@@ -86,15 +86,15 @@ fn wrong(spec: &RequestSpec, what: &str) -> RunError {
     RunError::usage(format!("request {:?}: {what}", spec.shown_name()))
 }
 
-fn source(spec: &RequestSpec, from: &ExtractFrom) -> Result<Source, RunError> {
+fn source(spec: &RequestSpec, from: &ExtractFrom) -> Result<ExtractSource, RunError> {
     Ok(match from {
-        ExtractFrom::Json(pointer) => Source::Json(pointer.clone()),
-        ExtractFrom::Header(name) => Source::Header(name.clone()),
-        ExtractFrom::Regex(text) => {
-            Source::Regex(RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).unicode(true).build().map_err(
-                |error| wrong(spec, &format!("the regular expression {text:?} is invalid")).because(error),
-            )?)
-        }
+        ExtractFrom::Json(pointer) => ExtractSource::Json(pointer.clone()),
+        ExtractFrom::Header(name) => ExtractSource::Header(name.clone()),
+        ExtractFrom::Regex(text) => ExtractSource::Regex(
+            RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).unicode(true).build().map_err(|error| {
+                wrong(spec, &format!("the regular expression {text:?} is invalid")).because(error)
+            })?,
+        ),
     })
 }
 

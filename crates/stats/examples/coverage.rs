@@ -7,8 +7,8 @@
 #![allow(clippy::print_stdout)]
 
 use paceline_stats::{
-    BlockFit, BlockRow, CapacitySearch, Decision, Draws, Histogram, Launches, PAIRS_MOST, Random,
-    SearchWindow, compare_pairs, launch_means, next_look, normal_quantile, run_percentile,
+    BlockFit, BlockRow, CapacitySearch, Decision, Draws, Histogram, PAIRS_MOST, Random, SearchWindow,
+    ServerLaunches, compare_pairs, launch_means, next_look, normal_quantile, run_percentile,
 };
 
 /// One launch's deviation, in units of the standard deviation.
@@ -115,7 +115,8 @@ fn figures_and_ratios(noise: Noise, servers: usize, launches: usize, rounds: usi
         let still = table(&mut random, noise, &vec![0.0; servers], launches, 0.0);
         let values: Vec<Vec<f64>> =
             still.iter().map(|row| row.values.iter().flatten().copied().collect()).collect();
-        let rows: Vec<Launches> = values.iter().map(|values| Launches { values, is_steady: true }).collect();
+        let rows: Vec<ServerLaunches> =
+            values.iter().map(|values| ServerLaunches { values, is_steady: true }).collect();
         figures += launch_means(&rows)
             .into_iter()
             .flatten()

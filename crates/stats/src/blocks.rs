@@ -7,7 +7,7 @@
 //! quantile of the largest of all pairwise t statistics, simulated with a fixed seed.
 
 use crate::draws::{DRAWS, Draws};
-use crate::launches::{CONFIDENCE, Interval, Prior, UPPER, Variance, launches_needed, logarithms};
+use crate::launches::{CONFIDENCE, ConfidenceInterval, Prior, UPPER, Variance, launches_needed, logarithms};
 use crate::special::{t_quantile, t_two_sided};
 use crate::spread::quantile;
 
@@ -35,11 +35,11 @@ pub struct BlockFit {
 
 /// The ratio of two servers' figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ratio {
+pub struct RatioEstimate {
     /// The first divided by the second.
     pub ratio: f64,
     /// The 95 % interval.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// The two-sided p value of "the two are equal".
     pub p_value: f64,
 }
@@ -80,7 +80,7 @@ impl BlockFit {
         for (server, row) in rows.iter().enumerate() {
             for (block, value) in row.values.iter().enumerate() {
                 if let Some(value) = value {
-                    cells.push(Cell { server, block, log: logarithms(&[*value])?[0] });
+                    cells.push(LogObservation { server, block, log: logarithms(&[*value])?[0] });
                 }
             }
         }
@@ -89,13 +89,14 @@ impl BlockFit {
         }
         let steady: Vec<bool> = rows.iter().map(|row| row.is_steady).collect();
         Self::solve(&cells, &steady, blocks).or_else(|| {
-            let without_blocks: Vec<Cell> = cells.iter().map(|cell| Cell { block: 0, ..*cell }).collect();
+            let without_blocks: Vec<LogObservation> =
+                cells.iter().map(|cell| LogObservation { block: 0, ..*cell }).collect();
             Self::solve(&without_blocks, &steady, 1)
         })
     }
 
     /// Least squares by the normal equations. None if they are singular.
-    fn solve(cells: &[Cell], is_steady: &[bool], blocks: usize) -> Option<Self> {
+    fn solve(cells: &[LogObservation], is_steady: &[bool], blocks: usize) -> Option<Self> {
         let servers = is_steady.len();
         let mut launches = vec![0; servers];
         cells.iter().for_each(|cell| launches[cell.server] += 1);
@@ -135,12 +136,12 @@ impl BlockFit {
     }
 
     /// Figure of server `first` divided by that of `second`. None if either has too few launches.
-    pub fn ratio(&self, first: usize, second: usize) -> Option<Ratio> {
+    pub fn ratio(&self, first: usize, second: usize) -> Option<RatioEstimate> {
         let difference = self.effects.get(first)? - self.effects.get(second)?;
         let error = self.error(first, second)?;
         let half_width = t_quantile(UPPER, error.df) * error.value.sqrt();
-        let interval = Interval::around(difference, half_width).map(f64::exp);
-        Some(Ratio { ratio: difference.exp(), interval, p_value: self.p_value(first, second)? })
+        let interval = ConfidenceInterval::around(difference, half_width).map(f64::exp);
+        Some(RatioEstimate { ratio: difference.exp(), interval, p_value: self.p_value(first, second)? })
     }
 
     /// The two-sided p value of "the two are equal", without the interval: a fifth of the work of [`Self::ratio`].
@@ -247,7 +248,7 @@ impl BlockFit {
 
 /// The residual variance of each server. None for a server whose residuals are forced to zero.
 fn residual_variances(
-    cells: &[Cell],
+    cells: &[LogObservation],
     launches: &[usize],
     unknowns: &Unknowns,
     solution: &[f64],
@@ -294,7 +295,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 
 /// One observation.
 #[derive(Clone, Copy)]
-struct Cell {
+struct LogObservation {
     server: usize,
     block: usize,
     log: f64,
@@ -308,7 +309,7 @@ struct Unknowns {
 }
 
 impl Unknowns {
-    fn of(cells: &[Cell], launches: &[usize], blocks: usize) -> Self {
+    fn of(cells: &[LogObservation], launches: &[usize], blocks: usize) -> Self {
         let mut count = 0;
         let mut number = |is_used: bool| {
             is_used.then(|| {
@@ -327,7 +328,7 @@ impl Unknowns {
         self.servers[server]
     }
 
-    fn of_cell(&self, cell: &Cell) -> impl Iterator<Item = usize> + Clone {
+    fn of_cell(&self, cell: &LogObservation) -> impl Iterator<Item = usize> + Clone {
         self.servers[cell.server].into_iter().chain(self.blocks[cell.block])
     }
 }
@@ -393,7 +394,7 @@ mod tests {
         table.iter().map(row).collect()
     }
 
-    fn assert_ratio(ratio: Ratio, expected: (f64, f64, f64)) {
+    fn assert_ratio(ratio: RatioEstimate, expected: (f64, f64, f64)) {
         let found = [ratio.ratio, ratio.interval.low, ratio.interval.high];
         for (found, expected) in found.into_iter().zip([expected.0, expected.1, expected.2]) {
             assert!((found / expected - 1.0).abs() < 1e-8, "{ratio:?}, expected {expected}");

@@ -19,12 +19,12 @@ pub(crate) type Draw = [(f64, f64)];
 #[derive(Debug)]
 pub struct Draws {
     seed: u64,
-    kept: Mutex<VecDeque<Arc<Kept>>>,
+    kept: Mutex<VecDeque<Arc<DrawSet>>>,
 }
 
 /// All draws for some degrees of freedom, one after the other.
 #[derive(Debug)]
-struct Kept {
+struct DrawSet {
     df: Vec<f64>,
     pairs: OnceLock<Vec<(f64, f64)>>,
 }
@@ -51,16 +51,17 @@ impl Draws {
     }
 
     /// The place for the draws of these degrees of freedom. The oldest places are removed to make room.
-    fn kept(&self, df: &[f64]) -> Arc<Kept> {
+    fn kept(&self, df: &[f64]) -> Arc<DrawSet> {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = all.iter().find(|kept| kept.df == df) {
             return kept.clone();
         }
-        let pairs = |all: &VecDeque<Arc<Kept>>| all.iter().map(|kept| kept.df.len() * DRAWS).sum::<usize>();
+        let pairs =
+            |all: &VecDeque<Arc<DrawSet>>| all.iter().map(|kept| kept.df.len() * DRAWS).sum::<usize>();
         while pairs(&all) + df.len() * DRAWS > PAIRS_KEPT {
             all.pop_front();
         }
-        let kept = Arc::new(Kept { df: df.to_vec(), pairs: OnceLock::new() });
+        let kept = Arc::new(DrawSet { df: df.to_vec(), pairs: OnceLock::new() });
         all.push_back(kept.clone());
         kept
     }

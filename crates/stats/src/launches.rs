@@ -18,14 +18,14 @@ const ROWS_TO_SHARE: usize = 4;
 
 /// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end.
     pub high: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// The interval `centre ± half_width`.
     pub fn around(centre: f64, half_width: f64) -> Self {
         Self { low: centre - half_width, high: centre + half_width }
@@ -145,7 +145,7 @@ fn median_variance(df: f64) -> f64 {
 
 /// The launches of one server: one value for each.
 #[derive(Clone, Copy, Debug)]
-pub struct Launches<'a> {
+pub struct ServerLaunches<'a> {
     /// The observed values, all above zero.
     pub values: &'a [f64],
     /// Whether the server was in a steady state. An unsteady server is not used to estimate the noise of others.
@@ -162,12 +162,12 @@ pub struct LaunchMean {
     /// The variance of the logarithm between launches, moderated; none for one launch.
     pub log_variance: Option<Variance>,
     /// The 95 % interval of the geometric mean; none for one launch.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 /// The figures of the servers of one table, in the order given. None for a server without launches, or with a value
 /// without a logarithm.
-pub fn launch_means(rows: &[Launches]) -> Vec<Option<LaunchMean>> {
+pub fn launch_means(rows: &[ServerLaunches]) -> Vec<Option<LaunchMean>> {
     let logs: Vec<Option<Vec<f64>>> = rows.iter().map(|row| logarithms(row.values)).collect();
     let variance = |logs: &Option<Vec<f64>>| logs.as_deref().and_then(Variance::of);
     let shared: Vec<Variance> = rows
@@ -194,7 +194,7 @@ fn launch_mean(logs: &[f64], log_variance: Option<Variance>) -> LaunchMean {
     let (centre, n) = (mean(logs), logs.len());
     let interval = log_variance.map(|variance| {
         let half_width = t_quantile(UPPER, variance.df) * (variance.value / n as f64).sqrt();
-        Interval::around(centre, half_width).map(f64::exp)
+        ConfidenceInterval::around(centre, half_width).map(f64::exp)
     });
     LaunchMean { launches: n, mean: centre.exp(), log_variance, interval }
 }
@@ -237,8 +237,8 @@ mod tests {
         [300.0, 310.0, 305.0, 280.0],
     ];
 
-    fn rows(table: &[[f64; 4]]) -> Vec<Launches<'_>> {
-        table.iter().map(|values| Launches { values, is_steady: true }).collect()
+    fn rows(table: &[[f64; 4]]) -> Vec<ServerLaunches<'_>> {
+        table.iter().map(|values| ServerLaunches { values, is_steady: true }).collect()
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
         let mut table = rows(&TABLE);
         let noisy = [1.0, 10.0, 100.0, 1_000.0];
         let before = launch_means(&table);
-        table.push(Launches { values: &noisy, is_steady: false });
+        table.push(ServerLaunches { values: &noisy, is_steady: false });
         let after = launch_means(&table);
         assert_eq!(before[..], after[..5]);
         assert_eq!(after[5].unwrap().log_variance.unwrap().df, 3.0);
@@ -283,9 +283,9 @@ mod tests {
     #[test]
     fn one_launch_has_no_interval_and_zero_no_logarithm() {
         let means = launch_means(&[
-            Launches { values: &[7.0], is_steady: true },
-            Launches { values: &[0.0, 1.0], is_steady: true },
-            Launches { values: &[], is_steady: true },
+            ServerLaunches { values: &[7.0], is_steady: true },
+            ServerLaunches { values: &[0.0, 1.0], is_steady: true },
+            ServerLaunches { values: &[], is_steady: true },
         ]);
         assert_eq!(means[0].unwrap().interval, None);
         assert!((means[0].unwrap().mean - 7.0).abs() < 1e-12);
@@ -296,7 +296,7 @@ mod tests {
     fn equal_launches_do_not_break_the_prior() {
         let equal = [5.0; 4];
         let mut table = rows(&TABLE);
-        table.push(Launches { values: &equal, is_steady: true });
+        table.push(ServerLaunches { values: &equal, is_steady: true });
         let interval = launch_means(&table)[5].unwrap().interval.unwrap();
         assert!(interval.low > 4.0 && interval.low < 5.0, "the others' noise is assumed: {interval:?}");
     }
@@ -321,8 +321,8 @@ mod tests {
             let table: Vec<Vec<f64>> = (0..servers)
                 .map(|_| (0..launches).map(|_| (0.1 * draw(&mut random)).exp()).collect())
                 .collect();
-            let rows: Vec<Launches> =
-                table.iter().map(|values| Launches { values, is_steady: true }).collect();
+            let rows: Vec<ServerLaunches> =
+                table.iter().map(|values| ServerLaunches { values, is_steady: true }).collect();
             covered += launch_means(&rows)
                 .into_iter()
                 .flatten()

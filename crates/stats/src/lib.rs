@@ -18,12 +18,13 @@ mod spread;
 mod steady;
 mod trend;
 
-pub use blocks::{BlockFit, BlockRow, RankSet, Ranking, Ratio};
+pub use blocks::{BlockFit, BlockRow, RankSet, Ranking, RatioEstimate};
 pub use draws::Draws;
 pub use exponential::{AndersonDarling, exponential_test};
-pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, Step};
+pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, SpectrumStep};
 pub use launches::{
-    CONFIDENCE, Interval, LaunchMean, Launches, Prior, Variance, launch_means, launches_needed,
+    CONFIDENCE, ConfidenceInterval, LaunchMean, Prior, ServerLaunches, Variance, launch_means,
+    launches_needed,
 };
 pub use percentile::{RunPercentile, SLICES, percentile_interval, run_percentile};
 pub use random::Random;

@@ -8,7 +8,7 @@
 //! *Statistical Intervals*, section 5.2). The interval describes this run only; the variation between launches needs
 //! several launches.
 
-use crate::launches::{Interval, UPPER};
+use crate::launches::{ConfidenceInterval, UPPER};
 use crate::special::{beta_quantile, normal_quantile, t_quantile};
 use crate::{HIGHEST, Histogram};
 
@@ -25,7 +25,7 @@ pub struct RunPercentile {
     /// The ratio of the run's samples to the equivalent number of independent samples; at least 1.
     pub dispersion: f64,
     /// The 95 % interval, if the run is long enough for one.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// The approximate number of requests that a run needs for an interval of this percentile.
     pub requests_needed: u64,
 }
@@ -47,14 +47,14 @@ pub fn run_percentile(intervals: &[Histogram], p: f64) -> Option<RunPercentile> 
 
 /// The 95 % interval of the percentile `p` of samples whose dispersion was estimated as in [`run_percentile`]. None if
 /// there are too few samples for an interval.
-pub fn percentile_interval(samples: &Histogram, p: f64, dispersion: f64) -> Option<Interval> {
+pub fn percentile_interval(samples: &Histogram, p: f64, dispersion: f64) -> Option<ConfidenceInterval> {
     let n = samples.count() as f64 / dispersion;
     (n * (1.0 - p) >= EXCEEDANCES_LEAST).then(|| {
         let slices_df = (SLICES - 1) as f64;
         let n_effective = n * (normal_quantile(UPPER) / t_quantile(UPPER, slices_df)).powi(2);
         let (below, above) = (p * n_effective, (1.0 - p) * n_effective);
         let at = |rank: f64| samples.quantile(rank).unwrap_or(HIGHEST) as f64;
-        Interval {
+        ConfidenceInterval {
             low: at(beta_quantile(below, above + 1.0, 1.0 - UPPER)),
             high: at(beta_quantile(below + 1.0, above, UPPER)),
         }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn equal_values_have_an_interval_of_no_width() {
         let estimate = run_percentile(&cut(&[5; 1_000], 10), 0.5).unwrap();
-        assert_eq!(estimate.interval, Some(Interval { low: 5.0, high: 5.0 }));
+        assert_eq!(estimate.interval, Some(ConfidenceInterval { low: 5.0, high: 5.0 }));
     }
 
     /// Shares of simulated runs with an interval, and of those whose interval holds the true percentile.

@@ -5,7 +5,7 @@
 //! Planning*, 2007, chapter 4. Fitted by least squares on logarithms, since rates scatter by factors (Levenberg and
 //! Marquardt).
 
-use crate::launches::{Interval, UPPER};
+use crate::launches::{ConfidenceInterval, UPPER};
 use crate::random::Random;
 use crate::special::t_quantile;
 
@@ -18,19 +18,19 @@ pub struct Scalability {
     /// The rate for n = 1 (l).
     pub rate_of_one: f64,
     /// Its 95 % interval.
-    pub rate_of_one_interval: Interval,
+    pub rate_of_one_interval: ConfidenceInterval,
     /// The contention (s), 0 or more.
     pub contention: f64,
     /// Its 95 % interval.
-    pub contention_interval: Interval,
+    pub contention_interval: ConfidenceInterval,
     /// The coherency (k), 0 or more.
     pub coherency: f64,
     /// Its 95 % interval.
-    pub coherency_interval: Interval,
+    pub coherency_interval: ConfidenceInterval,
     /// The n at which the law peaks, sqrt((1 - s) / k). None if the rate only rises.
     pub peak_at: Option<f64>,
     /// The peak's 95 % interval; the upper end is infinite if the data do not show a peak.
-    pub peak_interval: Interval,
+    pub peak_interval: ConfidenceInterval,
 }
 
 impl Scalability {
@@ -44,8 +44,8 @@ impl Scalability {
         }
         let (best, covariance) = least_squares(points)?;
         let t = t_quantile(UPPER, (points.len() - 3) as f64);
-        let interval = |i: usize| Interval::around(best[i], t * covariance[i][i].max(0.0).sqrt());
-        let from_zero = |interval: Interval| interval.map(|end| end.max(0.0));
+        let interval = |i: usize| ConfidenceInterval::around(best[i], t * covariance[i][i].max(0.0).sqrt());
+        let from_zero = |interval: ConfidenceInterval| interval.map(|end| end.max(0.0));
         let peak_at = peak(best[1], best[2]);
         Some(Self {
             rate_of_one: best[0].exp(),
@@ -77,7 +77,7 @@ fn peak(contention: f64, coherency: f64) -> f64 {
 }
 
 /// The interval of the peak: contention and coherency are drawn together from the fit's t distribution.
-fn peak_interval(best: [f64; 3], covariance: [[f64; 3]; 3], df: f64, seed: u64) -> Interval {
+fn peak_interval(best: [f64; 3], covariance: [[f64; 3]; 3], df: f64, seed: u64) -> ConfidenceInterval {
     let mut random = Random::new(seed);
     let of_first = covariance[1][1].max(0.0).sqrt();
     let shared = if of_first > 0.0 { covariance[1][2] / of_first } else { 0.0 };
@@ -91,7 +91,7 @@ fn peak_interval(best: [f64; 3], covariance: [[f64; 3]; 3], df: f64, seed: u64) 
     peaks.sort_by(f64::total_cmp);
     // By rank, because interpolation with infinity is undefined.
     let at = |q: f64| peaks[((q * DRAWS as f64) as usize).min(DRAWS - 1)];
-    Interval { low: at(1.0 - UPPER), high: at(UPPER) }
+    ConfidenceInterval { low: at(1.0 - UPPER), high: at(UPPER) }
 }
 
 fn ln_rate([ln_one, contention, coherency]: [f64; 3], n: f64) -> f64 {

@@ -8,7 +8,7 @@
 //! slope and threshold", *Vision Research* 39, 1999; lapses: Wichmann and Hill, *Perception and Psychophysics* 63,
 //! 2001). Bisection would report its bracket as the interval, which covers the truth in about 60 % of cases.
 
-use crate::launches::{Interval, UPPER};
+use crate::launches::{ConfidenceInterval, UPPER};
 use crate::special::normal_cdf;
 
 /// The share of windows that pass regardless of the rate, and the share that fail regardless of it.
@@ -41,7 +41,7 @@ pub struct SearchEstimate {
     /// The rate at which half of the windows pass: the posterior median.
     pub half_pass_rate: f64,
     /// Its 95 % credible interval.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
 }
 
 impl SearchEstimate {
@@ -79,7 +79,7 @@ pub struct CapacitySearch {
     windows_most: usize,
     windows: Vec<SearchWindow>,
     /// The range of theta.
-    range: Interval,
+    range: ConfidenceInterval,
     /// The posterior of theta on the grid; its sum is 1.
     posterior: Vec<f64>,
 }
@@ -91,7 +91,7 @@ impl CapacitySearch {
         let start = closed_loop_rate.max(f64::MIN_POSITIVE);
         // From half of the closed loop's rate up to that rate, widened: with few connections the closed loop may not
         // have reached the capacity.
-        let range = Interval { low: start.ln() - 0.8, high: start.ln() + 0.15 };
+        let range = ConfidenceInterval { low: start.ln() - 0.8, high: start.ln() + 0.15 };
         let mut search =
             Self { start, half_width, windows_most, windows: Vec::new(), range, posterior: Vec::new() };
         search.update();
@@ -142,7 +142,7 @@ impl CapacitySearch {
         let at = |q| self.quantile(q).exp();
         SearchEstimate {
             half_pass_rate: at(0.5),
-            interval: Interval { low: at(1.0 - UPPER), high: at(UPPER) },
+            interval: ConfidenceInterval { low: at(1.0 - UPPER), high: at(UPPER) },
         }
     }
 

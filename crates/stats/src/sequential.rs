@@ -7,7 +7,7 @@
 //! to 23 %. Equivalence is two one-sided tests (Schuirmann, *J. Pharmacokinetics and Biopharmaceutics* 15, 1987) at the
 //! same looks.
 
-use crate::launches::{Interval, Variance, mean};
+use crate::launches::{ConfidenceInterval, Variance, mean};
 use crate::special::{t_quantile, t_two_sided};
 
 /// A point at which a comparison may end.
@@ -62,7 +62,7 @@ pub struct Comparison {
     /// The first figure divided by the second.
     pub ratio: f64,
     /// The interval of the ratio that matches the decision: over all looks together it covers the truth with 95 %.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// The two-sided p value of "equal", not corrected for the looks.
     pub p_value: f64,
     /// The decision at this look.
@@ -133,7 +133,7 @@ fn decide(
         Decision::Undecided { more_pairs: more_pairs(difference, deviation, pairs, margin) }
     };
     let half_width = t_quantile(1.0 - different / 2.0, error.df) * deviation;
-    let interval = Interval::around(difference, half_width).map(f64::exp);
+    let interval = ConfidenceInterval::around(difference, half_width).map(f64::exp);
     Comparison { pairs, ratio: difference.exp(), interval, p_value, decision }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The verdicts on overload and outages use these functions and decide which growth matters.
 
-use crate::launches::{Interval, UPPER, Variance, mean};
+use crate::launches::{ConfidenceInterval, UPPER, Variance, mean};
 use crate::special::t_quantile;
 
 /// The slope of the least-squares line through (x, y) points: change of y per unit of x. None for fewer than two
@@ -22,7 +22,7 @@ pub struct Growth {
     /// Mean growth per second.
     pub per_s: f64,
     /// Its 95 % interval. Growth is proven if it lies above zero.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
 }
 
 /// Growth of a backlog (requests outstanding) from its value at the ends of intervals, as (seconds, value) points with
@@ -45,7 +45,10 @@ pub fn growth(points: &[(f64, f64)]) -> Option<Growth> {
     let variance = Variance::of(&increments)?;
     let error = (variance.value / increments.len() as f64).sqrt();
     let per_s = mean(&increments);
-    Some(Growth { per_s, interval: Interval::around(per_s, t_quantile(UPPER, variance.df) * error) })
+    Some(Growth {
+        per_s,
+        interval: ConfidenceInterval::around(per_s, t_quantile(UPPER, variance.df) * error),
+    })
 }
 
 /// A pause: consecutive intervals with hardly any completions.

@@ -100,7 +100,7 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
         paceline_files::open_gzip(&path, inflated_most).map_err(cannot(path.display().to_string()))?;
     let mut trials = Vec::new();
     let mut lines_by_id = HashMap::new();
-    for (line, text) in (1..).zip(Lines(lines)) {
+    for (line, text) in (1..).zip(BoundedLines(lines)) {
         let at = format!("{}, line {line}", path.display());
         let text = text.map_err(cannot(at.clone()))?;
         let trial = read_trial(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
@@ -134,9 +134,9 @@ fn check_id(id: &str, at: impl FnOnce() -> String) -> Result<(), ArchiveError> {
 }
 
 /// An iterator over lines of at most [`LINE_BYTES_MOST`].
-struct Lines<R>(R);
+struct BoundedLines<R>(R);
 
-impl<R: BufRead> Iterator for Lines<R> {
+impl<R: BufRead> Iterator for BoundedLines<R> {
     type Item = io::Result<String>;
 
     fn next(&mut self) -> Option<Self::Item> {

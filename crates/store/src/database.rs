@@ -1,7 +1,7 @@
 //! A connection to either database: executes statements in the shared dialect, and reads rows even if they are damaged.
 
 use crate::StoreError;
-use crate::error::{DatabaseError, Place};
+use crate::error::{DatabaseError, StoreLocation};
 use postgres::NoTls;
 use postgres::types::ToSql;
 use rusqlite::types::ValueRef;
@@ -10,7 +10,7 @@ use rusqlite::types::ValueRef;
 pub const SCHEMA: &str = "paceline";
 
 /// An open connection.
-pub enum Database {
+pub enum DatabaseConnection {
     /// A file.
     Sqlite(rusqlite::Connection),
     /// A connection to a server, and the configuration to connect again.
@@ -45,7 +45,7 @@ impl<'a> From<Option<&'a str>> for Parameter<'a> {
 
 /// A column of a row. In a damaged file a column may have any type; the caller interprets it.
 #[derive(Clone, Debug, PartialEq)]
-enum Cell {
+enum SqlValue {
     Text(String),
     Integer(i64),
     Null,
@@ -53,28 +53,28 @@ enum Cell {
 
 /// One row of a result.
 #[derive(Clone, Debug)]
-pub struct Row(Vec<Cell>);
+pub struct SqlRow(Vec<SqlValue>);
 
-impl Row {
+impl SqlRow {
     /// A column as text: bytes that are not UTF-8 are replaced, so that a damaged row can be reported and skipped.
     pub fn text(&mut self, column: usize) -> String {
-        match self.0.get_mut(column).map(|cell| std::mem::replace(cell, Cell::Null)) {
-            Some(Cell::Text(text)) => text,
-            Some(Cell::Integer(number)) => number.to_string(),
-            Some(Cell::Null) | None => String::new(),
+        match self.0.get_mut(column).map(|cell| std::mem::replace(cell, SqlValue::Null)) {
+            Some(SqlValue::Text(text)) => text,
+            Some(SqlValue::Integer(number)) => number.to_string(),
+            Some(SqlValue::Null) | None => String::new(),
         }
     }
 
     /// A column as a number; `None` if it is not a number.
     pub fn integer(&self, column: usize) -> Option<i64> {
         match self.0.get(column) {
-            Some(Cell::Integer(number)) => Some(*number),
+            Some(SqlValue::Integer(number)) => Some(*number),
             _ => None,
         }
     }
 }
 
-impl Database {
+impl DatabaseConnection {
     /// Connects to a PostgreSQL server.
     pub fn connect(config: postgres::Config) -> Result<Self, DatabaseError> {
         let client = postgres_client(&config)?;
@@ -97,7 +97,7 @@ impl Database {
     }
 
     /// Runs a query.
-    pub fn query(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
+    pub fn query(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<SqlRow>, DatabaseError> {
         self.reconnect_if_closed()?;
         match self {
             Self::Sqlite(connection) => {
@@ -108,7 +108,7 @@ impl Database {
                 let mut read = Vec::new();
                 while let Some(row) = rows.next()? {
                     let cells = (0..columns).map(|column| Ok(sqlite_cell(row.get_ref(column)?)));
-                    read.push(Row(cells.collect::<Result<_, DatabaseError>>()?));
+                    read.push(SqlRow(cells.collect::<Result<_, DatabaseError>>()?));
                 }
                 Ok(read)
             }
@@ -133,7 +133,7 @@ impl Database {
     /// taken at the beginning, so that the wait for it happens before the first read.
     pub fn transaction<T>(
         &mut self,
-        place: &Place,
+        place: &StoreLocation,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let failed = |error| StoreError::of(place, error);
@@ -177,16 +177,16 @@ fn sqlite_value<'a>(parameter: &'a Parameter<'a>) -> rusqlite::types::ToSqlOutpu
     })
 }
 
-fn sqlite_cell(value: ValueRef<'_>) -> Cell {
+fn sqlite_cell(value: ValueRef<'_>) -> SqlValue {
     match value {
-        ValueRef::Integer(number) => Cell::Integer(number),
+        ValueRef::Integer(number) => SqlValue::Integer(number),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
             // A document is valid almost always, and a check of it is much faster than a search for its errors.
             let valid = std::str::from_utf8(bytes).map(str::to_owned);
-            Cell::Text(valid.unwrap_or_else(|_| String::from_utf8_lossy(bytes).into_owned()))
+            SqlValue::Text(valid.unwrap_or_else(|_| String::from_utf8_lossy(bytes).into_owned()))
         }
-        ValueRef::Real(number) => Cell::Text(number.to_string()),
-        ValueRef::Null => Cell::Null,
+        ValueRef::Real(number) => SqlValue::Text(number.to_string()),
+        ValueRef::Null => SqlValue::Null,
     }
 }
 
@@ -205,13 +205,13 @@ fn references<'a>(values: &'a [Box<dyn ToSql + Sync + 'a>]) -> Vec<&'a (dyn ToSq
     values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect()
 }
 
-fn postgres_row(row: &postgres::Row) -> Result<Row, DatabaseError> {
+fn postgres_row(row: &postgres::Row) -> Result<SqlRow, DatabaseError> {
     let cells = row.columns().iter().enumerate().map(|(place, column)| {
         Ok(if *column.type_() == postgres::types::Type::INT8 {
-            row.try_get::<_, Option<i64>>(place)?.map_or(Cell::Null, Cell::Integer)
+            row.try_get::<_, Option<i64>>(place)?.map_or(SqlValue::Null, SqlValue::Integer)
         } else {
-            row.try_get::<_, Option<String>>(place)?.map_or(Cell::Null, Cell::Text)
+            row.try_get::<_, Option<String>>(place)?.map_or(SqlValue::Null, SqlValue::Text)
         })
     });
-    Ok(Row(cells.collect::<Result<_, DatabaseError>>()?))
+    Ok(SqlRow(cells.collect::<Result<_, DatabaseError>>()?))
 }

@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 
 /// The place of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum StoreLocation {
     /// A file, as an absolute path if it could be resolved.
     File(PathBuf),
     /// The URL of a database, without its password.
     Url(String),
 }
 
-impl Place {
+impl StoreLocation {
     /// The place as a path, for messages.
     pub fn path(&self) -> &Path {
         match self {
-            Place::File(path) => path,
-            Place::Url(url) => Path::new(url),
+            StoreLocation::File(path) => path,
+            StoreLocation::Url(url) => Path::new(url),
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path().display().fmt(f)
     }
@@ -107,13 +107,13 @@ pub enum StoreError {
     #[error("there are no stored results at {place}")]
     Missing {
         /// The place that was searched.
-        place: Place,
+        place: StoreLocation,
     },
     /// Environment: the file or its folder cannot be written. SQLite also writes files beside the database.
     #[error("cannot open {place} for writing: the file and its folder must be writable")]
     Unwritable {
         /// The file.
-        place: Place,
+        place: StoreLocation,
         /// The database's error.
         #[source]
         source: Box<DatabaseError>,
@@ -122,7 +122,7 @@ pub enum StoreError {
     #[error("cannot read {place} in a read-only folder: copying it to a temporary folder failed")]
     Copy {
         /// The file.
-        place: Place,
+        place: StoreLocation,
         /// The system's error.
         #[source]
         source: std::io::Error,
@@ -131,7 +131,7 @@ pub enum StoreError {
     #[error("{place} is not a Paceline store ({found}) and was not changed; use another file with --store")]
     NotAStore {
         /// The place.
-        place: Place,
+        place: StoreLocation,
         /// What was found instead.
         found: String,
     },
@@ -139,7 +139,7 @@ pub enum StoreError {
     #[error("{place} is damaged")]
     Damaged {
         /// The file.
-        place: Place,
+        place: StoreLocation,
         /// The database's error.
         #[source]
         source: Box<DatabaseError>,
@@ -148,7 +148,7 @@ pub enum StoreError {
     #[error("{place} is damaged: {found}")]
     Inconsistent {
         /// The file.
-        place: Place,
+        place: StoreLocation,
         /// The first problem that the check found.
         found: String,
     },
@@ -158,7 +158,7 @@ pub enum StoreError {
     )]
     Newer {
         /// The place.
-        place: Place,
+        place: StoreLocation,
         /// The version found.
         found: i64,
         /// The newest version this Paceline knows.
@@ -170,7 +170,7 @@ pub enum StoreError {
     )]
     Full {
         /// The store.
-        place: Place,
+        place: StoreLocation,
         /// The database's error.
         #[source]
         source: Box<DatabaseError>,
@@ -179,7 +179,7 @@ pub enum StoreError {
     #[error("{place} has been locked by another process for {waited_s} s")]
     Busy {
         /// The store.
-        place: Place,
+        place: StoreLocation,
         /// The time waited, in seconds.
         waited_s: u64,
         /// The database's error.
@@ -190,7 +190,7 @@ pub enum StoreError {
     #[error("cannot connect to {place}")]
     Unreachable {
         /// The URL.
-        place: Place,
+        place: StoreLocation,
         /// The database's error.
         #[source]
         source: Box<DatabaseError>,
@@ -199,7 +199,7 @@ pub enum StoreError {
     #[error("an operation on the store {place} failed")]
     Database {
         /// The store.
-        place: Place,
+        place: StoreLocation,
         /// The database's error.
         #[source]
         source: Box<DatabaseError>,
@@ -276,7 +276,7 @@ pub enum StoreError {
 pub(crate) const BUSY_TIMEOUT_S: u64 = 30;
 
 /// The meaning of an error, the same for both databases.
-enum Meaning {
+enum DatabaseErrorKind {
     Locked,
     Unwritable,
     Damaged,
@@ -287,7 +287,7 @@ enum Meaning {
     Other,
 }
 
-impl Meaning {
+impl DatabaseErrorKind {
     fn of(error: &DatabaseError) -> Self {
         match error {
             DatabaseError::Sqlite(error) => Self::of_sqlite(error),
@@ -337,17 +337,21 @@ impl Meaning {
 
 impl StoreError {
     /// The store error for a database error at this place.
-    pub(crate) fn of(place: &Place, error: DatabaseError) -> Self {
-        let (place, meaning) = (place.clone(), Meaning::of(&error));
+    pub(crate) fn of(place: &StoreLocation, error: DatabaseError) -> Self {
+        let (place, meaning) = (place.clone(), DatabaseErrorKind::of(&error));
         let source = Box::new(error);
         match meaning {
-            Meaning::Locked => Self::Busy { place, waited_s: BUSY_TIMEOUT_S, source },
-            Meaning::Unwritable => Self::Unwritable { place, source },
-            Meaning::Damaged => Self::Damaged { place, source },
-            Meaning::Full => Self::Full { place, source },
-            Meaning::NotADatabase => Self::NotAStore { place, found: "not a SQLite database".to_owned() },
-            Meaning::Unreachable => Self::Unreachable { place, source },
-            Meaning::UnknownReference | Meaning::Other => Self::Database { place, source },
+            DatabaseErrorKind::Locked => Self::Busy { place, waited_s: BUSY_TIMEOUT_S, source },
+            DatabaseErrorKind::Unwritable => Self::Unwritable { place, source },
+            DatabaseErrorKind::Damaged => Self::Damaged { place, source },
+            DatabaseErrorKind::Full => Self::Full { place, source },
+            DatabaseErrorKind::NotADatabase => {
+                Self::NotAStore { place, found: "not a SQLite database".to_owned() }
+            }
+            DatabaseErrorKind::Unreachable => Self::Unreachable { place, source },
+            DatabaseErrorKind::UnknownReference | DatabaseErrorKind::Other => {
+                Self::Database { place, source }
+            }
         }
     }
 
@@ -359,22 +363,22 @@ impl StoreError {
 
 /// Whether the only cause is another connection's lock.
 pub(crate) fn is_locked(error: &DatabaseError) -> bool {
-    matches!(Meaning::of(error), Meaning::Locked)
+    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Locked)
 }
 
 /// Whether the file or its folder cannot be written.
 pub(crate) fn is_unwritable(error: &DatabaseError) -> bool {
-    matches!(Meaning::of(error), Meaning::Unwritable)
+    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Unwritable)
 }
 
 /// Whether the bytes of the file are damaged.
 pub(crate) fn is_damage(error: &DatabaseError) -> bool {
-    matches!(Meaning::of(error), Meaning::Damaged)
+    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Damaged)
 }
 
 /// Whether a record refers to a missing one.
 pub(crate) fn is_unknown_reference(error: &DatabaseError) -> bool {
-    matches!(Meaning::of(error), Meaning::UnknownReference)
+    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::UnknownReference)
 }
 
 #[cfg(test)]
@@ -388,7 +392,7 @@ mod tests {
 
     #[test]
     fn result_codes_of_a_full_disk_are_explained() {
-        let place = Place::File("/data/results.sqlite".into());
+        let place = StoreLocation::File("/data/results.sqlite".into());
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE] {
             let error = StoreError::of(&place, error_of(code));
             assert!(matches!(error, StoreError::Full { .. }), "{code}: {error:?}");

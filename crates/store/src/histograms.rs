@@ -10,23 +10,23 @@ const KEY: &str = "histogram";
 
 /// A histogram that was removed: the JSON pointer of the object that contained it, and its text.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct RemovedHistogram {
     pub path: String,
     pub histogram: String,
 }
 
 /// Removes every histogram from the document.
-pub fn cut(document: &mut Value) -> Vec<Cut> {
+pub fn cut(document: &mut Value) -> Vec<RemovedHistogram> {
     let mut cuts = Vec::new();
     cut_below(document, &mut String::new(), &mut cuts);
     cuts
 }
 
-fn cut_below(value: &mut Value, path: &mut String, cuts: &mut Vec<Cut>) {
+fn cut_below(value: &mut Value, path: &mut String, cuts: &mut Vec<RemovedHistogram>) {
     match value {
         Value::Object(members) => {
             if let Some(Value::String(text)) = members.get_mut(KEY).filter(|text| **text != "") {
-                cuts.push(Cut { path: path.clone(), histogram: std::mem::take(text) });
+                cuts.push(RemovedHistogram { path: path.clone(), histogram: std::mem::take(text) });
             }
             for (key, member) in members {
                 descend(member, &key.replace('~', "~0").replace('/', "~1"), path, cuts);
@@ -41,7 +41,7 @@ fn cut_below(value: &mut Value, path: &mut String, cuts: &mut Vec<Cut>) {
     }
 }
 
-fn descend(value: &mut Value, step: &str, path: &mut String, cuts: &mut Vec<Cut>) {
+fn descend(value: &mut Value, step: &str, path: &mut String, cuts: &mut Vec<RemovedHistogram>) {
     let length = path.len();
     path.push('/');
     path.push_str(step);
@@ -51,7 +51,7 @@ fn descend(value: &mut Value, step: &str, path: &mut String, cuts: &mut Vec<Cut>
 
 /// Restores a histogram at its place. A place that is missing in the document is ignored: reading the trial reports
 /// what is missing.
-pub fn put_back(document: &mut Value, cut: Cut) {
+pub fn put_back(document: &mut Value, cut: RemovedHistogram) {
     if let Some(Value::Object(members)) = document.pointer_mut(&cut.path) {
         members.insert(KEY.to_owned(), Value::String(cut.histogram));
     }

@@ -5,19 +5,19 @@
 //! the older Paceline reports that it does not know the version.
 
 use crate::StoreError;
-use crate::database::Database;
-use crate::error::{DatabaseError, Place};
+use crate::database::DatabaseConnection;
+use crate::error::{DatabaseError, StoreLocation};
 
 /// The number of a version and its statements.
-type Version = (i64, &'static str);
+type Migration = (i64, &'static str);
 
 /// The versions of a SQLite file.
-pub const SQLITE: [Version; 2] = [
+pub const SQLITE: [Migration; 2] = [
     (1, include_str!("../migrations/sqlite/0001_rounds_trials_histograms.sql")),
     (2, include_str!("../migrations/sqlite/0002_checksums.sql")),
 ];
 /// The versions of a PostgreSQL database, which was first supported at version 2.
-pub const POSTGRES: [Version; 1] =
+pub const POSTGRES: [Migration; 1] =
     [(2, include_str!("../migrations/postgres/0002_rounds_trials_histograms.sql"))];
 /// The newest version.
 pub const NEWEST: i64 = 2;
@@ -30,11 +30,11 @@ const FIRST_TABLE: &str = "_sqlx_migrations";
 ///
 /// # Errors
 /// [`StoreError::NotAStore`] when another program created its tables, [`StoreError::Newer`] when a newer Paceline did.
-pub fn version(database: &mut Database, place: &Place) -> Result<i64, StoreError> {
+pub fn version(database: &mut DatabaseConnection, place: &StoreLocation) -> Result<i64, StoreError> {
     let failed = |error: DatabaseError| StoreError::of(place, error);
     let list = match database {
-        Database::Sqlite(_) => "SELECT name FROM sqlite_master WHERE type = 'table'",
-        Database::Postgres(..) => {
+        DatabaseConnection::Sqlite(_) => "SELECT name FROM sqlite_master WHERE type = 'table'",
+        DatabaseConnection::Postgres(..) => {
             "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
         }
     };
@@ -66,7 +66,11 @@ pub fn version(database: &mut Database, place: &Place) -> Result<i64, StoreError
 ///
 /// # Errors
 /// As [`version`], and when it cannot be written.
-pub fn apply(database: &mut Database, place: &Place, versions: &[Version]) -> Result<(), StoreError> {
+pub fn apply(
+    database: &mut DatabaseConnection,
+    place: &StoreLocation,
+    versions: &[Migration],
+) -> Result<(), StoreError> {
     let found = version(database, place)?;
     for (number, statements) in versions.iter().filter(|(number, _)| *number > found) {
         let mut step = database.batch(statements);

@@ -1,7 +1,7 @@
 //! Code for PostgreSQL only: its URL, and the creation and upgrade of our tables under a lock.
 
-use crate::database::{Database, SCHEMA};
-use crate::error::{DatabaseError, Place};
+use crate::database::{DatabaseConnection, SCHEMA};
+use crate::error::{DatabaseError, StoreLocation};
 use crate::{StoreError, migrations};
 use postgres::Config;
 use std::time::Duration;
@@ -17,14 +17,14 @@ pub fn is_url(text: &str) -> bool {
 }
 
 /// Connects and, if `writes` is set, upgrades the tables to the newest version.
-pub fn open(url: &str, place: &Place, writes: bool) -> Result<(Database, i64), StoreError> {
+pub fn open(url: &str, place: &StoreLocation, writes: bool) -> Result<(DatabaseConnection, i64), StoreError> {
     let failed = |error: DatabaseError| StoreError::of(place, error);
     let mut config: Config = url.parse().map_err(|error: postgres::Error| failed(error.into()))?;
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT_TIMEOUT);
     }
     config.application_name("paceline");
-    let mut database = Database::connect(config).map_err(failed)?;
+    let mut database = DatabaseConnection::connect(config).map_err(failed)?;
     if writes {
         // The lock is released with the transaction.
         database.transaction(place, |database| {

@@ -2,7 +2,7 @@
 //!
 //! A round is one document, replaced whole whenever it changes. Its trials are in `trials.rs`.
 
-use crate::database::{Database, Parameter, Row};
+use crate::database::{DatabaseConnection, Parameter, SqlRow};
 use crate::store::checksum;
 use crate::{Store, StoreError};
 use paceline_record::{Round, read_round};
@@ -21,7 +21,11 @@ impl Store {
     }
 
     /// Writes a round, in the transaction of the caller.
-    pub(crate) fn write_round(&self, database: &mut Database, round: &Round) -> Result<(), StoreError> {
+    pub(crate) fn write_round(
+        &self,
+        database: &mut DatabaseConnection,
+        round: &Round,
+    ) -> Result<(), StoreError> {
         let unstorable = |source| StoreError::Unstorable { kind: "round", id: round.id.clone(), source };
         let document = serde_json::to_value(round).map_err(unstorable)?;
         Round::deserialize(&document).map_err(unstorable)?;
@@ -166,7 +170,7 @@ impl Store {
     }
 
     /// Rows of id, document and checksum, newest first.
-    fn round_rows(&self, condition: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, StoreError> {
+    fn round_rows(&self, condition: &str, parameters: &[Parameter<'_>]) -> Result<Vec<SqlRow>, StoreError> {
         let get = format!(
             "SELECT id, document, {} FROM rounds {condition} ORDER BY started_at DESC, id DESC",
             self.checksum_column()
@@ -176,7 +180,7 @@ impl Store {
 }
 
 /// Parses the round in a row of id, document and checksum.
-fn read(mut row: Row) -> Result<Round, StoreError> {
+fn read(mut row: SqlRow) -> Result<Round, StoreError> {
     let (id, document) = verified("round", &mut row)?;
     read_round(&document).map_err(|source| StoreError::Record { kind: "round", id, source })
 }
@@ -185,7 +189,7 @@ fn read(mut row: Row) -> Result<Round, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Altered`] when there is a checksum and it does not match.
-pub(crate) fn verified(kind: &'static str, row: &mut Row) -> Result<(String, String), StoreError> {
+pub(crate) fn verified(kind: &'static str, row: &mut SqlRow) -> Result<(String, String), StoreError> {
     let (kept, id, document) = (row.integer(2), row.text(0), row.text(1));
     match kept {
         Some(kept) if kept != checksum(&id, &document) => {

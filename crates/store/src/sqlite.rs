@@ -1,7 +1,7 @@
 //! Code for SQLite only: opening a file for writing or for reading, and checking it.
 
-use crate::database::Database;
-use crate::error::{BUSY_TIMEOUT_S, DatabaseError, Place, is_locked, is_unwritable};
+use crate::database::DatabaseConnection;
+use crate::error::{BUSY_TIMEOUT_S, DatabaseError, StoreLocation, is_locked, is_unwritable};
 use crate::{StoreError, migrations};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -18,13 +18,13 @@ const CHECKED_BYTES_MOST: u64 = 64 << 20;
 ///
 /// # Errors
 /// [`StoreError`] if the file is not a store, or cannot be written.
-pub fn open(path: &Path, place: &Place) -> Result<Database, StoreError> {
+pub fn open(path: &Path, place: &StoreLocation) -> Result<DatabaseConnection, StoreError> {
     let failed = |error: rusqlite::Error| StoreError::of(place, error.into());
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     distrust(&connection).map_err(failed)?;
-    let mut database = Database::Sqlite(connection);
+    let mut database = DatabaseConnection::Sqlite(connection);
     migrations::version(&mut database, place)?;
     check_file(&mut database, path, place)?;
     use_write_ahead_log(&mut database).map_err(|error| StoreError::of(place, error))?;
@@ -42,8 +42,8 @@ pub fn open(path: &Path, place: &Place) -> Result<Database, StoreError> {
 /// [`StoreError`] if the file is not a store, or cannot be read.
 pub fn open_read_only(
     path: &Path,
-    place: &Place,
-) -> Result<(Database, Option<tempfile::TempDir>, i64), StoreError> {
+    place: &StoreLocation,
+) -> Result<(DatabaseConnection, Option<tempfile::TempDir>, i64), StoreError> {
     let opened = open_as_it_is(path).map(|database| (database, None));
     let (mut database, copy) = match opened {
         Err(error) if is_unwritable(&error) => open_without_writing(path, place)?,
@@ -55,12 +55,12 @@ pub fn open_read_only(
 }
 
 /// The usual way to open a store: SQLite may need to create the shared memory of the write-ahead log beside the file.
-fn open_as_it_is(path: &Path) -> Result<Database, DatabaseError> {
+fn open_as_it_is(path: &Path) -> Result<DatabaseConnection, DatabaseError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     distrust(&connection)?;
     // The first read needs the shared memory.
-    let mut database = Database::Sqlite(connection);
+    let mut database = DatabaseConnection::Sqlite(connection);
     database.query("SELECT name FROM sqlite_master", &[])?;
     Ok(database)
 }
@@ -69,8 +69,8 @@ fn open_as_it_is(path: &Path) -> Result<Database, DatabaseError> {
 /// log, which may contain the newest trials, both are copied to a folder where the log's shared memory can be created.
 fn open_without_writing(
     path: &Path,
-    place: &Place,
-) -> Result<(Database, Option<tempfile::TempDir>), StoreError> {
+    place: &StoreLocation,
+) -> Result<(DatabaseConnection, Option<tempfile::TempDir>), StoreError> {
     let log = beside(path, "-wal");
     if std::fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
         let flags =
@@ -78,7 +78,7 @@ fn open_without_writing(
         let connection = Connection::open_with_flags(immutable_url(path), flags)
             .and_then(|connection| distrust(&connection).map(|()| connection))
             .map_err(|error| StoreError::of(place, error.into()))?;
-        return Ok((Database::Sqlite(connection), None));
+        return Ok((DatabaseConnection::Sqlite(connection), None));
     }
     let failed = |source| StoreError::Copy { place: place.clone(), source };
     let folder = tempfile::tempdir().map_err(failed)?;
@@ -117,7 +117,11 @@ fn distrust(connection: &Connection) -> Result<(), rusqlite::Error> {
 }
 
 /// Checks the structure of a file, unless it is too large. The content of records is covered by their checksums.
-fn check_file(database: &mut Database, path: &Path, place: &Place) -> Result<(), StoreError> {
+fn check_file(
+    database: &mut DatabaseConnection,
+    path: &Path,
+    place: &StoreLocation,
+) -> Result<(), StoreError> {
     if std::fs::metadata(path).map_or(0, |file| file.len()) > CHECKED_BYTES_MOST {
         return Ok(());
     }
@@ -128,7 +132,10 @@ fn check_file(database: &mut Database, path: &Path, place: &Place) -> Result<(),
 }
 
 /// The problems that SQLite finds in the structure of the file, one per line, up to a limit.
-pub fn integrity_problems(database: &mut Database, place: &Place) -> Result<Vec<String>, StoreError> {
+pub fn integrity_problems(
+    database: &mut DatabaseConnection,
+    place: &StoreLocation,
+) -> Result<Vec<String>, StoreError> {
     let rows =
         database.query("PRAGMA integrity_check(20)", &[]).map_err(|error| StoreError::of(place, error))?;
     let lines = rows.into_iter().map(|mut row| row.text(0).trim().to_owned());
@@ -138,7 +145,7 @@ pub fn integrity_problems(database: &mut Database, place: &Place) -> Result<Vec<
 /// Switches to the write-ahead log, so that a report can be read while a round writes. The switch reads the file and
 /// then needs an exclusive lock. SQLite refuses that at once while another process is about to write, without waiting
 /// for the busy timeout (<https://www.sqlite.org/c3ref/busy_handler.html>), so this function waits.
-fn use_write_ahead_log(database: &mut Database) -> Result<(), DatabaseError> {
+fn use_write_ahead_log(database: &mut DatabaseConnection) -> Result<(), DatabaseError> {
     let begun = Instant::now();
     loop {
         match database.query("PRAGMA journal_mode = WAL", &[]) {

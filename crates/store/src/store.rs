@@ -3,8 +3,8 @@
 //! `paceline round` opens it for writing and creates the file if missing; all other commands open an existing one for
 //! reading. Rounds and trials are in `rounds.rs` and `trials.rs`.
 
-use crate::database::Database;
-use crate::error::{DatabaseError, Place};
+use crate::database::DatabaseConnection;
+use crate::error::{DatabaseError, StoreLocation};
 use crate::{StoreError, migrations, postgres, sqlite};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,8 +18,8 @@ const NEW_MOST: Duration = Duration::from_secs(10);
 
 /// Stored rounds and trials. Several processes may have the same store open: each waits until the other's write ends.
 pub struct Store {
-    database: Mutex<Database>,
-    place: Place,
+    database: Mutex<DatabaseConnection>,
+    place: StoreLocation,
     /// The version of its tables: an older store that is opened for reading has no checksums.
     version: i64,
     /// The folder with the copy that is read, if the store itself cannot be.
@@ -27,7 +27,7 @@ pub struct Store {
 }
 
 /// The result of opening a file for reading once.
-enum Opened {
+enum OpenResult {
     Store(Store),
     /// Nothing is in it, yet: what it is instead of a store.
     Empty(&'static str),
@@ -50,7 +50,7 @@ impl Store {
             return Self::open_url(url, true);
         }
         let path = absolute(place)?;
-        let place = Place::File(path.clone());
+        let place = StoreLocation::File(path.clone());
         let database = sqlite::open(&path, &place)?;
         Ok(Self { database: Mutex::new(database), place, version: migrations::NEWEST, _copy: None })
     }
@@ -67,10 +67,13 @@ impl Store {
         }
         let path = place.canonicalize().unwrap_or_else(|_| place.to_owned());
         let not_a_store = |found: &str| {
-            Err(StoreError::NotAStore { place: Place::File(place.to_owned()), found: found.to_owned() })
+            Err(StoreError::NotAStore {
+                place: StoreLocation::File(place.to_owned()),
+                found: found.to_owned(),
+            })
         };
         match std::fs::metadata(&path) {
-            Err(_) => return Err(StoreError::Missing { place: Place::File(place.to_owned()) }),
+            Err(_) => return Err(StoreError::Missing { place: StoreLocation::File(place.to_owned()) }),
             Ok(found) if found.is_dir() => return not_a_store("a folder"),
             Ok(found) if !found.is_file() => return not_a_store("not a regular file"),
             Ok(_) => {}
@@ -78,8 +81,8 @@ impl Store {
         let begun = Instant::now();
         loop {
             let empty = match Self::open_file(&path)? {
-                Opened::Store(store) => return Ok(store),
-                Opened::Empty(what) => what,
+                OpenResult::Store(store) => return Ok(store),
+                OpenResult::Empty(what) => what,
             };
             if begun.elapsed() > CREATION_MOST || !is_new(&path) {
                 return not_a_store(empty);
@@ -89,23 +92,23 @@ impl Store {
     }
 
     /// Opens a regular file for reading.
-    fn open_file(path: &Path) -> Result<Opened, StoreError> {
-        let place = Place::File(path.to_owned());
+    fn open_file(path: &Path) -> Result<OpenResult, StoreError> {
+        let place = StoreLocation::File(path.to_owned());
         match std::fs::metadata(path) {
             Err(_) => return Err(StoreError::Missing { place }),
-            Ok(found) if found.len() == 0 => return Ok(Opened::Empty("an empty file")),
+            Ok(found) if found.len() == 0 => return Ok(OpenResult::Empty("an empty file")),
             Ok(_) => {}
         }
         Ok(match sqlite::open_read_only(path, &place)? {
-            (.., 0) => Opened::Empty("an empty database"),
+            (.., 0) => OpenResult::Empty("an empty database"),
             (database, copy, version) => {
-                Opened::Store(Self { database: Mutex::new(database), place, version, _copy: copy })
+                OpenResult::Store(Self { database: Mutex::new(database), place, version, _copy: copy })
             }
         })
     }
 
     fn open_url(url: &str, writes: bool) -> Result<Self, StoreError> {
-        let place = Place::Url(postgres::without_password(url));
+        let place = StoreLocation::Url(postgres::without_password(url));
         let (database, version) = postgres::open(url, &place, writes)?;
         Ok(Self { database: Mutex::new(database), place, version, _copy: None })
     }
@@ -118,8 +121,8 @@ impl Store {
     /// The file with the results; `None` for a database server.
     pub fn file(&self) -> Option<&Path> {
         match &self.place {
-            Place::File(path) => Some(path),
-            Place::Url(_) => None,
+            StoreLocation::File(path) => Some(path),
+            StoreLocation::Url(_) => None,
         }
     }
 
@@ -149,12 +152,12 @@ impl Store {
         self.database().query(&limit, &[]).map(drop).map_err(|error| self.failed(error))
     }
 
-    pub(crate) fn database(&self) -> MutexGuard<'_, Database> {
+    pub(crate) fn database(&self) -> MutexGuard<'_, DatabaseConnection> {
         // After a panic elsewhere the connection is still usable: transactions end with the call that began them.
         self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &StoreLocation {
         &self.place
     }
 
@@ -201,6 +204,9 @@ fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     let folder = folder.canonicalize().map_err(failed)?;
     match path.file_name() {
         Some(name) if !path.is_dir() => Ok(folder.join(name)),
-        _ => Err(StoreError::NotAStore { place: Place::File(path.to_owned()), found: "a folder".to_owned() }),
+        _ => Err(StoreError::NotAStore {
+            place: StoreLocation::File(path.to_owned()),
+            found: "a folder".to_owned(),
+        }),
     }
 }

@@ -3,9 +3,9 @@
 //! A round puts each trial as it ends and relies on it being stored whole or not at all. Tables are made without the
 //! histograms; an export includes them. `histograms.rs` removes them from a document and restores them.
 
-use crate::database::{Database, Parameter, Row};
+use crate::database::{DatabaseConnection, Parameter, SqlRow};
 use crate::error::{DatabaseError, is_damage, is_unknown_reference};
-use crate::histograms::{Cut, cut, put_back};
+use crate::histograms::{RemovedHistogram, cut, put_back};
 use crate::rounds::verified;
 use crate::store::checksum;
 use crate::{Store, StoreError};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 /// The readable trials of a round, and an error for each other trial.
-type Readable = (Vec<Trial>, Vec<StoreError>);
+type ReadableTrials = (Vec<Trial>, Vec<StoreError>);
 
 impl Store {
     /// Stores a trial, replacing an earlier one with the same id. Durable when it returns, whole or not at all.
@@ -47,10 +47,10 @@ impl Store {
 
     fn write_trial(
         &self,
-        database: &mut Database,
+        database: &mut DatabaseConnection,
         trial: &Trial,
         document: &str,
-        cuts: &[Cut],
+        cuts: &[RemovedHistogram],
     ) -> Result<(), StoreError> {
         write(database, trial, document, cuts).map_err(|error| match is_unknown_reference(&error) {
             true => StoreError::UnknownRound { trial: trial.id.clone(), round: trial.round.clone() },
@@ -71,8 +71,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
-    pub fn readable_whole_trials(&self, round: &str) -> Result<Readable, StoreError> {
-        let mut cuts: HashMap<String, Vec<Row>> = HashMap::new();
+    pub fn readable_whole_trials(&self, round: &str) -> Result<ReadableTrials, StoreError> {
+        let mut cuts: HashMap<String, Vec<SqlRow>> = HashMap::new();
         let condition = "JOIN trials t ON t.id = h.trial WHERE t.round = $1";
         match self.histogram_rows(condition, round) {
             Ok(rows) => {
@@ -104,7 +104,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
-    pub fn readable_trials(&self, round: &str) -> Result<Readable, StoreError> {
+    pub fn readable_trials(&self, round: &str) -> Result<ReadableTrials, StoreError> {
         self.read_trials(round, read)
     }
 
@@ -136,7 +136,7 @@ impl Store {
     pub fn counts(&self) -> Result<HashMap<String, u64>, StoreError> {
         let count = "SELECT round, COUNT(*) FROM trials GROUP BY round";
         let rows = self.database().query(count, &[]).map_err(|error| self.failed(error))?;
-        let counted = |mut row: Row| (row.text(0), row.integer(1).unwrap_or_default().unsigned_abs());
+        let counted = |mut row: SqlRow| (row.text(0), row.integer(1).unwrap_or_default().unsigned_abs());
         Ok(rows.into_iter().map(counted).collect())
     }
 
@@ -165,7 +165,7 @@ impl Store {
         &self,
         round: &str,
         mut make: impl FnMut(&str, &str) -> Result<Trial, StoreError>,
-    ) -> Result<Readable, StoreError> {
+    ) -> Result<ReadableTrials, StoreError> {
         let (mut trials, mut damaged) = (Vec::new(), Vec::new());
         for row in self.trial_rows(round)? {
             let read = row.and_then(|mut row| verified("trial", &mut row));
@@ -179,7 +179,7 @@ impl Store {
 
     /// A row of id, document and checksum for each trial of a round, in the order they ran. If a damaged page stops the
     /// query, each trial is queried by its id, which the indexes contain too.
-    fn trial_rows(&self, round: &str) -> Result<Vec<Result<Row, StoreError>>, StoreError> {
+    fn trial_rows(&self, round: &str) -> Result<Vec<Result<SqlRow, StoreError>>, StoreError> {
         let columns = format!("id, document, {}", self.checksum_column());
         let get = format!("SELECT {columns} FROM trials WHERE round = $1 ORDER BY started_at, id");
         let rows = self.database().query(&get, &[round.into()]);
@@ -194,12 +194,12 @@ impl Store {
         }
     }
 
-    fn trial_row(&self, id: &str) -> Result<Option<Row>, DatabaseError> {
+    fn trial_row(&self, id: &str) -> Result<Option<SqlRow>, DatabaseError> {
         let get = format!("SELECT id, document, {} FROM trials WHERE id = $1", self.checksum_column());
         Ok(self.database().query(&get, &[id.into()])?.into_iter().next())
     }
 
-    fn trial_row_or_damage(&self, id: String) -> Result<Row, StoreError> {
+    fn trial_row_or_damage(&self, id: String) -> Result<SqlRow, StoreError> {
         let problem = match self.trial_row(&id) {
             Ok(Some(row)) => return Ok(row),
             Ok(None) => "its row is missing".to_owned(),
@@ -219,7 +219,7 @@ impl Store {
     }
 
     /// Rows of trial, place, histogram and checksum.
-    fn histogram_rows(&self, condition: &str, parameter: &str) -> Result<Vec<Row>, DatabaseError> {
+    fn histogram_rows(&self, condition: &str, parameter: &str) -> Result<Vec<SqlRow>, DatabaseError> {
         let checksum = match self.checksum_column() {
             "NULL" => "NULL",
             _ => "h.checksum",
@@ -229,12 +229,12 @@ impl Store {
     }
 }
 
-fn all((trials, damaged): Readable) -> Result<Vec<Trial>, StoreError> {
+fn all((trials, damaged): ReadableTrials) -> Result<Vec<Trial>, StoreError> {
     damaged.into_iter().next().map_or(Ok(trials), Err)
 }
 
 /// The document of a trial, and the histograms removed from it.
-fn storable(trial: &Trial) -> Result<(String, Vec<Cut>), StoreError> {
+fn storable(trial: &Trial) -> Result<(String, Vec<RemovedHistogram>), StoreError> {
     let unstorable = |source| StoreError::Unstorable { kind: "trial", id: trial.id.clone(), source };
     let mut document = serde_json::to_value(trial).map_err(unstorable)?;
     let cuts = cut(&mut document);
@@ -244,7 +244,12 @@ fn storable(trial: &Trial) -> Result<(String, Vec<Cut>), StoreError> {
 }
 
 /// Writes a trial and its histograms, in the transaction of the caller.
-fn write(database: &mut Database, trial: &Trial, document: &str, cuts: &[Cut]) -> Result<(), DatabaseError> {
+fn write(
+    database: &mut DatabaseConnection,
+    trial: &Trial,
+    document: &str,
+    cuts: &[RemovedHistogram],
+) -> Result<(), DatabaseError> {
     database.execute("DELETE FROM histograms WHERE trial = $1", &[trial.id.as_str().into()])?;
     let parameters: [Parameter<'_>; 12] = [
         trial.id.as_str().into(),
@@ -285,7 +290,7 @@ fn write(database: &mut Database, trial: &Trial, document: &str, cuts: &[Cut]) -
 }
 
 /// Builds a trial from its document and rows of trial, place, histogram and checksum.
-fn with_histograms(id: &str, text: &str, rows: Vec<Row>) -> Result<Trial, StoreError> {
+fn with_histograms(id: &str, text: &str, rows: Vec<SqlRow>) -> Result<Trial, StoreError> {
     let mut document: Value = serde_json::from_str(text).map_err(|source| StoreError::Record {
         kind: "trial",
         id: id.to_owned(),
@@ -293,7 +298,7 @@ fn with_histograms(id: &str, text: &str, rows: Vec<Row>) -> Result<Trial, StoreE
     })?;
     for mut row in rows {
         let kept = row.integer(3);
-        let cut = Cut { path: row.text(1), histogram: row.text(2) };
+        let cut = RemovedHistogram { path: row.text(1), histogram: row.text(2) };
         if kept.is_some_and(|kept| kept != checksum(&cut.path, &cut.histogram)) {
             let found = format!("the checksum of histogram {} does not match", cut.path);
             return Err(StoreError::Altered { kind: "trial", id: id.to_owned(), found });

@@ -8,7 +8,7 @@
 
 use paceline_record::{Round, Trial};
 use paceline_store::{Store, archive};
-use paceline_web::{Library, Live, Server};
+use paceline_web::{Library, LiveFeed, WebServer};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -90,7 +90,8 @@ fn fill(place: &Path, count: usize) {
 
 /// Serves the pages of a library on loopback until the process ends: the address.
 fn serve(library: Library) -> String {
-    let server = Server::bind("127.0.0.1:0".parse().unwrap(), Vec::new(), library, Live::default()).unwrap();
+    let server =
+        WebServer::bind("127.0.0.1:0".parse().unwrap(), Vec::new(), library, LiveFeed::default()).unwrap();
     let url = server.url();
     std::thread::spawn(move || server.serve());
     url.trim_start_matches("http://").trim_end_matches('/').to_owned()

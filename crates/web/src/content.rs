@@ -12,13 +12,13 @@ use std::sync::OnceLock;
 
 /// Bytes of one media type. They are compressed once, when the first client accepts it.
 #[derive(Debug)]
-pub struct Content {
+pub struct ResponseContent {
     media_type: &'static str,
     plain: Bytes,
     gzipped: OnceLock<Bytes>,
 }
 
-impl Content {
+impl ResponseContent {
     /// Not compressed yet.
     pub fn new(media_type: &'static str, plain: impl Into<Bytes>) -> Self {
         Self { media_type, plain: plain.into(), gzipped: OnceLock::new() }

@@ -1,6 +1,6 @@
 //! Kept results as pages: a read-only server, and reports of one file.
 //!
-//! The binary opens a [`Library`] (a store, an export, a run) and hands it to a [`Server`] or to [`single_file`]. What a
+//! The binary opens a [`Library`] (a store, an export, a run) and hands it to a [`WebServer`] or to [`single_file`]. What a
 //! page shows is computed in `page`; the browser's part is in `ui/` and embedded here as built. No endpoint writes, and
 //! no page refers to another host.
 
@@ -19,7 +19,7 @@ mod single_file;
 pub use error::WebError;
 pub use guard::Access;
 pub use library::{Library, ReadRound};
-pub use live::Live;
+pub use live::LiveFeed;
 pub use page::Records;
-pub use server::{Server, Shown};
-pub use single_file::{Contents, single_file};
+pub use server::{ShownLibrary, WebServer};
+pub use single_file::{SingleFilePages, single_file};

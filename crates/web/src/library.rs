@@ -4,7 +4,7 @@
 //! pages, because visitors often return to the same rounds. Called from blocking threads only: the store blocks.
 
 use crate::WebError;
-use crate::content::Content;
+use crate::content::ResponseContent;
 use crate::export;
 use crate::page::{IndexPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound};
 use paceline_record::{Round, Run, Trial};
@@ -20,11 +20,11 @@ const TRIALS_KEPT: usize = 10_000;
 
 /// Kept results to be shown.
 pub struct Library {
-    origin: Origin,
+    origin: LibrarySource,
     kept: Mutex<VecDeque<Arc<ReadRound>>>,
 }
 
-enum Origin {
+enum LibrarySource {
     Store(Box<Store>),
     Folders { root: PathBuf, rounds: Vec<(PathBuf, Round)>, unreadable: Vec<String> },
     Run(Box<Run>),
@@ -35,7 +35,7 @@ enum Origin {
 pub struct ReadRound {
     records: Records,
     page: OnceLock<RoundPage>,
-    json: OnceLock<Arc<Content>>,
+    json: OnceLock<Arc<ResponseContent>>,
 }
 
 impl ReadRound {
@@ -48,11 +48,11 @@ impl ReadRound {
     ///
     /// # Errors
     /// [`WebError::Json`] when it cannot be written.
-    pub fn json(&self) -> Result<Arc<Content>, WebError> {
+    pub fn json(&self) -> Result<Arc<ResponseContent>, WebError> {
         if let Some(json) = self.json.get() {
             return Ok(json.clone());
         }
-        let json = Arc::new(Content::json(self.page())?);
+        let json = Arc::new(ResponseContent::json(self.page())?);
         Ok(self.json.get_or_init(|| json).clone())
     }
 }
@@ -60,7 +60,7 @@ impl ReadRound {
 impl Library {
     /// The results in a store.
     pub fn of_store(store: Store) -> Self {
-        Self::new(Origin::Store(Box::new(store)))
+        Self::new(LibrarySource::Store(Box::new(store)))
     }
 
     /// The exported round in a folder, or those in its folders.
@@ -82,30 +82,30 @@ impl Library {
             return Err(error);
         }
         rounds.sort_by(|(_, a), (_, b)| (&b.started_at, &b.id).cmp(&(&a.started_at, &a.id)));
-        Ok(Self::new(Origin::Folders { root: folder.to_owned(), rounds, unreadable }))
+        Ok(Self::new(LibrarySource::Folders { root: folder.to_owned(), rounds, unreadable }))
     }
 
     /// No results yet, as during a run.
     pub fn empty() -> Self {
-        Self::new(Origin::Nothing)
+        Self::new(LibrarySource::Nothing)
     }
 
     /// One run.
     pub fn of_run(run: Run) -> Self {
-        Self::new(Origin::Run(Box::new(run)))
+        Self::new(LibrarySource::Run(Box::new(run)))
     }
 
-    fn new(origin: Origin) -> Self {
+    fn new(origin: LibrarySource) -> Self {
         Self { origin, kept: Mutex::default() }
     }
 
     /// Where the results are, for people.
     pub fn place(&self) -> String {
         match &self.origin {
-            Origin::Store(store) => store.path().display().to_string(),
-            Origin::Folders { root, .. } => root.display().to_string(),
-            Origin::Run(run) => run.target.url.clone(),
-            Origin::Nothing => String::new(),
+            LibrarySource::Store(store) => store.path().display().to_string(),
+            LibrarySource::Folders { root, .. } => root.display().to_string(),
+            LibrarySource::Run(run) => run.target.url.clone(),
+            LibrarySource::Nothing => String::new(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Library {
     pub fn index(&self) -> Result<IndexPage, WebError> {
         let of = |rounds, unreadable| IndexPage::of(self.place(), rounds, unreadable);
         Ok(match &self.origin {
-            Origin::Store(store) => {
+            LibrarySource::Store(store) => {
                 let (rounds, unreadable) = store.readable_rounds()?;
                 let mut counts = store.counts()?;
                 let counted = rounds.into_iter().map(|round| {
@@ -128,11 +128,11 @@ impl Library {
                     unreadable.into_iter().map(|error| WebError::Store(error).chain()).collect(),
                 )
             }
-            Origin::Folders { rounds, unreadable, .. } => {
+            LibrarySource::Folders { rounds, unreadable, .. } => {
                 of(rounds.iter().map(|(_, round)| (round.clone(), None)).collect(), unreadable.clone())
             }
-            Origin::Run(run) => IndexPage { run: Some(run.id.clone()), ..of(Vec::new(), Vec::new()) },
-            Origin::Nothing => of(Vec::new(), Vec::new()),
+            LibrarySource::Run(run) => IndexPage { run: Some(run.id.clone()), ..of(Vec::new(), Vec::new()) },
+            LibrarySource::Nothing => of(Vec::new(), Vec::new()),
         })
     }
 
@@ -151,8 +151,8 @@ impl Library {
     /// The single run, where there is nothing else.
     pub fn run(&self) -> Option<&Run> {
         match &self.origin {
-            Origin::Run(run) => Some(run),
-            Origin::Store(_) | Origin::Folders { .. } | Origin::Nothing => None,
+            LibrarySource::Run(run) => Some(run),
+            LibrarySource::Store(_) | LibrarySource::Folders { .. } | LibrarySource::Nothing => None,
         }
     }
 
@@ -163,7 +163,7 @@ impl Library {
     pub fn round(&self, id: &str) -> Result<Arc<ReadRound>, WebError> {
         let not_found = || WebError::NotFound { kind: "round", id: id.to_owned() };
         match &self.origin {
-            Origin::Store(store) => {
+            LibrarySource::Store(store) => {
                 let round = store.round(id)?.ok_or_else(not_found)?;
                 let count = store.count(id)?;
                 let same = |read: &ReadRound| {
@@ -178,7 +178,7 @@ impl Library {
                 let unreadable = unreadable.into_iter().map(|error| WebError::Store(error).chain()).collect();
                 Ok(self.remember(Records { round, trials, unreadable }))
             }
-            Origin::Folders { rounds, .. } => {
+            LibrarySource::Folders { rounds, .. } => {
                 if let Some(read) = self.remembered(id) {
                     return Ok(read);
                 }
@@ -186,7 +186,7 @@ impl Library {
                 let (round, trials) = archive::read(folder)?;
                 Ok(self.remember(Records { round, trials, unreadable: Vec::new() }))
             }
-            Origin::Run(_) | Origin::Nothing => Err(not_found()),
+            LibrarySource::Run(_) | LibrarySource::Nothing => Err(not_found()),
         }
     }
 
@@ -197,14 +197,14 @@ impl Library {
     pub fn trial(&self, round: &str, id: &str) -> Result<Trial, WebError> {
         let not_found = || WebError::NotFound { kind: "run", id: id.to_owned() };
         match &self.origin {
-            Origin::Store(store) => {
+            LibrarySource::Store(store) => {
                 store.trial(id)?.filter(|trial| trial.round == round).ok_or_else(not_found)
             }
-            Origin::Folders { .. } => {
+            LibrarySource::Folders { .. } => {
                 let read = self.round(round)?;
                 read.records.trials.iter().find(|trial| trial.id == id).cloned().ok_or_else(not_found)
             }
-            Origin::Run(_) | Origin::Nothing => Err(not_found()),
+            LibrarySource::Run(_) | LibrarySource::Nothing => Err(not_found()),
         }
     }
 

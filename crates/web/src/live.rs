@@ -24,22 +24,22 @@ pub struct LiveEvent {
 
 /// A run or round that may be in progress.
 #[derive(Clone)]
-pub struct Live(Arc<Mutex<Events>>);
+pub struct LiveFeed(Arc<Mutex<EventBuffer>>);
 
-struct Events {
+struct EventBuffer {
     next: u64,
     kept: Vec<LiveEvent>,
     sender: broadcast::Sender<LiveEvent>,
 }
 
-impl Default for Live {
+impl Default for LiveFeed {
     fn default() -> Self {
         let (sender, _) = broadcast::channel(256);
-        Self(Arc::new(Mutex::new(Events { next: 0, kept: Vec::new(), sender })))
+        Self(Arc::new(Mutex::new(EventBuffer { next: 0, kept: Vec::new(), sender })))
     }
 }
 
-impl Live {
+impl LiveFeed {
     /// Sends an event to every visitor.
     pub fn publish(&self, kind: &'static str, what: &impl Serialize) {
         let Ok(json) = serde_json::to_string(what) else { return };

@@ -4,9 +4,9 @@
 //! is in `guard.rs`, the contents of pages in `page`. Records are read in blocking threads, a few at a time.
 
 use crate::assets::ASSETS;
-use crate::content::{Content, accepts_gzip, typed};
+use crate::content::{ResponseContent, accepts_gzip, typed};
 use crate::guard::{Access, protect};
-use crate::live::Live;
+use crate::live::LiveFeed;
 use crate::page::{ComparePage, RunPage};
 use crate::{Library, WebError, download};
 use axum::Router;
@@ -52,33 +52,33 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const PREPARED: usize = 4;
 
 /// A server that listens but does not answer yet.
-pub struct Server {
+pub struct WebServer {
     listener: TcpListener,
     address: SocketAddr,
-    state: Shared,
+    state: AppState,
 }
 
 /// State shared by all requests.
 #[derive(Clone)]
-struct Shared {
+struct AppState {
     access: Arc<Access>,
     library: Arc<RwLock<Arc<Library>>>,
-    live: Live,
+    live: LiveFeed,
     turns: Arc<Semaphore>,
 }
 
 /// Changes what a running server shows.
 #[derive(Clone)]
-pub struct Shown(Arc<RwLock<Arc<Library>>>);
+pub struct ShownLibrary(Arc<RwLock<Arc<Library>>>);
 
-impl Shown {
+impl ShownLibrary {
     /// Shows other results from now on.
     pub fn replace(&self, library: Library) {
         *self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(library);
     }
 }
 
-impl Server {
+impl WebServer {
     /// Listens on an address; port 0 takes any. `names` are host names by which visitors may call this machine.
     ///
     /// # Errors
@@ -87,14 +87,14 @@ impl Server {
         address: SocketAddr,
         names: Vec<String>,
         library: Library,
-        live: Live,
+        live: LiveFeed,
     ) -> Result<Self, WebError> {
         let failed = |source| WebError::Listen { address: address.to_string(), source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let access = Access::at(address, token()?, names);
-        let state = Shared {
+        let state = AppState {
             access: Arc::new(access),
             library: Arc::new(RwLock::new(Arc::new(library))),
             live,
@@ -112,8 +112,8 @@ impl Server {
     }
 
     /// What it shows, to be changed while it runs.
-    pub fn shown(&self) -> Shown {
-        Shown(self.state.library.clone())
+    pub fn shown(&self) -> ShownLibrary {
+        ShownLibrary(self.state.library.clone())
     }
 
     /// Begins to make the pages of the newest measured rounds, in a separate thread: their ranks take longer than a
@@ -180,10 +180,10 @@ fn limit_stalls(stream: &impl AsFd, timeout: Duration) -> std::io::Result<()> {
     Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, timeout_ms)?)
 }
 
-fn router(state: Shared) -> Router {
+fn router(state: AppState) -> Router {
     let mut router = Router::new();
     for asset in ASSETS {
-        let content = Arc::new(Content::new(asset.media_type, asset.bytes));
+        let content = Arc::new(ResponseContent::new(asset.media_type, asset.bytes));
         let answer = move |headers: HeaderMap| async move { content.response(accepts_gzip(&headers)) };
         router = router.route(asset.path, get(answer));
     }
@@ -204,7 +204,7 @@ fn router(state: Shared) -> Router {
 }
 
 /// Refuses unauthorised requests and adds the security headers to every response.
-async fn guard(State(state): State<Shared>, request: Request, next: Next) -> Response<Body> {
+async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response<Body> {
     let cookie = state.access.cookie(&request);
     let mut response = match (state.access.refusal(&request), cookie) {
         (Some((StatusCode::UNAUTHORIZED, _)), Some(cookie)) => {
@@ -221,35 +221,39 @@ async fn guard(State(state): State<Shared>, request: Request, next: Next) -> Res
     response
 }
 
-async fn index(State(state): State<Shared>, headers: HeaderMap) -> Response<Body> {
+async fn index(State(state): State<AppState>, headers: HeaderMap) -> Response<Body> {
     page(&state, &headers, |library| library.index()).await
 }
 
-async fn round(State(state): State<Shared>, headers: HeaderMap, Path(round): Path<String>) -> Response<Body> {
+async fn round(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    Path(round): Path<String>,
+) -> Response<Body> {
     content(&state, &headers, move |library| library.round(&round)?.json()).await
 }
 
 async fn servers_of_round(
-    State(state): State<Shared>,
+    State(state): State<AppState>,
     headers: HeaderMap,
     Path(round): Path<String>,
 ) -> Response<Body> {
     page(&state, &headers, move |library| Ok(library.round(&round)?.page().servers.clone())).await
 }
 
-async fn then(State(state): State<Shared>, headers: HeaderMap) -> Response<Body> {
+async fn then(State(state): State<AppState>, headers: HeaderMap) -> Response<Body> {
     page(&state, &headers, |library| library.then()).await
 }
 
 async fn run_of_round(
-    State(state): State<Shared>,
+    State(state): State<AppState>,
     headers: HeaderMap,
     Path((round, trial)): Path<(String, String)>,
 ) -> Response<Body> {
     page(&state, &headers, move |library| Ok(RunPage::of_trial(&library.trial(&round, &trial)?))).await
 }
 
-async fn single_run(State(state): State<Shared>, headers: HeaderMap) -> Response<Body> {
+async fn single_run(State(state): State<AppState>, headers: HeaderMap) -> Response<Body> {
     let missing = || WebError::NotFound { kind: "run", id: String::new() };
     page(&state, &headers, move |library| library.run().map(RunPage::of_run).ok_or_else(missing)).await
 }
@@ -266,7 +270,7 @@ struct Pair {
 }
 
 async fn compare(
-    State(state): State<Shared>,
+    State(state): State<AppState>,
     headers: HeaderMap,
     Query(pair): Query<Pair>,
 ) -> Response<Body> {
@@ -278,13 +282,13 @@ async fn compare(
 }
 
 async fn download_of_round(
-    State(state): State<Shared>,
+    State(state): State<AppState>,
     Path((round, trial, file)): Path<(String, String, String)>,
 ) -> Response<Body> {
     attachment(&state, move |library| download::of_trial(&library.trial(&round, &trial)?, &file)).await
 }
 
-async fn download_of_run(State(state): State<Shared>, Path(file): Path<String>) -> Response<Body> {
+async fn download_of_run(State(state): State<AppState>, Path(file): Path<String>) -> Response<Body> {
     attachment(&state, move |library| {
         let missing = || WebError::NotFound { kind: "run", id: String::new() };
         download::of_run(library.run().ok_or_else(missing)?, &file)
@@ -293,7 +297,7 @@ async fn download_of_run(State(state): State<Shared>, Path(file): Path<String>) 
 }
 
 /// Events of a run or a round in progress: those so far, then each as it comes.
-async fn live(State(state): State<Shared>) -> Response<Body> {
+async fn live(State(state): State<AppState>) -> Response<Body> {
     let events = state.live.follow().map(|event| {
         Ok::<_, Infallible>(
             Event::default().event(event.kind).id(event.number.to_string()).data(&*event.json),
@@ -304,7 +308,7 @@ async fn live(State(state): State<Shared>) -> Response<Body> {
 
 /// Runs a function over the results in a blocking thread.
 async fn read<T: Send + 'static>(
-    state: &Shared,
+    state: &AppState,
     make: impl FnOnce(Arc<Library>) -> Result<T, WebError> + Send + 'static,
 ) -> Result<T, Response<Body>> {
     let library = state.library.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
@@ -327,25 +331,25 @@ async fn read<T: Send + 'static>(
 }
 
 async fn page<T: Serialize>(
-    state: &Shared,
+    state: &AppState,
     headers: &HeaderMap,
     make: impl FnOnce(Arc<Library>) -> Result<T, WebError> + Send + 'static,
 ) -> Response<Body> {
-    content(state, headers, |library| Ok(Arc::new(Content::json(&make(library)?)?))).await
+    content(state, headers, |library| Ok(Arc::new(ResponseContent::json(&make(library)?)?))).await
 }
 
 /// A response that is compressed where it is made, in a blocking thread.
 async fn content(
-    state: &Shared,
+    state: &AppState,
     headers: &HeaderMap,
-    make: impl FnOnce(Arc<Library>) -> Result<Arc<Content>, WebError> + Send + 'static,
+    make: impl FnOnce(Arc<Library>) -> Result<Arc<ResponseContent>, WebError> + Send + 'static,
 ) -> Response<Body> {
     let gzip = accepts_gzip(headers);
     read(state, move |library| Ok(make(library)?.response(gzip))).await.unwrap_or_else(|refused| refused)
 }
 
 async fn attachment(
-    state: &Shared,
+    state: &AppState,
     make: impl FnOnce(Arc<Library>) -> Result<download::Download, WebError> + Send + 'static,
 ) -> Response<Body> {
     match read(state, make).await {

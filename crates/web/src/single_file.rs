@@ -17,14 +17,14 @@ use std::io::Write as _;
 
 /// Contents of a file: pages by the paths that a server would use.
 #[derive(Debug, Default, Serialize)]
-pub struct Contents {
+pub struct SingleFilePages {
     /// Pages by path: `/api/rounds/ID`.
     pages: BTreeMap<String, serde_json::Value>,
     /// The page shown first, as the part of an address after `#`.
     start: String,
 }
 
-impl Contents {
+impl SingleFilePages {
     /// A round with its runs.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ new Response(stream).text().then((text) => {
 ///
 /// # Errors
 /// [`WebError`] when the contents cannot be written.
-pub fn single_file(title: &str, contents: &Contents) -> Result<Printable, WebError> {
+pub fn single_file(title: &str, contents: &SingleFilePages) -> Result<Printable, WebError> {
     let program = packed([PLOT, SCRIPT].join("\n").as_bytes())?;
     let contents = packed(&serde_json::to_vec(contents)?)?;
     // The style must not contain its element's end tag.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_hostile_name_stays_text() {
         let name = "</script><script>alert(1)</script><!--";
-        let mut contents = Contents { start: name.to_owned(), ..Contents::default() };
+        let mut contents = SingleFilePages { start: name.to_owned(), ..SingleFilePages::default() };
         contents.put("/api/x".to_owned(), &name).unwrap();
         let file = single_file(name, &contents).unwrap();
         assert!(!file.contains("alert(1)</script>") && !file.contains("<!--"));

@@ -5,21 +5,21 @@
 
 use super::*;
 
-fn sample(row: &str, round: u32, cpu_us: f64) -> Sample {
+fn sample(row: &str, round: u32, cpu_us: f64) -> RowSample {
     let numbers = [("cpu_us", cpu_us), ("requests_per_s", 250_000.0)];
     let numbers = numbers.map(|(key, value)| (key.to_owned(), value)).into();
-    Sample { row: row.to_owned(), round, numbers, others_share: Some(0.0), ..Sample::default() }
+    RowSample { row: row.to_owned(), round, numbers, others_share: Some(0.0), ..RowSample::default() }
 }
 
-fn samples() -> Vec<Sample> {
+fn samples() -> Vec<RowSample> {
     [("a", 0, 3.0), ("b", 0, 6.0), ("a", 1, 4.0), ("b", 1, 5.0), ("a", 2, 9.0), ("b", 2, 9.0)]
         .map(|(name, round, cpu_us)| sample(name, round, cpu_us))
         .into()
 }
 
-fn against(at_most: Option<f64>, at_least: Option<f64>) -> Comparison {
+fn against(at_most: Option<f64>, at_least: Option<f64>) -> ComparisonRule {
     let [of, to, number] = ["a", "b", "cpu_us"].map(str::to_owned);
-    Comparison { of, to: Some(to), number, at_most, at_least }
+    ComparisonRule { of, to: Some(to), number, at_most, at_least }
 }
 
 #[test]
@@ -42,7 +42,8 @@ fn ratios_are_paired_before_their_median() {
 #[test]
 fn a_failed_run_leaves_its_pair_out_and_is_noted() {
     let mut samples = samples();
-    samples[1] = Sample { numbers: BTreeMap::new(), error: Some("it hung".to_owned()), ..samples[1].clone() };
+    samples[1] =
+        RowSample { numbers: BTreeMap::new(), error: Some("it hung".to_owned()), ..samples[1].clone() };
     assert_eq!(by_round(&against(None, None), &samples), [0.8, 1.0]);
     let outcome = Outcome { samples, rounds: 3, left_out: vec!["siege: not installed".to_owned()] };
     let text = notes(&outcome);
@@ -54,12 +55,15 @@ fn a_failed_run_leaves_its_pair_out_and_is_noted() {
 #[test]
 fn cells_show_median_and_range() {
     let samples = samples();
-    let of_a: Vec<&Sample> = samples.iter().filter(|sample| sample.row == "a").collect();
-    let cell = |key, samples: &[&Sample]| cell(number(key).unwrap(), samples);
+    let of_a: Vec<&RowSample> = samples.iter().filter(|sample| sample.row == "a").collect();
+    let cell = |key, samples: &[&RowSample]| cell(number(key).unwrap(), samples);
     assert_eq!(cell("cpu_us", &of_a), "4.000 (3.000 to 9.000)");
     assert_eq!(cell("requests_per_s", &of_a), "250,000");
-    assert_eq!(cell("cpu_us", &[&Sample { error: Some(String::new()), ..Sample::default() }]), "failed");
-    assert_eq!(cell("cpu_us", &[&Sample::default()]), "");
+    assert_eq!(
+        cell("cpu_us", &[&RowSample { error: Some(String::new()), ..RowSample::default() }]),
+        "failed"
+    );
+    assert_eq!(cell("cpu_us", &[&RowSample::default()]), "");
 }
 
 #[test]

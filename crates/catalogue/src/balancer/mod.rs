@@ -5,10 +5,10 @@
 
 mod template;
 
-pub use template::Filling;
+pub use template::TemplateValues;
 
 use crate::document::Document;
-use crate::{CatalogueError, Form, Kind, Manifest, Traits, nearest};
+use crate::{CatalogueError, Form, FrameworkKind, Manifest, Traits, nearest};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl Statistics {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct WireBalancer {
     name: String,
     #[serde(default, deserialize_with = "crate::manifest::packages::read")]
     packages: Vec<String>,
@@ -91,7 +91,7 @@ impl Balancer {
     /// placeholder; [`CatalogueError::File`] when one of the two cannot be read.
     pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
         let document = Document::read(&folder.join(BALANCER_FILE))?;
-        let wire: Wire = document.parse()?;
+        let wire: WireBalancer = document.parse()?;
         let path = folder.join(wire.config.get_ref());
         let text = paceline_files::read_text(&path, paceline_files::TEXT_BYTES_MOST)
             .map_err(|source| CatalogueError::File { action: "read", path: path.clone(), source })?;
@@ -152,7 +152,7 @@ impl Balancer {
             language: String::new(),
             framework: String::new(),
             engine: String::new(),
-            kind: Kind::Platform,
+            kind: FrameworkKind::Platform,
             tags: Vec::new(),
             sources: Vec::new(),
             workloads: Vec::new(),

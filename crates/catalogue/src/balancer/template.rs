@@ -13,7 +13,7 @@ const EACH: [&str; 2] = ["INSTANCE", "ADDRESS"];
 
 /// The values for a template.
 #[derive(Clone, Debug)]
-pub struct Filling<'a> {
+pub struct TemplateValues<'a> {
     /// The address it listens on.
     pub listen: SocketAddr,
     /// The port of its statistics.
@@ -52,7 +52,7 @@ pub(super) fn problems(template: &str) -> Vec<(usize, String)> {
     problems
 }
 
-impl Filling<'_> {
+impl TemplateValues<'_> {
     /// `template` with its placeholders filled.
     pub fn fill(&self, template: &str) -> String {
         let mut text = String::new();

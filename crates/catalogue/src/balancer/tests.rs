@@ -4,11 +4,11 @@
 //! runs here. The reading of counters is tested in `count.rs`, the manifests in `balancers/` in `tests/it`.
 
 use super::*;
-use crate::fixture::{BALANCER, Tree};
+use crate::fixture::{BALANCER, TestTree};
 
 #[test]
 fn a_balancer_is_read_with_its_template() {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     tree.write("balancers/plain/balancer.toml", BALANCER);
     tree.write("balancers/plain/plain.conf", "listen @HOST@:@PORT@\nto @INSTANCE@ @ADDRESS@\n");
     let balancer = Balancer::read(&tree.path("balancers/plain")).unwrap();
@@ -22,7 +22,7 @@ fn a_balancer_is_read_with_its_template() {
 
 #[test]
 fn a_placeholder_that_nothing_fills_is_told_with_its_line() {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     tree.write("balancers/plain/balancer.toml", BALANCER);
     for (template, expected) in [
         (
@@ -46,7 +46,7 @@ fn a_placeholder_that_nothing_fills_is_told_with_its_line() {
 #[test]
 fn a_template_is_filled_once_and_for_each_instance() {
     let instances = ["127.0.0.1:81", "127.0.0.1:82"].map(|address| address.parse().unwrap());
-    let filling = Filling {
+    let filling = TemplateValues {
         listen: "127.0.0.1:80".parse().unwrap(),
         statistics_port: 90,
         policy: "leastconn",

@@ -3,17 +3,17 @@
 //! The rules for finding a tree, `places.rs`, are tested here too. The trees are made in temporary folders;
 //! `tests/it/repository.rs` reads those of this repository.
 
-use crate::fixture::{MANIFEST, Tree};
-use crate::{CatalogueError, PlaceFlags, Places};
+use crate::fixture::{MANIFEST, TestTree};
+use crate::{CatalogueError, FolderFlags, Folders};
 use std::path::Path;
 
-fn ids(tree: &Tree) -> Vec<String> {
+fn ids(tree: &TestTree) -> Vec<String> {
     tree.catalogue().servers.iter().map(|server| server.id.clone()).collect()
 }
 
 #[test]
 fn a_new_folder_is_all_a_server_takes() {
-    let tree = Tree::with(&["go-one"]);
+    let tree = TestTree::with(&["go-one"]);
     assert_eq!(ids(&tree), ["go-one"]);
     tree.write("servers/x-dummy/server.toml", MANIFEST);
     assert_eq!(ids(&tree), ["go-one", "x-dummy"]);
@@ -21,7 +21,7 @@ fn a_new_folder_is_all_a_server_takes() {
 
 #[test]
 fn a_broken_manifest_hides_no_other() {
-    let tree = Tree::with(&["go-one", "go-two"]);
+    let tree = TestTree::with(&["go-one", "go-two"]);
     tree.write("servers/go-bad/server.toml", "name = 3");
     let catalogue = tree.catalogue();
     assert_eq!(catalogue.servers.len(), 2);
@@ -32,7 +32,7 @@ fn a_broken_manifest_hides_no_other() {
 
 #[test]
 fn a_manifest_of_an_unknown_workload_is_told_with_its_line() {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     tree.write("servers/go-bad/server.toml", &MANIFEST.replace("\"hello\"", "\"helo\""));
     let reported = tree.catalogue().broken_servers[0].error.to_string();
     assert!(
@@ -43,7 +43,7 @@ fn a_manifest_of_an_unknown_workload_is_told_with_its_line() {
 
 #[test]
 fn a_folder_without_a_manifest_is_ignored_with_a_note() {
-    let tree = Tree::with(&["go-one"]);
+    let tree = TestTree::with(&["go-one"]);
     tree.write("servers/notes/README.md", "");
     tree.write("servers/README.md", "");
     let catalogue = tree.catalogue();
@@ -53,7 +53,7 @@ fn a_folder_without_a_manifest_is_ignored_with_a_note() {
 
 #[test]
 fn a_wrong_name_is_told_with_the_nearest() {
-    let catalogue = Tree::with(&["go-nethttp", "node-http"]).catalogue();
+    let catalogue = TestTree::with(&["go-nethttp", "node-http"]).catalogue();
     let reported = catalogue.server("go-netthp").unwrap_err().to_string();
     assert_eq!(reported, "there is no server `go-netthp`; did you mean `go-nethttp`?");
     let named = |names: &[&str]| {
@@ -66,7 +66,7 @@ fn a_wrong_name_is_told_with_the_nearest() {
 
 #[test]
 fn a_plan_is_found_by_name_and_by_file() {
-    let tree = Tree::with(&["go-one"]);
+    let tree = TestTree::with(&["go-one"]);
     let text = "name = 'small'\nrepeats = 1\nworkloads = ['hello']\n[[load]]\nname = 'c'\nconnections = 1\nrequests = 9\n";
     tree.write("plans/small.toml", text);
     let catalogue = tree.catalogue();
@@ -78,10 +78,10 @@ fn a_plan_is_found_by_name_and_by_file() {
 
 #[test]
 fn a_tree_is_found_around_the_current_folder() {
-    let tree = Tree::with(&["go-one"]);
+    let tree = TestTree::with(&["go-one"]);
     let deep = tree.path("servers/go-one");
     let places =
-        Places::find_from(&PlaceFlags::default(), &deep, Path::new("/nowhere/bin/paceline")).unwrap();
+        Folders::find_from(&FolderFlags::default(), &deep, Path::new("/nowhere/bin/paceline")).unwrap();
     assert_eq!(places.workloads_dir, tree.path("workloads"));
     assert_eq!(places.state_dir, tree.path(".paceline"));
 }
@@ -90,7 +90,7 @@ fn a_tree_is_found_around_the_current_folder() {
 fn a_link_of_another_user_in_the_state_folder_is_refused() {
     use std::os::unix::fs::{lchown, symlink};
     for name in ["logs", "build"] {
-        let tree = Tree::with(&["go-one"]);
+        let tree = TestTree::with(&["go-one"]);
         let places = tree.catalogue().places;
         let link = places.state_dir.join(name);
         std::fs::create_dir_all(&places.state_dir).unwrap();
@@ -106,21 +106,21 @@ fn a_link_of_another_user_in_the_state_folder_is_refused() {
 
 #[test]
 fn an_installation_has_its_tree_beside_the_binary_and_keeps_its_state_elsewhere() {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     tree.write("usr/share/paceline/servers/go-one/server.toml", MANIFEST);
     tree.write("usr/share/paceline/workloads/hello.toml", "");
     let (here, binary) = (tempfile::tempdir().unwrap(), tree.path("usr/bin/paceline"));
-    let places = Places::find_from(&PlaceFlags::default(), here.path(), &binary).unwrap();
+    let places = Folders::find_from(&FolderFlags::default(), here.path(), &binary).unwrap();
     assert_eq!(places.servers_dir, tree.path("usr/share/paceline/servers"));
     assert!(!places.state_dir.starts_with(tree.path("usr")), "{}", places.state_dir.display());
 }
 
 #[test]
 fn a_flag_decides_and_the_rest_lies_beside_it() {
-    let (project, own) = (Tree::with(&["go-one"]), Tree::with(&["go-mine"]));
-    let flags = PlaceFlags { servers_dir: Some(own.path("servers")), ..PlaceFlags::default() };
+    let (project, own) = (TestTree::with(&["go-one"]), TestTree::with(&["go-mine"]));
+    let flags = FolderFlags { servers_dir: Some(own.path("servers")), ..FolderFlags::default() };
     let here = project.path("");
-    let find = || Places::find_from(&flags, &here, Path::new("/nowhere/bin/paceline")).unwrap();
+    let find = || Folders::find_from(&flags, &here, Path::new("/nowhere/bin/paceline")).unwrap();
     assert_eq!(find().workloads_dir, own.path("workloads"));
     // A tree without a workloads folder uses the project's.
     std::fs::remove_dir_all(own.path("workloads")).unwrap();
@@ -131,7 +131,7 @@ fn a_flag_decides_and_the_rest_lies_beside_it() {
 #[test]
 fn no_tree_at_all_says_where_it_was_looked_for() {
     let empty = tempfile::tempdir().unwrap();
-    let found = Places::find_from(&PlaceFlags::default(), empty.path(), Path::new("/nowhere/bin/paceline"));
+    let found = Folders::find_from(&FolderFlags::default(), empty.path(), Path::new("/nowhere/bin/paceline"));
     let reported = found.unwrap_err().to_string();
     assert!(
         reported.contains(&empty.path().display().to_string())

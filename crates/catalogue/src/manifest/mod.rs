@@ -36,7 +36,7 @@ pub struct Manifest {
     /// The HTTP library underneath.
     pub engine: String,
     /// The class of framework.
-    pub kind: Kind,
+    pub kind: FrameworkKind,
     /// `idiomatic` or `tuned`, then any others.
     pub tags: Vec<String>,
     /// The sources in `docs/sources.md` that measured it.
@@ -68,7 +68,7 @@ pub struct Manifest {
 /// The class of framework, after TechEmpower's classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FrameworkKind {
     /// A language's or runtime's own HTTP server.
     Platform,
     /// Routing and little more.
@@ -77,13 +77,13 @@ pub enum Kind {
     Full,
 }
 
-impl Kind {
+impl FrameworkKind {
     /// The word in a manifest.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Platform => "platform",
-            Kind::Micro => "micro",
-            Kind::Full => "full",
+            FrameworkKind::Platform => "platform",
+            FrameworkKind::Micro => "micro",
+            FrameworkKind::Full => "full",
         }
     }
 }

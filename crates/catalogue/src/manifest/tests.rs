@@ -3,13 +3,13 @@
 //! Most take a valid manifest and change one thing. Its workloads need not exist: only the catalogue looks for them.
 //! Random text is tried here briefly, and by `fuzz/` for as long as wanted.
 
-use crate::fixture::{MANIFEST, Tree};
-use crate::{Kind, Manifest, Trait, Variables};
+use crate::fixture::{MANIFEST, TestTree};
+use crate::{FrameworkKind, Manifest, Trait, Variables};
 use proptest::prelude::*;
 use std::time::Duration;
 
 fn read(text: &str) -> Result<Manifest, String> {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     tree.write("servers/go-server/server.toml", text);
     let error = |error: crate::CatalogueError| {
         let text = error.to_string();
@@ -26,7 +26,7 @@ fn complaint(from: &str, to: &str) -> String {
 #[test]
 fn a_right_manifest_says_it_all() {
     let manifest = read(MANIFEST).unwrap();
-    assert_eq!((manifest.id.as_str(), manifest.kind), ("go-server", Kind::Platform));
+    assert_eq!((manifest.id.as_str(), manifest.kind), ("go-server", FrameworkKind::Platform));
     assert_eq!(manifest.start_timeout, Duration::from_secs(10));
     assert!(manifest.serves("hello") && !manifest.serves("page"));
     assert_eq!(manifest.build.as_deref(), Some("true"));
@@ -141,7 +141,7 @@ fn a_manifest_without_a_form_is_wrong() {
 
 #[test]
 fn the_folder_is_the_id() {
-    let tree = Tree::with(&["go", "Go-server", "go-", "go-a_b"]);
+    let tree = TestTree::with(&["go", "Go-server", "go-", "go-a_b"]);
     for folder in ["go", "Go-server", "go-", "go-a_b"] {
         let reported = Manifest::read(&tree.path("servers").join(folder)).unwrap_err().to_string();
         assert!(reported.contains("must be named `<language>-<name>`"), "{reported}");

@@ -60,7 +60,7 @@ impl Trait {
 /// The traits that a manifest states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
-    said: BTreeMap<Trait, Said>,
+    said: BTreeMap<Trait, TraitStatement>,
     /// The line of `[traits]`.
     table_line: Option<usize>,
     /// Whether it speaks HTTP/2 on a separate port.
@@ -69,7 +69,7 @@ pub struct Traits {
 
 /// A statement of one trait, and its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Said {
+struct TraitStatement {
     has: bool,
     line: Option<usize>,
 }
@@ -82,7 +82,7 @@ impl Traits {
 
     /// Adds the statement of one trait.
     pub(super) fn say(&mut self, one: Trait, has: bool, line: Option<usize>) {
-        self.said.insert(one, Said { has, line });
+        self.said.insert(one, TraitStatement { has, line });
     }
 
     /// The manifest's statement of a trait, if it has one.

@@ -3,7 +3,7 @@
 //! [`Manifest::read`] and [`Manifest::parse`] are here. The checks need only the file and its folder's name: the
 //! workshop checks its needs on this machine, and the catalogue that its workloads exist.
 
-use super::{Form, Kind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
+use super::{Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;
 use crate::{CatalogueError, variables};
 use std::collections::BTreeMap;
@@ -16,12 +16,12 @@ const START_TIMEOUT_S: u64 = 10;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct WireManifest {
     name: Spanned<String>,
     language: String,
     framework: String,
     engine: String,
-    kind: Kind,
+    kind: FrameworkKind,
     tags: Spanned<Vec<String>>,
     #[serde(default)]
     sources: Vec<String>,
@@ -35,7 +35,7 @@ struct Wire {
     version: Spanned<String>,
     setup: Option<Setup>,
     build: Option<Build>,
-    run: Run,
+    run: WireRun,
     forms: Spanned<Forms>,
     traits: Option<Spanned<WireTraits>>,
 }
@@ -48,7 +48,7 @@ struct Build {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Run {
+struct WireRun {
     command: Spanned<String>,
     #[serde(default)]
     env: BTreeMap<String, Spanned<String>>,
@@ -104,7 +104,7 @@ impl Manifest {
 
 fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
     let id = id_of(folder, &document);
-    let wire: Wire = match (document.parse(), &id) {
+    let wire: WireManifest = match (document.parse(), &id) {
         (Ok(wire), _) => wire,
         (Err(error), Ok(_)) => return Err(error),
         (Err(error), Err(_)) => return Err(all(id.err().into_iter().chain([error]))),
@@ -189,7 +189,7 @@ fn all(errors: impl Iterator<Item = CatalogueError>) -> CatalogueError {
 }
 
 /// Errors in single values.
-fn problems(wire: &Wire, document: &Document) -> Vec<CatalogueError> {
+fn problems(wire: &WireManifest, document: &Document) -> Vec<CatalogueError> {
     let mut problems = Vec::new();
     let required = [("name", &wire.name), ("version", &wire.version), ("command", &wire.run.command)];
     for (key, value) in required {
@@ -217,7 +217,7 @@ fn problems(wire: &Wire, document: &Document) -> Vec<CatalogueError> {
     problems
 }
 
-fn forms_of(wire: &Wire, document: &Document) -> Result<BTreeMap<String, Form>, Vec<CatalogueError>> {
+fn forms_of(wire: &WireManifest, document: &Document) -> Result<BTreeMap<String, Form>, Vec<CatalogueError>> {
     let mut errors = Vec::new();
     let own = wire.run.env.iter();
     let of_forms = [&wire.forms.get_ref().single, &wire.forms.get_ref().cores].into_iter().flatten();

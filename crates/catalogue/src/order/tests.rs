@@ -4,14 +4,14 @@
 //! servers; the plan's own tests cover how it is expanded into cells.
 
 use super::*;
-use crate::fixture::Tree;
+use crate::fixture::TestTree;
 use crate::{Cell, Plan};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
 /// The cells of four servers in two forms, three cases and two loads.
 fn cells() -> Vec<Cell> {
-    let tree = Tree::with(&["a-one", "b-two", "c-three", "d-four"]);
+    let tree = TestTree::with(&["a-one", "b-two", "c-three", "d-four"]);
     let plan = r#"
         name = "all"
         repeats = 1

@@ -70,27 +70,27 @@ fn with_gone<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{MANIFEST, Tree};
+    use crate::fixture::{MANIFEST, TestTree};
 
     const PLAN: &str = "name = \"p\"\nrepeats = 1\nforms = [\"single\", \"cores\"]\nworkloads = [\"hello\"]\n\
                         [select]\ntags = [\"idiomatic\"]\n\
                         [[load]]\nname = \"c\"\nconnections = 1\nduration = \"1s\"\n";
 
     /// The plan as a round keeps it, with its cells on the tree.
-    fn kept(tree: &Tree) -> Plan {
+    fn kept(tree: &TestTree) -> Plan {
         let plan = Plan::parse("p.toml", PLAN).unwrap();
         let cells = plan.resolve(&tree.catalogue()).unwrap().cells.iter().map(Cell::key).collect();
         Plan::parse("kept", &Plan { cells, ..plan }.to_toml().unwrap()).unwrap()
     }
 
-    fn left(plan: &Plan, tree: &Tree) -> (Vec<String>, Vec<String>, Vec<String>) {
+    fn left(plan: &Plan, tree: &TestTree) -> (Vec<String>, Vec<String>, Vec<String>) {
         let (resolution, gone) = plan.resolve_again(&tree.catalogue(), &[]).unwrap();
         (resolution.cells.iter().map(Cell::key).collect(), gone, resolution.notes)
     }
 
     #[test]
     fn what_is_gone_is_named_and_what_came_since_is_left_out() {
-        let tree = Tree::with(&["a-one", "b-two", "c-three"]);
+        let tree = TestTree::with(&["a-one", "b-two", "c-three"]);
         tree.write("servers/c-three/server.toml", &MANIFEST.replace("[forms.single]\n", ""));
         let plan = kept(&tree);
         assert_eq!(plan.cells.len(), 5);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_does_not_know_its_cells_is_resolved_as_it_is() {
-        let tree = Tree::with(&["a-one"]);
+        let tree = TestTree::with(&["a-one"]);
         let plan = Plan::parse("p.toml", PLAN).unwrap();
         let (cells, gone, _) = left(&plan, &tree);
         assert_eq!((cells.len(), gone.len()), (2, 0));

@@ -35,7 +35,7 @@ impl Plan {
 
     fn of(document: &Document) -> Result<Self, CatalogueError> {
         let plan = document.parse::<Self>()?;
-        let complain = |problem: Problem| {
+        let complain = |problem: PlanProblem| {
             let place = match problem.load {
                 Some(load) => document.place_in("load", load, problem.key),
                 None => document.place_of(problem.key),
@@ -47,7 +47,7 @@ impl Plan {
 }
 
 /// One problem of a plan.
-pub(super) struct Problem {
+pub(super) struct PlanProblem {
     /// The load to blame, from 0; `None` for the plan's own keys.
     pub load: Option<usize>,
     /// The key to blame.
@@ -63,19 +63,19 @@ const LOADS_MOST: usize = 2_000;
 const ENTRIES_MOST: usize = 10_000;
 
 /// All problems of `plan`. The lists of a plan that is too large are not examined.
-pub(super) fn problems(plan: &Plan) -> Vec<Problem> {
+pub(super) fn problems(plan: &Plan) -> Vec<PlanProblem> {
     let too_long = too_long(plan);
     if !too_long.is_empty() {
         return too_long;
     }
-    let of_plan = |(key, text)| Problem { load: None, key, text };
-    let mut problems: Vec<Problem> = of_values(plan).into_iter().map(of_plan).collect();
+    let of_plan = |(key, text)| PlanProblem { load: None, key, text };
+    let mut problems: Vec<PlanProblem> = of_values(plan).into_iter().map(of_plan).collect();
     let before = problems.len();
     for (place, load) in plan.load.iter().enumerate() {
         let found = unheard(load).into_iter().chain(of_load(plan, load).map(|text| ("name", text)));
         problems.extend(found.map(|(key, text)| {
             let text = format!("load `{}`: {text}", load.name);
-            Problem { load: Some(place), key, text }
+            PlanProblem { load: Some(place), key, text }
         }));
     }
     if problems.len() == before {
@@ -86,7 +86,7 @@ pub(super) fn problems(plan: &Plan) -> Vec<Problem> {
 
 /// The lists that are too long: the time of the checks below, and the number of loads, grow with products of their
 /// lengths.
-fn too_long(plan: &Plan) -> Vec<Problem> {
+fn too_long(plan: &Plan) -> Vec<PlanProblem> {
     let lists = [
         ("workloads", plan.workloads.len()),
         ("databases", plan.databases.len()),
@@ -99,10 +99,10 @@ fn too_long(plan: &Plan) -> Vec<Problem> {
     let of_loads = plan.load.iter().enumerate();
     let of_loads = of_loads.map(|(place, load)| (Some(place), "workloads", load.workloads.len()));
     let lists = of_plan.into_iter().chain(of_loads).filter(|(_, _, length)| *length > ENTRIES_MOST);
-    let mut problems: Vec<Problem> = lists
+    let mut problems: Vec<PlanProblem> = lists
         .map(|(load, key, length)| {
             let text = format!("`{key}` has {length} entries; the limit is {ENTRIES_MOST}");
-            Problem { load, key, text }
+            PlanProblem { load, key, text }
         })
         .collect();
     let loads = plan.loads_most();
@@ -110,7 +110,7 @@ fn too_long(plan: &Plan) -> Vec<Problem> {
         let text = format!(
             "the plan has {loads} loads, counting twins, databases and pools; the limit is {LOADS_MOST}: split the plan"
         );
-        problems.push(Problem { load: None, key: "load", text });
+        problems.push(PlanProblem { load: None, key: "load", text });
     }
     problems
 }

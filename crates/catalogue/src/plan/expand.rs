@@ -3,7 +3,7 @@
 //! A pure function of the plan, so that a resumed round has the same loads. The name of a twin is the other load's with
 //! a suffix, and both have a group: loads of one group are measured on the same launch.
 
-use super::load::Group;
+use super::load::LaunchGroup;
 use super::own_capacity::with_bases;
 use super::{Balance, PinDatabase, Plan, PlanLoad, Scale};
 use paceline_record::{BalancedLoad, DatabaseLoad, Route, Scaled, Variant, VariantKind};
@@ -50,7 +50,7 @@ impl Plan {
                 variant: load.variant.clone().map(|variant| Variant { of: ended(&variant.of), ..variant }),
                 database: Some(DatabaseLoad { database: database.clone(), pool }),
                 pin,
-                group: Group {
+                group: LaunchGroup {
                     name: format!("{} {database} pool {pool}{pinned}", load.group.name)
                         .trim_start()
                         .to_owned(),
@@ -91,22 +91,22 @@ impl Plan {
 }
 
 /// A load that needs a fresh server has separate launches.
-fn own_group(load: &PlanLoad) -> Group {
+fn own_group(load: &PlanLoad) -> LaunchGroup {
     if load.first_run {
-        Group { name: format!("first-run {}", load.name), is_ordered: true }
+        LaunchGroup { name: format!("first-run {}", load.name), is_ordered: true }
     } else {
-        Group::default()
+        LaunchGroup::default()
     }
 }
 
-fn balanced_group(load: &PlanLoad, balance: &Balance, balancer: &str) -> Group {
+fn balanced_group(load: &PlanLoad, balance: &Balance, balancer: &str) -> LaunchGroup {
     let instances = balance.instances.unwrap_or(1);
     let pin = balance.pin.unwrap_or_default();
     let name = format!("{balancer} {} x{instances} {:?} {:?}", balance.policy(), pin.instances, pin.balancer);
     if balance.fault.is_some() {
-        return Group { name: format!("{name} fault {}", load.name), is_ordered: true };
+        return LaunchGroup { name: format!("{name} fault {}", load.name), is_ordered: true };
     }
-    Group { name, is_ordered: false }
+    LaunchGroup { name, is_ordered: false }
 }
 
 fn twin(load: &PlanLoad, kind: VariantKind) -> PlanLoad {

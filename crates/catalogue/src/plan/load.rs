@@ -134,7 +134,7 @@ pub struct PlanLoad {
     pub share: Option<RateShare>,
     /// Loads with the same group are measured on the same launch, set by `expand`.
     #[serde(skip)]
-    pub group: Group,
+    pub group: LaunchGroup,
 }
 
 /// A search that a load does instead of offering a fixed rate.
@@ -170,7 +170,7 @@ impl Serialize for Percent {
 
 /// Which loads share a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct LaunchGroup {
     /// Equal for loads that may share one; empty for those of a plain launch.
     pub name: String,
     /// Whether each workload has a separate launch with its loads in order: a server's first run must be its first.

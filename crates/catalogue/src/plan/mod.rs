@@ -24,7 +24,7 @@ pub use load::{LoadSearch, Percent, PlanLoad};
 pub use resolve::{Cell, Resolution, key_of};
 pub use scale::Scale;
 pub use select::Select;
-pub use size::{Room, Sized};
+pub use size::{MachineCapacity, SizedPlan};
 
 use crate::{CatalogueError, duration};
 use paceline_record::{FaultKind, Observation};

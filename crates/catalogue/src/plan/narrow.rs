@@ -156,7 +156,7 @@ fn addresses(cases: Vec<Arc<WorkloadCase>>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{MANIFEST, Tree};
+    use crate::fixture::{MANIFEST, TestTree};
 
     const PLAN: &str = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\", \"tetra/3\"]\n\
                         [select]\ntags = [\"idiomatic\"]\n\
@@ -167,7 +167,7 @@ mod tests {
 
     /// The cells of the narrowed plan, and the messages.
     fn narrowed(servers: &[&str], workloads: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
-        let tree = Tree::with(&["a-one", "a-two", "b-one"]);
+        let tree = TestTree::with(&["a-one", "a-two", "b-one"]);
         tree.write("servers/b-tuned/server.toml", &MANIFEST.replace("\"idiomatic\"", "\"tuned\""));
         let catalogue = tree.catalogue();
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();

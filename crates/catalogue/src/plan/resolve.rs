@@ -274,7 +274,7 @@ impl Plan {
         &self,
         cases: &[Arc<WorkloadCase>],
         catalogue: &Catalogue,
-    ) -> Result<Vec<MeantLoad>, CatalogueError> {
+    ) -> Result<Vec<ResolvedLoad>, CatalogueError> {
         let mut loads = Vec::new();
         for load in &self.expanded() {
             let own = if load.workloads.is_empty() {
@@ -290,19 +290,19 @@ impl Plan {
                     format!("load `{}` names `{foreign}`, which is not a workload of the plan", load.name);
                 return Err(self.wrong(problem));
             }
-            loads.push(MeantLoad { load: Arc::new(load.clone()), addresses });
+            loads.push(ResolvedLoad { load: Arc::new(load.clone()), addresses });
         }
         Ok(loads)
     }
 }
 
 /// A load with the addresses of its cases.
-struct MeantLoad {
+struct ResolvedLoad {
     load: Arc<PlanLoad>,
     addresses: Vec<String>,
 }
 
-impl MeantLoad {
+impl ResolvedLoad {
     /// Whether the load has a database that the server supports if the case needs one, and none if it needs none.
     fn has_what(&self, case: &WorkloadCase, server: &Manifest) -> bool {
         match &self.load.database {
@@ -326,13 +326,13 @@ fn cells_of(
     server: &Arc<Manifest>,
     form: &str,
     cases: &[Arc<WorkloadCase>],
-    loads: &[MeantLoad],
+    loads: &[ResolvedLoad],
     cells: &mut Vec<Cell>,
 ) -> BTreeMap<&'static str, Vec<String>> {
     let mut left_out: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for case in cases.iter().filter(|case| server.serves(&case.workload)) {
         let is_for =
-            |meant: &&MeantLoad| meant.addresses.contains(&case.address) && meant.has_what(case, server);
+            |meant: &&ResolvedLoad| meant.addresses.contains(&case.address) && meant.has_what(case, server);
         for meant in loads.iter().filter(is_for) {
             if let Some(why) = unsuitable(server, &meant.load) {
                 let names = left_out.entry(why).or_default();

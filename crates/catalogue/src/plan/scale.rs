@@ -17,16 +17,16 @@ pub enum Scale {
 /// The form in a plan.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum ScaleValue {
     Number(f64),
     Word(String),
 }
 
 impl<'de> Deserialize<'de> for Scale {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Written::deserialize(deserializer) {
-            Ok(Written::Number(factor)) => Ok(Scale::Factor(factor)),
-            Ok(Written::Word(word)) if word == "auto" => Ok(Scale::Auto),
+        match ScaleValue::deserialize(deserializer) {
+            Ok(ScaleValue::Number(factor)) => Ok(Scale::Factor(factor)),
+            Ok(ScaleValue::Word(word)) if word == "auto" => Ok(Scale::Auto),
             _ => Err(D::Error::custom("`scale` must be a number above 0 and at most 1, or \"auto\"")),
         }
     }

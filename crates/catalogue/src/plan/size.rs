@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The resources of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct MachineCapacity {
     /// Cores that may be used.
     pub cores: u32,
     /// Files that may be open at once in a process.
@@ -17,7 +17,7 @@ pub struct Room {
 
 /// A plan as it is carried out, and messages about the changes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sized {
+pub struct SizedPlan {
     /// The plan.
     pub plan: Plan,
     /// The changes from the written plan.
@@ -32,7 +32,7 @@ const PARTS_MOST: u32 = 64;
 impl Plan {
     /// The plan as it is carried out in `room`: complete, or without the parts for `--full`; `scale = "auto"` becomes a
     /// number.
-    pub fn sized(mut self, is_full: bool, room: Room) -> Sized {
+    pub fn sized(mut self, is_full: bool, room: MachineCapacity) -> SizedPlan {
         let mut changes = Vec::new();
         if is_full {
             self.budget = None;
@@ -54,7 +54,7 @@ impl Plan {
             let cores = self.full_size_cores.map(|cores| format!(", because the plan is for {cores} cores"));
             changes.push(words + &cores.unwrap_or_default());
         }
-        Sized { plan: self, changes }
+        SizedPlan { plan: self, changes }
     }
 
     /// Removes the parts for `--full`, with their observations: observations may name only loads of the plan. Returns
@@ -71,7 +71,7 @@ impl Plan {
     }
 
     /// The factor for a machine: one over the smallest whole number with which cores and descriptors suffice.
-    fn factor(&self, room: Room) -> f64 {
+    fn factor(&self, room: MachineCapacity) -> f64 {
         let by_cores = self.full_size_cores.unwrap_or(0).div_ceil(room.cores.max(1));
         let connections = self.load.iter().map(|load| u64::from(load.connections)).max().unwrap_or(0);
         let by_files = connections.div_ceil(room.open_files.saturating_sub(OTHER_FILES).max(1));
@@ -86,11 +86,11 @@ impl Plan {
     pub fn within_budget(
         self,
         launches: impl Fn(u32) -> Vec<PlannedLaunch>,
-    ) -> Result<(Sized, Vec<PlannedLaunch>), CatalogueError> {
+    ) -> Result<(SizedPlan, Vec<PlannedLaunch>), CatalogueError> {
         let asked = self.repeats;
         let steady_within = self.steady_within.unwrap_or_default();
         let Some(budget) = self.budget else {
-            return Ok((Sized { plan: self, changes: Vec::new() }, launches(asked)));
+            return Ok((SizedPlan { plan: self, changes: Vec::new() }, launches(asked)));
         };
         for repeats in (1..=asked).rev() {
             let planned = launches(repeats);
@@ -101,7 +101,7 @@ impl Plan {
                     format_duration(budget)
                 );
                 let changes = if repeats < asked { vec![cut] } else { Vec::new() };
-                return Ok((Sized { plan: Plan { repeats, ..self }, changes }, planned));
+                return Ok((SizedPlan { plan: Plan { repeats, ..self }, changes }, planned));
             }
         }
         let least = estimate(&launches(1), steady_within);
@@ -121,7 +121,7 @@ fn too_long(least: Duration, budget: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Tree;
+    use crate::fixture::TestTree;
     use crate::order;
 
     const PLAN: &str = "name = \"p\"\nrepeats = 4\nfull_repeats = 9\nfull_duration = \"15s\"\nbudget = \"60s\"\nscale = \"auto\"\n\
@@ -135,12 +135,12 @@ mod tests {
 
     #[test]
     fn a_full_round_has_everything() {
-        let room = Room { cores: 8, open_files: 20_000 };
-        let Sized { plan: full, changes } = plan().sized(true, room);
+        let room = MachineCapacity { cores: 8, open_files: 20_000 };
+        let SizedPlan { plan: full, changes } = plan().sized(true, room);
         assert_eq!((full.load.len(), full.repeats, full.budget), (2, 9, None));
         assert!(full.load.iter().all(|load| load.duration == Some(Duration::from_secs(15))));
         assert_eq!((full.scale, changes.len()), (Some(Scale::Factor(1.0)), 0));
-        let Sized { plan: usual, changes } = plan().sized(false, room);
+        let SizedPlan { plan: usual, changes } = plan().sized(false, room);
         assert_eq!((usual.load.len(), usual.repeats), (1, 4));
         assert_eq!(usual.load[0].duration, Some(Duration::from_secs(10)));
         assert!(changes[0].contains("`large`"), "{changes:?}");
@@ -158,8 +158,8 @@ mod tests {
         let text = format!("{PLAN}twins = [\"close\"]\n{observed}");
         let plan = Plan::parse("p.toml", &text).unwrap();
         for (is_full, count) in [(false, 1), (true, 3)] {
-            let Sized { plan: sized, changes } =
-                plan.clone().sized(is_full, Room { cores: 8, open_files: 20_000 });
+            let SizedPlan { plan: sized, changes } =
+                plan.clone().sized(is_full, MachineCapacity { cores: 8, open_files: 20_000 });
             assert_eq!(sized.observed.len(), count);
             assert_eq!(
                 changes.iter().any(|change| change.ends_with("published figures for these loads")),
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_factor_is_what_cores_and_descriptors_allow() {
         let factor = |cores, open_files| {
-            let sized = plan().sized(true, Room { cores, open_files });
+            let sized = plan().sized(true, MachineCapacity { cores, open_files });
             assert_eq!(sized.changes.is_empty(), sized.plan.scale == Some(Scale::Factor(1.0)));
             sized.plan.scale
         };
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn repeats_are_cut_to_the_budget_or_the_plan_is_refused() {
-        let tree = Tree::with(&["a-one"]);
+        let tree = TestTree::with(&["a-one"]);
         let cells = plan().resolve(&tree.catalogue()).unwrap().cells;
         let of = |budget: &str| {
             Plan::parse("p.toml", &PLAN.replace("60s", budget))

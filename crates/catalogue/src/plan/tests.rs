@@ -4,7 +4,7 @@
 //! plans of this repository are resolved in `tests/it/repository.rs`.
 
 use super::*;
-use crate::fixture::{MANIFEST, Tree};
+use crate::fixture::{MANIFEST, TestTree};
 use paceline_record::{Arrivals, FaultKind, LoopKind, Observation, ObservedFigure, VariantKind};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn parse(text: &str) -> Result<Plan, String> {
 /// The plan with one text replaced, resolved on a tree of three servers; or the error.
 fn resolved(from: &str, to: &str) -> Result<Resolution, String> {
     assert!(PLAN.contains(from), "{from}");
-    let tree = Tree::with(&["go-one", "go-two", "node-http"]);
+    let tree = TestTree::with(&["go-one", "go-two", "node-http"]);
     let tuned = MANIFEST.replace("idiomatic", "tuned").replace("[\"hello\", \"tetra\"]", "[\"tetra\"]");
     tree.write("servers/go-tuned/server.toml", &tuned);
     parse(&PLAN.replacen(from, to, 1))?.resolve(&tree.catalogue()).map_err(|error| error.to_string())
@@ -51,7 +51,7 @@ fn keys(resolution: &Resolution) -> Vec<String> {
 
 #[test]
 fn a_load_sent_ahead_leaves_out_who_does_not_answer_it() {
-    let tree = Tree::with(&["a-deep", "a-flat", "a-closing"]);
+    let tree = TestTree::with(&["a-deep", "a-flat", "a-closing"]);
     let say = |id: &str, says: &str| {
         tree.write(&format!("servers/{id}/server.toml"), &format!("{MANIFEST}\n[traits]\n{says}\n"));
     };
@@ -268,7 +268,7 @@ fn what_is_left_out_is_noted() {
     let resolution = resolved("tags = [\"idiomatic\"]", "").unwrap();
     assert!(keys(&resolution).iter().any(|key| key.starts_with("go-tuned single tetra/3")));
     let hello_only = resolved("tags = [\"idiomatic\"]", "").map(|_| ()).and_then(|()| {
-        let tree = Tree::with(&["go-one"]);
+        let tree = TestTree::with(&["go-one"]);
         tree.write("servers/go-two/server.toml", &MANIFEST.replace("\"hello\", ", ""));
         tree.write("servers/go-bad/server.toml", "");
         let plan = parse(&PLAN.replacen(", \"tetra/3\"", "", 1))?;
@@ -289,7 +289,7 @@ fn what_is_left_out_is_noted() {
 
 #[test]
 fn a_form_that_a_server_lacks_is_noted() {
-    let tree = Tree::with(&["go-one", "go-two"]);
+    let tree = TestTree::with(&["go-one", "go-two"]);
     let single = MANIFEST.split("[forms.cores]").next().unwrap();
     tree.write("servers/go-two/server.toml", single);
     let text = PLAN.replacen("repeats = 3", "repeats = 3\nforms = [\"single\", \"cores\"]", 1);
@@ -300,7 +300,7 @@ fn a_form_that_a_server_lacks_is_noted() {
 
 #[test]
 fn a_broken_manifest_named_outright_is_an_error() {
-    let tree = Tree::with(&["go-one"]);
+    let tree = TestTree::with(&["go-one"]);
     tree.write("servers/go-bad/server.toml", "name = 3\n");
     let plan = parse(&PLAN.replacen("go-*", "go-bad", 1)).unwrap();
     let reported = plan.resolve(&tree.catalogue()).unwrap_err().to_string();
@@ -361,7 +361,7 @@ fn what_cannot_be_together_is_told() {
 
 #[test]
 fn a_server_that_does_not_pipeline_is_left_out_of_loads_that_do() {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     let manifest = format!("{MANIFEST}\n[traits]\npipelining = false\n");
     tree.write("servers/a-one/server.toml", &manifest);
     let text = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n[[load]]\nname = \"deep\"\nconnections = 4\n\
@@ -374,7 +374,7 @@ fn a_server_that_does_not_pipeline_is_left_out_of_loads_that_do() {
 
 #[test]
 fn a_server_without_http_2_is_left_out_of_loads_that_speak_it() {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     let manifest = |traits: &str| format!("{MANIFEST}\n[traits]\n{traits}\n");
     tree.write("servers/a-old/server.toml", &manifest(""));
     tree.write("servers/a-new/server.toml", &manifest("http2 = true\npipelining = false"));
@@ -486,8 +486,8 @@ proptest! {
 fn a_plan_of_full_loads_alone_says_what_has_them() {
     let plan = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n\
                 [[load]]\nname = \"c\"\nconnections = 1\nduration = \"1s\"\nfull = true\n";
-    let room = Room { cores: 1, open_files: 1024 };
-    let catalogue = Tree::with(&["a-one"]).catalogue();
+    let room = MachineCapacity { cores: 1, open_files: 1024 };
+    let catalogue = TestTree::with(&["a-one"]).catalogue();
     let cells = |is_full| Plan::parse("p.toml", plan).unwrap().sized(is_full, room).plan.resolve(&catalogue);
     assert_eq!(cells(true).unwrap().cells.len(), 1);
     let error = cells(false).unwrap_err().to_string();

@@ -5,10 +5,10 @@
 
 /// The content of a page: tags and texts, in order.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct HtmlPage(Vec<Piece>);
+pub struct HtmlPage(Vec<HtmlToken>);
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-enum Piece {
+enum HtmlToken {
     /// `table`, `/table` or `!doctype html`, in small letters, without attributes.
     Tag(String),
     Text(String),
@@ -35,7 +35,7 @@ impl HtmlPage {
             match (piece, pieces.last_mut()) {
                 (None, _) => {}
                 // Two texts separated by an ignored piece.
-                (Some(Piece::Text(more)), Some(Piece::Text(text))) => text.push_str(&more),
+                (Some(HtmlToken::Text(more)), Some(HtmlToken::Text(text))) => text.push_str(&more),
                 (Some(piece), _) => pieces.push(piece),
             }
         }
@@ -53,7 +53,7 @@ impl HtmlPage {
 }
 
 /// The next tag or text, and the rest of the page.
-fn next(html: &str) -> (Option<Piece>, &str) {
+fn next(html: &str) -> (Option<HtmlToken>, &str) {
     if let Some(tag) = html.strip_prefix('<') {
         let (inside, after) = tag.split_once('>').unwrap_or((tag, ""));
         let mut words = inside.trim_end_matches('/').split_ascii_whitespace();
@@ -62,11 +62,11 @@ fn next(html: &str) -> (Option<Piece>, &str) {
             name = format!("{name} {}", words.next().unwrap_or_default().to_ascii_lowercase());
         }
         let counts = !OPTIONAL.contains(&name.as_str());
-        return (counts.then_some(Piece::Tag(name)), after);
+        return (counts.then_some(HtmlToken::Tag(name)), after);
     }
     let (text, after) = html.split_at(html.find('<').unwrap_or(html.len()));
     let said = !text.trim().is_empty();
-    (said.then(|| Piece::Text(resolved(text.trim()))), after)
+    (said.then(|| HtmlToken::Text(resolved(text.trim()))), after)
 }
 
 /// A text with its character references resolved.
@@ -101,11 +101,11 @@ fn character(name: &str) -> Option<char> {
     char::from_u32(code.ok()?)
 }
 
-fn shown(piece: Option<&Piece>) -> String {
+fn shown(piece: Option<&HtmlToken>) -> String {
     let text = match piece {
         None => return "nothing".to_owned(),
-        Some(Piece::Tag(name)) => format!("<{name}>"),
-        Some(Piece::Text(text)) => format!("{text:?}"),
+        Some(HtmlToken::Tag(name)) => format!("<{name}>"),
+        Some(HtmlToken::Text(text)) => format!("{text:?}"),
     };
     match text.char_indices().nth(SHOWN_MOST) {
         Some((cut, _)) => format!("{}...", &text[..cut]),

@@ -3,11 +3,11 @@
 //! The files are made for each test. The comparison of answers is tested in `validate/difference`, the workloads of
 //! this repository in `tests/it/repository.rs`.
 
-use crate::fixture::{HELLO, TETRA, Tree};
+use crate::fixture::{HELLO, TETRA, TestTree};
 use crate::{ExpectedBody, RefusedStatus, Workload};
 
 fn read(text: &str) -> Result<Workload, String> {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     tree.write("workloads/some.toml", text);
     let reported = |error: crate::CatalogueError| {
         let text = error.to_string();
@@ -46,7 +46,7 @@ fn a_body_by_digest_is_the_one_with_that_digest() {
 
 #[test]
 fn a_body_may_lie_in_a_file_beside() {
-    let tree = Tree::new();
+    let tree = TestTree::new();
     tree.write("workloads/page.txt", "a page");
     tree.write(
         "workloads/page.toml",

@@ -16,7 +16,7 @@ use toml::Spanned;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct WireWorkload {
     about: String,
     case: Vec<Spanned<WireCase>>,
     #[serde(default)]
@@ -79,7 +79,7 @@ impl Workload {
     /// at all; [`CatalogueError::File`] when the file or a body cannot be read.
     pub fn read(path: &Path) -> Result<Self, CatalogueError> {
         let document = Document::read(path)?;
-        let wire: Wire = document.parse()?;
+        let wire: WireWorkload = document.parse()?;
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if wire.case.is_empty() {
             return Err(document.complain(None, "a workload needs at least one `[[case]]`"));

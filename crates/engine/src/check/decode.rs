@@ -11,7 +11,7 @@ const DECODED_BYTES_MAX: usize = 16 << 20;
 
 /// Why a compressed body could not be decompressed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
+pub enum DecompressError {
     /// Its bytes are not a valid stream.
     #[error("the body begins like {coding}, but is not valid {coding}: {problem}")]
     Invalid {
@@ -43,8 +43,8 @@ fn is_zlib(body: &[u8]) -> bool {
 /// The decompressed body; none if it is not compressed.
 ///
 /// # Errors
-/// [`DecodeError`] if it cannot be decompressed.
-pub fn decoded(body: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+/// [`DecompressError`] if it cannot be decompressed.
+pub fn decoded(body: &[u8]) -> Result<Option<Vec<u8>>, DecompressError> {
     let mut text = Vec::new();
     let most = DECODED_BYTES_MAX as u64 + 1;
     let (coding, read) = if is_gzip(body) {
@@ -57,8 +57,8 @@ pub fn decoded(body: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     match read {
         // Two bytes of text may look like zlib, such as "x^".
         Err(_) if coding == "deflate" => Ok(None),
-        Err(error) => Err(DecodeError::Invalid { coding, problem: error.to_string() }),
-        Ok(_) if text.len() > DECODED_BYTES_MAX => Err(DecodeError::TooLong),
+        Err(error) => Err(DecompressError::Invalid { coding, problem: error.to_string() }),
+        Ok(_) if text.len() > DECODED_BYTES_MAX => Err(DecompressError::TooLong),
         Ok(_) => Ok(Some(text)),
     }
 }
@@ -89,14 +89,14 @@ mod tests {
             assert_eq!(decoded(plain), Ok(None));
         }
         let cut = &gzip(b"hello")[..12];
-        assert!(matches!(decoded(cut), Err(DecodeError::Invalid { coding: "gzip", .. })));
+        assert!(matches!(decoded(cut), Err(DecompressError::Invalid { coding: "gzip", .. })));
     }
 
     #[test]
     fn a_small_body_that_becomes_huge_is_not_decompressed_whole() {
         let bomb = gzip(&vec![0; DECODED_BYTES_MAX + 1]);
         assert!(bomb.len() < 100_000);
-        assert_eq!(decoded(&bomb), Err(DecodeError::TooLong));
+        assert_eq!(decoded(&bomb), Err(DecompressError::TooLong));
     }
 
     #[test]

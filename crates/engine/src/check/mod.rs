@@ -1,11 +1,11 @@
 //! Checks a response: the status, and properties of the body.
 //!
-//! The binary makes a [`Check`] from flags or a request file; the hot path compares each body with one that passed and
+//! The binary makes a [`ResponseCheck`] from flags or a request file; the hot path compares each body with one that passed and
 //! calls this module only when it differs (`hot/inspect.rs`). Bodies are judged whole. This module keeps no body.
 
 mod decode;
 
-pub use decode::{DecodeError, decoded};
+pub use decode::{DecompressError, decoded};
 
 use crate::Nanos;
 use crate::session::{ExtractFault, RedirectFault};
@@ -20,7 +20,7 @@ const SHOWN_MOST: usize = 60;
 
 /// The response expected for one kind of request.
 #[derive(Clone, Debug, Default)]
-pub struct Check {
+pub struct ResponseCheck {
     /// The status; if there is none, any 2xx is ok.
     pub status: Option<u16>,
     /// The body.
@@ -74,7 +74,7 @@ pub enum BodyFault {
     /// It is a redirect that could not be followed.
     NotFollowed(RedirectFault),
     /// It is compressed, and cannot be decompressed.
-    Undecodable(DecodeError),
+    Undecodable(DecompressError),
 }
 
 impl From<ExtractFault> for BodyFault {
@@ -108,7 +108,7 @@ pub struct WrongBody {
     pub fault: BodyFault,
 }
 
-impl Check {
+impl ResponseCheck {
     /// Whether a response may have this status.
     #[inline]
     pub fn admits(&self, status: u16) -> bool {
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn without_a_status_two_hundreds_are_fine() {
         let admitted = |status: Option<u16>| {
-            let check = Check { status, ..Check::default() };
+            let check = ResponseCheck { status, ..ResponseCheck::default() };
             [199, 200, 204, 304, 399, 400, 404]
                 .into_iter()
                 .filter(|status| check.admits(*status))

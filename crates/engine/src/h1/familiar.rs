@@ -9,14 +9,14 @@ const LENGTH_MOST: usize = 4096;
 
 /// A response that was seen before.
 #[derive(Debug, Default)]
-pub(super) struct Familiar {
+pub(super) struct LastResponse {
     /// Head and body; empty until a response is kept.
     bytes: Vec<u8>,
     status: u16,
     body_bytes: u64,
 }
 
-impl Familiar {
+impl LastResponse {
     /// The number of times in sequence that the input begins with the familiar response, at most `most`.
     #[inline]
     pub(super) fn repeats_in(&self, input: &[u8], most: u16) -> u16 {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn repeats_are_counted_from_the_beginning() {
-        let mut familiar = Familiar::default();
+        let mut familiar = LastResponse::default();
         assert_eq!(familiar.repeats_in(b"abc", 9), 0, "nothing is familiar yet");
         familiar.meet(b"ab", 200, 1);
         for (input, most, repeats) in

@@ -9,26 +9,27 @@ mod familiar;
 mod outgoing;
 
 use crate::hot::{
-    Block, Cancelled, Departure, Exchange, Fault, Flow, Incoming, Ledger, Place, ProtocolHandler, Response,
+    BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, PartialResponse, ProtocolFault,
+    ProtocolHandler, ReceivedResponse, RequestTracker, SendTimes,
 };
-use crate::outcome::Failure;
-use crate::{BodyCheck, Ending, Nanos, Progress, RequestKind, Settings, Slot, Transport};
-use familiar::Familiar;
-use outgoing::{Begun, Outgoing};
-use paceline_http::{Decoder, HeadCache, LineEnds, Method, ProtocolError, Step};
+use crate::outcome::ConnectionFailure;
+use crate::{BodyCheck, Ending, IoProgress, Nanos, RequestKind, Settings, Slot, Transport};
+use familiar::LastResponse;
+use outgoing::{Http1Outgoing, SentRequests};
+use paceline_http::{DecodeStep, Decoder, HeadCache, LineEnds, Method, ProtocolError};
 use std::io;
 
 /// Ends a connection after its last response: the server closes it, or, if the framing of the response cannot be
 /// trusted, Paceline does.
-fn closed(is_suspect: bool) -> Result<Flow, Fault> {
-    if is_suspect { Err(Fault::of(Failure::SuspectFraming)) } else { Ok(Flow::Close) }
+fn closed(is_suspect: bool) -> Result<Flow, ProtocolFault> {
+    if is_suspect { Err(ProtocolFault::of(ConnectionFailure::SuspectFraming)) } else { Ok(Flow::Close) }
 }
 
 /// The state of one connection.
 #[derive(Debug)]
-struct Connection {
+struct Http1Connection {
     /// Ring position of the oldest exchange.
-    oldest: Place,
+    oldest: ExchangeIndex,
     /// Whether the server will keep the connection after the response being received.
     keep_alive: bool,
     /// Whether the framing of that response cannot be trusted.
@@ -36,56 +37,56 @@ struct Connection {
     /// Bytes at the end of the last request that the socket has not taken yet.
     unsent: u32,
     /// The block in which those bytes are counted.
-    unsent_block: Block,
+    unsent_block: BlockIndex,
     /// When that request was sent.
     unsent_since: Nanos,
     /// The response being received.
-    incoming: Incoming,
+    incoming: PartialResponse,
     /// Its framing.
     decoder: Decoder,
 }
 
 /// The state for the responses to one kind of request.
 #[derive(Debug)]
-struct Answers {
+struct Http1KindState {
     /// The kind of the method, for the framing of responses.
     method: Method,
     /// The last head.
     heads: HeadCache,
     /// The last good response, if the next may be the same.
-    familiar: Familiar,
+    familiar: LastResponse,
     /// Whether to keep a good response: not if each request is different.
     repeat: bool,
 }
 
 /// The result of a step: whether a response is complete and, if so, whether the server keeps the connection after it.
-type Completed = Option<Flow>;
+type CompletedResponse = Option<Flow>;
 
 /// HTTP/1.1 on the connections of one worker.
 #[derive(Debug)]
 pub struct Http1 {
     depth: u16,
-    connections: Box<[Connection]>,
-    outgoing: Outgoing,
+    connections: Box<[Http1Connection]>,
+    outgoing: Http1Outgoing,
     /// By kind of request.
-    answers: Box<[Answers]>,
+    answers: Box<[Http1KindState]>,
     /// Whether a response was compressed. Each head that differs from the last passes through [`Self::step`].
     saw_compressed: bool,
 }
 
-impl Answers {
+impl Http1KindState {
     fn new(kind: &RequestKind) -> Self {
         let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
         Self {
             method: kind.method,
             heads: HeadCache::new(),
-            familiar: Familiar::default(),
+            familiar: LastResponse::default(),
             repeat: is_exact || kind.template.as_fixed().is_some(),
         }
     }
 }
 
-impl Connection {
+impl Http1Connection {
     fn new(method: Method, line_ends: LineEnds) -> Self {
         Self {
             oldest: 0,
@@ -94,16 +95,22 @@ impl Connection {
             unsent: 0,
             unsent_block: 0,
             unsent_since: Nanos::ZERO,
-            incoming: Incoming::default(),
+            incoming: PartialResponse::default(),
             decoder: Decoder::new(method).with_line_ends(line_ends),
         }
     }
 }
 
 impl Http1 {
-    /// Some of the bytes of `Outgoing::next` were sent: notes the requests that begin in them as in flight.
+    /// Some of the bytes of `Http1Outgoing::next` were sent: notes the requests that begin in them as in flight.
     #[inline(always)]
-    fn begun(&mut self, slot: Slot, taken: usize, departure: &Departure, ledger: &mut Ledger<'_>) -> u16 {
+    fn begun(
+        &mut self,
+        slot: Slot,
+        taken: usize,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
+    ) -> u16 {
         if let Some(begun) = self.outgoing.begun_alike(taken) {
             match begun.count > 1 && ledger.begins_alone() {
                 true => self.put_one_by_one(slot, &begun, departure, ledger),
@@ -120,8 +127,8 @@ impl Http1 {
         &mut self,
         slot: Slot,
         mut taken: usize,
-        departure: &Departure,
-        ledger: &mut Ledger<'_>,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
     ) -> u16 {
         let mut started = 0;
         while taken > 0 {
@@ -135,7 +142,13 @@ impl Http1 {
 
     /// Notes requests of one kind as in flight.
     #[inline(always)]
-    fn put(&mut self, slot: Slot, begun: &Begun, departure: &Departure, ledger: &mut Ledger<'_>) {
+    fn put(
+        &mut self,
+        slot: Slot,
+        begun: &SentRequests,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
+    ) {
         let exchange = ledger.begin(departure, begun.kind, begun.count, begun.bytes);
         let connection = &mut self.connections[slot as usize];
         ledger.exchanges_mut().begin_alike(slot, connection.oldest, begun.count, exchange);
@@ -147,20 +160,26 @@ impl Http1 {
 
     /// The same where each request has its own intended send.
     #[cold]
-    fn put_one_by_one(&mut self, slot: Slot, begun: &Begun, departure: &Departure, ledger: &mut Ledger<'_>) {
+    fn put_one_by_one(
+        &mut self,
+        slot: Slot,
+        begun: &SentRequests,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
+    ) {
         let length = (begun.bytes + begun.unsent) / usize::from(begun.count);
-        let whole = Begun { count: 1, bytes: length, unsent: 0, ..*begun };
+        let whole = SentRequests { count: 1, bytes: length, unsent: 0, ..*begun };
         for _ in 1..begun.count {
             self.put(slot, &whole, departure, ledger);
         }
-        let last = Begun { count: 1, bytes: length - begun.unsent, ..*begun };
+        let last = SentRequests { count: 1, bytes: length - begun.unsent, ..*begun };
         self.put(slot, &last, departure, ledger);
     }
 
     /// The oldest exchange of a connection, which the next response answers, and its kind. If there are several kinds,
     /// sets the method in the decoder.
     #[inline(never)]
-    fn oldest(&mut self, slot: Slot, ledger: &Ledger<'_>) -> (Exchange, usize) {
+    fn oldest(&mut self, slot: Slot, ledger: &RequestTracker<'_>) -> (Exchange, usize) {
         let connection = &mut self.connections[slot as usize];
         let exchange = *ledger.exchanges().at(slot, connection.oldest);
         let kind = ledger.kind_of(&exchange);
@@ -172,7 +191,14 @@ impl Http1 {
 
     /// Completes `count` equal responses: they end the oldest exchanges of their connection.
     #[inline]
-    fn complete(&mut self, slot: Slot, response: &Response, count: u16, now: Nanos, ledger: &mut Ledger<'_>) {
+    fn complete(
+        &mut self,
+        slot: Slot,
+        response: &ReceivedResponse,
+        count: u16,
+        now: Nanos,
+        ledger: &mut RequestTracker<'_>,
+    ) {
         let mut left = count;
         while left > 0 && ledger.exchanges().live(slot) > 0 {
             left -= self.complete_alike(slot, response, left, now, ledger);
@@ -184,10 +210,10 @@ impl Http1 {
     fn complete_alike(
         &mut self,
         slot: Slot,
-        response: &Response,
+        response: &ReceivedResponse,
         count: u16,
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
     ) -> u16 {
         let depth = self.depth;
         let connection = &mut self.connections[slot as usize];
@@ -195,7 +221,8 @@ impl Http1 {
             return count;
         };
         let next = u32::from(connection.oldest) + u32::from(alike);
-        connection.oldest = (if next >= depth.into() { next - u32::from(depth) } else { next }) as Place;
+        connection.oldest =
+            (if next >= depth.into() { next - u32::from(depth) } else { next }) as ExchangeIndex;
         ledger.answered(slot, &exchange, alike, response, now);
         alike
     }
@@ -207,8 +234,8 @@ impl Http1 {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
-    ) -> Result<(usize, Completed), ProtocolError> {
+        ledger: &mut RequestTracker<'_>,
+    ) -> Result<(usize, CompletedResponse), ProtocolError> {
         let (exchange, kind) = self.oldest(slot, ledger);
         let (connection, answers) = (&mut self.connections[slot as usize], &mut self.answers[kind]);
         if connection.decoder.is_idle() {
@@ -217,14 +244,14 @@ impl Http1 {
         let (step, consumed) = connection.decoder.decode(&mut answers.heads, input)?;
         let mut completed = None;
         match step {
-            Step::NeedMore | Step::Interim(_) => {}
-            Step::Head(head) => {
+            DecodeStep::NeedMore | DecodeStep::Interim(_) => {}
+            DecodeStep::Head(head) => {
                 (connection.keep_alive, connection.is_suspect) = (head.keep_alive, head.is_suspect);
                 self.saw_compressed |= head.is_encoded;
                 connection.incoming.begin(head.status);
             }
-            Step::Body(piece) => ledger.inspect(kind, &mut connection.incoming, piece),
-            Step::End => completed = Some(self.complete_steps(slot, consumed as u64, now, ledger)),
+            DecodeStep::Body(piece) => ledger.inspect(kind, &mut connection.incoming, piece),
+            DecodeStep::End => completed = Some(self.complete_steps(slot, consumed as u64, now, ledger)),
         }
         if completed.is_none() {
             ledger.moved(exchange.block, 0, consumed as u64);
@@ -238,7 +265,7 @@ impl Http1 {
         slot: Slot,
         uncounted_bytes: u64,
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
     ) -> Flow {
         let (_, kind) = self.oldest(slot, ledger);
         let incoming = &mut self.connections[slot as usize].incoming;
@@ -257,7 +284,7 @@ impl Http1 {
         most: u16,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
     ) -> usize {
         let familiar = &self.answers[kind].familiar;
         let length = familiar.length();
@@ -266,7 +293,7 @@ impl Http1 {
             false => 0,
         };
         if repeats > 0 {
-            let response = Response {
+            let response = ReceivedResponse {
                 status: familiar.status(),
                 body_bytes: familiar.body_bytes(),
                 ending: Ending::Ok,
@@ -285,12 +312,12 @@ impl Http1 {
         slot: Slot,
         mut input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
-    ) -> Result<Flow, Fault> {
+        ledger: &mut RequestTracker<'_>,
+    ) -> Result<Flow, ProtocolFault> {
         while !input.is_empty() {
             let live = ledger.exchanges().live(slot);
             if live == 0 {
-                return Err(Fault::of(Failure::Unsolicited));
+                return Err(ProtocolFault::of(ConnectionFailure::Unsolicited));
             }
             let (kind, alike) = match self.answers.len() {
                 1 => (0, live),
@@ -303,7 +330,7 @@ impl Http1 {
             }
             let answers = &mut self.answers[kind];
             if let Some(whole) = self.connections[slot as usize].decoder.whole(&answers.heads, input) {
-                let response = Response {
+                let response = ReceivedResponse {
                     status: whole.head.status,
                     body_bytes: whole.body.len() as u64,
                     ending: ledger.judge(kind, whole.head.status, whole.body, now),
@@ -332,7 +359,12 @@ impl Http1 {
 
     /// Completes a response without a body at the end of its head: no further bytes may come that would complete it.
     #[inline]
-    fn finish_empty_body(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) -> Result<Flow, Fault> {
+    fn finish_empty_body(
+        &mut self,
+        slot: Slot,
+        now: Nanos,
+        ledger: &mut RequestTracker<'_>,
+    ) -> Result<Flow, ProtocolFault> {
         let is_idle = self.connections[slot as usize].decoder.is_idle();
         if is_idle || ledger.exchanges().live(slot) == 0 {
             return Ok(Flow::Keep);
@@ -344,8 +376,8 @@ impl Http1 {
 
 /// The fault for input that is not HTTP, or breaks its rules: the bytes after it cannot be trusted.
 #[cold]
-fn not_http(error: ProtocolError) -> Fault {
-    Fault { failure: Failure::Protocol, detail: Some(error.to_string()) }
+fn not_http(error: ProtocolError) -> ProtocolFault {
+    ProtocolFault { failure: ConnectionFailure::Protocol, detail: Some(error.to_string()) }
 }
 
 impl ProtocolHandler for Http1 {
@@ -357,9 +389,9 @@ impl ProtocolHandler for Http1 {
         let count = settings.connections_of(worker);
         Self {
             depth,
-            connections: (0..count).map(|_| Connection::new(method, settings.job.line_ends())).collect(),
-            outgoing: Outgoing::new(requests, depth, seed, place, places),
-            answers: requests.kinds().iter().map(Answers::new).collect(),
+            connections: (0..count).map(|_| Http1Connection::new(method, settings.job.line_ends())).collect(),
+            outgoing: Http1Outgoing::new(requests, depth, seed, place, places),
+            answers: requests.kinds().iter().map(Http1KindState::new).collect(),
             saw_compressed: false,
         }
     }
@@ -368,8 +400,8 @@ impl ProtocolHandler for Http1 {
         settings.job.depth
     }
 
-    fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<Progress> {
-        Ok(Progress::Done)
+    fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<IoProgress> {
+        Ok(IoProgress::Done)
     }
 
     fn is_ready(&self, _: Slot) -> bool {
@@ -386,8 +418,8 @@ impl ProtocolHandler for Http1 {
         &mut self,
         slot: Slot,
         wanted: u16,
-        departure: &Departure,
-        ledger: &mut Ledger<'_>,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         let taken = transport.send(slot, self.outgoing.next(wanted))?;
@@ -401,9 +433,9 @@ impl ProtocolHandler for Http1 {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         _: &mut T,
-    ) -> Result<Flow, Fault> {
+    ) -> Result<Flow, ProtocolFault> {
         let repeated = match self.answers.len() {
             1 => self.take_repeats(slot, 0, ledger.exchanges().live(slot), input, now, ledger),
             _ => 0,
@@ -417,25 +449,25 @@ impl ProtocolHandler for Http1 {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
-    ) -> io::Result<Progress> {
+    ) -> io::Result<IoProgress> {
         let connection = &mut self.connections[slot as usize];
         let unsent = connection.unsent as usize;
         if unsent == 0 {
-            return Ok(Progress::Done);
+            return Ok(IoProgress::Done);
         }
         match transport.send(slot, self.outgoing.tail(slot, unsent)) {
             Ok(taken) => {
                 connection.unsent = (unsent - taken) as u32;
                 ledger.moved(connection.unsent_block, taken as u64, 0);
                 if taken < unsent {
-                    return Ok(Progress::Pending);
+                    return Ok(IoProgress::Pending);
                 }
                 self.outgoing.forget_tail(slot);
-                Ok(Progress::Done)
+                Ok(IoProgress::Done)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Progress::Pending),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(IoProgress::Pending),
             Err(error) => Err(error),
         }
     }
@@ -451,23 +483,30 @@ impl ProtocolHandler for Http1 {
         slot: Slot,
         cut: bool,
         now: Nanos,
-        ledger: &mut Ledger<'_>,
-    ) -> Option<Failure> {
+        ledger: &mut RequestTracker<'_>,
+    ) -> Option<ConnectionFailure> {
         match self.connections[slot as usize].decoder.end_of_input() {
             // The close would end a response without a length, if it could be trusted (RFC 9112 §9.8).
-            Ok(true) if cut => Some(Failure::Truncated),
+            Ok(true) if cut => Some(ConnectionFailure::Truncated),
             Ok(true) => {
                 self.complete_steps(slot, 0, now, ledger);
                 None
             }
             Ok(false) if ledger.exchanges().live(slot) == 0 => None,
-            Ok(false) => Some(Failure::ClosedUnanswered),
-            Err(_) => Some(Failure::Truncated),
+            Ok(false) => Some(ConnectionFailure::ClosedUnanswered),
+            Err(_) => Some(ConnectionFailure::Truncated),
         }
     }
 
-    fn cancel<T: Transport>(&mut self, _: Slot, _: Place, _: u16, _: Nanos, _: &mut T) -> Cancelled {
-        Cancelled::Connection
+    fn cancel<T: Transport>(
+        &mut self,
+        _: Slot,
+        _: ExchangeIndex,
+        _: u16,
+        _: Nanos,
+        _: &mut T,
+    ) -> CancelOutcome {
+        CancelOutcome::Connection
     }
 
     fn close(&mut self, slot: Slot) {
@@ -476,7 +515,7 @@ impl ProtocolHandler for Http1 {
             self.outgoing.forget_tail(slot);
         }
         connection.oldest = 0;
-        connection.incoming = Incoming::default();
+        connection.incoming = PartialResponse::default();
         connection.decoder.reset();
     }
 
@@ -495,7 +534,7 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_connections_fit() {
-        let bytes = size_of::<Connection>() + size_of::<Exchange>();
+        let bytes = size_of::<Http1Connection>() + size_of::<Exchange>();
         assert!(bytes <= 208, "a connection takes {bytes} bytes");
     }
 }

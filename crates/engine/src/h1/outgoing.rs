@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 /// The next bytes to send.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct Http1Outgoing {
     /// The one fixed request, repeated `depth` times.
     repeated: Box<[u8]>,
     /// Its length.
     length: usize,
     /// The state for requests that differ.
-    varied: Option<Box<Varied>>,
+    varied: Option<Box<VaryingRequests>>,
 }
 
 /// Requests that differ.
 #[derive(Debug)]
-struct Varied {
+struct VaryingRequests {
     source: RequestSource,
     /// The unsent rests of partly sent requests.
     tails: HashMap<Slot, Vec<u8>>,
@@ -31,7 +31,7 @@ struct Varied {
 
 /// Requests of one kind whose bytes were sent together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Begun {
+pub(super) struct SentRequests {
     /// Their kind.
     pub kind: u16,
     /// How many.
@@ -42,7 +42,7 @@ pub(super) struct Begun {
     pub unsent: usize,
 }
 
-impl Outgoing {
+impl Http1Outgoing {
     /// The requests of worker `worker` of `workers`, at most `depth` at once.
     pub(super) fn new(requests: &Arc<Requests>, depth: u16, seed: u64, worker: u32, workers: u32) -> Self {
         let depth = usize::from(depth);
@@ -50,7 +50,7 @@ impl Outgoing {
             Some(bytes) => Self { repeated: bytes.repeat(depth).into(), length: bytes.len(), varied: None },
             None => {
                 let source = RequestSource::new(requests, depth, seed, worker, workers);
-                let varied = Varied { source, tails: HashMap::new(), spare: Vec::new() };
+                let varied = VaryingRequests { source, tails: HashMap::new(), spare: Vec::new() };
                 Self { repeated: Box::default(), length: 0, varied: Some(Box::new(varied)) }
             }
         }
@@ -67,18 +67,18 @@ impl Outgoing {
 
     /// Given the number of bytes sent: the requests that begin in them, if all requests are the same.
     #[inline]
-    pub(super) fn begun_alike(&self, sent: usize) -> Option<Begun> {
+    pub(super) fn begun_alike(&self, sent: usize) -> Option<SentRequests> {
         if self.varied.is_some() {
             return None;
         }
         let count = if sent == self.length { 1 } else { sent.div_ceil(self.length) };
-        Some(Begun { kind: 0, count: count as u16, bytes: sent, unsent: count * self.length - sent })
+        Some(SentRequests { kind: 0, count: count as u16, bytes: sent, unsent: count * self.length - sent })
     }
 
     /// Given the number of those bytes sent on a slot: the first of the requests that begin in them, if requests
     /// differ. Call it again until all bytes are accounted for.
-    pub(super) fn begun_differing(&mut self, slot: Slot, sent: usize) -> Begun {
-        let none = Begun { kind: 0, count: 1, bytes: sent, unsent: 0 };
+    pub(super) fn begun_differing(&mut self, slot: Slot, sent: usize) -> SentRequests {
+        let none = SentRequests { kind: 0, count: 1, bytes: sent, unsent: 0 };
         self.varied.as_mut().map_or(none, |varied| varied.begun(slot, sent))
     }
 
@@ -103,13 +103,13 @@ impl Outgoing {
     }
 }
 
-impl Varied {
-    fn begun(&mut self, slot: Slot, sent: usize) -> Begun {
+impl VaryingRequests {
+    fn begun(&mut self, slot: Slot, sent: usize) -> SentRequests {
         let Some((kind, request)) = self.source.take() else {
-            return Begun { kind: 0, count: 1, bytes: sent, unsent: 0 };
+            return SentRequests { kind: 0, count: 1, bytes: sent, unsent: 0 };
         };
         let (bytes, rest) = request.split_at(sent.min(request.len()));
-        let begun = Begun { kind, count: 1, bytes: bytes.len(), unsent: rest.len() };
+        let begun = SentRequests { kind, count: 1, bytes: bytes.len(), unsent: rest.len() };
         if begun.unsent > 0 {
             let mut tail = self.spare.pop().unwrap_or_default();
             tail.clear();

@@ -4,8 +4,8 @@
 //! Writes are gathered in `out` and sent at once: requests when they are begun, acknowledgements and window updates
 //! after all frames of one read have been processed.
 
-use super::stream::Stream;
-use crate::hot::{Block, Place};
+use super::stream::Http2Stream;
+use crate::hot::{BlockIndex, ExchangeIndex};
 use crate::{Nanos, Slot, Transport};
 use paceline_http::h2::{
     ErrorCode, FieldDecoder, OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, StreamIds,
@@ -18,13 +18,13 @@ use std::io;
 const OUT_BYTES_MAX: usize = 256 * 1024;
 
 /// One connection.
-pub(super) struct Connection {
+pub(super) struct Http2Connection {
     /// Bytes that the socket has not taken.
     pub out: Vec<u8>,
     /// Since when they wait.
     pub unsent_since: Nanos,
     /// The block in which the request bytes among them are counted.
-    pub unsent_block: Block,
+    pub unsent_block: BlockIndex,
     pub peer: PeerSettings,
     /// Whether the peer's first SETTINGS have come.
     pub greeted: bool,
@@ -37,7 +37,7 @@ pub(super) struct Connection {
     pub window: SendWindow,
     pub receive_window: ReceiveWindow,
     /// Streams whose bodies wait for a window or for room.
-    pub blocked: VecDeque<Place>,
+    pub blocked: VecDeque<ExchangeIndex>,
     /// Streams cancelled since the last response.
     pub cancels: u32,
     /// Frames since then that advanced no response.
@@ -46,7 +46,7 @@ pub(super) struct Connection {
     pub has_reset: bool,
 }
 
-impl Default for Connection {
+impl Default for Http2Connection {
     fn default() -> Self {
         Self {
             out: Vec::new(),
@@ -68,7 +68,7 @@ impl Default for Connection {
     }
 }
 
-impl Connection {
+impl Http2Connection {
     /// A connection was made: writes the preface.
     pub(super) fn open(&mut self) {
         self.close();
@@ -127,7 +127,7 @@ impl Connection {
 
     /// Writes as much of a stream's body as both windows, frames and output allow. Returns whether that completed the
     /// body.
-    pub(super) fn write_body(&mut self, stream: &mut Stream, fixed: Option<&[u8]>) -> bool {
+    pub(super) fn write_body(&mut self, stream: &mut Http2Stream, fixed: Option<&[u8]>) -> bool {
         while stream.unsent > 0 {
             let body = fixed.unwrap_or(&stream.body);
             let window = self.window.available().min(stream.window.available());

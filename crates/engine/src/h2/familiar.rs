@@ -2,12 +2,12 @@
 //! its stream, and then one comparison replaces parsing and checking.
 //!
 //! Some servers send the HEADERS of several streams before their DATA. HEADERS that equal the kept ones begin a
-//! response; DATA that equal the kept ones complete it, if it began with the same HEADERS ([`Head::version`]).
+//! response; DATA that equal the kept ones complete it, if it began with the same HEADERS ([`HeadersFrame::version`]).
 //!
 //! The meaning of a response depends on its bytes and, if its field block refers to the header table, on that of the
 //! connection: [`FieldDecoder::repeat`] says whether it means the same there.
 
-use crate::hot::Response;
+use crate::hot::ReceivedResponse;
 use crate::{Ending, Nanos};
 use paceline_http::Method;
 use paceline_http::h2::{
@@ -20,17 +20,17 @@ const BYTES_MAX: usize = 4096;
 
 /// A response that was seen before.
 #[derive(Debug, Default)]
-pub(super) struct FamiliarResponse {
+pub(super) struct LastFrames {
     /// HEADERS and DATA. Without DATA until a good response with these HEADERS was read, empty before.
     frames: Vec<u8>,
     block: Option<RecognisedBlock>,
     /// Its HEADERS.
-    pub head: Head,
+    pub head: HeadersFrame,
 }
 
 /// The HEADERS of a familiar response.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct HeadersFrame {
     /// The length of the frame.
     pub bytes: usize,
     pub status: u16,
@@ -40,7 +40,7 @@ pub(super) struct Head {
     pub version: u64,
 }
 
-impl Default for Head {
+impl Default for HeadersFrame {
     fn default() -> Self {
         Self { bytes: 0, status: 0, progress: ResponseProgress::new(Method::Other), version: 0 }
     }
@@ -53,7 +53,7 @@ pub(super) fn stream_of(input: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*field))
 }
 
-impl FamiliarResponse {
+impl LastFrames {
     /// Whether the input begins with this response, on a stream. The stream is written into it, so that all of it can
     /// be compared at once.
     #[inline(always)]
@@ -99,8 +99,8 @@ impl FamiliarResponse {
 
     /// The facts about it, where the first byte came at `first_byte` and all of it in this many bytes.
     #[inline(always)]
-    pub(super) fn response(&self, first_byte: Nanos, uncounted_bytes: u64) -> Response {
-        Response {
+    pub(super) fn response(&self, first_byte: Nanos, uncounted_bytes: u64) -> ReceivedResponse {
+        ReceivedResponse {
             status: self.head.status,
             body_bytes: (self.frames.len() - self.head.bytes - FRAME_HEAD_BYTES) as u64,
             ending: Ending::Ok,
@@ -123,7 +123,7 @@ impl FamiliarResponse {
         }
         self.block = recognised;
         let version = self.head.version + 1;
-        self.head = Head { bytes: self.frames.len(), status, progress, version };
+        self.head = HeadersFrame { bytes: self.frames.len(), status, progress, version };
     }
 
     /// Keeps the DATA of a good response whose HEADERS are the kept ones.
@@ -152,11 +152,11 @@ mod tests {
     }
 
     /// A response that a connection has read twice, so that it recognises the block.
-    fn met(block: &[u8], fields: &mut FieldDecoder, cache: &mut BlockCache) -> FamiliarResponse {
+    fn met(block: &[u8], fields: &mut FieldDecoder, cache: &mut BlockCache) -> LastFrames {
         for _ in 0..2 {
             fields.decode(cache, block).unwrap();
         }
-        let mut familiar = FamiliarResponse::default();
+        let mut familiar = LastFrames::default();
         familiar.meet_head(block, fields.recognised(cache, block), 200, ResponseProgress::new(Method::Other));
         familiar.meet_body(b"ok");
         familiar
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn only_the_stream_may_differ() {
         let (mut fields, mut cache) = (FieldDecoder::default(), BlockCache::default());
-        assert!(!FamiliarResponse::default().is_at(&response(1, SELF_CONTAINED, b"ok"), 1));
+        assert!(!LastFrames::default().is_at(&response(1, SELF_CONTAINED, b"ok"), 1));
         let mut familiar = met(SELF_CONTAINED, &mut fields, &mut cache);
         let facts = familiar.response(Nanos::ZERO, 0);
         assert_eq!((facts.body_bytes, facts.status), (2, 200));

@@ -16,11 +16,13 @@ mod outgoing;
 mod receive;
 mod stream;
 
-use crate::hot::{Cancelled, Departure, Fault, Flow, Ledger, Place, ProtocolHandler};
-use crate::outcome::Failure;
-use crate::{Nanos, Progress, Settings, Slot, Transport};
-use paceline_http::h2::{ErrorCode, Event, FrameReader, Http2Error, write_goaway};
-use receive::{Http2State, Received, fault};
+use crate::hot::{
+    CancelOutcome, ExchangeIndex, Flow, ProtocolFault, ProtocolHandler, RequestTracker, SendTimes,
+};
+use crate::outcome::ConnectionFailure;
+use crate::{IoProgress, Nanos, Settings, Slot, Transport};
+use paceline_http::h2::{ErrorCode, FrameEvent, FrameReader, Http2Error, write_goaway};
+use receive::{Http2State, ReadContext, fault};
 use std::io;
 
 /// The number of streams cancelled without a response between them after which a connection is closed: more looks like
@@ -37,7 +39,13 @@ pub struct Http2 {
 impl Http2 {
     /// Reads responses at the beginning of the input that equal the last good ones; returns their length in bytes.
     #[inline(always)]
-    fn read_repeats(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> usize {
+    fn read_repeats(
+        &mut self,
+        slot: Slot,
+        input: &[u8],
+        now: Nanos,
+        ledger: &mut RequestTracker<'_>,
+    ) -> usize {
         let reader = &mut self.readers[slot as usize];
         if !reader.is_between_frames() {
             return 0;
@@ -56,8 +64,8 @@ impl Http2 {
         slot: Slot,
         mut input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
-    ) -> Result<(), Fault> {
+        ledger: &mut RequestTracker<'_>,
+    ) -> Result<(), ProtocolFault> {
         let mut result = Ok(());
         while !input.is_empty() && result.is_ok() {
             match self.read_frame(slot, input, now, ledger) {
@@ -83,22 +91,22 @@ impl Http2 {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
     ) -> Result<usize, Http2Error> {
         let reader = &mut self.readers[slot as usize];
         let Some((event, bytes)) = reader.whole_frame(input) else {
             let (event, bytes) = reader.next(input)?;
-            return self.state.on_event(event, &mut Received { slot, now, bytes, ledger }).map(|()| bytes);
+            return self.state.on_event(event, &mut ReadContext { slot, now, bytes, ledger }).map(|()| bytes);
         };
-        if let Event::FieldBlock { stream, block, end_stream: false } = event
+        if let FrameEvent::FieldBlock { stream, block, end_stream: false } = event
             && let Some((body, more)) = reader.whole_body(&input[bytes..], stream)
         {
-            let mut received = Received { slot, now, bytes: bytes + more, ledger };
+            let mut received = ReadContext { slot, now, bytes: bytes + more, ledger };
             if self.state.take_whole(stream, block, body, &mut received) {
                 return Ok(bytes + more);
             }
         }
-        let mut received = Received { slot, now, bytes, ledger };
+        let mut received = ReadContext { slot, now, bytes, ledger };
         self.state.on_event(event, &mut received).map(|()| bytes)
     }
 }
@@ -116,10 +124,10 @@ impl ProtocolHandler for Http2 {
         settings.job.depth.min(1 << 14).next_power_of_two() * 2
     }
 
-    fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<Progress> {
+    fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<IoProgress> {
         self.state.connections[slot as usize].open();
         self.state.connections[slot as usize].flush(slot, transport)?;
-        Ok(Progress::Pending)
+        Ok(IoProgress::Pending)
     }
 
     fn is_ready(&self, slot: Slot) -> bool {
@@ -138,8 +146,8 @@ impl ProtocolHandler for Http2 {
         &mut self,
         slot: Slot,
         wanted: u16,
-        departure: &Departure,
-        ledger: &mut Ledger<'_>,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         let Http2State { connections, streams, outgoing, .. } = &mut self.state;
@@ -160,9 +168,9 @@ impl ProtocolHandler for Http2 {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
-    ) -> Result<Flow, Fault> {
+    ) -> Result<Flow, ProtocolFault> {
         let repeated = self.read_repeats(slot, input, now, ledger);
         let mut read = Ok(());
         if repeated < input.len() {
@@ -184,21 +192,21 @@ impl ProtocolHandler for Http2 {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
-    ) -> io::Result<Progress> {
+    ) -> io::Result<IoProgress> {
         loop {
             let connection = &mut self.state.connections[slot as usize];
             let sent = connection.flush(slot, transport)?;
             ledger.moved(connection.unsent_block, sent as u64, 0);
             if !connection.out.is_empty() {
-                return Ok(Progress::Pending);
+                return Ok(IoProgress::Pending);
             }
             let Http2State { connections, streams, outgoing, .. } = &mut self.state;
             let connection = &mut connections[slot as usize];
             outgoing.send_bodies(slot, connection, streams);
             if connection.out.is_empty() {
-                return Ok(Progress::Done);
+                return Ok(IoProgress::Done);
             }
         }
     }
@@ -209,25 +217,31 @@ impl ProtocolHandler for Http2 {
         (!connection.out.is_empty()).then_some(connection.unsent_since)
     }
 
-    fn end_of_input(&mut self, slot: Slot, _: bool, _: Nanos, ledger: &mut Ledger<'_>) -> Option<Failure> {
+    fn end_of_input(
+        &mut self,
+        slot: Slot,
+        _: bool,
+        _: Nanos,
+        ledger: &mut RequestTracker<'_>,
+    ) -> Option<ConnectionFailure> {
         let reader = &self.readers[slot as usize];
         match reader.end_of_input() {
-            Err(Http2Error::NotHttp2 { .. }) => Some(Failure::NotHttp2),
-            _ if !reader.has_begun() => Some(Failure::ClosedUnused),
-            Err(_) => Some(Failure::Truncated),
+            Err(Http2Error::NotHttp2 { .. }) => Some(ConnectionFailure::NotHttp2),
+            _ if !reader.has_begun() => Some(ConnectionFailure::ClosedUnused),
+            Err(_) => Some(ConnectionFailure::Truncated),
             Ok(()) if ledger.exchanges().live(slot) == 0 => None,
-            Ok(()) => Some(Failure::ClosedUnanswered),
+            Ok(()) => Some(ConnectionFailure::ClosedUnanswered),
         }
     }
 
     fn cancel<T: Transport>(
         &mut self,
         slot: Slot,
-        place: Place,
+        place: ExchangeIndex,
         live: u16,
         now: Nanos,
         transport: &mut T,
-    ) -> Cancelled {
+    ) -> CancelOutcome {
         let connection = &mut self.state.connections[slot as usize];
         let stream = self.state.streams.at(slot, place);
         connection.reset(stream.id, ErrorCode::CANCEL);
@@ -236,9 +250,9 @@ impl ProtocolHandler for Http2 {
         connection.unsent_since = now;
         let is_broken = connection.flush(slot, transport).is_err();
         if is_broken || connection.is_ending && live == 0 || connection.cancels > CANCELS_MAX {
-            return Cancelled::Connection;
+            return CancelOutcome::Connection;
         }
-        Cancelled::Exchange
+        CancelOutcome::Exchange
     }
 
     fn close(&mut self, slot: Slot) {

@@ -3,9 +3,9 @@
 //! If every request is the same except for its stream, the frames are prepared once, and only streams are written into
 //! them. Bodies that wait for flow control are sent here too.
 
-use super::connection::Connection;
+use super::connection::Http2Connection;
 use super::stream::Streams;
-use crate::hot::{Departure, KindChoice, Ledger, Place};
+use crate::hot::{ExchangeIndex, KindChoice, RequestTracker, SendTimes};
 use crate::{Nanos, Random, Settings, Slot};
 use paceline_http::Expander;
 use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT};
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 const PREPARED_BYTES_MAX: usize = 64 * 1024;
 
 /// The requests that a worker sends.
-pub(super) struct Outgoing {
+pub(super) struct Http2Outgoing {
     blocks: RequestBlocks,
     choice: KindChoice,
     expander: Expander<Random>,
@@ -23,7 +23,7 @@ pub(super) struct Outgoing {
     /// those that were drawn and found no room.
     first: VecDeque<u16>,
     /// The streams being begun.
-    begun: Vec<Begun>,
+    begun: Vec<WrittenStream>,
     /// The table of its connection before.
     table_before: RequestTable,
     /// The only request of a run that is the same every time, repeated as often as it is sent at once; none if requests
@@ -44,23 +44,23 @@ struct PreparedFrames {
 
 /// A stream whose frames have been written.
 #[derive(Clone, Copy)]
-struct Begun {
+struct WrittenStream {
     kind: u16,
-    place: Place,
+    place: ExchangeIndex,
     /// The offset of its frames in the written bytes.
     start: usize,
 }
 
 /// The number of streams, from the first on, that are of one kind.
 #[inline]
-fn alike(streams: &[Begun], kinds: usize) -> usize {
+fn alike(streams: &[WrittenStream], kinds: usize) -> usize {
     match streams {
         [first, _, ..] if kinds > 1 => streams.iter().take_while(|stream| stream.kind == first.kind).count(),
         _ => streams.len(),
     }
 }
 
-impl Outgoing {
+impl Http2Outgoing {
     /// The requests of worker `worker`.
     pub(super) fn new(settings: &Settings, worker: u32) -> Self {
         let &Settings { ref requests, seed, .. } = settings;
@@ -87,17 +87,17 @@ impl Outgoing {
     }
 
     /// Applies a change of the peer's settings to the request table.
-    pub(super) fn settings_applied(&self, connection: &mut Connection) {
+    pub(super) fn settings_applied(&self, connection: &mut Http2Connection) {
         connection.table.settings_applied(&self.blocks, &connection.peer);
     }
 
-    /// Writes the frames of up to `wanted` requests; [`Outgoing::written`] returns them.
+    /// Writes the frames of up to `wanted` requests; [`Http2Outgoing::written`] returns them.
     #[inline(always)]
     pub(super) fn write(
         &mut self,
         slot: Slot,
         wanted: u16,
-        connection: &mut Connection,
+        connection: &mut Http2Connection,
         streams: &mut Streams,
     ) {
         self.begun.clear();
@@ -112,7 +112,7 @@ impl Outgoing {
             {
                 field.copy_from_slice(&stream.id.to_be_bytes());
                 stream.begin(0, 0, connection.peer.initial_window_size);
-                self.begun.push(Begun { kind: 0, place, start });
+                self.begun.push(WrittenStream { kind: 0, place, start });
                 start += prepared.length;
             }
             self.prepared_bytes = start;
@@ -127,7 +127,7 @@ impl Outgoing {
         &mut self,
         slot: Slot,
         wanted: u16,
-        connection: &mut Connection,
+        connection: &mut Http2Connection,
         streams: &mut Streams,
     ) {
         for _ in 0..wanted {
@@ -139,7 +139,7 @@ impl Outgoing {
 
     /// The written bytes, to be sent.
     #[inline]
-    pub(super) fn written<'a>(&'a self, connection: &'a Connection) -> &'a [u8] {
+    pub(super) fn written<'a>(&'a self, connection: &'a Http2Connection) -> &'a [u8] {
         match &self.prepared {
             Some(prepared) if self.prepared_bytes > 0 => &prepared.bytes[..self.prepared_bytes],
             _ => &connection.out,
@@ -147,7 +147,7 @@ impl Outgoing {
     }
 
     /// Writes the frames of one request, if a stream is available.
-    fn write_next(&mut self, slot: Slot, connection: &mut Connection, streams: &mut Streams) -> bool {
+    fn write_next(&mut self, slot: Slot, connection: &mut Http2Connection, streams: &mut Streams) -> bool {
         let Some((place, stream)) = streams.open(slot, &mut connection.ids) else { return false };
         let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
         let (start, number) = (connection.out.len(), self.expander.number());
@@ -160,7 +160,7 @@ impl Outgoing {
             &mut connection.out,
             &mut self.body,
         );
-        self.begun.push(Begun { kind, place, start });
+        self.begun.push(WrittenStream { kind, place, start });
         if self.blocks.has_body(kind.into()) {
             self.begin_body(slot, place, connection, streams);
         }
@@ -168,7 +168,13 @@ impl Outgoing {
     }
 
     /// A request with a body: as much of it as the windows allow follows its field block.
-    fn begin_body(&mut self, slot: Slot, place: Place, connection: &mut Connection, streams: &mut Streams) {
+    fn begin_body(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        connection: &mut Http2Connection,
+        streams: &mut Streams,
+    ) {
         let stream = streams.at(slot, place);
         let fixed = self.blocks.fixed_body(stream.kind.into());
         match fixed {
@@ -186,7 +192,7 @@ impl Outgoing {
     }
 
     /// Writes as much of the waiting bodies as windows and output allow.
-    pub(super) fn send_bodies(&self, slot: Slot, connection: &mut Connection, streams: &mut Streams) {
+    pub(super) fn send_bodies(&self, slot: Slot, connection: &mut Http2Connection, streams: &mut Streams) {
         for _ in 0..connection.blocked.len() {
             let Some(place) = connection.blocked.pop_front() else { return };
             let stream = streams.at(slot, place);
@@ -204,13 +210,13 @@ impl Outgoing {
         &mut self,
         slot: Slot,
         taken: usize,
-        connection: &mut Connection,
+        connection: &mut Http2Connection,
         streams: &mut Streams,
-        departure: &Departure,
-        ledger: &mut Ledger<'_>,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
     ) -> u16 {
         let mut written = self.written(connection).len();
-        if let &[Begun { kind, place, .. }] = self.begun.as_slice()
+        if let &[WrittenStream { kind, place, .. }] = self.begun.as_slice()
             && taken == written
         {
             connection.out.clear();
@@ -224,7 +230,7 @@ impl Outgoing {
             connection.out.clear();
         }
         let mut rest = self.begun.as_slice();
-        while let Some(&Begun { kind, start, .. }) = rest.first() {
+        while let Some(&WrittenStream { kind, start, .. }) = rest.first() {
             let count = if ledger.begins_alone() { 1 } else { alike(rest, self.blocks.count()) };
             let (together, after) = rest.split_at(count);
             let end = after.first().map_or(written, |next| next.start);
@@ -245,7 +251,7 @@ impl Outgoing {
         &mut self,
         taken: usize,
         slot: Slot,
-        connection: &mut Connection,
+        connection: &mut Http2Connection,
         streams: &mut Streams,
         at: Nanos,
     ) -> usize {

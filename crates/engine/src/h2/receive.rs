@@ -1,16 +1,16 @@
 //! The state of a worker's connections, and what received frames do to it: responses that equal the last one are
 //! recognised by comparison, all other frames act on their stream or on the connection.
 
-use super::connection::Connection;
-use super::familiar::{FamiliarResponse, stream_of};
-use super::outgoing::Outgoing;
-use super::stream::{Stream, Streams};
-use crate::hot::{AnswerGroup, Exchange, Fault, Ledger, Place, Response};
-use crate::outcome::Failure;
+use super::connection::Http2Connection;
+use super::familiar::{LastFrames, stream_of};
+use super::outgoing::Http2Outgoing;
+use super::stream::{Http2Stream, Streams};
+use crate::hot::{AnswerGroup, Exchange, ExchangeIndex, ProtocolFault, ReceivedResponse, RequestTracker};
+use crate::outcome::ConnectionFailure;
 use crate::{BodyCheck, Ending, Nanos, RequestKind, Settings, Slot};
 use paceline_http::Method;
 use paceline_http::h2::{
-    BlockCache, BlockRole, ErrorCode, Event, FRAME_HEAD_BYTES, Fields, FrameName, Http2Error,
+    BlockCache, BlockRole, DecodedFields, ErrorCode, FRAME_HEAD_BYTES, FrameEvent, FrameName, Http2Error,
     ResponseProgress, whole_data, write_ping_ack, write_settings_ack, write_window_update,
 };
 
@@ -21,11 +21,11 @@ const STRAY_FRAMES_MAX: u32 = 10_000;
 /// All state of a worker's connections except the frames being read.
 pub(super) struct Http2State {
     pub depth: u16,
-    pub connections: Box<[Connection]>,
+    pub connections: Box<[Http2Connection]>,
     pub streams: Streams,
-    pub outgoing: Outgoing,
+    pub outgoing: Http2Outgoing,
     /// By kind of request.
-    answers: Box<[Answers]>,
+    answers: Box<[Http2KindState]>,
     cache: BlockCache,
     /// Responses of one read that are not repeats; empty between reads.
     pub group: AnswerGroup,
@@ -35,55 +35,55 @@ pub(super) struct Http2State {
 }
 
 /// The state for the responses to one kind of request.
-struct Answers {
+struct Http2KindState {
     /// The method, which decides whether a response can have a body.
     method: Method,
     /// The last good one, if the next may be the same.
-    familiar: FamiliarResponse,
+    familiar: LastFrames,
     /// Whether to keep a good response: not if each request is different.
     repeat: bool,
 }
 
-impl Answers {
+impl Http2KindState {
     fn new(kind: &RequestKind) -> Self {
         let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
         Self {
             method: kind.method,
-            familiar: FamiliarResponse::default(),
+            familiar: LastFrames::default(),
             repeat: is_exact || kind.template.as_fixed().is_some(),
         }
     }
 }
 
 /// An exchange whose response equals the last good one to its kind.
-struct Repeat {
+struct RepeatedResponse {
     exchange: Exchange,
     kind: usize,
 }
 
-impl Repeat {
+impl RepeatedResponse {
     const NONE: Self = Self { exchange: Exchange::VACANT, kind: 0 };
 }
 
 /// The read that a received event belongs to.
-pub(super) struct Received<'a, 'l> {
+pub(super) struct ReadContext<'a, 'l> {
     pub slot: Slot,
     pub now: Nanos,
     /// Bytes consumed by it.
     pub bytes: usize,
-    pub ledger: &'a mut Ledger<'l>,
+    pub ledger: &'a mut RequestTracker<'l>,
 }
 
-/// A fault of the connection, as a [`Failure`] with its text.
+/// A fault of the connection, as a [`ConnectionFailure`] with its text.
 #[cold]
-pub(super) fn fault(error: &Http2Error) -> Fault {
+pub(super) fn fault(error: &Http2Error) -> ProtocolFault {
     let failure = match error {
-        Http2Error::NotHttp2 { .. } => Failure::NotHttp2,
-        Http2Error::Flood { .. } | Http2Error::TooManyContinuations { .. } => Failure::Flood,
-        Http2Error::Truncated => Failure::Truncated,
-        _ => Failure::Http2,
+        Http2Error::NotHttp2 { .. } => ConnectionFailure::NotHttp2,
+        Http2Error::Flood { .. } | Http2Error::TooManyContinuations { .. } => ConnectionFailure::Flood,
+        Http2Error::Truncated => ConnectionFailure::Truncated,
+        _ => ConnectionFailure::Http2,
     };
-    Fault { failure, detail: Some(error.to_string()) }
+    ProtocolFault { failure, detail: Some(error.to_string()) }
 }
 
 impl Http2State {
@@ -92,10 +92,10 @@ impl Http2State {
         let count = settings.connections_of(worker);
         Self {
             depth: settings.job.depth,
-            connections: (0..count).map(|_| Connection::default()).collect(),
+            connections: (0..count).map(|_| Http2Connection::default()).collect(),
             streams: Streams::new(count, places),
-            outgoing: Outgoing::new(settings, worker),
-            answers: settings.requests.kinds().iter().map(Answers::new).collect(),
+            outgoing: Http2Outgoing::new(settings, worker),
+            answers: settings.requests.kinds().iter().map(Http2KindState::new).collect(),
             cache: BlockCache::default(),
             group: AnswerGroup::default(),
             stream_limit: None,
@@ -112,12 +112,12 @@ impl Http2State {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
     ) -> usize {
         if (self.connections[slot as usize].receive_window.available() as usize) < input.len() {
             return 0;
         }
-        let (mut taken, mut first, mut count) = (0, Repeat::NONE, 0);
+        let (mut taken, mut first, mut count) = (0, RepeatedResponse::NONE, 0);
         while let Some(next) = self.take_repeat(slot, &input[taken..], ledger) {
             taken += self.answers[next.kind].familiar.length();
             // Equal exchanges have the same kind.
@@ -135,7 +135,12 @@ impl Http2State {
 
     /// The exchange answered by the response at the beginning of the input, if that equals the last good one.
     #[inline(always)]
-    fn take_repeat(&mut self, slot: Slot, input: &[u8], ledger: &mut Ledger<'_>) -> Option<Repeat> {
+    fn take_repeat(
+        &mut self,
+        slot: Slot,
+        input: &[u8],
+        ledger: &mut RequestTracker<'_>,
+    ) -> Option<RepeatedResponse> {
         let id = stream_of(input)?;
         let place = self.streams.place_of(id);
         let stream = self.streams.at(slot, place);
@@ -148,12 +153,19 @@ impl Http2State {
             return None;
         }
         stream.end();
-        Some(Repeat { exchange: ledger.exchanges_mut().end(slot, place)?, kind })
+        Some(RepeatedResponse { exchange: ledger.exchanges_mut().end(slot, place)?, kind })
     }
 
     /// Records `count` equal exchanges with the last response of their kind.
     #[inline(always)]
-    fn record_repeats(&mut self, slot: Slot, of: &Repeat, count: u16, now: Nanos, ledger: &mut Ledger<'_>) {
+    fn record_repeats(
+        &mut self,
+        slot: Slot,
+        of: &RepeatedResponse,
+        count: u16,
+        now: Nanos,
+        ledger: &mut RequestTracker<'_>,
+    ) {
         let familiar = &self.answers[of.kind].familiar;
         let response = familiar.response(now, familiar.length() as u64);
         let flow_bytes = response.body_bytes as u32 * u32::from(count);
@@ -165,7 +177,7 @@ impl Http2State {
     /// follow each other: some servers (nghttpd) send the HEADERS of several streams before their DATA. Also consumes
     /// all other DATA of responses that have begun: some servers (node) end a stream with an empty frame.
     #[inline(never)]
-    fn take_parts(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> usize {
+    fn take_parts(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut RequestTracker<'_>) -> usize {
         let mut taken = 0;
         while let Some(bytes) = self.take_part(slot, &input[taken..], now, ledger) {
             taken += bytes;
@@ -178,7 +190,13 @@ impl Http2State {
 
     /// Consumes one of these frames; returns its length.
     #[inline(always)]
-    fn take_part(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut Ledger<'_>) -> Option<usize> {
+    fn take_part(
+        &mut self,
+        slot: Slot,
+        input: &[u8],
+        now: Nanos,
+        ledger: &mut RequestTracker<'_>,
+    ) -> Option<usize> {
         let id = stream_of(input)?;
         let place = self.streams.place_of(id);
         let stream = self.streams.at(slot, place);
@@ -209,10 +227,10 @@ impl Http2State {
     fn take_data(
         &mut self,
         slot: Slot,
-        place: Place,
+        place: ExchangeIndex,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
     ) -> Option<usize> {
         let (id, piece, end_stream) = whole_data(input)?;
         let stream = self.streams.at(slot, place);
@@ -224,7 +242,7 @@ impl Http2State {
         stream.bytes += bytes as u64;
         stream.receive_window.count(flow_bytes);
         self.connections[slot as usize].count_received(flow_bytes);
-        self.on_piece(place, piece, end_stream, &mut Received { slot, now, bytes, ledger });
+        self.on_piece(place, piece, end_stream, &mut ReadContext { slot, now, bytes, ledger });
         Some(bytes)
     }
 
@@ -236,9 +254,9 @@ impl Http2State {
         id: u32,
         block: &[u8],
         body: &[u8],
-        received: &mut Received<'_, '_>,
+        received: &mut ReadContext<'_, '_>,
     ) -> bool {
-        let Received { slot, now, bytes, .. } = *received;
+        let ReadContext { slot, now, bytes, .. } = *received;
         let place = self.streams.place_of(id);
         let stream = self.streams.at(slot, place);
         if !stream.awaits_response(id) {
@@ -253,9 +271,9 @@ impl Http2State {
             has_room && is_head && { progress }.data(body.len(), true).is_ok()
         };
         let known = connection.fields.decode_known(&mut self.cache, block, fits);
-        let Some(Fields::Response(head)) = known else { return false };
+        let Some(DecodedFields::Response(head)) = known else { return false };
         connection.responses_came(body.len() as u32);
-        let response = Response {
+        let response = ReceivedResponse {
             status: head.status,
             body_bytes: body.len() as u64,
             ending: received.ledger.judge(stream.kind.into(), head.status, body, now),
@@ -278,18 +296,18 @@ impl Http2State {
     #[inline]
     pub(super) fn on_event(
         &mut self,
-        event: Event<'_>,
-        received: &mut Received<'_, '_>,
+        event: FrameEvent<'_>,
+        received: &mut ReadContext<'_, '_>,
     ) -> Result<(), Http2Error> {
         match event {
-            Event::NeedMore | Event::SettingsAck | Event::PingAck(_) => Ok(()),
-            Event::FieldBlock { stream, block, end_stream } => {
+            FrameEvent::NeedMore | FrameEvent::SettingsAck | FrameEvent::PingAck(_) => Ok(()),
+            FrameEvent::FieldBlock { stream, block, end_stream } => {
                 self.on_fields(stream, block, end_stream, received)
             }
-            Event::Data { stream, piece, flow_bytes, end_stream } => {
+            FrameEvent::Data { stream, piece, flow_bytes, end_stream } => {
                 self.on_data(stream, piece, flow_bytes, end_stream, received)
             }
-            Event::Settings(payload) => {
+            FrameEvent::Settings(payload) => {
                 let connection = &mut self.connections[received.slot as usize];
                 let change = connection.peer.apply(payload)?;
                 self.outgoing.settings_applied(connection);
@@ -303,22 +321,24 @@ impl Http2State {
                 self.outgoing.send_bodies(received.slot, connection, &mut self.streams);
                 Ok(())
             }
-            Event::Ping(opaque) => {
+            FrameEvent::Ping(opaque) => {
                 write_ping_ack(&mut self.connections[received.slot as usize].out, opaque);
                 Ok(())
             }
-            Event::Reset { stream, code } => self.on_reset(stream, code, received),
-            Event::GoAway { last_stream, code, debug } => {
+            FrameEvent::Reset { stream, code } => self.on_reset(stream, code, received),
+            FrameEvent::GoAway { last_stream, code, debug } => {
                 self.on_goaway(last_stream, code, debug, received);
                 Ok(())
             }
-            Event::WindowUpdate { stream, increment } => self.on_window_update(stream, increment, received),
+            FrameEvent::WindowUpdate { stream, increment } => {
+                self.on_window_update(stream, increment, received)
+            }
         }
     }
 
     /// The place of an open stream; none if it has ended.
     #[inline]
-    fn place_of(&self, slot: Slot, id: u32, frame: FrameName) -> Result<Option<Place>, Http2Error> {
+    fn place_of(&self, slot: Slot, id: u32, frame: FrameName) -> Result<Option<ExchangeIndex>, Http2Error> {
         let place = self.streams.place_of(id);
         if self.streams.get(slot, place).id == id {
             return Ok(Some(place));
@@ -331,7 +351,7 @@ impl Http2State {
 
     /// The stream at a place, for whose response a frame has come.
     #[inline]
-    fn begin_response(&mut self, slot: Slot, place: Place, now: Nanos) -> &mut Stream {
+    fn begin_response(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> &mut Http2Stream {
         let stream = self.streams.at(slot, place);
         if !stream.has_response {
             stream.begin_response(self.answers[usize::from(stream.kind)].method, now);
@@ -344,9 +364,9 @@ impl Http2State {
         id: u32,
         block: &[u8],
         end_stream: bool,
-        received: &mut Received<'_, '_>,
+        received: &mut ReadContext<'_, '_>,
     ) -> Result<(), Http2Error> {
-        let Received { slot, now, bytes, .. } = *received;
+        let ReadContext { slot, now, bytes, .. } = *received;
         // Decoded first: it changes the table, whatever happens to the stream.
         let fields = self.connections[slot as usize].fields.decode(&mut self.cache, block);
         if let Err(error) = &fields
@@ -386,7 +406,7 @@ impl Http2State {
 
     /// Keeps the HEADERS that a response began with, if the next one may begin in the same way.
     #[inline]
-    fn keep_head(&mut self, slot: Slot, place: Place, block: &[u8], status: u16) {
+    fn keep_head(&mut self, slot: Slot, place: ExchangeIndex, block: &[u8], status: u16) {
         let stream = self.streams.at(slot, place);
         let answers = &mut self.answers[usize::from(stream.kind)];
         if answers.repeat {
@@ -403,9 +423,9 @@ impl Http2State {
         piece: &[u8],
         flow_bytes: u32,
         end_stream: bool,
-        received: &mut Received<'_, '_>,
+        received: &mut ReadContext<'_, '_>,
     ) -> Result<(), Http2Error> {
-        let Received { slot, now, bytes, .. } = *received;
+        let ReadContext { slot, now, bytes, .. } = *received;
         let connection = &mut self.connections[slot as usize];
         connection.receive_window.receive(0, flow_bytes)?;
         if let Some(increment) = connection.receive_window.replenish() {
@@ -423,8 +443,14 @@ impl Http2State {
 
     /// Checks a piece of a body, which is counted in both windows, and completes its response if that ends with it.
     #[inline]
-    fn on_piece(&mut self, place: Place, piece: &[u8], end_stream: bool, received: &mut Received<'_, '_>) {
-        let Received { slot, now, .. } = *received;
+    fn on_piece(
+        &mut self,
+        place: ExchangeIndex,
+        piece: &[u8],
+        end_stream: bool,
+        received: &mut ReadContext<'_, '_>,
+    ) {
+        let ReadContext { slot, now, .. } = *received;
         let stream = self.streams.at(slot, place);
         if let Err(error) = stream.progress.data(piece.len(), end_stream) {
             return self.fail(place, &Http2Error::Response(error), received);
@@ -432,7 +458,7 @@ impl Http2State {
         let kind = usize::from(stream.kind);
         if end_stream && stream.incoming.body.bytes == 0 {
             let status = stream.incoming.status;
-            let response = Response {
+            let response = ReceivedResponse {
                 status,
                 body_bytes: piece.len() as u64,
                 ending: received.ledger.judge(kind, status, piece, now),
@@ -455,7 +481,7 @@ impl Http2State {
     }
 
     /// Completes a response whose body came in pieces, or that has none.
-    fn complete_pieces(&mut self, place: Place, received: &mut Received<'_, '_>) {
+    fn complete_pieces(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
         let stream = self.streams.at(received.slot, place);
         let (kind, bytes) = (stream.kind.into(), stream.bytes);
         let response = received.ledger.judge_pieces(kind, &mut stream.incoming, bytes, received.now);
@@ -464,8 +490,13 @@ impl Http2State {
 
     /// Completes a response.
     #[inline]
-    fn complete(&mut self, place: Place, response: &Response, received: &mut Received<'_, '_>) {
-        let Received { slot, now, .. } = *received;
+    fn complete(
+        &mut self,
+        place: ExchangeIndex,
+        response: &ReceivedResponse,
+        received: &mut ReadContext<'_, '_>,
+    ) {
+        let ReadContext { slot, now, .. } = *received;
         let connection = &mut self.connections[slot as usize];
         let stream = self.streams.at(slot, place);
         if stream.unsent > 0 {
@@ -481,12 +512,12 @@ impl Http2State {
 
     /// A response broke the rules: its request fails, the connection continues.
     #[cold]
-    fn fail(&mut self, place: Place, error: &Http2Error, received: &mut Received<'_, '_>) {
-        let Received { slot, now, .. } = *received;
+    fn fail(&mut self, place: ExchangeIndex, error: &Http2Error, received: &mut ReadContext<'_, '_>) {
+        let ReadContext { slot, now, .. } = *received;
         let stream = self.streams.at(slot, place);
         self.connections[slot as usize].reset(stream.id, error.code());
         stream.end();
-        received.ledger.note(Failure::MalformedResponse, Some(error.to_string()));
+        received.ledger.note(ConnectionFailure::MalformedResponse, Some(error.to_string()));
         received.ledger.abandon(slot, place, Ending::IoFailed, now);
     }
 
@@ -495,7 +526,7 @@ impl Http2State {
         &mut self,
         id: u32,
         code: ErrorCode,
-        received: &mut Received<'_, '_>,
+        received: &mut ReadContext<'_, '_>,
     ) -> Result<(), Http2Error> {
         let slot = received.slot;
         let Some(place) = self.place_of(slot, id, FrameName(3))? else { return self.stray(slot) };
@@ -503,22 +534,23 @@ impl Http2State {
             self.give_back(place, received);
         } else {
             self.streams.at(slot, place).end();
-            received.ledger.note(Failure::StreamReset, None);
+            received.ledger.note(ConnectionFailure::StreamReset, None);
             received.ledger.abandon(slot, place, Ending::IoFailed, received.now);
         }
         Ok(())
     }
 
     #[cold]
-    fn on_goaway(&mut self, last: u32, code: ErrorCode, debug: &[u8], received: &mut Received<'_, '_>) {
+    fn on_goaway(&mut self, last: u32, code: ErrorCode, debug: &[u8], received: &mut ReadContext<'_, '_>) {
         let slot = received.slot;
         let connection = &mut self.connections[slot as usize];
         connection.is_ending = true;
         if code != ErrorCode::NO_ERROR {
             let text = String::from_utf8_lossy(&debug[..debug.len().min(100)]).into_owned();
-            received
-                .ledger
-                .note(Failure::GoAway, Some(format!("GOAWAY with {code} {text}").trim_end().into()));
+            received.ledger.note(
+                ConnectionFailure::GoAway,
+                Some(format!("GOAWAY with {code} {text}").trim_end().into()),
+            );
         }
         // In the order in which they were sent, so that they become due again in that order.
         for (_, place) in self.streams.above(slot, last) {
@@ -527,7 +559,7 @@ impl Http2State {
     }
 
     /// The server has not processed a stream: makes its request due again, with its number.
-    fn give_back(&mut self, place: Place, received: &mut Received<'_, '_>) {
+    fn give_back(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
         let stream = self.streams.at(received.slot, place);
         stream.end();
         if let Some(kind) = received.ledger.give_back(received.slot, place, received.now) {
@@ -540,7 +572,7 @@ impl Http2State {
         &mut self,
         id: u32,
         increment: u32,
-        received: &mut Received<'_, '_>,
+        received: &mut ReadContext<'_, '_>,
     ) -> Result<(), Http2Error> {
         let slot = received.slot;
         if id == 0 {

@@ -3,14 +3,14 @@
 //! There are as many as places in the table of exchanges: an open stream has an exchange there. The memory of an ended
 //! stream is reused by the next one at its place.
 
-use super::familiar::Head;
-use crate::hot::{Incoming, Place};
+use super::familiar::HeadersFrame;
+use crate::hot::{ExchangeIndex, PartialResponse};
 use crate::{Nanos, Slot};
 use paceline_http::Method;
 use paceline_http::h2::{Http2Error, OUR_WINDOW, ReceiveWindow, ResponseProgress, SendWindow, StreamIds};
 
 /// One stream.
-pub(super) struct Stream {
+pub(super) struct Http2Stream {
     /// Its id; 0 if there is no stream.
     pub id: u32,
     /// The kind of its request.
@@ -25,17 +25,17 @@ pub(super) struct Stream {
     pub window: SendWindow,
     /// Whether a part of the response has come. The fields below are invalid before that.
     pub has_response: bool,
-    /// The [`Head::version`] of the HEADERS that the response began with; 0 if they were not kept.
+    /// The [`HeadersFrame::version`] of the HEADERS that the response began with; 0 if they were not kept.
     pub head_version: u64,
     pub receive_window: ReceiveWindow,
     pub progress: ResponseProgress,
     /// The response received so far.
-    pub incoming: Incoming,
+    pub incoming: PartialResponse,
     /// Its length in bytes, frames included.
     pub bytes: u64,
 }
 
-impl Stream {
+impl Http2Stream {
     fn new() -> Self {
         Self {
             id: 0,
@@ -48,7 +48,7 @@ impl Stream {
             head_version: 0,
             receive_window: ReceiveWindow::new(OUR_WINDOW),
             progress: ResponseProgress::new(Method::Other),
-            incoming: Incoming::default(),
+            incoming: PartialResponse::default(),
             bytes: 0,
         }
     }
@@ -66,23 +66,24 @@ impl Stream {
         (self.has_response, self.head_version) = (true, 0);
         self.receive_window = ReceiveWindow::new(OUR_WINDOW);
         self.progress = ResponseProgress::new(method);
-        self.incoming = Incoming { first_byte: now, ..Incoming::default() };
+        self.incoming = PartialResponse { first_byte: now, ..PartialResponse::default() };
         self.bytes = 0;
     }
 
     /// Notes a response that begins with familiar HEADERS.
     #[inline]
-    pub(super) fn begin_known_response(&mut self, head: &Head, now: Nanos) {
+    pub(super) fn begin_known_response(&mut self, head: &HeadersFrame, now: Nanos) {
         (self.has_response, self.head_version) = (true, head.version);
         self.receive_window = ReceiveWindow::new(OUR_WINDOW);
         self.progress = head.progress;
-        self.incoming = Incoming { status: head.status, first_byte: now, ..Incoming::default() };
+        self.incoming =
+            PartialResponse { status: head.status, first_byte: now, ..PartialResponse::default() };
         self.bytes = head.bytes as u64;
     }
 
     /// Whether it is the stream of this id, and only these familiar HEADERS have come for it.
     #[inline]
-    pub(super) fn awaits_body_of(&self, id: u32, head: &Head) -> bool {
+    pub(super) fn awaits_body_of(&self, id: u32, head: &HeadersFrame) -> bool {
         self.id == id
             && self.has_response
             && self.unsent == 0
@@ -112,32 +113,32 @@ impl Stream {
 pub(super) struct Streams {
     /// Places of each connection, a power of two.
     places: usize,
-    table: Box<[Stream]>,
+    table: Box<[Http2Stream]>,
 }
 
 impl Streams {
     pub(super) fn new(connections: u32, places: u16) -> Self {
         let places = usize::from(places);
-        Self { places, table: (0..connections as usize * places).map(|_| Stream::new()).collect() }
+        Self { places, table: (0..connections as usize * places).map(|_| Http2Stream::new()).collect() }
     }
 
     /// The place of the stream of an id.
     #[inline]
-    pub(super) fn place_of(&self, id: u32) -> Place {
-        (id as usize >> 1 & (self.places - 1)) as Place
+    pub(super) fn place_of(&self, id: u32) -> ExchangeIndex {
+        (id as usize >> 1 & (self.places - 1)) as ExchangeIndex
     }
 
     #[inline]
-    pub(super) fn get(&self, slot: Slot, place: Place) -> &Stream {
+    pub(super) fn get(&self, slot: Slot, place: ExchangeIndex) -> &Http2Stream {
         &self.table[slot as usize * self.places + usize::from(place)]
     }
 
     #[inline]
-    pub(super) fn at(&mut self, slot: Slot, place: Place) -> &mut Stream {
+    pub(super) fn at(&mut self, slot: Slot, place: ExchangeIndex) -> &mut Http2Stream {
         &mut self.table[slot as usize * self.places + usize::from(place)]
     }
 
-    fn of(&mut self, slot: Slot) -> &mut [Stream] {
+    fn of(&mut self, slot: Slot) -> &mut [Http2Stream] {
         let start = slot as usize * self.places;
         &mut self.table[start..start + self.places]
     }
@@ -145,7 +146,11 @@ impl Streams {
     /// Opens a stream: uses the next id whose place is free, and skips the ids before it. None if ids are used up. At
     /// most half of the places are occupied, so one is free within that many ids.
     #[inline(always)]
-    pub(super) fn open(&mut self, slot: Slot, ids: &mut StreamIds) -> Option<(Place, &mut Stream)> {
+    pub(super) fn open(
+        &mut self,
+        slot: Slot,
+        ids: &mut StreamIds,
+    ) -> Option<(ExchangeIndex, &mut Http2Stream)> {
         let start = slot as usize * self.places;
         let places = &mut self.table[start..start + self.places];
         for _ in 0..places.len() {
@@ -155,18 +160,18 @@ impl Streams {
             if !places[place].is_open() {
                 let stream = &mut places[place];
                 stream.id = id;
-                return Some((place as Place, stream));
+                return Some((place as ExchangeIndex, stream));
             }
         }
         None
     }
 
     /// The streams of a connection above an id, lowest first.
-    pub(super) fn above(&self, slot: Slot, last: u32) -> Vec<(u32, Place)> {
+    pub(super) fn above(&self, slot: Slot, last: u32) -> Vec<(u32, ExchangeIndex)> {
         let start = slot as usize * self.places;
         let part = &self.table[start..start + self.places];
         let above = part.iter().enumerate().filter(|(_, stream)| stream.id > last);
-        let mut above: Vec<_> = above.map(|(place, stream)| (stream.id, place as Place)).collect();
+        let mut above: Vec<_> = above.map(|(place, stream)| (stream.id, place as ExchangeIndex)).collect();
         above.sort_unstable();
         above
     }
@@ -185,7 +190,7 @@ impl Streams {
     pub(super) fn end_all(&mut self, slot: Slot) {
         self.of(slot).iter_mut().for_each(|stream| {
             stream.end();
-            stream.incoming = Incoming::default();
+            stream.incoming = PartialResponse::default();
         });
     }
 }

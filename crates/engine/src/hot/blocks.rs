@@ -7,16 +7,16 @@
 use crate::{Nanos, Timeline};
 
 /// The number of a block: place times kinds plus kind, where place 0 is the warm-up and place 1 the first segment.
-pub type Block = u16;
+pub type BlockIndex = u16;
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct TimeSpan {
     start: Nanos,
     length: Nanos,
 }
 
-impl Stretch {
+impl TimeSpan {
     /// An empty stretch.
     const EMPTY: Self = Self { start: Nanos::NEVER, length: Nanos::ZERO };
 
@@ -42,20 +42,20 @@ pub(super) struct Blocks {
     /// The number of kinds of request.
     kinds: u16,
     /// The window; it is empty until the run begins.
-    window: Stretch,
+    window: TimeSpan,
     /// The end of each segment but the last, in ascending order.
     inner_ends: Vec<Nanos>,
     /// The stretch of time that was looked up last.
-    here: Stretch,
+    here: TimeSpan,
     /// The first block of that stretch.
-    base: Block,
+    base: BlockIndex,
 }
 
 impl Blocks {
     /// Blocks for this many kinds of request, in segments of the window whose ends are given relative to its beginning;
     /// the last segment ends with the window and has no entry.
     pub(super) fn new(kinds: u16, inner_ends: Vec<Nanos>) -> Self {
-        Self { kinds, window: Stretch::EMPTY, inner_ends, here: Stretch::EMPTY, base: 0 }
+        Self { kinds, window: TimeSpan::EMPTY, inner_ends, here: TimeSpan::EMPTY, base: 0 }
     }
 
     /// The number of blocks, including those of the warm-up.
@@ -75,15 +75,15 @@ impl Blocks {
 
     /// Sets the phases. Before that all times belong to the warm-up.
     pub(super) fn begin(&mut self, timeline: &Timeline) {
-        self.window = Stretch::between(timeline.window_start, timeline.window_end);
+        self.window = TimeSpan::between(timeline.window_start, timeline.window_end);
         self.inner_ends.iter_mut().for_each(|end| *end = timeline.window_start + *end);
-        self.here = Stretch::EMPTY;
+        self.here = TimeSpan::EMPTY;
     }
 
     /// Ends the window earlier than planned.
     pub(super) fn end_at(&mut self, end: Nanos) {
-        self.window = Stretch::between(self.window.start, end.min(self.window.end()));
-        self.here = Stretch::EMPTY;
+        self.window = TimeSpan::between(self.window.start, end.min(self.window.end()));
+        self.here = TimeSpan::EMPTY;
     }
 
     /// Whether the moment lies in the window.
@@ -94,13 +94,13 @@ impl Blocks {
 
     /// Whether a block belongs to the window, not to the warm-up.
     #[inline]
-    pub(super) fn is_windows(&self, block: Block) -> bool {
+    pub(super) fn is_windows(&self, block: BlockIndex) -> bool {
         block >= self.kinds
     }
 
     /// The block of a request of this kind that is due at `intended`, or of any other event at that time.
     #[inline]
-    pub(super) fn of(&mut self, intended: Nanos, kind: u16) -> Block {
+    pub(super) fn of(&mut self, intended: Nanos, kind: u16) -> BlockIndex {
         if !self.here.contains(intended) {
             self.look_up(intended);
         }
@@ -119,14 +119,14 @@ impl Blocks {
             let before = at < self.window.start;
             let [start, end] =
                 if before { [Nanos::ZERO, self.window.start] } else { [self.window.end(), Nanos::NEVER] };
-            self.here = Stretch::between(start, end);
+            self.here = TimeSpan::between(start, end);
             self.base = 0;
             return;
         }
         let segment = self.inner_ends.partition_point(|end| *end <= at);
         let start = segment.checked_sub(1).map_or(self.window.start, |before| self.inner_ends[before]);
         let end = self.inner_ends.get(segment).map_or(self.window.end(), |end| (*end).min(self.window.end()));
-        self.here = Stretch::between(start, end);
+        self.here = TimeSpan::between(start, end);
         self.base = (segment as u16 + 1) * self.kinds;
     }
 }

@@ -4,11 +4,11 @@
 //! responses come in the order of the requests, HTTP/2 by stream, since they come in any order. The table is one
 //! allocation made at the start; it does not depend on the protocol.
 
-use super::blocks::Block;
+use super::blocks::BlockIndex;
 use crate::{Nanos, Slot};
 
 /// The position of an exchange in its connection's part of the table.
-pub type Place = u16;
+pub type ExchangeIndex = u16;
 
 /// One exchange: the three moments from which its times are computed, and its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Exchange {
     /// When the connection became free for it.
     pub free_at: Nanos,
     /// The block in which it is counted.
-    pub block: Block,
+    pub block: BlockIndex,
     /// How often the server has handed it back unprocessed.
     pub returns: u8,
 }
@@ -39,7 +39,7 @@ impl Exchange {
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingStep {
     /// The block in which it is counted.
-    pub block: Block,
+    pub block: BlockIndex,
     /// When it is due.
     pub due: Nanos,
     /// Its exchange, if it was sent and answered with a redirect, which it waits to follow on a new connection.
@@ -83,7 +83,7 @@ impl Exchanges {
     }
 
     #[inline]
-    fn index(&self, slot: Slot, place: Place) -> usize {
+    fn index(&self, slot: Slot, place: ExchangeIndex) -> usize {
         slot as usize * self.places + usize::from(place)
     }
 
@@ -95,13 +95,13 @@ impl Exchanges {
 
     /// The exchange at an occupied place.
     #[inline]
-    pub(crate) fn at(&self, slot: Slot, place: Place) -> &Exchange {
+    pub(crate) fn at(&self, slot: Slot, place: ExchangeIndex) -> &Exchange {
         &self.table[self.index(slot, place)]
     }
 
     /// Puts an exchange at a vacant place.
     #[inline]
-    pub(crate) fn begin(&mut self, slot: Slot, place: Place, exchange: Exchange) {
+    pub(crate) fn begin(&mut self, slot: Slot, place: ExchangeIndex, exchange: Exchange) {
         let index = self.index(slot, place);
         debug_assert!(self.table[index].is_vacant());
         self.table[index] = exchange;
@@ -111,7 +111,7 @@ impl Exchanges {
 
     /// Puts equal exchanges at the vacant places after those in flight, of which `oldest` is the first, cyclically.
     #[inline(always)]
-    pub(crate) fn begin_alike(&mut self, slot: Slot, oldest: Place, count: u16, exchange: Exchange) {
+    pub(crate) fn begin_alike(&mut self, slot: Slot, oldest: ExchangeIndex, count: u16, exchange: Exchange) {
         let start = slot as usize * self.places;
         let ring = &mut self.table[start..start + self.places];
         let live = &mut self.live[slot as usize];
@@ -129,7 +129,7 @@ impl Exchanges {
 
     /// Removes an exchange; none if the place is vacant.
     #[inline(always)]
-    pub(crate) fn end(&mut self, slot: Slot, place: Place) -> Option<Exchange> {
+    pub(crate) fn end(&mut self, slot: Slot, place: ExchangeIndex) -> Option<Exchange> {
         let index = self.index(slot, place);
         let exchange = self.table[index];
         if exchange.is_vacant() {
@@ -144,7 +144,12 @@ impl Exchanges {
     /// Removes the exchange at a place and those in the places after it, cyclically, that were sent at the same time:
     /// at most `most` in all. Pipelined requests that share a send share their times.
     #[inline(always)]
-    pub(crate) fn end_alike(&mut self, slot: Slot, place: Place, most: u16) -> Option<(Exchange, u16)> {
+    pub(crate) fn end_alike(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        most: u16,
+    ) -> Option<(Exchange, u16)> {
         let most = most.min(self.live[slot as usize]);
         if most == 0 {
             return None;
@@ -177,12 +182,12 @@ impl Exchanges {
     }
 
     /// The number of places of a connection.
-    pub(super) fn places(&self) -> Place {
-        self.places as Place
+    pub(super) fn places(&self) -> ExchangeIndex {
+        self.places as ExchangeIndex
     }
 
     /// Whether there is an exchange at a place that was sent at or before `latest`.
-    pub(super) fn is_sent_by(&self, slot: Slot, place: Place, latest: Nanos) -> bool {
+    pub(super) fn is_sent_by(&self, slot: Slot, place: ExchangeIndex, latest: Nanos) -> bool {
         let exchange = self.at(slot, place);
         !exchange.is_vacant() && exchange.actual <= latest
     }

@@ -6,7 +6,7 @@
 //! throughout. The first wrong body of a kind is kept for display.
 
 use crate::check::same_digest;
-use crate::{BodyCheck, BodyFault, Check, Ending, Nanos, WrongBody};
+use crate::{BodyCheck, BodyFault, Ending, Nanos, ResponseCheck, WrongBody};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ pub(crate) struct Body {
     /// Whether they differ from the reference, or there is none.
     differs: bool,
     /// The part of it that is kept because it differs.
-    kept: Option<Box<Kept>>,
+    kept: Option<Box<DifferingPart>>,
 }
 
 /// Part of a body that differs from the reference.
 #[derive(Debug)]
-struct Kept {
+struct DifferingPart {
     /// The offset of the part.
     start: u64,
     bytes: Vec<u8>,
@@ -43,7 +43,7 @@ struct Kept {
 /// Checks the responses to one kind of request.
 #[derive(Debug)]
 pub(super) struct Inspector {
-    check: Check,
+    check: ResponseCheck,
     /// A valid body.
     reference: Option<Arc<[u8]>>,
     /// The first wrong body.
@@ -51,7 +51,7 @@ pub(super) struct Inspector {
 }
 
 impl Inspector {
-    pub(super) fn new(check: &Check) -> Self {
+    pub(super) fn new(check: &ResponseCheck) -> Self {
         let reference = match &check.body {
             BodyCheck::Exact(expected) => Some(Arc::clone(expected)),
             _ => None,
@@ -136,7 +136,8 @@ impl Inspector {
             let at = begin + first_difference(rest, piece).unwrap_or(0);
             let start = if is_exact { at.saturating_sub(SHOWN_BEFORE) } else { 0 };
             let before = reference.get(start..begin).unwrap_or_default();
-            body.kept = Some(Box::new(Kept { start: start as u64, bytes: before.to_vec(), digest: None }));
+            body.kept =
+                Some(Box::new(DifferingPart { start: start as u64, bytes: before.to_vec(), digest: None }));
             if let Some(kept) = &mut body.kept {
                 kept.add(&piece[start.saturating_sub(begin)..], most, &self.check.body);
             }
@@ -164,7 +165,7 @@ impl Inspector {
     }
 
     /// Judges a body that came in pieces, of which the beginning, or the part around the difference, was kept.
-    fn judge_kept(&mut self, status: u16, length: u64, kept: Kept, now: Nanos) -> bool {
+    fn judge_kept(&mut self, status: u16, length: u64, kept: DifferingPart, now: Nanos) -> bool {
         let is_whole = kept.start == 0 && kept.bytes.len() as u64 == length;
         let fault = match (&self.check.body, kept.digest) {
             (BodyCheck::Sha256(expected), Some(digest)) => {
@@ -209,7 +210,7 @@ impl Inspector {
     }
 }
 
-impl Kept {
+impl DifferingPart {
     fn add(&mut self, piece: &[u8], most: usize, check: &BodyCheck) {
         if let Some(digest) = &mut self.digest {
             return digest.update(piece);

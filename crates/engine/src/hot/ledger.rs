@@ -3,14 +3,14 @@
 //! The loop reads the due requests from it. A protocol reports each exchange that begins and ends; the ledger takes
 //! requests off the schedule, judges bodies, and has everything recorded. It does not depend on sockets or protocols.
 
-use super::blocks::Block;
-use super::exchange::{Exchange, Exchanges, Place, WaitingStep};
+use super::blocks::BlockIndex;
+use super::exchange::{Exchange, ExchangeIndex, Exchanges, WaitingStep};
 use super::fairness::Medians;
 use super::inspect::{Body, Inspector};
-use super::record::{Recorder, Response};
-use super::schedule::{Returned, Schedule};
-use crate::arrivals::Stretches;
-use crate::outcome::{ConnectionCounts, Failure};
+use super::record::{ReceivedResponse, Recorder};
+use super::schedule::{ReturnedRequest, Schedule};
+use crate::arrivals::SampledIntervals;
+use crate::outcome::{ConnectionCounts, ConnectionFailure};
 use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
 
 /// The number of times that a request may be handed back before it counts as failed, so that a run ends against a
@@ -19,7 +19,7 @@ const RETURNS_MOST: u8 = 100;
 
 /// The times of requests that are about to be sent together.
 #[derive(Clone, Copy, Debug)]
-pub struct Departure {
+pub struct SendTimes {
     /// The intended send of the first of them.
     pub due: Nanos,
     /// The current time: just before their first byte is handed to the socket.
@@ -30,7 +30,7 @@ pub struct Departure {
 
 /// A partly received response.
 #[derive(Debug, Default)]
-pub(crate) struct Incoming {
+pub(crate) struct PartialResponse {
     /// Its status, once its head is complete.
     pub status: u16,
     /// When its first byte was received.
@@ -39,7 +39,7 @@ pub(crate) struct Incoming {
     pub body: Body,
 }
 
-impl Incoming {
+impl PartialResponse {
     /// The head of the response is complete: its body may follow.
     pub(crate) fn begin(&mut self, status: u16) {
         (self.status, self.body) = (status, Body::default());
@@ -50,14 +50,14 @@ impl Incoming {
 #[derive(Debug)]
 pub(crate) struct AnswerGroup {
     exchange: Exchange,
-    response: Response,
+    response: ReceivedResponse,
     /// The number of responses.
     count: u16,
 }
 
 impl Default for AnswerGroup {
     fn default() -> Self {
-        Self { exchange: Exchange::VACANT, response: Response::NONE, count: 0 }
+        Self { exchange: Exchange::VACANT, response: ReceivedResponse::NONE, count: 0 }
     }
 }
 
@@ -68,9 +68,9 @@ impl AnswerGroup {
         &mut self,
         slot: Slot,
         exchange: Exchange,
-        response: Response,
+        response: ReceivedResponse,
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
     ) {
         let is_alike = self.exchange == exchange && self.response == response;
         if self.count == 0 || !is_alike || self.count == u16::MAX {
@@ -82,7 +82,7 @@ impl AnswerGroup {
 
     /// Records the added responses.
     #[inline(never)]
-    pub(crate) fn record(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) {
+    pub(crate) fn record(&mut self, slot: Slot, now: Nanos, ledger: &mut RequestTracker<'_>) {
         let count = std::mem::take(&mut self.count);
         if count > 0 {
             ledger.answered(slot, &self.exchange, count, &self.response, now);
@@ -92,7 +92,7 @@ impl AnswerGroup {
 
 /// The requests of one worker.
 #[derive(Debug)]
-pub struct Ledger<'a> {
+pub struct RequestTracker<'a> {
     settings: &'a Settings,
     recorder: &'a mut Recorder,
     schedule: Schedule,
@@ -117,12 +117,12 @@ pub struct Ledger<'a> {
     /// Exchanges that were set aside and have not been continued.
     aside: u64,
     /// Failures of single exchanges, with their numbers.
-    failures: Vec<(Failure, u64)>,
+    failures: Vec<(ConnectionFailure, u64)>,
     /// The details of the first response that broke the rules.
     fault: Option<String>,
 }
 
-impl<'a> Ledger<'a> {
+impl<'a> RequestTracker<'a> {
     /// A ledger for this many connections, with this many places each.
     pub(super) fn new(
         settings: &'a Settings,
@@ -158,7 +158,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
         self.schedule = Schedule::new(self.settings, &timeline, worker);
         self.recorder.begin(timeline);
-        self.recorder.note_sends(Stretches::of(self.settings, &timeline));
+        self.recorder.note_sends(SampledIntervals::of(self.settings, &timeline));
         self.served.fill(0);
     }
 
@@ -211,10 +211,10 @@ impl<'a> Ledger<'a> {
 
     /// Begins requests of a kind, of which `bytes` were sent so far: takes them off the schedule and has them counted.
     /// Returns the exchange of each of them, to be put into the table. In an open loop each has its own intended send
-    /// and begins alone; so does a request that was handed back, which goes first ([`Ledger::begins_alone`]).
+    /// and begins alone; so does a request that was handed back, which goes first ([`RequestTracker::begins_alone`]).
     #[inline(always)]
-    pub(crate) fn begin(&mut self, departure: &Departure, kind: u16, count: u16, bytes: usize) -> Exchange {
-        let &Departure { due, at, free_at } = departure;
+    pub(crate) fn begin(&mut self, departure: &SendTimes, kind: u16, count: u16, bytes: usize) -> Exchange {
+        let &SendTimes { due, at, free_at } = departure;
         let open = self.schedule.is_open();
         if let Some(returned) = self.schedule.take_returned() {
             return self.begin_again(&returned, departure, bytes);
@@ -230,8 +230,8 @@ impl<'a> Ledger<'a> {
     }
 
     /// Begins the next step of a session, of which `bytes` were sent so far. It is not part of the schedule.
-    pub(crate) fn begin_step(&mut self, block: Block, departure: &Departure, bytes: usize) -> Exchange {
-        let &Departure { due, at, free_at } = departure;
+    pub(crate) fn begin_step(&mut self, block: BlockIndex, departure: &SendTimes, bytes: usize) -> Exchange {
+        let &SendTimes { due, at, free_at } = departure;
         let (intended, free_at) = if self.schedule.is_open() { (due, free_at) } else { (at, at) };
         let exchange = Exchange { intended, actual: at, free_at, block, returns: 0 };
         self.recorder.sent_step(&exchange, bytes as u64);
@@ -263,7 +263,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Whether a block belongs to the window, not to the warm-up.
-    pub(crate) fn is_windows(&self, block: Block) -> bool {
+    pub(crate) fn is_windows(&self, block: BlockIndex) -> bool {
         self.recorder.is_windows(block)
     }
 
@@ -275,8 +275,8 @@ impl<'a> Ledger<'a> {
 
     /// Sends a request again that was handed back.
     #[cold]
-    fn begin_again(&mut self, returned: &Returned, departure: &Departure, bytes: usize) -> Exchange {
-        let &Departure { at, free_at, .. } = departure;
+    fn begin_again(&mut self, returned: &ReturnedRequest, departure: &SendTimes, bytes: usize) -> Exchange {
+        let &SendTimes { at, free_at, .. } = departure;
         let open = self.schedule.is_open();
         let (intended, free_at) = if open { (returned.intended, free_at) } else { (at, at) };
         self.recorder.moved(returned.block, bytes as u64, 0);
@@ -298,7 +298,7 @@ impl<'a> Ledger<'a> {
 
     /// Checks a piece of a body.
     #[inline]
-    pub(crate) fn inspect(&self, kind: usize, incoming: &mut Incoming, piece: &[u8]) {
+    pub(crate) fn inspect(&self, kind: usize, incoming: &mut PartialResponse, piece: &[u8]) {
         self.inspectors[kind].take(incoming.status, &mut incoming.body, piece);
     }
 
@@ -306,12 +306,12 @@ impl<'a> Ledger<'a> {
     pub(crate) fn judge_pieces(
         &mut self,
         kind: usize,
-        incoming: &mut Incoming,
+        incoming: &mut PartialResponse,
         uncounted_bytes: u64,
         now: Nanos,
-    ) -> Response {
-        let Incoming { status, first_byte, body } = incoming;
-        Response {
+    ) -> ReceivedResponse {
+        let PartialResponse { status, first_byte, body } = incoming;
+        ReceivedResponse {
             status: *status,
             body_bytes: body.bytes,
             ending: self.inspectors[kind].ending_in_pieces(*status, body, now),
@@ -322,7 +322,7 @@ impl<'a> Ledger<'a> {
 
     /// Counts further bytes sent for a request, or received for it before its response was complete.
     #[inline]
-    pub(crate) fn moved(&mut self, block: Block, sent_bytes: u64, received_bytes: u64) {
+    pub(crate) fn moved(&mut self, block: BlockIndex, sent_bytes: u64, received_bytes: u64) {
         self.recorder.moved(block, sent_bytes, received_bytes);
     }
 
@@ -333,7 +333,7 @@ impl<'a> Ledger<'a> {
         slot: Slot,
         exchange: &Exchange,
         count: u16,
-        response: &Response,
+        response: &ReceivedResponse,
         now: Nanos,
     ) {
         self.recorder.answered(exchange, count.into(), response, now);
@@ -365,7 +365,7 @@ impl<'a> Ledger<'a> {
 
     /// Removes an exchange whose connection ends with a redirect, so that it can continue on the next connection: it has
     /// not ended.
-    pub(crate) fn set_aside(&mut self, slot: Slot, place: Place) -> Option<Exchange> {
+    pub(crate) fn set_aside(&mut self, slot: Slot, place: ExchangeIndex) -> Option<Exchange> {
         self.answered = true;
         let exchange = self.exchanges.end(slot, place)?;
         self.aside += 1;
@@ -373,20 +373,20 @@ impl<'a> Ledger<'a> {
     }
 
     /// Continues an exchange that was set aside: it follows the redirect with a request of which `sent_bytes` were sent.
-    pub(crate) fn resume(&mut self, slot: Slot, place: Place, exchange: Exchange, sent_bytes: usize) {
+    pub(crate) fn resume(&mut self, slot: Slot, place: ExchangeIndex, exchange: Exchange, sent_bytes: usize) {
         self.aside -= 1;
         self.redirected(exchange.block, sent_bytes);
         self.exchanges.begin(slot, place, exchange);
     }
 
     /// Counts a redirect of an exchange, which is followed by another request of which `sent_bytes` were sent.
-    pub(crate) fn redirected(&mut self, block: Block, sent_bytes: usize) {
+    pub(crate) fn redirected(&mut self, block: BlockIndex, sent_bytes: usize) {
         self.redirects += 1;
         self.moved(block, sent_bytes as u64, 0);
     }
 
     /// Ends the exchange at a place without a response.
-    pub(crate) fn abandon(&mut self, slot: Slot, place: Place, ending: Ending, now: Nanos) {
+    pub(crate) fn abandon(&mut self, slot: Slot, place: ExchangeIndex, ending: Ending, now: Nanos) {
         let Some(exchange) = self.exchanges.end(slot, place) else { return };
         self.recorder.abandoned(&exchange, ending, now);
         if ending == Ending::TimedOut {
@@ -397,16 +397,16 @@ impl<'a> Ledger<'a> {
     /// Handles a report by the server that it has not processed the exchange at a place: its request is due again,
     /// unless that has happened too often. Returns its kind if it is due again.
     #[cold]
-    pub(crate) fn give_back(&mut self, slot: Slot, place: Place, now: Nanos) -> Option<u16> {
+    pub(crate) fn give_back(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> Option<u16> {
         let returns = self.exchanges.at(slot, place).returns;
         if returns >= RETURNS_MOST {
-            self.note(Failure::Refused, None);
+            self.note(ConnectionFailure::Refused, None);
             self.abandon(slot, place, Ending::IoFailed, now);
             return None;
         }
         let Exchange { intended, actual, block, .. } = self.exchanges.end(slot, place)?;
         self.returned += 1;
-        self.schedule.put_back(Returned { intended, sent: actual, block, returns: returns + 1 });
+        self.schedule.put_back(ReturnedRequest { intended, sent: actual, block, returns: returns + 1 });
         Some(self.settings.requests.kind_of(block))
     }
 
@@ -450,7 +450,7 @@ impl<'a> Ledger<'a> {
 
     /// Counts a failure of an exchange whose connection continues.
     #[cold]
-    pub(crate) fn note(&mut self, failure: Failure, detail: Option<String>) {
+    pub(crate) fn note(&mut self, failure: ConnectionFailure, detail: Option<String>) {
         match self.failures.iter_mut().find(|(seen, _)| *seen == failure) {
             Some((_, count)) => *count += 1,
             None => self.failures.push((failure, 1)),

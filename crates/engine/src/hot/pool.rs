@@ -4,7 +4,7 @@
 //! events of connections to it. There may be a hundred thousand, so the state of each is small (a test checks its
 //! size).
 
-use crate::outcome::Failure;
+use crate::outcome::ConnectionFailure;
 use crate::{ConnectionCounts, Nanos, Random, Settings, Slot, Think};
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ const STREAM: u64 = 0x7468_696E_6B73;
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
+pub(super) enum ConnectionState {
     /// No socket; no attempt is under way, or an alarm will start one.
     Closed,
     /// The transport is connecting.
@@ -49,8 +49,8 @@ pub(super) enum ClosedBy {
 
 /// One connection.
 #[derive(Clone, Debug)]
-struct Connection {
-    state: State,
+struct PooledConnection {
+    state: ConnectionState,
     /// Whether it is in the line of free connections; it may have been closed since: check its state when taking it.
     in_line: bool,
     /// Whether a deadline alarm is set; one at a time suffices: it is set again if it rings early.
@@ -79,7 +79,7 @@ struct Connection {
 /// All connections of a worker.
 #[derive(Debug)]
 pub(super) struct Pool {
-    connections: Vec<Connection>,
+    connections: Vec<PooledConnection>,
     /// Free connections, longest free first. An entry may be stale: check its state when taking it.
     line: VecDeque<Slot>,
     /// Slots that need a handshake.
@@ -113,8 +113,8 @@ impl Pool {
     /// A pool with all connections still to be made.
     pub(super) fn new(settings: &Settings, worker: u32) -> Self {
         let count = settings.connections_of(worker);
-        let connection = Connection {
-            state: State::Closed,
+        let connection = PooledConnection {
+            state: ConnectionState::Closed,
             in_line: false,
             deadline_set: false,
             limit_set: false,
@@ -144,12 +144,12 @@ impl Pool {
     }
 
     #[inline]
-    fn of(&self, slot: Slot) -> &Connection {
+    fn of(&self, slot: Slot) -> &PooledConnection {
         &self.connections[slot as usize]
     }
 
     #[inline]
-    fn of_mut(&mut self, slot: Slot) -> &mut Connection {
+    fn of_mut(&mut self, slot: Slot) -> &mut PooledConnection {
         &mut self.connections[slot as usize]
     }
 
@@ -170,7 +170,7 @@ impl Pool {
 
     /// The state of a connection.
     #[inline]
-    pub(super) fn state(&self, slot: Slot) -> State {
+    pub(super) fn state(&self, slot: Slot) -> ConnectionState {
         self.of(slot).state
     }
 
@@ -197,7 +197,7 @@ impl Pool {
     }
 
     /// Counts a failure for the report.
-    pub(super) fn note(&mut self, failure: Failure) {
+    pub(super) fn note(&mut self, failure: ConnectionFailure) {
         self.counts.note(failure, 1);
     }
 
@@ -246,12 +246,13 @@ impl Pool {
     pub(super) fn connect(&mut self, slot: Slot, now: Nanos) {
         self.connecting += 1;
         let connection = self.of_mut(slot);
-        (connection.state, connection.has_served, connection.free_at) = (State::Connecting, false, now);
+        (connection.state, connection.has_served, connection.free_at) =
+            (ConnectionState::Connecting, false, now);
     }
 
     /// The transport has connected; the server's first bytes are awaited.
     pub(super) fn greet(&mut self, slot: Slot) {
-        self.of_mut(slot).state = State::Greeting;
+        self.of_mut(slot).state = ConnectionState::Greeting;
     }
 
     /// The connection is open and takes requests.
@@ -261,7 +262,7 @@ impl Pool {
         self.counts.made += 1;
         let left = self.carries;
         let connection = self.of_mut(slot);
-        (connection.state, connection.left) = (State::Open, left);
+        (connection.state, connection.left) = (ConnectionState::Open, left);
         connection.connecting_took = now.since(connection.free_at);
         connection.probe_at = now + PROBE_EVERY;
         connection.free_at = now;
@@ -275,11 +276,11 @@ impl Pool {
     /// An attempt ended without a connection.
     pub(super) fn attempt_ended(&mut self, slot: Slot) {
         self.connecting -= 1;
-        self.of_mut(slot).state = State::Closed;
+        self.of_mut(slot).state = ConnectionState::Closed;
     }
 
     /// An attempt failed.
-    pub(super) fn attempt_failed(&mut self, failure: Failure) {
+    pub(super) fn attempt_failed(&mut self, failure: ConnectionFailure) {
         self.counts.failed_attempts += 1;
         self.note(failure);
     }
@@ -306,15 +307,15 @@ impl Pool {
             ClosedBy::Plan => self.counts.closed_as_asked += 1,
         }
         let connection = self.of_mut(slot);
-        let was = std::mem::replace(&mut connection.state, State::Closed);
-        (was == State::Thinking).then_some(connection.free_at)
+        let was = std::mem::replace(&mut connection.state, ConnectionState::Closed);
+        (was == ConnectionState::Thinking).then_some(connection.free_at)
     }
 
     /// Counts a connection that failed before the run began: a server that breaks connections before any request is not
     /// reachable.
-    pub(super) fn lost_early(&mut self, failure: Failure) {
+    pub(super) fn lost_early(&mut self, failure: ConnectionFailure) {
         match failure {
-            Failure::Tls(_) => self.counts.failed_attempts += 1,
+            ConnectionFailure::Tls(_) => self.counts.failed_attempts += 1,
             _ => self.lost += 1,
         }
     }
@@ -385,7 +386,7 @@ impl Pool {
         let connection = self.of_mut(slot);
         connection.left = connection.left.saturating_sub(requests.into());
         if connection.left == 0 {
-            connection.state = State::Last;
+            connection.state = ConnectionState::Last;
         }
     }
 
@@ -405,14 +406,14 @@ impl Pool {
     /// Its socket has no room for a request.
     pub(super) fn fill(&mut self, slot: Slot, at: Nanos) {
         let connection = self.of_mut(slot);
-        (connection.state, connection.free_at) = (State::Full, at);
+        (connection.state, connection.free_at) = (ConnectionState::Full, at);
     }
 
     /// Its socket has room again.
     pub(super) fn unfill(&mut self, slot: Slot) {
         let connection = self.of_mut(slot);
-        if connection.state == State::Full {
-            connection.state = State::Open;
+        if connection.state == ConnectionState::Full {
+            connection.state = ConnectionState::Open;
         }
     }
 
@@ -420,16 +421,16 @@ impl Pool {
     pub(super) fn rest(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
         let until = now + self.random.draw_think(self.think?);
         let connection = self.of_mut(slot);
-        (connection.state, connection.free_at) = (State::Thinking, until);
+        (connection.state, connection.free_at) = (ConnectionState::Thinking, until);
         Some(until)
     }
 
     /// Ends a think time, unless the connection was made again and is thinking again. Returns whether it is free now.
     pub(super) fn wake(&mut self, slot: Slot, now: Nanos) -> bool {
         let connection = self.of_mut(slot);
-        let rested = connection.state == State::Thinking && connection.free_at <= now;
+        let rested = connection.state == ConnectionState::Thinking && connection.free_at <= now;
         if rested {
-            connection.state = State::Open;
+            connection.state = ConnectionState::Open;
         }
         rested
     }
@@ -501,7 +502,11 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_connections_fit() {
-        assert!(size_of::<Connection>() <= 56, "a connection takes {} bytes", size_of::<Connection>());
+        assert!(
+            size_of::<PooledConnection>() <= 56,
+            "a connection takes {} bytes",
+            size_of::<PooledConnection>()
+        );
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //! each of them. A protocol reads no clock and does not decide about connections: it reports events, and the loop acts
 //! on them.
 
-use super::exchange::{Place, WaitingStep};
-use super::ledger::{Departure, Ledger};
-use crate::outcome::Failure;
-use crate::{Nanos, Progress, Settings, Slot, Transport};
+use super::exchange::{ExchangeIndex, WaitingStep};
+use super::ledger::{RequestTracker, SendTimes};
+use crate::outcome::ConnectionFailure;
+use crate::{IoProgress, Nanos, Settings, Slot, Transport};
 use paceline_stats::Histogram;
 use std::io;
 
@@ -23,7 +23,7 @@ pub enum Flow {
 
 /// The state of a connection after an exchange on it was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cancelled {
+pub enum CancelOutcome {
     /// The connection stays open.
     Exchange,
     /// The connection cannot be used any more: a late response might be taken for that of another exchange.
@@ -32,16 +32,16 @@ pub enum Cancelled {
 
 /// A violation of the protocol by the server: the connection cannot be used any more.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ProtocolFault {
     /// Its kind.
-    pub failure: Failure,
+    pub failure: ConnectionFailure,
     /// Its details.
     pub detail: Option<String>,
 }
 
-impl Fault {
+impl ProtocolFault {
     /// A fault without further details.
-    pub(crate) fn of(failure: Failure) -> Self {
+    pub(crate) fn of(failure: ConnectionFailure) -> Self {
         Self { failure, detail: None }
     }
 }
@@ -59,7 +59,7 @@ pub trait ProtocolHandler {
     ///
     /// # Errors
     /// The errors of sending.
-    fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<Progress>;
+    fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<IoProgress>;
 
     /// Whether that reply has come.
     fn is_ready(&self, slot: Slot) -> bool;
@@ -76,23 +76,23 @@ pub trait ProtocolHandler {
         &mut self,
         slot: Slot,
         wanted: u16,
-        departure: &Departure,
-        ledger: &mut Ledger<'_>,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16>;
 
     /// Reads received bytes, and reports to the ledger which exchanges they end.
     ///
     /// # Errors
-    /// A [`Fault`] of the server.
+    /// A [`ProtocolFault`] of the server.
     fn receive<T: Transport>(
         &mut self,
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
-    ) -> Result<Flow, Fault>;
+    ) -> Result<Flow, ProtocolFault>;
 
     /// The socket has room again: sends the bytes that waited. Pending if some still wait.
     ///
@@ -101,27 +101,32 @@ pub trait ProtocolHandler {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
-    ) -> io::Result<Progress>;
+    ) -> io::Result<IoProgress>;
 
     /// Since when bytes have waited for room in the socket; none if no bytes wait.
     fn unsent_since(&self, slot: Slot) -> Option<Nanos>;
 
     /// The server closed its side; `cut` if it is unknown whether bytes are missing. Returns the failure, if it is one;
     /// a connection without exchanges in flight may be closed.
-    fn end_of_input(&mut self, slot: Slot, cut: bool, now: Nanos, ledger: &mut Ledger<'_>)
-    -> Option<Failure>;
+    fn end_of_input(
+        &mut self,
+        slot: Slot,
+        cut: bool,
+        now: Nanos,
+        ledger: &mut RequestTracker<'_>,
+    ) -> Option<ConnectionFailure>;
 
     /// Stops waiting for the exchange at a place, which has ended; `live` are still in flight.
     fn cancel<T: Transport>(
         &mut self,
         slot: Slot,
-        place: Place,
+        place: ExchangeIndex,
         live: u16,
         now: Nanos,
         transport: &mut T,
-    ) -> Cancelled;
+    ) -> CancelOutcome;
 
     /// The connection is closed, and its exchanges have ended.
     fn close(&mut self, slot: Slot);

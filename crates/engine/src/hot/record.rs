@@ -3,11 +3,11 @@
 //! Requests are counted in the block in which they were scheduled, whenever they end. Outcomes are added to the block's
 //! tally of the current interval, which is added to the total once a second, so that a request is recorded once.
 
-use super::blocks::{Block, Blocks};
+use super::blocks::{BlockIndex, Blocks};
 use super::exchange::{Exchange, WaitingStep};
-use super::schedule::Returned;
+use super::schedule::ReturnedRequest;
 use super::ticks::TickRange;
-use crate::arrivals::{Notes, Stretches};
+use crate::arrivals::{SampledIntervals, SampledSends};
 use crate::tally::Endings;
 use crate::{Bound, Ending, KeptInterval, Measure, Nanos, Phase, Settings, Sums, Tally, Timeline};
 use paceline_stats::Histogram;
@@ -26,7 +26,7 @@ const KEPT_MOST: usize = 1024;
 
 /// A response whose last byte has been read, or several equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Response {
+pub(crate) struct ReceivedResponse {
     /// Its status.
     pub status: u16,
     /// Body bytes.
@@ -39,7 +39,7 @@ pub(crate) struct Response {
     pub uncounted_bytes: u64,
 }
 
-impl Response {
+impl ReceivedResponse {
     /// No response yet.
     pub(super) const NONE: Self =
         Self { status: 0, body_bytes: 0, ending: Ending::Ok, first_byte: Nanos::ZERO, uncounted_bytes: 0 };
@@ -70,7 +70,7 @@ pub struct Recorder {
     /// The endings of the warm-up's requests when the window opened.
     ended_before: Endings,
     /// Actual sends, where arrivals are random.
-    notes: Notes,
+    notes: SampledSends,
     /// Whether intended sends come from a schedule, in which case there are response times.
     open: bool,
     /// Ended seconds that have not been reported; none if no observer wants them.
@@ -113,7 +113,7 @@ impl Recorder {
             epoch: Nanos::ZERO,
             blocks: Blocks::new(1, Vec::new()),
             ended_before: Endings::default(),
-            notes: Notes::default(),
+            notes: SampledSends::default(),
             open: false,
             news: None,
         }
@@ -133,7 +133,7 @@ impl Recorder {
         (self.second, self.second_start) = (Vec::new(), Nanos::ZERO);
         (self.epoch, self.open) = (Nanos::ZERO, open);
         self.news = None;
-        self.notes = Notes::default();
+        self.notes = SampledSends::default();
         self.ended_before = Endings::default();
     }
 
@@ -169,8 +169,8 @@ impl Recorder {
     }
 
     /// Sets the stretches in which sends are noted.
-    pub(super) fn note_sends(&mut self, stretches: Option<Stretches>) {
-        self.notes = Notes::of(stretches);
+    pub(super) fn note_sends(&mut self, stretches: Option<SampledIntervals>) {
+        self.notes = SampledSends::of(stretches);
     }
 
     /// Returns the noted sends, by stretch.
@@ -245,13 +245,13 @@ impl Recorder {
 
     /// The block in which a request of this kind, due at `intended`, is counted.
     #[inline]
-    pub(super) fn block_of(&mut self, intended: Nanos, kind: u16) -> Block {
+    pub(super) fn block_of(&mut self, intended: Nanos, kind: u16) -> BlockIndex {
         self.blocks.of(intended, kind)
     }
 
     /// The current tally of a block.
     #[inline]
-    fn tally(&mut self, block: Block) -> &mut Tally {
+    fn tally(&mut self, block: BlockIndex) -> &mut Tally {
         &mut self.current[usize::from(block)]
     }
 
@@ -263,7 +263,7 @@ impl Recorder {
 
     /// Whether a block belongs to the window, not to the warm-up.
     #[inline]
-    pub(super) fn is_windows(&self, block: Block) -> bool {
+    pub(super) fn is_windows(&self, block: BlockIndex) -> bool {
         self.blocks.is_windows(block)
     }
 
@@ -307,7 +307,7 @@ impl Recorder {
 
     /// Counts further bytes sent for a request, or received for it before its response was complete.
     #[inline]
-    pub(super) fn moved(&mut self, block: Block, sent_bytes: u64, received_bytes: u64) {
+    pub(super) fn moved(&mut self, block: BlockIndex, sent_bytes: u64, received_bytes: u64) {
         let counts = &mut self.tally(block).counts;
         counts.sent_bytes += sent_bytes;
         counts.received_bytes += received_bytes;
@@ -319,7 +319,7 @@ impl Recorder {
         &mut self,
         exchange: &Exchange,
         count: u64,
-        response: &Response,
+        response: &ReceivedResponse,
         completed: Nanos,
     ) {
         self.roll(completed);
@@ -341,14 +341,14 @@ impl Recorder {
     }
 
     /// Counts responses that waited this long between the kernel and the generator.
-    pub(super) fn received(&mut self, block: Block, waited: Nanos, count: u64) {
+    pub(super) fn received(&mut self, block: BlockIndex, waited: Nanos, count: u64) {
         self.tally(block).record(Measure::ReceiveDelay, waited, count);
     }
 
     /// Counts responses in the segment in which they came, which may be later than that of their requests.
     #[cold]
     fn completed_in_segment(&mut self, exchange: &Exchange, count: u64, completed: Nanos) {
-        let kind = exchange.block % self.blocks.kinds() as Block;
+        let kind = exchange.block % self.blocks.kinds() as BlockIndex;
         let block = self.block_of(completed, kind);
         self.tally(block).counts.completed_in_segment += count;
     }
@@ -400,7 +400,7 @@ impl Recorder {
 
     /// Counts a request that a server handed back, which was counted as scheduled then, and that was not sent again.
     /// Its time is added to those of requests without a response: in a closed loop it counts from its first send.
-    pub(super) fn not_sent_again(&mut self, returned: &Returned, ending: Ending, at: Nanos) {
+    pub(super) fn not_sent_again(&mut self, returned: &ReturnedRequest, ending: Ending, at: Nanos) {
         self.roll(at);
         let open = self.open;
         let tally = self.tally(returned.block);
@@ -429,7 +429,7 @@ impl Recorder {
 
     /// Counts the connect time plus service time of a request that ended, ok or timed out, on a connection made for it
     /// alone.
-    pub(super) fn connected_and_served(&mut self, block: Block, took: Nanos) {
+    pub(super) fn connected_and_served(&mut self, block: BlockIndex, took: Nanos) {
         self.tally(block).record(Measure::ConnectAndService, took, 1);
     }
 

@@ -3,7 +3,7 @@
 //! The schedule is a cursor: the backlog of a stalled server is the distance between the cursor and the clock, never a
 //! queue in memory. The times of the ticks are in `ticks.rs`.
 
-use super::blocks::Block;
+use super::blocks::BlockIndex;
 use super::ticks::{TickRange, Ticks};
 use crate::{Bound, Nanos, Settings, Timeline};
 use std::collections::VecDeque;
@@ -18,13 +18,13 @@ const TICKS_WALKED: u64 = 1 << 20;
 
 /// A request that a server handed back unprocessed: it is still due, with its original intended send.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Returned {
+pub(super) struct ReturnedRequest {
     /// The intended send.
     pub intended: Nanos,
     /// When it was first sent.
     pub sent: Nanos,
     /// The block in which it is counted.
-    pub block: Block,
+    pub block: BlockIndex,
     /// The number of times it was handed back, this time included.
     pub returns: u8,
 }
@@ -40,7 +40,7 @@ pub(super) struct Schedule {
     /// The number of requests that may still be scheduled.
     remaining: u64,
     /// Requests that were handed back: due before all others, at most as many as were in flight.
-    returned: VecDeque<Returned>,
+    returned: VecDeque<ReturnedRequest>,
     /// The number of ticks taken without being sent.
     walked: u64,
 }
@@ -139,7 +139,7 @@ impl Schedule {
     }
 
     /// Makes a request due again that was handed back.
-    pub(super) fn put_back(&mut self, returned: Returned) {
+    pub(super) fn put_back(&mut self, returned: ReturnedRequest) {
         self.returned.push_back(returned);
     }
 
@@ -150,7 +150,7 @@ impl Schedule {
 
     /// Takes the request that is due again; nearly always none.
     #[inline]
-    pub(super) fn take_returned(&mut self) -> Option<Returned> {
+    pub(super) fn take_returned(&mut self) -> Option<ReturnedRequest> {
         if self.returned.is_empty() { None } else { self.returned.pop_front() }
     }
 

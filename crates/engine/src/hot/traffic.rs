@@ -11,13 +11,13 @@ mod alarms;
 mod connecting;
 mod sending;
 
-use super::ledger::Ledger;
-use super::pool::{ClosedBy, Pool, State};
-use super::protocol::{Fault, Flow, ProtocolHandler};
+use super::ledger::RequestTracker;
+use super::pool::{ClosedBy, ConnectionState, Pool};
+use super::protocol::{Flow, ProtocolFault, ProtocolHandler};
 use super::record::Recorder;
-use crate::outcome::Failure;
-use crate::timers::{Alarm, Timers};
-use crate::{Clock, Nanos, Ready, Settings, Slot, Timeline, Transport};
+use crate::outcome::ConnectionFailure;
+use crate::timers::{TimerKind, Timers};
+use crate::{Clock, Nanos, Readiness, Settings, Slot, Timeline, Transport};
 use std::io;
 
 /// The maximum number of receives in sequence on one connection before others get their turn: fairness under large
@@ -29,7 +29,7 @@ pub(super) struct Traffic<'a, C, T, P> {
     clock: C,
     transport: T,
     protocol: P,
-    ledger: Ledger<'a>,
+    ledger: RequestTracker<'a>,
     pool: Pool,
     timers: Timers,
     /// Alarms for deadlines ring on this grid.
@@ -53,7 +53,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         Self {
             settings,
             protocol: P::new(settings, worker),
-            ledger: Ledger::new(settings, recorder, worker, pool.count(), P::places(settings)),
+            ledger: RequestTracker::new(settings, recorder, worker, pool.count(), P::places(settings)),
             pool,
             timers: Timers::default(),
             // A 64th of the timeout: an alarm is late by at most this, and wakes at most this often.
@@ -73,13 +73,13 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
 
     /// The requests.
     #[inline]
-    pub(super) fn ledger(&self) -> &Ledger<'a> {
+    pub(super) fn ledger(&self) -> &RequestTracker<'a> {
         &self.ledger
     }
 
     /// The requests, to be advanced through the phases.
     #[inline]
-    pub(super) fn ledger_mut(&mut self) -> &mut Ledger<'a> {
+    pub(super) fn ledger_mut(&mut self) -> &mut RequestTracker<'a> {
         &mut self.ledger
     }
 
@@ -131,7 +131,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     }
 
     /// Returns the parts at the end of the run.
-    pub(super) fn into_parts(self) -> (Ledger<'a>, Pool, T, P) {
+    pub(super) fn into_parts(self) -> (RequestTracker<'a>, Pool, T, P) {
         (self.ledger, self.pool, self.transport, self.protocol)
     }
 
@@ -156,11 +156,11 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
 /// Receiving responses.
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Handles an event.
-    pub(super) fn handle(&mut self, event: Ready, buffer: &mut [u8]) {
+    pub(super) fn handle(&mut self, event: Readiness, buffer: &mut [u8]) {
         let slot = event.slot;
         match self.pool.state(slot) {
-            State::Closed => {}
-            State::Connecting => {
+            ConnectionState::Closed => {}
+            ConnectionState::Connecting => {
                 self.check_connecting(slot);
                 // A server that closes or sends at once is reported in the same event, and only there.
                 if event.readable || event.hangup {
@@ -169,7 +169,11 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 let now = self.clock.now();
                 self.dispatch(now);
             }
-            State::Greeting | State::Open | State::Full | State::Last | State::Thinking => {
+            ConnectionState::Greeting
+            | ConnectionState::Open
+            | ConnectionState::Full
+            | ConnectionState::Last
+            | ConnectionState::Thinking => {
                 if (event.readable || event.hangup) && !self.pool.waits_for_turn(slot, event.hangup) {
                     self.receive(slot, event.hangup, buffer);
                 }
@@ -184,7 +188,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline]
     fn waits_for_room(&self, slot: Slot) -> bool {
         let waits = self.protocol.unsent_since(slot).is_some() || !self.pool.is_in_line(slot);
-        waits && self.pool.state(slot) > State::Connecting
+        waits && self.pool.state(slot) > ConnectionState::Connecting
     }
 
     /// Reads the input of a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless the
@@ -192,7 +196,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn receive(&mut self, slot: Slot, hangup: bool, buffer: &mut [u8]) {
         let is_open_loop = self.ledger.schedule().is_open();
         let mut rounds = 0;
-        while self.pool.state(slot) > State::Connecting {
+        while self.pool.state(slot) > ConnectionState::Connecting {
             if rounds == ROUNDS_MOST {
                 self.pool.read_later(slot, hangup);
                 break;
@@ -219,7 +223,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => {
-                    self.broken(slot, Failure::of(&error), self.clock.now());
+                    self.broken(slot, ConnectionFailure::of(&error), self.clock.now());
                     break;
                 }
             }
@@ -244,7 +248,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         // A closed loop does not need the moment at which a connection became free.
         let was_full = self.ledger.schedule().is_open() && self.room(slot) == 0;
         let flow = self.protocol.receive(slot, input, now, &mut self.ledger, &mut self.transport);
-        if self.pool.state(slot) == State::Greeting {
+        if self.pool.state(slot) == ConnectionState::Greeting {
             return self.greeted(slot, flow, now);
         }
         let answered = self.ledger.take_answered();
@@ -276,7 +280,14 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Ends or keeps a connection, or starts its think time, if connections have one or a limit of requests.
     #[cold]
-    fn live_on(&mut self, slot: Slot, flow: Result<Flow, Fault>, answered: bool, was_full: bool, now: Nanos) {
+    fn live_on(
+        &mut self,
+        slot: Slot,
+        flow: Result<Flow, ProtocolFault>,
+        answered: bool,
+        was_full: bool,
+        now: Nanos,
+    ) {
         let is_used_up = self.is_used_up(slot);
         let is_free = self.room(slot) > 0;
         let ends = is_used_up || flow != Ok(Flow::Keep);
@@ -291,7 +302,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 self.disconnect(slot, ClosedBy::Us, Some(fault.failure), now);
             }
             Ok(Flow::Keep) => match until {
-                Some(until) => self.timers.set(until, slot, Alarm::Think),
+                Some(until) => self.timers.set(until, slot, TimerKind::Think),
                 None => self.keep(slot, was_full, now),
             },
         }
@@ -299,16 +310,16 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Whether a connection has carried its last request, and it is answered.
     fn is_used_up(&self, slot: Slot) -> bool {
-        self.pool.state(slot) == State::Last && self.ledger.exchanges().live(slot) == 0
+        self.pool.state(slot) == ConnectionState::Last && self.ledger.exchanges().live(slot) == 0
     }
 
     /// The server has sent bytes before the connection was ready.
     #[cold]
-    fn greeted(&mut self, slot: Slot, flow: Result<Flow, Fault>, now: Nanos) {
+    fn greeted(&mut self, slot: Slot, flow: Result<Flow, ProtocolFault>, now: Nanos) {
         match flow {
             Ok(Flow::Keep) if self.protocol.is_ready(slot) => self.connected(slot),
             Ok(Flow::Keep) => {}
-            Ok(Flow::Close) => self.attempt_failed(slot, Failure::ClosedUnused, now),
+            Ok(Flow::Close) => self.attempt_failed(slot, ConnectionFailure::ClosedUnused, now),
             Err(fault) => {
                 self.pool.note_fault(fault.detail);
                 self.attempt_failed(slot, fault.failure, now);
@@ -318,9 +329,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Handles a broken connection.
     #[cold]
-    fn broken(&mut self, slot: Slot, failure: Failure, now: Nanos) {
+    fn broken(&mut self, slot: Slot, failure: ConnectionFailure, now: Nanos) {
         match self.pool.state(slot) {
-            State::Greeting => self.attempt_failed(slot, failure, now),
+            ConnectionState::Greeting => self.attempt_failed(slot, failure, now),
             _ => self.disconnect(slot, ClosedBy::Server, Some(failure), now),
         }
     }
@@ -335,8 +346,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if answered {
             self.pool.served(slot);
         }
-        if self.pool.state(slot) == State::Greeting {
-            return self.attempt_failed(slot, failure.unwrap_or(Failure::ClosedUnused), now);
+        if self.pool.state(slot) == ConnectionState::Greeting {
+            return self.attempt_failed(slot, failure.unwrap_or(ConnectionFailure::ClosedUnused), now);
         }
         let is_used_up = self.is_used_up(slot);
         if answered && failure.is_none() {
@@ -345,6 +356,6 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let by = if is_used_up { ClosedBy::Plan } else { ClosedBy::Server };
         // A server may close an idle connection; after it closes an unused one, the next attempt waits.
         let unused = !self.pool.has_served(slot) && self.ledger.exchanges().live(slot) == 0;
-        self.disconnect(slot, by, failure.or(unused.then_some(Failure::ClosedUnused)), now);
+        self.disconnect(slot, by, failure.or(unused.then_some(ConnectionFailure::ClosedUnused)), now);
     }
 }

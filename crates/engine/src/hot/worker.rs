@@ -3,16 +3,16 @@
 //! The work between two waits is in `traffic.rs`; the length of a wait is in `pace.rs`. The phases begin and end
 //! at the moments of the timeline, the same in every worker.
 
-use super::pool::{Pool, State};
+use super::pool::{ConnectionState, Pool};
 use super::protocol::ProtocolHandler;
 use super::record::Recorder;
 use super::traffic::Traffic;
-use crate::outcome::{Carried, Failure, Stall};
+use crate::outcome::{Carried, ConnectionFailure, Stall};
 use crate::random::longest_think;
 use crate::tls::TlsFault;
 use crate::{
-    Clock, EngineError, Nanos, Observer, Patience, Phase, Ready, Second, Settings, Slot, Spans,
-    ThreadOutcome, Timeline, Transport, WindowLength, pace,
+    Clock, EngineError, Nanos, Observer, Phase, PhaseTimes, Readiness, Settings, Slot, ThreadOutcome,
+    Timeline, Transport, WaitLimit, WindowLength, WorkerSecond, pace,
 };
 
 /// The size of a read: large enough that a page arrives in one piece, small enough to stay in the cache.
@@ -32,7 +32,7 @@ pub(crate) fn settling_nap(threads: u32) -> Nanos {
 }
 
 /// The state that a worker needs of the others. Read between turns of the loop, never inside one.
-pub trait Conductor {
+pub trait RunControl {
     /// Reports the number of connections that the worker has.
     fn connected(&self, had: u64);
     /// The beginning of the warm-up, once every worker is connected. None if the run is aborted before.
@@ -55,8 +55,8 @@ pub struct Worker<'a, C, T, P> {
     /// Computed before any request is due: with random arrivals it requires walking them.
     window_length: WindowLength,
     phase: Phase,
-    spans: Spans,
-    ready: Vec<Ready>,
+    spans: PhaseTimes,
+    ready: Vec<Readiness>,
     buffer: Box<[u8]>,
     /// Since when it has been polling without an event; [`Nanos::NEVER`] while there is work.
     idle_since: Nanos,
@@ -85,7 +85,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             timeline: None,
             window_length: WindowLength::of(settings),
             phase: Phase::Connect,
-            spans: Spans { start: traffic.now(), ..Spans::default() },
+            spans: PhaseTimes { start: traffic.now(), ..PhaseTimes::default() },
             traffic,
             ready: Vec::with_capacity(1024),
             buffer: vec![0; BUFFER].into(),
@@ -102,7 +102,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     ///
     /// # Errors
     /// [`EngineError::Unreachable`] when no worker could make a connection, [`EngineError::Kernel`] when waiting fails.
-    pub fn run(&mut self, conductor: &impl Conductor, observer: &dyn Observer) -> Result<(), EngineError> {
+    pub fn run(&mut self, conductor: &impl RunControl, observer: &dyn Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
         if observer.wants_seconds() {
             self.traffic.ledger_mut().recorder().listen();
@@ -144,7 +144,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         for (start, end, cohorts) in self.traffic.ledger_mut().recorder().take_news() {
             let start = start.max(self.spans.start);
             let backlog = self.traffic.ledger().schedule().backlog_about(end.min(now));
-            observer.second(Second { worker: self.index, start, end, cohorts, backlog });
+            observer.second(WorkerSecond { worker: self.index, start, end, cohorts, backlog });
         }
     }
 
@@ -200,13 +200,13 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         self.traffic.keep_connecting();
         let patience = self.patience(now, nap);
         self.expected = start;
-        if let Patience::For(wait) = patience {
+        if let WaitLimit::For(wait) = patience {
             self.expected += wait;
         }
         let mut ready = std::mem::take(&mut self.ready);
         let waited = self.traffic.transport_mut().wait(patience, &mut ready);
         let found_nothing = ready.is_empty() && now == start && self.traffic.pool().turns() == 0;
-        let spinning = found_nothing && patience == Patience::Poll && self.phase == Phase::Window;
+        let spinning = found_nothing && patience == WaitLimit::Poll && self.phase == Phase::Window;
         self.idle_since = if spinning { start } else { Nanos::NEVER };
         for event in ready.drain(..) {
             self.traffic.handle(event, &mut self.buffer);
@@ -228,13 +228,13 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         // Each connection has at most one event at a time; those of a server that never stops sending are not awaited.
         let mut most = self.traffic.pool().count();
         while most > 0
-            && self.traffic.transport_mut().wait(Patience::Poll, &mut ready).is_ok()
+            && self.traffic.transport_mut().wait(WaitLimit::Poll, &mut ready).is_ok()
             && !ready.is_empty()
         {
             most = most.saturating_sub(ready.len() as u32);
             for event in ready.drain(..) {
                 // A connection that is made only now would send.
-                if self.traffic.pool().state(event.slot) > State::Connecting {
+                if self.traffic.pool().state(event.slot) > ConnectionState::Connecting {
                     self.traffic.handle(event, &mut self.buffer);
                 }
             }
@@ -254,17 +254,17 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     }
 
     /// The maximum length of the next wait.
-    fn patience(&self, now: Nanos, nap: Nanos) -> Patience {
+    fn patience(&self, now: Nanos, nap: Nanos) -> WaitLimit {
         if self.traffic.is_busy() {
-            return Patience::Poll;
+            return WaitLimit::Poll;
         }
         let ledger = self.traffic.ledger();
         let send = if self.traffic.has_no_line() { Nanos::NEVER } else { ledger.schedule().next_due(now) };
         let next_alarm = self.traffic.next_alarm();
         let other = next_alarm.min(self.next_boundary(now)).min(ledger.interval_end()).min(now + nap);
         match pace::wait(self.settings.pace, now, send, other) {
-            Nanos::ZERO => Patience::Poll,
-            wait => Patience::For(wait),
+            Nanos::ZERO => WaitLimit::Poll,
+            wait => WaitLimit::For(wait),
         }
     }
 }
@@ -304,15 +304,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
     }
 
     /// The failure for connecting that took too long, without an error.
-    fn slow_to_connect(&self, pool: &Pool) -> Failure {
+    fn slow_to_connect(&self, pool: &Pool) -> ConnectionFailure {
         let shakes_hands = |slot: Slot| self.traffic.transport().handshake_began(slot).is_some();
         let mut slots = 0..pool.count();
-        if slots.clone().any(|slot| pool.state(slot) == State::Greeting) {
-            Failure::NoSettings
+        if slots.clone().any(|slot| pool.state(slot) == ConnectionState::Greeting) {
+            ConnectionFailure::NoSettings
         } else if slots.any(shakes_hands) {
-            Failure::Tls(TlsFault::TooSlow)
+            ConnectionFailure::Tls(TlsFault::TooSlow)
         } else {
-            Failure::ConnectLimit
+            ConnectionFailure::ConnectLimit
         }
     }
 

@@ -5,9 +5,9 @@
 //! connections: errors from the kernel are reported to the worker.
 
 use super::address::RawAddress;
-use super::socket::{Socket, check};
-use super::stamps::Stamps;
-use crate::{EngineError, Nanos, Patience, Progress, Ready, Settings, Slot, Timestamps, Transport};
+use super::socket::{KernelSocket, check};
+use super::stamps::ReceiveTimestamps;
+use crate::{EngineError, IoProgress, Nanos, Readiness, Settings, Slot, Timestamps, Transport, WaitLimit};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -26,7 +26,7 @@ const HANGUP: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 pub struct Epoll {
     epoll: OwnedFd,
     peer: RawAddress,
-    sockets: Vec<Option<Socket>>,
+    sockets: Vec<Option<KernelSocket>>,
     events: Vec<libc::epoll_event>,
     /// Local addresses over which the connections of all workers are distributed.
     sources: Arc<[IpAddr]>,
@@ -35,7 +35,7 @@ pub struct Epoll {
     /// The number of workers.
     workers: usize,
     /// Reads with timestamps, if enabled.
-    stamps: Option<Stamps>,
+    stamps: Option<ReceiveTimestamps>,
     /// Whether `epoll_pwait2` (Linux 5.11) is available; without it, waits are in whole milliseconds.
     has_nanoseconds: bool,
 }
@@ -60,12 +60,12 @@ impl Epoll {
             sources: Arc::clone(&settings.sources),
             worker: worker as usize,
             workers: settings.threads as usize,
-            stamps: (settings.job.timestamps == Timestamps::Kernel).then(Stamps::default),
+            stamps: (settings.job.timestamps == Timestamps::Kernel).then(ReceiveTimestamps::default),
             has_nanoseconds: true,
         })
     }
 
-    fn socket(&self, slot: Slot) -> io::Result<&Socket> {
+    fn socket(&self, slot: Slot) -> io::Result<&KernelSocket> {
         self.sockets[slot as usize].as_ref().ok_or_else(not_connected)
     }
 
@@ -76,7 +76,7 @@ impl Epoll {
         self.sources.get(connection % self.sources.len().max(1)).copied()
     }
 
-    fn register(&self, slot: Slot, socket: &Socket) -> io::Result<()> {
+    fn register(&self, slot: Slot, socket: &KernelSocket) -> io::Result<()> {
         let mut event = libc::epoll_event { events: INTEREST, u64: u64::from(slot) };
         // SAFETY: both descriptors are open and `event` outlives the call.
         check(unsafe {
@@ -85,7 +85,7 @@ impl Epoll {
         Ok(())
     }
 
-    fn fetch(&mut self, patience: Patience) -> io::Result<usize> {
+    fn fetch(&mut self, patience: WaitLimit) -> io::Result<usize> {
         if self.has_nanoseconds {
             match self.fetch_by_nanoseconds(patience) {
                 Err(error) if is_not_had(&error) => self.has_nanoseconds = false,
@@ -93,9 +93,9 @@ impl Epoll {
             }
         }
         let millis = match patience {
-            Patience::Poll => 0,
-            Patience::For(time) => i32::try_from(time.0 / 1_000_000).unwrap_or(i32::MAX),
-            Patience::Forever => -1,
+            WaitLimit::Poll => 0,
+            WaitLimit::For(time) => i32::try_from(time.0 / 1_000_000).unwrap_or(i32::MAX),
+            WaitLimit::Forever => -1,
         };
         let (events, most) = (self.events.as_mut_ptr(), EVENTS as i32);
         // SAFETY: `events` has room for EVENTS entries, all of them initialised.
@@ -103,13 +103,13 @@ impl Epoll {
             .map(|count| count as usize)
     }
 
-    fn fetch_by_nanoseconds(&mut self, patience: Patience) -> io::Result<usize> {
+    fn fetch_by_nanoseconds(&mut self, patience: WaitLimit) -> io::Result<usize> {
         let mut limit = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        if let Patience::For(time) = patience {
+        if let WaitLimit::For(time) = patience {
             limit.tv_sec = (time.0 / 1_000_000_000) as libc::time_t;
             limit.tv_nsec = (time.0 % 1_000_000_000) as libc::c_long;
         }
-        let limit = if patience == Patience::Forever { std::ptr::null() } else { &raw const limit };
+        let limit = if patience == WaitLimit::Forever { std::ptr::null() } else { &raw const limit };
         let (epoll, events) = (self.epoll.as_raw_fd(), self.events.as_mut_ptr());
         let no_mask = std::ptr::null::<libc::sigset_t>();
         // SAFETY: `events` has room for EVENTS entries, `limit` is null or a live timespec, no signal mask is given.
@@ -120,8 +120,8 @@ impl Epoll {
 }
 
 impl Transport for Epoll {
-    fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
-        let socket = Socket::open(&self.peer)?;
+    fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        let socket = KernelSocket::open(&self.peer)?;
         if let Some(source) = self.source(slot) {
             socket.bind(source)?;
         }
@@ -135,7 +135,7 @@ impl Transport for Epoll {
         Ok(progress)
     }
 
-    fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress> {
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         self.socket(slot)?.finish_connect()
     }
 
@@ -163,7 +163,7 @@ impl Transport for Epoll {
         self.sockets[slot as usize] = None;
     }
 
-    fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, patience: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
         let count = match self.fetch(patience) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
@@ -174,7 +174,7 @@ impl Transport for Epoll {
         }
         ready.extend(self.events[..count].iter().map(|event| {
             let (flags, slot) = (event.events, event.u64 as Slot);
-            Ready {
+            Readiness {
                 slot,
                 readable: flags & libc::EPOLLIN as u32 != 0,
                 writable: flags & libc::EPOLLOUT as u32 != 0,

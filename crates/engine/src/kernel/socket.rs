@@ -5,16 +5,16 @@
 //! points, which cost 110 instructions a request and are not needed here.
 
 use super::address::RawAddress;
-use crate::Progress;
+use crate::IoProgress;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A non-blocking stream socket.
 #[derive(Debug)]
-pub(super) struct Socket(OwnedFd);
+pub(super) struct KernelSocket(OwnedFd);
 
-impl Socket {
+impl KernelSocket {
     /// Opens a socket for the family of `peer`, with Nagle's algorithm off: a request is handed over whole.
     pub(super) fn open(peer: &RawAddress) -> io::Result<Self> {
         // SAFETY: socket(2) takes numbers only.
@@ -53,17 +53,17 @@ impl Socket {
 
     /// Starts the handshake. A unix socket has none: it is connected at once, or `WouldBlock` while the server has too
     /// many connections to accept (connect(2)), and no event reports the end of that.
-    pub(super) fn connect(&self, peer: &RawAddress) -> io::Result<Progress> {
+    pub(super) fn connect(&self, peer: &RawAddress) -> io::Result<IoProgress> {
         // SAFETY: pointer and length are those of an address that outlives the call.
         match check(unsafe { libc::connect(self.raw(), peer.pointer(), peer.length()) }) {
-            Ok(_) => Ok(Progress::Done),
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(Progress::Pending),
+            Ok(_) => Ok(IoProgress::Done),
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(IoProgress::Pending),
             Err(error) => Err(error),
         }
     }
 
     /// The state of the handshake: its error if it failed, pending while there is no peer yet.
-    pub(super) fn finish_connect(&self) -> io::Result<Progress> {
+    pub(super) fn finish_connect(&self) -> io::Result<IoProgress> {
         let (mut error, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
         // SAFETY: both pointers are to locals that outlive the call, and the length is the size of the first.
         check(unsafe {
@@ -83,8 +83,8 @@ impl Socket {
         let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
         // SAFETY: as above; the kernel writes at most `length` bytes.
         match check(unsafe { libc::getpeername(self.raw(), (&raw mut peer).cast(), &raw mut length) }) {
-            Ok(_) => Ok(Progress::Done),
-            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Progress::Pending),
+            Ok(_) => Ok(IoProgress::Done),
+            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(IoProgress::Pending),
             Err(error) => Err(error),
         }
     }

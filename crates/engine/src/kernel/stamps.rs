@@ -6,7 +6,7 @@
 //! unknown.
 
 use super::KernelClock;
-use super::socket::Socket;
+use super::socket::KernelSocket;
 use crate::{Clock as _, Nanos};
 use std::io;
 
@@ -15,14 +15,14 @@ const CONTROL: usize = 128;
 
 /// Reads with timestamps.
 #[derive(Debug, Default)]
-pub(super) struct Stamps {
+pub(super) struct ReceiveTimestamps {
     /// The wall clock minus the monotonic clock, in nanoseconds.
     distance: i128,
     /// The last read's stamp.
     last: Option<Nanos>,
 }
 
-impl Stamps {
+impl ReceiveTimestamps {
     /// Measures the difference between the clocks.
     pub(super) fn set_clock(&mut self) {
         let before = KernelClock.now();
@@ -35,7 +35,7 @@ impl Stamps {
     }
 
     /// Reads received bytes and notes when the last of them arrived.
-    pub(super) fn receive(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn receive(&mut self, socket: &KernelSocket, buffer: &mut [u8]) -> io::Result<usize> {
         let mut control = [0u64; CONTROL / 8];
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         // SAFETY: msghdr is plain old data, for which zeroes are a valid value.

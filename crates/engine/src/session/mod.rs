@@ -10,16 +10,17 @@ mod plan;
 mod redirect;
 
 pub use cookies::Cookies;
-pub use plan::{Extract, ExtractFault, Session, SessionPlan, Source, Step};
+pub use plan::{Extract, ExtractFault, ExtractSource, PlannedStep, Session, SessionPlan};
 pub use redirect::{Redirect, RedirectFault};
 
 use crate::hot::{
-    Block, Cancelled, Departure, Exchange, Fault, Flow, Ledger, Place, ProtocolHandler, Response, WaitingStep,
+    BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, ProtocolFault, ProtocolHandler,
+    ReceivedResponse, RequestTracker, SendTimes, WaitingStep,
 };
-use crate::outcome::Failure;
+use crate::outcome::ConnectionFailure;
 use crate::random::Random;
-use crate::{Ending, Nanos, Progress, Requests, Settings, Slot, Transport};
-use paceline_http::{Decoder, Expander, HeadCache, ProtocolError, Scheme, Step as DecodedStep};
+use crate::{Ending, IoProgress, Nanos, Requests, Settings, Slot, Transport};
+use paceline_http::{DecodeStep, Decoder, Expander, HeadCache, ProtocolError, Scheme};
 use paceline_stats::Histogram;
 use std::io;
 use std::sync::Arc;
@@ -31,13 +32,13 @@ const STREAM: u64 = 0x7365_7373_696f_6e73;
 
 /// A session that a user is in.
 #[derive(Clone, Copy, Debug)]
-struct Current {
+struct CurrentSession {
     session: u16,
     step: u16,
     /// When the session was due.
     due: Nanos,
     /// The block of its first step, minus the kind of that step.
-    base: Block,
+    base: BlockIndex,
     /// When its next step is due; [`Nanos::NEVER`] while one is in flight. A request that waits for a new connection to
     /// follow a redirect is due at once.
     next: Nanos,
@@ -45,7 +46,7 @@ struct Current {
 
 /// A request that follows a redirect with which the server closed the connection. It is sent on the next one.
 #[derive(Debug)]
-struct Redirected {
+struct PendingRedirect {
     /// The exchange that the redirect answered. It continues: its times include all responses.
     exchange: Exchange,
     request: Vec<u8>,
@@ -53,8 +54,8 @@ struct Redirected {
 
 /// The state of one connection and its user.
 #[derive(Debug)]
-struct User {
-    current: Option<Current>,
+struct SessionUser {
+    current: Option<CurrentSession>,
     values: Vec<Vec<u8>>,
     cookies: Cookies,
     decoder: Decoder,
@@ -73,12 +74,12 @@ struct User {
     cookie_bytes: usize,
     /// The number of redirects followed for the request in flight.
     followed: u16,
-    redirected: Option<Redirected>,
+    redirected: Option<PendingRedirect>,
     sent_at: Nanos,
 }
 
 /// The result of one step through a response.
-enum Reached {
+enum SessionProgress {
     /// The response is incomplete.
     More,
     /// The response was a redirect: the request that follows it is ready to be sent on the same connection.
@@ -92,7 +93,7 @@ enum Reached {
 pub struct Sessions {
     requests: Arc<Requests>,
     plan: SessionPlan,
-    users: Box<[User]>,
+    users: Box<[SessionUser]>,
     /// By kind of request.
     heads: Box<[HeadCache]>,
     expander: Expander<Random>,
@@ -111,7 +112,7 @@ pub struct Sessions {
     saw_compressed: bool,
 }
 
-impl User {
+impl SessionUser {
     fn new(kind: &crate::RequestKind, settings: &Settings) -> Self {
         Self {
             current: None,
@@ -152,7 +153,7 @@ impl User {
 
 impl Sessions {
     /// The kind of the current step of a session.
-    fn kind(&self, current: &Current) -> u16 {
+    fn kind(&self, current: &CurrentSession) -> u16 {
         self.plan.sessions[usize::from(current.session)].first + current.step
     }
 
@@ -170,7 +171,13 @@ impl Sessions {
 
     /// The response to the step in flight is complete. If it is a redirect, makes the request that follows, for this
     /// connection if that `can_send` another, otherwise for the next.
-    fn complete(&mut self, slot: Slot, can_send: bool, now: Nanos, ledger: &mut Ledger<'_>) -> Reached {
+    fn complete(
+        &mut self,
+        slot: Slot,
+        can_send: bool,
+        now: Nanos,
+        ledger: &mut RequestTracker<'_>,
+    ) -> SessionProgress {
         let user = &mut self.users[slot as usize];
         let flow = if user.keep_alive { Flow::Keep } else { Flow::Close };
         let exchange = *ledger.exchanges().at(slot, 0);
@@ -182,15 +189,15 @@ impl Sessions {
         if self.follow > 0 && Redirect::is_one(user.status) && !is_expected {
             let can_send = can_send && user.keep_alive && user.unsent() == 0;
             match user.redirect(self.scheme, self.follow) {
-                Ok(()) if can_send => return Reached::Redirect,
+                Ok(()) if can_send => return SessionProgress::Redirect,
                 Ok(()) => {
                     self.await_connection(slot, now, ledger);
-                    return Reached::End(Flow::Close);
+                    return SessionProgress::End(Flow::Close);
                 }
                 Err(fault) => ledger.reject(kind, user.status, &user.body, fault, now),
             }
         }
-        let Some(exchange) = ledger.exchanges_mut().end(slot, 0) else { return Reached::End(flow) };
+        let Some(exchange) = ledger.exchanges_mut().end(slot, 0) else { return SessionProgress::End(flow) };
         let mut ending = ledger.judge(kind, user.status, &user.body, now);
         if ending == Ending::Ok {
             for extract in &self.plan.steps[kind].extract {
@@ -204,7 +211,7 @@ impl Sessions {
                 }
             }
         }
-        let response = Response {
+        let response = ReceivedResponse {
             status: user.status,
             body_bytes: user.body_bytes,
             ending,
@@ -213,7 +220,7 @@ impl Sessions {
         };
         ledger.answered(slot, &exchange, 1, &response, now);
         self.advance(slot, ending, ledger.is_windows(exchange.block), now);
-        Reached::End(flow)
+        SessionProgress::End(flow)
     }
 
     /// A step has ended: the next one falls due, or the session is over.
@@ -242,8 +249,8 @@ impl Sessions {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
-    ) -> Result<(usize, Reached), ProtocolError> {
+        ledger: &mut RequestTracker<'_>,
+    ) -> Result<(usize, SessionProgress), ProtocolError> {
         let exchange = *ledger.exchanges().at(slot, 0);
         let kind = ledger.kind_of(&exchange);
         let user = &mut self.users[slot as usize];
@@ -255,22 +262,22 @@ impl Sessions {
         }
         let (step, consumed) = user.decoder.decode(&mut self.heads[kind], input)?;
         ledger.moved(exchange.block, 0, consumed as u64);
-        let mut reached = Reached::More;
+        let mut reached = SessionProgress::More;
         match step {
-            DecodedStep::NeedMore if user.status == 0 => user.head.extend_from_slice(&input[..consumed]),
-            DecodedStep::NeedMore => {}
-            DecodedStep::Interim(_) => user.head.clear(),
-            DecodedStep::Head(head) => {
+            DecodeStep::NeedMore if user.status == 0 => user.head.extend_from_slice(&input[..consumed]),
+            DecodeStep::NeedMore => {}
+            DecodeStep::Interim(_) => user.head.clear(),
+            DecodeStep::Head(head) => {
                 user.head.extend_from_slice(&input[..consumed]);
                 (user.status, user.keep_alive) = (head.status, head.keep_alive);
                 self.saw_compressed |= head.is_encoded;
             }
-            DecodedStep::Body(piece) => {
+            DecodeStep::Body(piece) => {
                 user.body_bytes += piece.len() as u64;
                 let room = KEPT_MOST - user.body.len().min(KEPT_MOST);
                 user.body.extend_from_slice(&piece[..piece.len().min(room)]);
             }
-            DecodedStep::End => reached = self.complete(slot, true, now, ledger),
+            DecodeStep::End => reached = self.complete(slot, true, now, ledger),
         }
         Ok((consumed, reached))
     }
@@ -280,15 +287,15 @@ impl Sessions {
         &mut self,
         slot: Slot,
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolFault> {
         let user = &mut self.users[slot as usize];
         user.sent_at = now;
         let taken = match transport.send(slot, &user.request) {
             Ok(taken) => taken,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(Fault::of(Failure::of(&error))),
+            Err(error) => return Err(ProtocolFault::of(ConnectionFailure::of(&error))),
         };
         user.taken = taken;
         ledger.redirected(ledger.exchanges().at(slot, 0).block, taken);
@@ -296,13 +303,13 @@ impl Sessions {
     }
 
     /// Keeps the request that follows a redirect, and its exchange, until there is a new connection.
-    fn await_connection(&mut self, slot: Slot, now: Nanos, ledger: &mut Ledger<'_>) {
+    fn await_connection(&mut self, slot: Slot, now: Nanos, ledger: &mut RequestTracker<'_>) {
         let user = &mut self.users[slot as usize];
         if let Some(exchange) = ledger.set_aside(slot, 0)
             && let Some(current) = &mut user.current
         {
             current.next = now;
-            user.redirected = Some(Redirected { exchange, request: std::mem::take(&mut user.request) });
+            user.redirected = Some(PendingRedirect { exchange, request: std::mem::take(&mut user.request) });
         }
     }
 
@@ -310,9 +317,9 @@ impl Sessions {
     fn begin_redirected<T: Transport>(
         &mut self,
         slot: Slot,
-        redirected: Redirected,
+        redirected: PendingRedirect,
         at: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         let user = &mut self.users[slot as usize];
@@ -323,7 +330,7 @@ impl Sessions {
                 return Err(error);
             }
         };
-        let Redirected { exchange, request } = redirected;
+        let PendingRedirect { exchange, request } = redirected;
         (user.request, user.taken, user.sent_at) = (request, taken, at);
         if let Some(current) = &mut user.current {
             current.next = Nanos::NEVER;
@@ -360,7 +367,9 @@ impl ProtocolHandler for Sessions {
         });
         Self {
             weights: weights.collect(),
-            users: (0..settings.connections_of(worker)).map(|_| User::new(&kinds[0], settings)).collect(),
+            users: (0..settings.connections_of(worker))
+                .map(|_| SessionUser::new(&kinds[0], settings))
+                .collect(),
             heads: kinds.iter().map(|_| HeadCache::new()).collect(),
             times: plan.sessions.iter().map(|_| Histogram::new()).collect(),
             saw_compressed: false,
@@ -383,8 +392,8 @@ impl ProtocolHandler for Sessions {
         self.saw_compressed
     }
 
-    fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<Progress> {
-        Ok(Progress::Done)
+    fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<IoProgress> {
+        Ok(IoProgress::Done)
     }
 
     fn is_ready(&self, _: Slot) -> bool {
@@ -400,15 +409,15 @@ impl ProtocolHandler for Sessions {
         &mut self,
         slot: Slot,
         _: u16,
-        departure: &Departure,
-        ledger: &mut Ledger<'_>,
+        departure: &SendTimes,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         if let Some(redirected) = self.users[slot as usize].redirected.take() {
             return self.begin_redirected(slot, redirected, departure.at, ledger, transport);
         }
         let waiting = self.users[slot as usize].current;
-        let mut current = waiting.unwrap_or_else(|| Current {
+        let mut current = waiting.unwrap_or_else(|| CurrentSession {
             session: self.draw(),
             step: 0,
             due: Nanos::ZERO,
@@ -456,23 +465,27 @@ impl ProtocolHandler for Sessions {
         slot: Slot,
         mut input: &[u8],
         now: Nanos,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
-    ) -> Result<Flow, Fault> {
+    ) -> Result<Flow, ProtocolFault> {
         loop {
             if ledger.exchanges().live(slot) == 0 {
                 let nothing_more = input.is_empty();
-                return if nothing_more { Ok(Flow::Keep) } else { Err(Fault::of(Failure::Unsolicited)) };
+                return if nothing_more {
+                    Ok(Flow::Keep)
+                } else {
+                    Err(ProtocolFault::of(ConnectionFailure::Unsolicited))
+                };
             }
-            let (consumed, reached) = self
-                .decode(slot, input, now, ledger)
-                .map_err(|error| Fault { failure: Failure::Protocol, detail: Some(error.to_string()) })?;
+            let (consumed, reached) = self.decode(slot, input, now, ledger).map_err(|error| {
+                ProtocolFault { failure: ConnectionFailure::Protocol, detail: Some(error.to_string()) }
+            })?;
             input = &input[consumed..];
             match reached {
-                Reached::End(Flow::Close) => return Ok(Flow::Close),
-                Reached::More if consumed == 0 && input.is_empty() => return Ok(Flow::Keep),
-                Reached::Redirect => self.send_redirected(slot, now, ledger, transport)?,
-                Reached::End(Flow::Keep) | Reached::More => {}
+                SessionProgress::End(Flow::Close) => return Ok(Flow::Close),
+                SessionProgress::More if consumed == 0 && input.is_empty() => return Ok(Flow::Keep),
+                SessionProgress::Redirect => self.send_redirected(slot, now, ledger, transport)?,
+                SessionProgress::End(Flow::Keep) | SessionProgress::More => {}
             }
         }
     }
@@ -480,12 +493,12 @@ impl ProtocolHandler for Sessions {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut RequestTracker<'_>,
         transport: &mut T,
-    ) -> io::Result<Progress> {
+    ) -> io::Result<IoProgress> {
         let user = &mut self.users[slot as usize];
         if user.unsent() == 0 {
-            return Ok(Progress::Done);
+            return Ok(IoProgress::Done);
         }
         match transport.send(slot, &user.request[user.taken..]) {
             Ok(taken) => {
@@ -493,9 +506,9 @@ impl ProtocolHandler for Sessions {
                 if ledger.exchanges().live(slot) > 0 {
                     ledger.moved(ledger.exchanges().at(slot, 0).block, taken as u64, 0);
                 }
-                Ok(if user.unsent() == 0 { Progress::Done } else { Progress::Pending })
+                Ok(if user.unsent() == 0 { IoProgress::Done } else { IoProgress::Pending })
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Progress::Pending),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(IoProgress::Pending),
             Err(error) => Err(error),
         }
     }
@@ -510,22 +523,29 @@ impl ProtocolHandler for Sessions {
         slot: Slot,
         cut: bool,
         now: Nanos,
-        ledger: &mut Ledger<'_>,
-    ) -> Option<Failure> {
+        ledger: &mut RequestTracker<'_>,
+    ) -> Option<ConnectionFailure> {
         match self.users[slot as usize].decoder.end_of_input() {
-            Ok(true) if cut => Some(Failure::Truncated),
+            Ok(true) if cut => Some(ConnectionFailure::Truncated),
             Ok(true) => {
                 self.complete(slot, false, now, ledger);
                 None
             }
             Ok(false) if ledger.exchanges().live(slot) == 0 => None,
-            Ok(false) => Some(Failure::ClosedUnanswered),
-            Err(_) => Some(Failure::Truncated),
+            Ok(false) => Some(ConnectionFailure::ClosedUnanswered),
+            Err(_) => Some(ConnectionFailure::Truncated),
         }
     }
 
-    fn cancel<T: Transport>(&mut self, _: Slot, _: Place, _: u16, _: Nanos, _: &mut T) -> Cancelled {
-        Cancelled::Connection
+    fn cancel<T: Transport>(
+        &mut self,
+        _: Slot,
+        _: ExchangeIndex,
+        _: u16,
+        _: Nanos,
+        _: &mut T,
+    ) -> CancelOutcome {
+        CancelOutcome::Connection
     }
 
     /// A user whose step was in flight has failed; one that pauses or follows a redirect continues on the next
@@ -575,7 +595,7 @@ impl SessionPlan {
             |(kind, first): (&crate::RequestKind, u16)| Session { weight: kind.weight, first, count: 1 };
         Self {
             sessions: kinds.iter().zip(0..).map(single).collect(),
-            steps: kinds.iter().map(|_| Step::default()).collect(),
+            steps: kinds.iter().map(|_| PlannedStep::default()).collect(),
             variables: 0,
             takes_cookies: true,
             keeps_cookies: true,

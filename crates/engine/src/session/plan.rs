@@ -15,7 +15,7 @@ pub struct SessionPlan {
     /// Ordered by their first steps.
     pub sessions: Vec<Session>,
     /// By kind of request.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
     /// The number of variables.
     pub variables: usize,
     /// Whether users have cookies.
@@ -37,7 +37,7 @@ pub struct Session {
 
 /// One step of a session.
 #[derive(Clone, Debug, Default)]
-pub struct Step {
+pub struct PlannedStep {
     /// The pause before it.
     pub think: Option<Think>,
     /// The values extracted from its response.
@@ -52,12 +52,12 @@ pub struct Extract {
     /// Its name.
     pub name: String,
     /// Its source.
-    pub from: Source,
+    pub from: ExtractSource,
 }
 
 /// The source of a value.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum ExtractSource {
     /// At a pointer of a JSON body.
     Json(String),
     /// In a header field.
@@ -105,7 +105,7 @@ impl Extract {
         let fault = |problem| ExtractFault { name: self.name.clone(), problem };
         let missing = |place: String| fault(ExtractProblem::Missing(place));
         let value = match &self.from {
-            Source::Json(pointer) => {
+            ExtractSource::Json(pointer) => {
                 let document: serde_json::Value =
                     serde_json::from_slice(body).map_err(|_| fault(ExtractProblem::NotJson))?;
                 match document.pointer(pointer) {
@@ -114,10 +114,10 @@ impl Extract {
                     Some(other) => other.to_string().into_bytes(),
                 }
             }
-            Source::Header(name) => {
+            ExtractSource::Header(name) => {
                 cookies::field(head, name).next().ok_or_else(|| missing(format!("header {name}")))?.to_vec()
             }
-            Source::Regex(regex) => {
+            ExtractSource::Regex(regex) => {
                 let found = regex.captures(body).ok_or_else(|| missing(format!("match of {regex}")))?;
                 let group = found.get(1).or_else(|| found.get(0));
                 group.map(|group| group.as_bytes().to_vec()).unwrap_or_default()
@@ -138,7 +138,7 @@ impl Extract {
 mod tests {
     use super::*;
 
-    fn taken(from: Source) -> Result<String, String> {
+    fn taken(from: ExtractSource) -> Result<String, String> {
         let head = b"HTTP/1.1 200 OK\r\nX-Id: 42\r\nLocation: /a\r\n\r\n";
         let body = br#"{"token": "t0", "id": 7, "bad": "a\nb"}"#;
         let extract = Extract { variable: 0, name: "v".to_owned(), from };
@@ -148,18 +148,20 @@ mod tests {
 
     #[test]
     fn values_are_found_where_they_are_said_to_be() {
-        assert_eq!(taken(Source::Json("/token".into())), Ok("t0".into()));
-        assert_eq!(taken(Source::Json("/id".into())), Ok("7".into()));
-        assert_eq!(taken(Source::Header("x-id".into())), Ok("42".into()));
-        assert_eq!(taken(Source::Regex(Regex::new("\"id\": (\\d+)").unwrap())), Ok("7".into()));
-        assert_eq!(taken(Source::Regex(Regex::new("t\\d").unwrap())), Ok("t0".into()));
+        assert_eq!(taken(ExtractSource::Json("/token".into())), Ok("t0".into()));
+        assert_eq!(taken(ExtractSource::Json("/id".into())), Ok("7".into()));
+        assert_eq!(taken(ExtractSource::Header("x-id".into())), Ok("42".into()));
+        assert_eq!(taken(ExtractSource::Regex(Regex::new("\"id\": (\\d+)").unwrap())), Ok("7".into()));
+        assert_eq!(taken(ExtractSource::Regex(Regex::new("t\\d").unwrap())), Ok("t0".into()));
     }
 
     #[test]
     fn a_value_that_is_missing_or_would_break_a_line_is_named() {
         let fault = |from| taken(from).unwrap_err();
-        assert!(fault(Source::Json("/none".into())).ends_with("the response has no value at \"/none\""));
-        assert!(fault(Source::Header("X-None".into())).ends_with("the response has no header X-None"));
-        assert!(fault(Source::Json("/bad".into())).contains("line break"));
+        assert!(
+            fault(ExtractSource::Json("/none".into())).ends_with("the response has no value at \"/none\"")
+        );
+        assert!(fault(ExtractSource::Header("X-None".into())).ends_with("the response has no header X-None"));
+        assert!(fault(ExtractSource::Json("/bad".into())).contains("line break"));
     }
 }

@@ -79,7 +79,7 @@ impl Redirect<'_> {
         if self.followed >= most {
             return Err(fault(RedirectProblem::TooMany(most)));
         }
-        let request = Parts::of(self.request).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
+        let request = RequestParts::of(self.request).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
         let origin = Url::parse(&format!("{}://{}{}", scheme.name(), request.host, request.path))
             .map_err(|_| fault(RedirectProblem::NotAUrl))?;
         let target = resolve(&origin, text).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
@@ -93,7 +93,7 @@ impl Redirect<'_> {
 }
 
 /// A request in parts.
-struct Parts<'r> {
+struct RequestParts<'r> {
     method: &'r str,
     /// Scheme and host of a request to a proxy; otherwise empty.
     prefix: &'r str,
@@ -105,7 +105,7 @@ struct Parts<'r> {
     body: &'r [u8],
 }
 
-impl<'r> Parts<'r> {
+impl<'r> RequestParts<'r> {
     fn of(request: &'r [u8]) -> Option<Self> {
         let end = request.windows(4).position(|four| four == b"\r\n\r\n")? + 2;
         let head = &request[..end];

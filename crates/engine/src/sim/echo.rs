@@ -3,7 +3,7 @@
 //! It measures the engine without system calls: instructions per request (`tests/it/instructions.rs`), and whether two
 //! threads do twice the work of one (`examples/threads.rs`).
 
-use crate::{Patience, Progress, Ready, Slot, Transport};
+use crate::{IoProgress, Readiness, Slot, Transport, WaitLimit};
 use paceline_http::h2::{CLIENT_PREFACE, FRAME_HEAD_BYTES, FrameHead, STREAM_AT, write_settings};
 use std::io;
 use std::ops::Range;
@@ -17,7 +17,7 @@ pub struct Echo {
     /// Answers not yet read, by slot.
     owed: Vec<u32>,
     /// Slots with something to read, each once.
-    ready: Vec<Ready>,
+    ready: Vec<Readiness>,
 }
 
 impl Echo {
@@ -28,18 +28,18 @@ impl Echo {
 }
 
 impl Transport for Echo {
-    fn connect(&mut self, _: Slot) -> io::Result<Progress> {
-        Ok(Progress::Done)
+    fn connect(&mut self, _: Slot) -> io::Result<IoProgress> {
+        Ok(IoProgress::Done)
     }
 
-    fn finish_connect(&mut self, _: Slot) -> io::Result<Progress> {
-        Ok(Progress::Done)
+    fn finish_connect(&mut self, _: Slot) -> io::Result<IoProgress> {
+        Ok(IoProgress::Done)
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
         let owed = &mut self.owed[slot as usize];
         if *owed == 0 {
-            self.ready.push(Ready { slot, readable: true, writable: false, hangup: false });
+            self.ready.push(Readiness { slot, readable: true, writable: false, hangup: false });
         }
         *owed += (bytes.len() / self.request_length) as u32;
         Ok(bytes.len())
@@ -58,7 +58,7 @@ impl Transport for Echo {
         self.owed[slot as usize] = 0;
     }
 
-    fn wait(&mut self, _: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, _: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
         ready.append(&mut self.ready);
         Ok(())
     }
@@ -84,7 +84,7 @@ pub struct EchoHttp2 {
     /// Bytes that have not been read, by slot.
     owed: Vec<Vec<u8>>,
     /// Slots with something to read, each once.
-    ready: Vec<Ready>,
+    ready: Vec<Readiness>,
 }
 
 impl EchoHttp2 {
@@ -114,18 +114,18 @@ fn frames_of(bytes: &[u8]) -> impl Iterator<Item = (usize, FrameHead)> {
 }
 
 impl Transport for EchoHttp2 {
-    fn connect(&mut self, _: Slot) -> io::Result<Progress> {
-        Ok(Progress::Done)
+    fn connect(&mut self, _: Slot) -> io::Result<IoProgress> {
+        Ok(IoProgress::Done)
     }
 
-    fn finish_connect(&mut self, _: Slot) -> io::Result<Progress> {
-        Ok(Progress::Done)
+    fn finish_connect(&mut self, _: Slot) -> io::Result<IoProgress> {
+        Ok(IoProgress::Done)
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
         let owed = &mut self.owed[slot as usize];
         if owed.is_empty() {
-            self.ready.push(Ready { slot, readable: true, writable: false, hangup: false });
+            self.ready.push(Readiness { slot, readable: true, writable: false, hangup: false });
         }
         let frames = match bytes.strip_prefix(CLIENT_PREFACE) {
             None => bytes,
@@ -160,7 +160,7 @@ impl Transport for EchoHttp2 {
         self.owed[slot as usize].clear();
     }
 
-    fn wait(&mut self, _: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, _: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
         ready.append(&mut self.ready);
         Ok(())
     }

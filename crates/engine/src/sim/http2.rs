@@ -8,7 +8,7 @@
 use super::{Act, Connect, Script};
 use crate::{Nanos, Random, Slot};
 use paceline_http::h2::{
-    CLIENT_PREFACE, ErrorCode, Event, FRAME_HEAD_BYTES, FrameHead, FrameReader, Http2Error, write_data,
+    CLIENT_PREFACE, ErrorCode, FRAME_HEAD_BYTES, FrameEvent, FrameHead, FrameReader, Http2Error, write_data,
     write_field_block, write_goaway, write_ping, write_reset, write_settings, write_settings_ack,
     write_window_update,
 };
@@ -25,7 +25,7 @@ const INTERIM: [u8; 5] = [0x08, 3, b'1', b'0', b'3'];
 
 /// The server's side of one connection.
 #[derive(Default)]
-struct Peer {
+struct SimulatedPeer {
     /// Bytes of the preface that have been received.
     preface: usize,
     reader: FrameReader,
@@ -38,7 +38,7 @@ struct Peer {
 }
 
 /// The server of this module.
-pub struct UnrulyHttp2 {
+pub struct MisbehavingHttp2 {
     random: Random,
     /// One in this many requests gets a bad response; 0 for a well-behaved server.
     one_in: u64,
@@ -48,12 +48,12 @@ pub struct UnrulyHttp2 {
     slowest: Nanos,
     /// The number of requests after which a connection is ended with GOAWAY; 0 for never.
     requests_per_connection: u32,
-    peers: HashMap<Slot, Peer>,
+    peers: HashMap<Slot, SimulatedPeer>,
     /// Requests that were received whole and were not refused.
     pub requests: u64,
 }
 
-impl UnrulyHttp2 {
+impl MisbehavingHttp2 {
     /// A server whose choices are all determined by `seed`.
     pub fn new(seed: u64, one_in: u64, pieces: bool, slowest: Nanos, requests_per_connection: u32) -> Self {
         let random = Random::new(seed);
@@ -244,12 +244,12 @@ impl UnrulyHttp2 {
                 Err(error) => panic!("the client breaks the rules: {error}"),
             };
             match event {
-                Event::FieldBlock { stream, end_stream, .. } => {
+                FrameEvent::FieldBlock { stream, end_stream, .. } => {
                     assert!(stream > peer.last, "stream ids rise");
                     peer.last = stream;
                     whole.extend(end_stream.then_some(stream));
                 }
-                Event::Data { stream, flow_bytes, end_stream, .. } => {
+                FrameEvent::Data { stream, flow_bytes, end_stream, .. } => {
                     write_window_update(&mut out, 0, flow_bytes.max(1));
                     if end_stream {
                         whole.push(stream);
@@ -257,7 +257,7 @@ impl UnrulyHttp2 {
                         write_window_update(&mut out, stream, flow_bytes.max(1));
                     }
                 }
-                Event::Settings(_) => write_settings_ack(&mut out),
+                FrameEvent::Settings(_) => write_settings_ack(&mut out),
                 _ => {}
             }
             bytes = &bytes[taken..];
@@ -266,9 +266,9 @@ impl UnrulyHttp2 {
     }
 }
 
-impl Script for UnrulyHttp2 {
+impl Script for MisbehavingHttp2 {
     fn connect(&mut self, slot: Slot, _: Nanos) -> Connect {
-        self.peers.insert(slot, Peer::default());
+        self.peers.insert(slot, SimulatedPeer::default());
         let after = self.delay();
         if !self.misbehaves() {
             return Connect::Accept(after);

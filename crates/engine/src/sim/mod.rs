@@ -12,13 +12,13 @@ mod server;
 
 pub use clock::VirtualClock;
 pub use echo::{Echo, EchoHttp2, FrameOrder};
-pub use http2::UnrulyHttp2;
+pub use http2::MisbehavingHttp2;
 pub use network::{Act, Connect, Network, Script};
-pub use server::{Freezing, Unruly, response};
+pub use server::{FreezingServer, MisbehavingServer, response};
 
 use crate::h1::Http1;
 use crate::h2::Http2;
-use crate::hot::{Conductor, ProtocolHandler, Recorder, Worker};
+use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker};
 use crate::session::Sessions;
 use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome, Transport};
 use paceline_job::Protocol;
@@ -88,7 +88,7 @@ fn drive_over<P: ProtocolHandler, T: Transport>(
     let clock = VirtualClock::new(Nanos::from_micros(1));
     let mut recorder = Recorder::new();
     let mut worker = Worker::<_, _, P>::new(settings, 0, clock.clone(), transport, &mut recorder);
-    worker.run(&Alone { clock, stop_at: Nanos::NEVER, unreachable: Cell::new(false) }, &NoObserver)?;
+    worker.run(&SingleWorker { clock, stop_at: Nanos::NEVER, unreachable: Cell::new(false) }, &NoObserver)?;
     Ok(worker.into_outcome())
 }
 
@@ -132,18 +132,18 @@ pub(crate) fn drive<'a, P: ProtocolHandler, S: Script>(
         script,
     );
     let mut worker = Worker::new(settings, 0, clock.clone(), network, recorder);
-    worker.run(&Alone { clock: clock.clone(), stop_at, unreachable: Cell::new(false) }, observer)?;
+    worker.run(&SingleWorker { clock: clock.clone(), stop_at, unreachable: Cell::new(false) }, observer)?;
     Ok(worker)
 }
 
 /// The only worker, which does not wait for others.
-struct Alone {
+struct SingleWorker {
     clock: VirtualClock,
     stop_at: Nanos,
     unreachable: Cell<bool>,
 }
 
-impl Conductor for Alone {
+impl RunControl for SingleWorker {
     fn connected(&self, had: u64) {
         self.unreachable.set(had == 0 && self.stop_at == Nanos::NEVER);
     }

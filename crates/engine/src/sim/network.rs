@@ -5,7 +5,7 @@
 //! delays or loses bytes.
 
 use super::VirtualClock;
-use crate::{Nanos, Patience, Progress, Ready, Slot, Transport};
+use crate::{IoProgress, Nanos, Readiness, Slot, Transport, WaitLimit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
@@ -70,7 +70,7 @@ pub trait Script {
 
 /// An event on its way to a slot.
 #[derive(Debug)]
-enum Event {
+enum NetworkEvent {
     Connected,
     Refused,
     Room,
@@ -105,35 +105,35 @@ pub struct Network<S> {
     /// The length of every request, if all have the same.
     request_length: Option<usize>,
     pipes: Vec<Pipe>,
-    queue: BinaryHeap<Reverse<Queued>>,
+    queue: BinaryHeap<Reverse<QueuedEvent>>,
     sequence: u64,
     acts: Vec<(Nanos, Act)>,
 }
 
 #[derive(Debug)]
-struct Queued {
+struct QueuedEvent {
     at: Nanos,
     sequence: u64,
     slot: Slot,
     generation: u32,
-    event: Event,
+    event: NetworkEvent,
 }
 
-impl PartialEq for Queued {
+impl PartialEq for QueuedEvent {
     fn eq(&self, other: &Self) -> bool {
         self.sequence == other.sequence
     }
 }
 
-impl Eq for Queued {}
+impl Eq for QueuedEvent {}
 
-impl PartialOrd for Queued {
+impl PartialOrd for QueuedEvent {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Queued {
+impl Ord for QueuedEvent {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.sequence).cmp(&(other.at, other.sequence))
     }
@@ -169,65 +169,65 @@ impl<S: Script> Network<S> {
         whole
     }
 
-    fn schedule(&mut self, at: Nanos, slot: Slot, event: Event) {
+    fn schedule(&mut self, at: Nanos, slot: Slot, event: NetworkEvent) {
         self.sequence += 1;
         let generation = self.pipes[slot as usize].generation;
-        self.queue.push(Reverse(Queued { at, sequence: self.sequence, slot, generation, event }));
+        self.queue.push(Reverse(QueuedEvent { at, sequence: self.sequence, slot, generation, event }));
     }
 
     /// Applies one event; returns the readiness of the slot, unless its connection is gone.
-    fn deliver(&mut self, queued: Queued) -> Option<Ready> {
+    fn deliver(&mut self, queued: QueuedEvent) -> Option<Readiness> {
         let pipe = &mut self.pipes[queued.slot as usize];
         if pipe.generation != queued.generation {
             return None;
         }
-        let mut ready = Ready { slot: queued.slot, readable: false, writable: false, hangup: false };
+        let mut ready = Readiness { slot: queued.slot, readable: false, writable: false, hangup: false };
         match queued.event {
-            Event::Connected => (pipe.connected, ready.writable) = (true, true),
-            Event::Refused => (pipe.refused, ready.hangup) = (true, true),
-            Event::Room => ready.writable = true,
-            Event::More => ready.readable = true,
-            Event::Act(_) if pipe.closed || pipe.reset => return None,
-            Event::Act(Act::Send(bytes)) if bytes.is_empty() => return None,
-            Event::Act(Act::Send(bytes)) => {
+            NetworkEvent::Connected => (pipe.connected, ready.writable) = (true, true),
+            NetworkEvent::Refused => (pipe.refused, ready.hangup) = (true, true),
+            NetworkEvent::Room => ready.writable = true,
+            NetworkEvent::More => ready.readable = true,
+            NetworkEvent::Act(_) if pipe.closed || pipe.reset => return None,
+            NetworkEvent::Act(Act::Send(bytes)) if bytes.is_empty() => return None,
+            NetworkEvent::Act(Act::Send(bytes)) => {
                 pipe.inbox.push_back(bytes);
                 ready.readable = true;
             }
-            Event::Act(Act::Close) => (pipe.closed, ready.readable, ready.hangup) = (true, true, true),
-            Event::Act(Act::Reset) => (pipe.reset, ready.readable, ready.hangup) = (true, true, true),
+            NetworkEvent::Act(Act::Close) => (pipe.closed, ready.readable, ready.hangup) = (true, true, true),
+            NetworkEvent::Act(Act::Reset) => (pipe.reset, ready.readable, ready.hangup) = (true, true, true),
         }
         Some(ready)
     }
 }
 
 impl<S: Script> Transport for Network<S> {
-    fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
+    fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let now = self.clock.peek();
         let generation = self.pipes[slot as usize].generation + 1;
         self.pipes[slot as usize] = Pipe { generation, ..Pipe::default() };
         match self.script.connect(slot, now) {
             Connect::Accept(Nanos::ZERO) => {
                 self.pipes[slot as usize].connected = true;
-                return Ok(Progress::Done);
+                return Ok(IoProgress::Done);
             }
-            Connect::Accept(after) => self.schedule(now + after, slot, Event::Connected),
+            Connect::Accept(after) => self.schedule(now + after, slot, NetworkEvent::Connected),
             Connect::Greet(after, act) => {
-                self.schedule(now + after, slot, Event::Connected);
-                self.schedule(now + after, slot, Event::Act(act));
+                self.schedule(now + after, slot, NetworkEvent::Connected);
+                self.schedule(now + after, slot, NetworkEvent::Act(act));
             }
             Connect::Refuse(Nanos::ZERO) => return Err(io::Error::from_raw_os_error(libc::ECONNREFUSED)),
-            Connect::Refuse(after) => self.schedule(now + after, slot, Event::Refused),
+            Connect::Refuse(after) => self.schedule(now + after, slot, NetworkEvent::Refused),
             Connect::Ignore => {}
         }
-        Ok(Progress::Pending)
+        Ok(IoProgress::Pending)
     }
 
-    fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress> {
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let pipe = &self.pipes[slot as usize];
         if pipe.refused {
             return Err(io::Error::from_raw_os_error(libc::ECONNREFUSED));
         }
-        Ok(if pipe.connected { Progress::Done } else { Progress::Pending })
+        Ok(if pipe.connected { IoProgress::Done } else { IoProgress::Pending })
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
@@ -238,7 +238,7 @@ impl<S: Script> Transport for Network<S> {
         let taken = self.script.takes(bytes.len()).min(bytes.len());
         if taken < bytes.len() {
             let after = self.script.room_after();
-            self.schedule(now + after, slot, Event::Room);
+            self.schedule(now + after, slot, NetworkEvent::Room);
         }
         if taken == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -250,7 +250,7 @@ impl<S: Script> Transport for Network<S> {
             }
         }
         for (at, act) in acts.drain(..) {
-            self.schedule(at.max(now), slot, Event::Act(act));
+            self.schedule(at.max(now), slot, NetworkEvent::Act(act));
         }
         self.acts = acts;
         Ok(taken)
@@ -275,7 +275,7 @@ impl<S: Script> Transport for Network<S> {
         if !pipe.inbox.is_empty() {
             // A kernel would have returned all bytes in one read; here the rest is announced again.
             let now = self.clock.peek();
-            self.schedule(now, slot, Event::More);
+            self.schedule(now, slot, NetworkEvent::More);
         }
         Ok(count)
     }
@@ -285,12 +285,12 @@ impl<S: Script> Transport for Network<S> {
         self.pipes[slot as usize] = Pipe { generation, ..Pipe::default() };
     }
 
-    fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, patience: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
         let now = self.clock.peek();
         let limit = match patience {
-            Patience::Poll => now,
-            Patience::For(time) => now + time,
-            Patience::Forever => Nanos::NEVER,
+            WaitLimit::Poll => now,
+            WaitLimit::For(time) => now + time,
+            WaitLimit::Forever => Nanos::NEVER,
         };
         while let Some(Reverse(next)) = self.queue.peek() {
             if next.at > limit || !ready.is_empty() && next.at > self.clock.peek() {
@@ -309,7 +309,7 @@ impl<S: Script> Transport for Network<S> {
 }
 
 /// Adds an event; each slot has at most one at a time, with all its readiness, as from a kernel.
-fn announce(ready: &mut Vec<Ready>, event: Ready) {
+fn announce(ready: &mut Vec<Readiness>, event: Readiness) {
     match ready.iter_mut().find(|known| known.slot == event.slot) {
         Some(known) => {
             known.readable |= event.readable;

@@ -15,7 +15,7 @@ pub fn response(body: &str) -> Rc<[u8]> {
 
 /// Serves one request after another, each in the same time, and freezes at the beginning of every period.
 #[derive(Clone, Debug)]
-pub struct Freezing {
+pub struct FreezingServer {
     /// Length of a period.
     pub period: Nanos,
     /// The length of the freeze at the beginning of each.
@@ -28,7 +28,7 @@ pub struct Freezing {
     pub answer: Rc<[u8]>,
 }
 
-impl Freezing {
+impl FreezingServer {
     /// The first moment from `at` on at which it is not frozen.
     fn thawed(&self, at: Nanos) -> Nanos {
         let into = at.0 % self.period.0;
@@ -36,7 +36,7 @@ impl Freezing {
     }
 }
 
-impl Script for Freezing {
+impl Script for FreezingServer {
     fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
         Connect::Accept(Nanos::ZERO)
     }
@@ -56,7 +56,7 @@ impl Script for Freezing {
 /// A server that answers well, badly, in pieces, late, never, or twice, and closes connections at any time, as
 /// determined by its seed.
 #[derive(Clone, Debug)]
-pub struct Unruly {
+pub struct MisbehavingServer {
     random: Random,
     /// One in this many requests gets a bad response; 0 for a well-behaved server.
     one_in: u64,
@@ -69,7 +69,7 @@ pub struct Unruly {
     answers: Vec<Rc<[u8]>>,
 }
 
-impl Unruly {
+impl MisbehavingServer {
     /// A server whose choices are all determined by `seed`.
     pub fn new(seed: u64, one_in: u64, pieces: bool, slowest: Nanos) -> Self {
         let answers = [
@@ -102,7 +102,7 @@ impl Unruly {
     }
 }
 
-impl Script for Unruly {
+impl Script for MisbehavingServer {
     fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
         let after = self.delay();
         if !self.misbehaves() {

@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Accepts every certificate (`--insecure`). The server still has to prove that it has the certificate's key.
 #[derive(Debug)]
-pub(super) struct Anyone(pub(super) Arc<CryptoProvider>);
+pub(super) struct AcceptAnyCertificate(pub(super) Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -58,14 +58,14 @@ impl ServerCertVerifier for Anyone {
 /// -x509` declares itself a root, which rustls rejects when a server presents it, and yet it is what most people test
 /// with. For such a certificate the name is checked and the time is not.
 #[derive(Debug)]
-pub(super) struct Vouched {
+pub(super) struct TrustedCertificates {
     /// Verifies against the roots.
     pub(super) roots: Arc<WebPkiServerVerifier>,
     /// Trusted without a signature.
     pub(super) named: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for Vouched {
+impl ServerCertVerifier for TrustedCertificates {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -111,12 +111,12 @@ impl ServerCertVerifier for Vouched {
 /// Provides the client's certificate to a server that requests it, and records that one did: an alert of an older
 /// server does not say that the certificate is missing.
 #[derive(Debug)]
-pub(super) struct WhenAsked {
+pub(super) struct ClientCertificateResolver {
     asked: AtomicBool,
     key: Option<Arc<CertifiedKey>>,
 }
 
-impl WhenAsked {
+impl ClientCertificateResolver {
     /// Provides this one, if any.
     pub(super) fn new(key: Option<Arc<CertifiedKey>>) -> Self {
         Self { asked: AtomicBool::new(false), key }
@@ -133,7 +133,7 @@ impl WhenAsked {
     }
 }
 
-impl ResolvesClientCert for WhenAsked {
+impl ResolvesClientCert for ClientCertificateResolver {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.asked.store(true, Ordering::Relaxed);
         self.key.clone()

@@ -17,7 +17,7 @@ mod transport;
 mod tunnel;
 
 pub use fault::{TlsError, TlsFault};
-pub use outcome::{TlsAgreed, TlsOutcome};
+pub use outcome::{TlsOutcome, TlsParameters};
 pub use paceline_job::TlsVersion;
-pub use settings::{Identity, TlsAsked, TlsSettings, Trust};
-pub use transport::Tls;
+pub use settings::{ClientIdentity, TlsOptions, TlsSettings, Trust};
+pub use transport::TlsTransport;

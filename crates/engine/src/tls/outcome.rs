@@ -9,7 +9,7 @@ use rustls::{ClientConnection, HandshakeKind, ProtocolVersion};
 
 /// The parameters that client and server agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsAgreed {
+pub struct TlsParameters {
     /// The protocol's version: `1.2` or `1.3`.
     pub version: &'static str,
     /// The cipher suite, by its name at IANA.
@@ -20,7 +20,7 @@ pub struct TlsAgreed {
     pub alpn: Option<String>,
 }
 
-impl TlsAgreed {
+impl TlsParameters {
     fn of(tls: &ClientConnection) -> Self {
         let version = match tls.protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => "1.2",
@@ -46,7 +46,7 @@ pub struct TlsOutcome {
     /// The number of handshakes that resumed an earlier session.
     pub resumed: u64,
     /// The parameters of the first handshake.
-    pub agreed: Option<TlsAgreed>,
+    pub agreed: Option<TlsParameters>,
     /// The first case of each fault.
     pub errors: Vec<TlsError>,
 }
@@ -64,7 +64,7 @@ impl TlsOutcome {
             _ => self.full += 1,
         }
         if self.agreed.is_none() {
-            self.agreed = Some(TlsAgreed::of(tls));
+            self.agreed = Some(TlsParameters::of(tls));
         }
     }
 

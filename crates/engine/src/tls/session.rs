@@ -13,7 +13,7 @@ const RECORD_MOST: usize = 16 * 1024;
 
 /// The way in which the peer ended its side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum PeerEnd {
     /// It has not ended it.
     Open,
     /// With a close_notify: no bytes are missing.
@@ -24,7 +24,7 @@ pub(super) enum End {
 
 /// One connection's TLS.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct TlsSession {
     tls: ClientConnection,
     /// When the connection was established and the handshake began.
     pub(super) began: Nanos,
@@ -35,15 +35,15 @@ pub(super) struct Session {
     /// Whether the server has sent any application data.
     answered: bool,
     /// The way in which the peer ended its side.
-    pub(super) end: End,
+    pub(super) end: PeerEnd,
     /// The error after bytes that were still good: reported when they have been read.
     pub(super) failed: Option<io::Error>,
 }
 
-impl Session {
+impl TlsSession {
     /// A session whose handshake begins now.
     pub(super) fn new(tls: ClientConnection, began: Nanos) -> Self {
-        Self { tls, began, made: false, spoken: false, answered: false, end: End::Open, failed: None }
+        Self { tls, began, made: false, spoken: false, answered: false, end: PeerEnd::Open, failed: None }
     }
 
     /// The state of rustls, for inspection.
@@ -64,7 +64,7 @@ impl Session {
     /// Sends the encrypted bytes; false if the socket has no room for all of them.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<bool> {
         while self.tls.wants_write() {
-            match self.tls.write_tls(&mut Wire { slot, transport: &mut *transport }) {
+            match self.tls.write_tls(&mut SlotWriter { slot, transport: &mut *transport }) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
@@ -83,7 +83,7 @@ impl Session {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        if self.end != End::Open {
+        if self.end != PeerEnd::Open {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         if !self.flush(slot, transport)? {
@@ -143,7 +143,7 @@ impl Session {
             self.spoken |= !self.tls.is_handshaking() || self.tls.protocol_version().is_some();
             filled += self.drain(&mut buffer[filled..]);
             if state.peer_has_closed() {
-                self.end = End::Reported;
+                self.end = PeerEnd::Reported;
             }
         }
         Ok(filled)
@@ -164,7 +164,7 @@ impl Session {
 
     /// Sends a close_notify as far as the socket has room for it.
     pub(super) fn take_leave<T: Transport>(&mut self, slot: Slot, transport: &mut T) {
-        if self.made && self.failed.is_none() && self.end != End::Cut {
+        if self.made && self.failed.is_none() && self.end != PeerEnd::Cut {
             self.tls.send_close_notify();
         }
         let _ = self.flush(slot, transport);
@@ -172,12 +172,12 @@ impl Session {
 }
 
 /// The wire of one slot, to which rustls writes.
-struct Wire<'a, T> {
+struct SlotWriter<'a, T> {
     slot: Slot,
     transport: &'a mut T,
 }
 
-impl<T: Transport> io::Write for Wire<'_, T> {
+impl<T: Transport> io::Write for SlotWriter<'_, T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.transport.send(self.slot, bytes)
     }

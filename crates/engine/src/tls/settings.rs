@@ -4,7 +4,7 @@
 //! (`commands/run/target/tls.rs`). Each worker then derives its own configuration from it: its tickets and its record
 //! of certificate requests are not shared.
 
-use super::certificate::{Anyone, Vouched, WhenAsked};
+use super::certificate::{AcceptAnyCertificate, ClientCertificateResolver, TrustedCertificates};
 use super::fault::TlsError;
 use super::tickets::Tickets;
 use crate::EngineError;
@@ -39,7 +39,7 @@ pub enum Trust {
 
 /// A client certificate.
 #[derive(Debug)]
-pub struct Identity {
+pub struct ClientIdentity {
     /// The certificate, in DER, and the intermediate ones that lead to a root.
     pub chain: Vec<CertificateDer<'static>>,
     /// Its key.
@@ -48,13 +48,13 @@ pub struct Identity {
 
 /// The requested settings of TLS.
 #[derive(Debug)]
-pub struct TlsAsked {
+pub struct TlsOptions {
     /// The name of the server: sent to it, and checked against its certificate. An address is not sent.
     pub name: ServerName<'static>,
     /// The servers to trust.
     pub trust: Trust,
     /// The client certificate, for servers that request one.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientIdentity>,
     /// The only version to offer; if none is given, both.
     pub version: Option<TlsVersion>,
     /// Whether a later handshake may resume an earlier one's session.
@@ -79,7 +79,7 @@ impl TlsSettings {
     /// # Errors
     /// [`EngineError::Tls`] when there is no root to trust, or a key cannot be read or does not belong to the
     /// certificate.
-    pub fn new(asked: TlsAsked) -> Result<Self, EngineError> {
+    pub fn new(asked: TlsOptions) -> Result<Self, EngineError> {
         let provider = Arc::new(ring::default_provider());
         let verified = matches!(asked.trust, Trust::Roots { .. });
         let verifier = verifier(asked.trust, &provider)?;
@@ -89,7 +89,7 @@ impl TlsSettings {
             .map_err(|source| EngineError::Tls { what: "choose the versions of TLS", source: source.into() })?
             .dangerous()
             .with_custom_certificate_verifier(verifier)
-            .with_client_cert_resolver(Arc::new(WhenAsked::new(None)));
+            .with_client_cert_resolver(Arc::new(ClientCertificateResolver::new(None)));
         Ok(Self { config, key, name: asked.name, resumption: asked.resumption, verified, tunnel: None })
     }
 
@@ -136,8 +136,12 @@ impl TlsSettings {
     }
 
     /// The configuration of one worker: no mutable part of it is shared with another worker.
-    pub(super) fn for_worker(&self, connections: u32, alpn: &[u8]) -> (Arc<ClientConfig>, Arc<WhenAsked>) {
-        let when_asked = Arc::new(WhenAsked::new(self.key.clone()));
+    pub(super) fn for_worker(
+        &self,
+        connections: u32,
+        alpn: &[u8],
+    ) -> (Arc<ClientConfig>, Arc<ClientCertificateResolver>) {
+        let when_asked = Arc::new(ClientCertificateResolver::new(self.key.clone()));
         let tickets = (connections as usize).clamp(TICKETS_LEAST, TICKETS_MOST);
         let resumption = match self.resumption {
             true => Resumption::store(Arc::new(Tickets::new(tickets))),
@@ -146,7 +150,7 @@ impl TlsSettings {
         let mut config = self.config.clone();
         config.resumption = resumption;
         config.alpn_protocols = vec![alpn.to_vec()];
-        config.client_auth_cert_resolver = Arc::<WhenAsked>::clone(&when_asked);
+        config.client_auth_cert_resolver = Arc::<ClientCertificateResolver>::clone(&when_asked);
         (Arc::new(config), when_asked)
     }
 }
@@ -164,7 +168,7 @@ fn verifier(
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, EngineError> {
     let Trust::Roots { roots, also_themselves } = trust else {
-        return Ok(Arc::new(Anyone(Arc::clone(provider))));
+        return Ok(Arc::new(AcceptAnyCertificate(Arc::clone(provider))));
     };
     let mut store = RootCertStore::empty();
     let named = if also_themselves { roots.clone() } else { Vec::new() };
@@ -173,10 +177,10 @@ fn verifier(
         WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider)).build().map_err(
             |error| EngineError::Tls { what: "use the trusted certificates", source: Box::new(error) },
         )?;
-    Ok(Arc::new(Vouched { roots, named }))
+    Ok(Arc::new(TrustedCertificates { roots, named }))
 }
 
-fn certified(identity: Identity, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, EngineError> {
+fn certified(identity: ClientIdentity, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, EngineError> {
     CertifiedKey::from_der(identity.chain, identity.key, provider).map(Arc::new).map_err(|source| {
         EngineError::Tls { what: "use the client certificate with its key", source: source.into() }
     })

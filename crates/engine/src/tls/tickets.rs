@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The stored sessions of a worker's only server.
 #[derive(Debug, Default)]
-struct Memory {
+struct SessionCache {
     group: Option<NamedGroup>,
     session: Option<Tls12ClientSessionValue>,
     /// Each is valid for one handshake; the newest is used first.
@@ -22,7 +22,7 @@ struct Memory {
 /// Sessions of one worker.
 #[derive(Debug)]
 pub(super) struct Tickets {
-    memory: Mutex<Memory>,
+    memory: Mutex<SessionCache>,
     most: usize,
 }
 
@@ -32,7 +32,7 @@ impl Tickets {
         Self { memory: Mutex::default(), most }
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn memory(&self) -> MutexGuard<'_, SessionCache> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

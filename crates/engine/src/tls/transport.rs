@@ -5,13 +5,13 @@
 //! reports no bytes, the connection has not ended either. An end or an error after good bytes cannot be reported with
 //! them and gets a separate event.
 
-use super::certificate::WhenAsked;
+use super::certificate::ClientCertificateResolver;
 use super::fault::{ClientCertificate, TlsError, TlsFault};
 use super::outcome::TlsOutcome;
-use super::session::{End, Session};
+use super::session::{PeerEnd, TlsSession};
 use super::settings::TlsSettings;
 use super::tunnel::Tunnel;
-use crate::{Clock, Nanos, Patience, Progress, Ready, Slot, Transport};
+use crate::{Clock, IoProgress, Nanos, Readiness, Slot, Transport, WaitLimit};
 use paceline_job::Protocol;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
@@ -31,15 +31,15 @@ fn alpn(version: Protocol) -> &'static [u8] {
 
 /// TLS over another transport, for the slots of one worker.
 #[derive(Debug)]
-pub struct Tls<T: Transport, C> {
+pub struct TlsTransport<T: Transport, C> {
     inner: T,
     clock: C,
     config: Arc<ClientConfig>,
     /// The protocol that the server must agree to. One without ALPN speaks HTTP/1.1.
     agreement: Option<&'static [u8]>,
     name: ServerName<'static>,
-    when_asked: Arc<WhenAsked>,
-    sessions: Vec<Option<Box<Session>>>,
+    when_asked: Arc<ClientCertificateResolver>,
+    sessions: Vec<Option<Box<TlsSession>>>,
     /// The request that makes a proxy open a tunnel, if connections use one.
     tunnel: Option<Arc<[u8]>>,
     /// Tunnels that are being opened.
@@ -53,7 +53,7 @@ pub struct Tls<T: Transport, C> {
     outcome: TlsOutcome,
 }
 
-impl<T: Transport, C: Clock> Tls<T, C> {
+impl<T: Transport, C: Clock> TlsTransport<T, C> {
     /// TLS for this many slots of a transport.
     pub fn new(settings: &TlsSettings, version: Protocol, slots: u32, clock: C, inner: T) -> Self {
         let alpn = alpn(version);
@@ -84,7 +84,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
     }
 
     /// The connection is established: begins the handshake or, through a proxy, the tunnel for it.
-    fn begin(&mut self, slot: Slot) -> io::Result<Progress> {
+    fn begin(&mut self, slot: Slot) -> io::Result<IoProgress> {
         match &self.tunnel {
             Some(request) => {
                 self.tunnels[slot as usize] = Some(Box::new(Tunnel::new(Arc::clone(request))));
@@ -95,11 +95,11 @@ impl<T: Transport, C: Clock> Tls<T, C> {
     }
 
     /// Continues to open a tunnel, and begins the handshake when it is open.
-    fn dig(&mut self, slot: Slot) -> io::Result<Progress> {
+    fn dig(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let Some(tunnel) = &mut self.tunnels[slot as usize] else { return Err(not_connected()) };
         match tunnel.advance(slot, &mut self.inner) {
-            Ok(Progress::Pending) => Ok(Progress::Pending),
-            Ok(Progress::Done) => {
+            Ok(IoProgress::Pending) => Ok(IoProgress::Pending),
+            Ok(IoProgress::Done) => {
                 self.tunnels[slot as usize] = None;
                 self.begin_handshake(slot)
             }
@@ -110,15 +110,15 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         }
     }
 
-    fn begin_handshake(&mut self, slot: Slot) -> io::Result<Progress> {
+    fn begin_handshake(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let tls = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
             .map_err(|error| self.noted(TlsError::of(&error, true, self.certificate())))?;
-        self.sessions[slot as usize] = Some(Box::new(Session::new(tls, self.clock.now())));
+        self.sessions[slot as usize] = Some(Box::new(TlsSession::new(tls, self.clock.now())));
         self.shake_hands(slot)
     }
 
     /// Continues the handshake as far as there are bytes to read and room to write.
-    fn shake_hands(&mut self, slot: Slot) -> io::Result<Progress> {
+    fn shake_hands(&mut self, slot: Slot) -> io::Result<IoProgress> {
         loop {
             let certificate = self.certificate();
             let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
@@ -134,12 +134,12 @@ impl<T: Transport, C: Clock> Tls<T, C> {
                 }
                 session.made = true;
                 self.outcome.made(session.tls());
-                return Ok(Progress::Done);
+                return Ok(IoProgress::Done);
             }
             let count = match self.inner.receive(slot, &mut self.wire) {
                 Ok(0) => return Err(lost(&mut self.outcome, session, None, certificate)),
                 Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Pending),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(IoProgress::Pending),
                 Err(error) => return Err(lost(&mut self.outcome, session, Some(error), certificate)),
             };
             if let Err((_, error)) = session.decrypt(&self.wire[..count], &mut [], certificate) {
@@ -160,7 +160,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
         let certificate = self.certificate();
         let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
         let mut filled = session.drain(buffer);
-        while session.end == End::Open && session.failed.is_none() {
+        while session.end == PeerEnd::Open && session.failed.is_none() {
             // Never more than there is room for: the rest of a record that began before, at most a record, waits in
             // rustls for the next read, which the caller does after a full buffer.
             let room = (buffer.len() - filled).min(WIRE);
@@ -169,7 +169,7 @@ impl<T: Transport, C: Clock> Tls<T, C> {
             }
             match self.inner.receive(slot, &mut self.wire[..room]) {
                 Ok(0) => {
-                    session.end = End::Cut;
+                    session.end = PeerEnd::Cut;
                     if session.gone(None, certificate).is_some() {
                         session.failed = Some(lost(&mut self.outcome, session, None, certificate));
                     }
@@ -215,15 +215,15 @@ impl<T: Transport, C: Clock> Tls<T, C> {
     }
 }
 
-impl<T: Transport, C: Clock> Transport for Tls<T, C> {
-    fn connect(&mut self, slot: Slot) -> io::Result<Progress> {
+impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
+    fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         match self.inner.connect(slot)? {
-            Progress::Done => self.begin(slot),
-            Progress::Pending => Ok(Progress::Pending),
+            IoProgress::Done => self.begin(slot),
+            IoProgress::Pending => Ok(IoProgress::Pending),
         }
     }
 
-    fn finish_connect(&mut self, slot: Slot) -> io::Result<Progress> {
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         if self.sessions[slot as usize].is_some() {
             return self.shake_hands(slot);
         }
@@ -231,8 +231,8 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
             return self.dig(slot);
         }
         match self.inner.finish_connect(slot)? {
-            Progress::Done => self.begin(slot),
-            Progress::Pending => Ok(Progress::Pending),
+            IoProgress::Done => self.begin(slot),
+            IoProgress::Pending => Ok(IoProgress::Pending),
         }
     }
 
@@ -253,20 +253,20 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
         let filled = self.fill(slot, buffer)?;
         let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
         if filled > 0 {
-            if filled < buffer.len() && (session.end != End::Open || session.failed.is_some()) {
+            if filled < buffer.len() && (session.end != PeerEnd::Open || session.failed.is_some()) {
                 self.owing.push(slot);
             }
             return Ok(filled);
         }
         match session.failed.take() {
             Some(error) => Err(error),
-            None if session.end != End::Open => Ok(0),
+            None if session.end != PeerEnd::Open => Ok(0),
             None => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 
     fn was_cut(&self, slot: Slot) -> bool {
-        self.sessions[slot as usize].as_ref().is_some_and(|session| session.end == End::Cut)
+        self.sessions[slot as usize].as_ref().is_some_and(|session| session.end == PeerEnd::Cut)
     }
 
     #[inline]
@@ -291,8 +291,8 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
         self.inner.close(slot);
     }
 
-    fn wait(&mut self, patience: Patience, ready: &mut Vec<Ready>) -> io::Result<()> {
-        let patience = if self.owing.is_empty() { patience } else { Patience::Poll };
+    fn wait(&mut self, patience: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
+        let patience = if self.owing.is_empty() { patience } else { WaitLimit::Poll };
         let before = ready.len();
         self.inner.wait(patience, ready)?;
         for event in &ready[before..] {
@@ -300,13 +300,13 @@ impl<T: Transport, C: Clock> Transport for Tls<T, C> {
                 self.make_use_of_room(event.slot);
             }
         }
-        let owed = |slot| Ready { slot, readable: true, writable: false, hangup: true };
+        let owed = |slot| Readiness { slot, readable: true, writable: false, hangup: true };
         ready.extend(self.owing.drain(..).map(owed));
         Ok(())
     }
 }
 
-impl<T: Transport, C> Drop for Tls<T, C> {
+impl<T: Transport, C> Drop for TlsTransport<T, C> {
     /// Sends a close_notify on the connections that are open at the end of a run.
     fn drop(&mut self) {
         for (slot, session) in self.sessions.iter_mut().enumerate() {
@@ -320,7 +320,7 @@ impl<T: Transport, C> Drop for Tls<T, C> {
 /// The error for a connection that is gone.
 fn lost(
     outcome: &mut TlsOutcome,
-    session: &Session,
+    session: &TlsSession,
     error: Option<io::Error>,
     certificate: ClientCertificate,
 ) -> io::Error {

@@ -3,7 +3,7 @@
 //! The proxy sends no bytes after its response until TLS begins, so any bytes after the head are rejected.
 
 use super::fault::{TlsError, TlsFault};
-use crate::{Progress, Slot, Transport};
+use crate::{IoProgress, Slot, Transport};
 use std::io;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Tunnel {
     }
 
     /// Continues as far as there is room to send and bytes to read.
-    pub(super) fn advance<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<Progress> {
+    pub(super) fn advance<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<IoProgress> {
         let mut buffer = [0; 1024];
         loop {
             let moved = if self.taken < self.request.len() {
@@ -37,11 +37,11 @@ impl Tunnel {
                     .map(|count| self.head.extend_from_slice(&buffer[..count]))
             };
             match moved {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Pending),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(IoProgress::Pending),
                 moved => moved?,
             }
             if self.taken == self.request.len() && !self.head.is_empty() && is_open(&self.head)? {
-                return Ok(Progress::Done);
+                return Ok(IoProgress::Done);
             }
         }
     }

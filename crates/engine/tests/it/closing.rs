@@ -5,7 +5,7 @@
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
-use paceline_engine::{Bound, Ending, Failure, Measure, Nanos, Slot};
+use paceline_engine::{Bound, ConnectionFailure, Ending, Measure, Nanos, Slot};
 use std::rc::Rc;
 
 /// Accepts after a time, takes a millisecond for a response, and performs another action at the same moment.
@@ -49,7 +49,7 @@ fn requests_behind_an_announced_close_have_a_reason() {
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
     let (counts, failures) = (&outcome.total.counts, &outcome.connections.failures);
     assert_eq!((counts.ended(Ending::Ok), counts.ended(Ending::IoFailed)), (100, 300), "{counts:?}");
-    assert_eq!(failures, &[(Failure::ClosedBehind, 100)]);
+    assert_eq!(failures, &[(ConnectionFailure::ClosedBehind, 100)]);
 }
 
 #[test]

@@ -6,10 +6,10 @@
 
 use crate::support::{REQUEST, asking, closed_loop};
 use paceline_engine::hot::Recorder;
-use paceline_engine::sim::{Script, Unruly, UnrulyHttp2, VirtualClock, simulate_with};
+use paceline_engine::sim::{MisbehavingHttp2, MisbehavingServer, Script, VirtualClock, simulate_with};
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Counts, Ending, EngineError, ExpectedValue, Job, LoadModel, Measure,
-    Nanos, PaceKind, Random, Rate, RequestKind, Requests, Settings, Shape, Tally, Think,
+    Arrivals, BodyCheck, Bound, Ending, EngineError, ExpectedValue, Job, LoadModel, Measure, Nanos, PaceKind,
+    Random, Rate, RequestKind, Requests, ResponseCheck, Settings, Shape, Tally, TallyCounts, Think,
 };
 use paceline_http::{LineFiles, Method, Request, RequestTemplate, Scheme, Url};
 use paceline_job::Protocol;
@@ -83,7 +83,7 @@ fn requests(random: &mut Random) -> Arc<Requests> {
             _ => (varied.compile(&LineFiles::default()).unwrap(), http2(&varied)),
         };
         let (weight, method) = (1 + random.below(5) as u32, Method::Other);
-        (RequestKind { weight, template, method, check: Check { status, body } }, http2)
+        (RequestKind { weight, template, method, check: ResponseCheck { status, body } }, http2)
     };
     let (kinds, http2) = (0..1 + random.below(4)).map(|_| kind(random)).unzip();
     Arc::new(Requests::of(kinds, 0).with_http2(http2))
@@ -147,7 +147,7 @@ fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], arri
     for tally in tallies {
         check_tally(tally, settings, &context);
     }
-    let both = |count: fn(&Counts) -> u64| tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>();
+    let both = |count: fn(&TallyCounts) -> u64| tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>();
     let never_sent = both(|counts| counts.ended(Ending::Unsent) + counts.ended(Ending::ConnectFailed));
     let sent = both(|counts| counts.scheduled) - never_sent;
     assert!(arrived.is_none_or(|arrived| arrived <= sent), "more arrived than was sent; {}", context());
@@ -254,8 +254,9 @@ fn simulate_cases<S: Script>(
         let stop_at = if random.below(5) == 0 { Nanos(random.below(60_000_000)) } else { Nanos::NEVER };
         let judge = |tallies: &[Tally], server: &S| {
             check(case, &settings, stop_at, tallies, arrived(server));
-            let sum =
-                |count: fn(&Counts) -> u64| tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>();
+            let sum = |count: fn(&TallyCounts) -> u64| {
+                tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>()
+            };
             (sum(|counts| counts.scheduled), sum(|counts| counts.scheduled - counts.ended(Ending::Ok)))
         };
         match simulate_with(&settings, server, &clock, stop_at, &mut recorder, judge) {
@@ -273,7 +274,7 @@ fn simulate_cases<S: Script>(
 #[test]
 fn every_request_ends_exactly_once() {
     let server = |random: &mut Random, one_in, pieces, slowest| {
-        Unruly::new(random.next_u64(), one_in, pieces, slowest)
+        MisbehavingServer::new(random.next_u64(), one_in, pieces, slowest)
     };
     println!("{}", simulate_cases(CASES, Protocol::Http11, server, |server| Some(server.requests)));
 }
@@ -284,7 +285,7 @@ fn every_request_over_http2_ends_exactly_once() {
         // Some of these servers flood: a flood on every other request takes long to simulate.
         let one_in = if one_in == 0 { 0 } else { 3 + one_in };
         let requests_per_connection = random.below(3) as u32 * (1 + random.below(20) as u32);
-        UnrulyHttp2::new(random.next_u64(), one_in, pieces, slowest, requests_per_connection)
+        MisbehavingHttp2::new(random.next_u64(), one_in, pieces, slowest, requests_per_connection)
     };
     // A request that a server hands back is received again.
     println!("{}", simulate_cases(CASES_HTTP2, Protocol::Http2, server, |_| None));

@@ -8,7 +8,8 @@ use crate::support::{REQUEST, closed_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate, simulate_with};
 use paceline_engine::{
-    Check, Clock as _, EngineError, Failure, Nanos, RequestKind, Requests, Settings, Slot, Tally,
+    Clock as _, ConnectionFailure, EngineError, Nanos, RequestKind, Requests, ResponseCheck, Settings, Slot,
+    Tally,
 };
 use paceline_http::{LineFiles, Method, Request, RequestTemplate, Url};
 use std::rc::Rc;
@@ -48,7 +49,7 @@ impl Script for Hasty {
 fn the_rest_of_an_answered_request_belongs_to_it() {
     let url = Url::parse("http://a/{seq}").unwrap();
     let made = Request::get(&url).compile(&LineFiles::default()).unwrap();
-    let check = || Check { status: None, body: paceline_engine::BodyCheck::Any };
+    let check = || ResponseCheck { status: None, body: paceline_engine::BodyCheck::Any };
     let kinds = [made, RequestTemplate::fixed(REQUEST.to_vec())].map(|template| RequestKind {
         weight: 1,
         template,
@@ -119,7 +120,8 @@ fn a_surplus_response_is_noticed_in_a_closed_loop() {
     for requests in [3, 3_000] {
         let settings = closed_loop(1, 1).with(|job| job.window = paceline_engine::Bound::Requests(requests));
         let outcome = simulate(&settings, Twice, &VirtualClock::new(Nanos::ZERO)).unwrap();
-        let unsolicited = |(failure, _): &(Failure, u64)| *failure == Failure::Unsolicited;
+        let unsolicited =
+            |(failure, _): &(ConnectionFailure, u64)| *failure == ConnectionFailure::Unsolicited;
         let failures = &outcome.connections.failures;
         assert!(failures.iter().any(unsolicited), "{requests} requests: {failures:?}");
     }

@@ -5,7 +5,9 @@
 
 use crate::server::{answer, reset, serve};
 use crate::support::{asking, closed_loop, open_loop};
-use paceline_engine::{Bound, Ending, Failure, Nanos, NoObserver, RunOutcome, Settings, Stop, run};
+use paceline_engine::{
+    Bound, ConnectionFailure, Ending, Nanos, NoObserver, RunOutcome, Settings, StopFlag, run,
+};
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::Duration;
@@ -21,7 +23,7 @@ fn twelve(address: paceline_engine::Address) -> RunOutcome {
 /// The same for a server whose responses are never complete within the timeout.
 fn twelve_in_vain(address: paceline_engine::Address) {
     let outcome = twelve_within(Nanos::from_millis(300), address);
-    expect(&outcome, Ending::TimedOut, Some(Failure::TimedOut));
+    expect(&outcome, Ending::TimedOut, Some(ConnectionFailure::TimedOut));
 }
 
 fn twelve_within(timeout: Nanos, address: paceline_engine::Address) -> RunOutcome {
@@ -30,12 +32,12 @@ fn twelve_within(timeout: Nanos, address: paceline_engine::Address) -> RunOutcom
             job.window = Bound::Requests(12);
             job.timeout = timeout;
         });
-    let outcome = run(&settings, &Stop::new(), &NoObserver).unwrap();
+    let outcome = run(&settings, &StopFlag::new(), &NoObserver).unwrap();
     assert_eq!(outcome.total.counts.scheduled, 12, "{:?}", outcome.total.counts);
     outcome
 }
 
-fn expect(outcome: &RunOutcome, ending: Ending, failure: Option<Failure>) {
+fn expect(outcome: &RunOutcome, ending: Ending, failure: Option<ConnectionFailure>) {
     let (counts, failures) = (&outcome.total.counts, &outcome.connections.failures);
     assert_eq!(counts.ended(ending), 12, "{counts:?} {failures:?}");
     assert_eq!(failures.first().map(|(failure, _)| *failure), failure, "{failures:?}");
@@ -59,7 +61,7 @@ fn one_byte_now_and_then() {
 
 #[test]
 fn closes_without_an_answer() {
-    expect(&twelve(serve(|_, _| false)), Ending::IoFailed, Some(Failure::ClosedUnanswered));
+    expect(&twelve(serve(|_, _| false)), Ending::IoFailed, Some(ConnectionFailure::ClosedUnanswered));
 }
 
 #[test]
@@ -68,7 +70,7 @@ fn resets_without_an_answer() {
         reset(stream);
         false
     });
-    expect(&twelve(address), Ending::IoFailed, Some(Failure::Os(libc::ECONNRESET)));
+    expect(&twelve(address), Ending::IoFailed, Some(ConnectionFailure::Os(libc::ECONNRESET)));
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn closes_in_the_middle() {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok").unwrap();
         false
     };
-    expect(&twelve(serve(short)), Ending::IoFailed, Some(Failure::Truncated));
+    expect(&twelve(serve(short)), Ending::IoFailed, Some(ConnectionFailure::Truncated));
 }
 
 #[test]
@@ -88,14 +90,14 @@ fn no_body_where_one_was_announced() {
 #[test]
 fn more_than_announced() {
     let outcome = twelve(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"));
-    expect(&outcome, Ending::Ok, Some(Failure::Unsolicited));
+    expect(&outcome, Ending::Ok, Some(ConnectionFailure::Unsolicited));
 }
 
 #[test]
 fn answers_twice() {
     let twice =
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-    expect(&twelve(answer(twice)), Ending::Ok, Some(Failure::Unsolicited));
+    expect(&twelve(answer(twice)), Ending::Ok, Some(ConnectionFailure::Unsolicited));
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn two_lengths_of_one_body() {
     let twice =
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     let outcome = twelve(answer(twice));
-    expect(&outcome, Ending::Ok, Some(Failure::SuspectFraming));
+    expect(&outcome, Ending::Ok, Some(ConnectionFailure::SuspectFraming));
     assert_eq!(outcome.connections.closed_by_server, 0, "Paceline closes, not the server");
 }
 
@@ -122,7 +124,7 @@ fn not_http() {
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
     ] {
         let outcome = twelve(answer(bytes));
-        expect(&outcome, Ending::IoFailed, Some(Failure::Protocol));
+        expect(&outcome, Ending::IoFailed, Some(ConnectionFailure::Protocol));
         assert!(outcome.connections.protocol_error.is_some());
     }
 }
@@ -134,7 +136,7 @@ fn endless_headers() {
         stream.write_all(b"HTTP/1.1 200 OK\r\n").is_ok()
             && (0..1_000_000).all(|_| stream.write_all(line.as_bytes()).is_ok())
     };
-    expect(&twelve(serve(endless)), Ending::IoFailed, Some(Failure::Protocol));
+    expect(&twelve(serve(endless)), Ending::IoFailed, Some(ConnectionFailure::Protocol));
 }
 
 #[test]
@@ -158,7 +160,7 @@ fn dies_in_mid_run() {
         job.drain = Nanos::from_millis(50);
         job.timeout = Nanos::from_secs(1);
     });
-    let counts = run(&settings, &Stop::new(), &NoObserver).unwrap().total.counts;
+    let counts = run(&settings, &StopFlag::new(), &NoObserver).unwrap().total.counts;
     assert_eq!(counts.scheduled, 60);
     assert!(counts.ended(Ending::ConnectFailed) > 0 && counts.ended(Ending::Ok) > 0, "{counts:?}");
 }

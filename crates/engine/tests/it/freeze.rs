@@ -4,13 +4,13 @@
 //! queue before too few connections is not generator lag. `paceline selftest` measures a server that really freezes.
 
 use crate::support::open_loop;
-use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
+use paceline_engine::sim::{FreezingServer, VirtualClock, response, simulate};
 use paceline_engine::{Arrivals, LoadModel, Measure, Nanos, Rate, Settings, Shape, ThreadOutcome};
 use std::time::Instant;
 
-fn freezing(service: Nanos) -> Freezing {
+fn freezing(service: Nanos) -> FreezingServer {
     let (period, freeze) = (Nanos::from_secs(10), Nanos::from_secs(1));
-    Freezing { period, freeze, service, done_at: Nanos::ZERO, answer: response("ok") }
+    FreezingServer { period, freeze, service, done_at: Nanos::ZERO, answer: response("ok") }
 }
 
 fn run(settings: &Settings, service: Nanos) -> ThreadOutcome {

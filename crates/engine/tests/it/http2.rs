@@ -7,11 +7,11 @@ use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate, simulate_with};
 use paceline_engine::{
-    Arrivals, BodyCheck, Check, Ending, EngineError, Failure, LoadModel, Measure, Nanos, RequestKind,
-    Requests, Settings, Shape, Slot, Tally, ThreadOutcome,
+    Arrivals, BodyCheck, ConnectionFailure, Ending, EngineError, LoadModel, Measure, Nanos, RequestKind,
+    Requests, ResponseCheck, Settings, Shape, Slot, Tally, ThreadOutcome,
 };
 use paceline_http::h2::{
-    CLIENT_PREFACE, DecodedField, ErrorCode, Event, FrameReader, HpackDecoder, HpackScratch, write_data,
+    CLIENT_PREFACE, DecodedField, ErrorCode, FrameEvent, FrameReader, HpackDecoder, HpackScratch, write_data,
     write_field_block, write_goaway, write_ping, write_reset, write_settings, write_settings_ack,
     write_window_update,
 };
@@ -92,18 +92,18 @@ impl Script for Server {
         while !bytes.is_empty() {
             let (event, taken) = reader.next(bytes).unwrap();
             let (stream, ends) = match event {
-                Event::FieldBlock { stream, block, end_stream } => {
+                FrameEvent::FieldBlock { stream, block, end_stream } => {
                     blocks.push(block.to_vec());
                     (stream, end_stream)
                 }
-                Event::Data { stream, flow_bytes, end_stream, .. } => {
+                FrameEvent::Data { stream, flow_bytes, end_stream, .. } => {
                     self.bodies += u64::from(flow_bytes);
                     [0, stream]
                         .into_iter()
                         .for_each(|id| write_window_update(&mut said, id, flow_bytes.max(1)));
                     (stream, end_stream)
                 }
-                Event::Settings(_) => {
+                FrameEvent::Settings(_) => {
                     write_settings_ack(&mut said);
                     (0, false)
                 }
@@ -136,7 +136,7 @@ fn over_http2_to(url: &str, settings: Settings, depth: u16, body: usize) -> Sett
     let url = Url::parse(url).unwrap();
     let method = if body > 0 { "POST" } else { "GET" };
     let request = Request { method: method.into(), body: vec![b'x'; body], ..Request::get(&url) };
-    let check = Check { status: Some(200), body: BodyCheck::Exact(Arc::from(*b"ok")) };
+    let check = ResponseCheck { status: Some(200), body: BodyCheck::Exact(Arc::from(*b"ok")) };
     let (template, method) = (request.compile(&files).unwrap(), request.method_kind());
     let kinds = vec![RequestKind { weight: 1, template, method, check }];
     let http2 = vec![request.compile_http2(Scheme::Http, &files).unwrap()];
@@ -151,7 +151,7 @@ fn run(settings: &Settings, server: Server) -> ThreadOutcome {
     simulate(settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap()
 }
 
-fn failures(outcome: &ThreadOutcome, failure: Failure) -> u64 {
+fn failures(outcome: &ThreadOutcome, failure: ConnectionFailure) -> u64 {
     let found = outcome.connections.failures.iter().find(|(seen, _)| *seen == failure);
     found.map_or(0, |(_, count)| *count)
 }
@@ -236,7 +236,7 @@ fn a_reset_stream_fails_one_request() {
     let outcome = run(&over_http2(closed_loop(2, 1), 4, 0), server(&[], answer));
     let counts = &outcome.total.counts;
     assert_eq!(counts.ended(Ending::IoFailed), counts.scheduled / 10, "{counts:?}");
-    assert_eq!(failures(&outcome, Failure::StreamReset), counts.ended(Ending::IoFailed));
+    assert_eq!(failures(&outcome, ConnectionFailure::StreamReset), counts.ended(Ending::IoFailed));
     assert_eq!(outcome.connections.made, 2, "the connections stay");
 }
 
@@ -260,7 +260,7 @@ fn a_stream_may_end_in_an_empty_frame() {
     let outcome = run(&settings, server(&[], answer));
     let ended = [Ending::Ok, Ending::BadBody, Ending::IoFailed].map(|of| outcome.total.counts.ended(of));
     assert_eq!(ended, [300, 100, 100]);
-    assert_eq!(failures(&outcome, Failure::MalformedResponse), 100);
+    assert_eq!(failures(&outcome, ConnectionFailure::MalformedResponse), 100);
     assert_eq!(outcome.connections.made, 2, "the connections stay");
 }
 
@@ -306,7 +306,7 @@ fn a_server_that_refuses_everything_ends_the_run() {
     });
     let outcome = run(&settings, server(&[], answer));
     assert_eq!(outcome.total.counts.ended(Ending::IoFailed), 3);
-    assert_eq!(failures(&outcome, Failure::Refused), 3);
+    assert_eq!(failures(&outcome, ConnectionFailure::Refused), 3);
 }
 
 #[test]
@@ -353,12 +353,12 @@ fn bodies_wait_for_the_windows() {
 
 #[test]
 fn broken_rules_have_names() {
-    let cases: [(Answer, Failure); 5] = [
-        (|out, _, _| (0..2_000).for_each(|_| write_ping(out, [0; 8])), Failure::Flood),
-        (|out, _, _| (0..2_000).for_each(|_| write_settings(out, &[])), Failure::Flood),
-        (|out, _, _| (0..20_000).for_each(|_| write_window_update(out, 0, 1)), Failure::Flood),
-        (|out, stream, _| write_data(out, stream + 100, b"ok", true), Failure::Http2),
-        (|out, stream, _| write_field_block(out, stream, &[0x80], true), Failure::Http2),
+    let cases: [(Answer, ConnectionFailure); 5] = [
+        (|out, _, _| (0..2_000).for_each(|_| write_ping(out, [0; 8])), ConnectionFailure::Flood),
+        (|out, _, _| (0..2_000).for_each(|_| write_settings(out, &[])), ConnectionFailure::Flood),
+        (|out, _, _| (0..20_000).for_each(|_| write_window_update(out, 0, 1)), ConnectionFailure::Flood),
+        (|out, stream, _| write_data(out, stream + 100, b"ok", true), ConnectionFailure::Http2),
+        (|out, stream, _| write_field_block(out, stream, &[0x80], true), ConnectionFailure::Http2),
     ];
     for (answer, failure) in cases {
         let settings = over_http2(closed_loop(1, 1), 2, 0).with(|job| {
@@ -376,7 +376,7 @@ fn broken_rules_have_names() {
         write_data(out, stream, b"ok", true);
     };
     let outcome = run(&over_http2(closed_loop(1, 1), 2, 0), server(&[], long));
-    assert!(failures(&outcome, Failure::MalformedResponse) > 0);
+    assert!(failures(&outcome, ConnectionFailure::MalformedResponse) > 0);
     assert_eq!(outcome.connections.made, 1);
 }
 
@@ -392,7 +392,7 @@ fn frames_after_the_end_of_a_response_break_the_rules() {
     };
     for answer in [data, fields] {
         let outcome = run(&over_http2(closed_loop(1, 1), 4, 0), server(&[], answer));
-        assert!(failures(&outcome, Failure::Http2) > 0, "{:?}", outcome.connections.failures);
+        assert!(failures(&outcome, ConnectionFailure::Http2) > 0, "{:?}", outcome.connections.failures);
         let error = outcome.connections.protocol_error.as_deref().unwrap_or_default();
         assert!(error.contains("whose response had ended"), "{error}");
     }

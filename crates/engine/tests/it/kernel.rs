@@ -7,7 +7,7 @@ use crate::server::{answer, closed_address, serve};
 use crate::support::{REQUEST, asking, closed_loop, open_loop};
 use paceline_engine::{
     Address, Bound, Ending, EngineError, Measure, Nanos, NoObserver, Observer, PaceKind, Phase, RunOutcome,
-    Settings, Stop, Timestamps, run,
+    Settings, StopFlag, Timestamps, run,
 };
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpStream};
@@ -17,7 +17,7 @@ use std::time::Duration;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn go(settings: &Settings) -> RunOutcome {
-    run(settings, &Stop::new(), &NoObserver).unwrap()
+    run(settings, &StopFlag::new(), &NoObserver).unwrap()
 }
 
 fn numbered(address: Address, connections: u32, requests: u64) -> Settings {
@@ -116,7 +116,7 @@ fn a_response_that_ends_with_its_connection_has_no_receive_delay() {
 #[test]
 fn stopping_keeps_what_was_measured() {
     let settings = Settings { address: answer(OK), ..open_loop(500.0, 2, 3_600) };
-    let stop = Stop::new();
+    let stop = StopFlag::new();
     let outcome = std::thread::scope(|scope| {
         let run = scope.spawn(|| run(&settings, &stop, &StopAfter(&stop)));
         run.join().unwrap().unwrap()
@@ -131,7 +131,7 @@ fn stopping_keeps_what_was_measured() {
 }
 
 /// Requests a stop a moment after the window began.
-struct StopAfter<'a>(&'a Stop);
+struct StopAfter<'a>(&'a StopFlag);
 
 impl Observer for StopAfter<'_> {
     fn phase(&self, phase: Phase, _: Nanos) {
@@ -150,7 +150,7 @@ fn stopped_while_connecting(settings: Settings) -> (EngineError, usize) {
     // SAFETY: listen(2) on an open listener changes its backlog.
     unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 1) };
     let settings = Settings { address: listener.local_addr().unwrap().into(), ..settings };
-    let stop = Stop::new();
+    let stop = StopFlag::new();
     std::thread::scope(|scope| {
         let accepted = scope.spawn(|| {
             let stream = listener.accept().unwrap().0;
@@ -211,7 +211,7 @@ fn phases_are_reported_in_order() {
     let settings = closed_loop(2, 1).with(|job| job.warmup = Nanos::from_millis(20));
     let settings = Settings { address: answer(OK), ..settings }
         .with(|job| job.window = Bound::Duration(Nanos::from_millis(50)));
-    run(&settings, &Stop::new(), &reported).unwrap();
+    run(&settings, &StopFlag::new(), &reported).unwrap();
     let phases = reported.0.into_inner().unwrap();
     assert_eq!(phases, [Phase::Connect, Phase::Warmup, Phase::Window, Phase::Drain, Phase::End]);
 }
@@ -251,11 +251,11 @@ fn unix_sockets_that_cannot_be_used() {
     let outcome = go(&settings.with(|job| job.timeout = Nanos::from_millis(100)));
     assert!(outcome.connections.had < 40, "a backlog of 1 holds few");
     let gone = Address::from(folder.path().join("gone").as_path());
-    let error = run(&numbered(gone, 2, 10), &Stop::new(), &NoObserver).unwrap_err();
+    let error = run(&numbered(gone, 2, 10), &StopFlag::new(), &NoObserver).unwrap_err();
     let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
     assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
     let long = Address::from(std::path::Path::new(&"p".repeat(108)));
-    let error = run(&numbered(long, 2, 10), &Stop::new(), &NoObserver).unwrap_err();
+    let error = run(&numbered(long, 2, 10), &StopFlag::new(), &NoObserver).unwrap_err();
     assert!(matches!(error, EngineError::Settings(_)), "{error}");
 }
 
@@ -264,7 +264,7 @@ fn nobody_listens() {
     let address = Address::from(closed_address());
     for threads in [1, 3] {
         let settings = Settings { threads, ..numbered(address.clone(), 3, 10) };
-        let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
+        let error = run(&settings, &StopFlag::new(), &NoObserver).unwrap_err();
         let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
         assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused);
     }
@@ -295,6 +295,6 @@ fn nobody_accepts() {
     let fill = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50));
     let held: Vec<_> = (0..4).map_while(|_| fill().ok()).collect();
     let settings = numbered(address.into(), 2, 10).with(|job| job.connect_timeout = Nanos::from_millis(200));
-    let error = run(&settings, &Stop::new(), &NoObserver).unwrap_err();
+    let error = run(&settings, &StopFlag::new(), &NoObserver).unwrap_err();
     assert!(matches!(error, EngineError::Unreachable { .. }), "{error} with {} held", held.len());
 }

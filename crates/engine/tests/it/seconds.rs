@@ -4,15 +4,15 @@
 //! `follow/gather.rs`, and writing them in its `outputs/files.rs`.
 
 use crate::support::open_loop;
-use paceline_engine::sim::{Freezing, VirtualClock, response, simulate_observed};
+use paceline_engine::sim::{FreezingServer, VirtualClock, response, simulate_observed};
 use paceline_engine::{
-    Arrivals, Bound, LoadModel, Measure, Nanos, Observer, Phase, Rate, Second, Settings, Shape, Tally,
-    ThreadOutcome,
+    Arrivals, Bound, LoadModel, Measure, Nanos, Observer, Phase, Rate, Settings, Shape, Tally, ThreadOutcome,
+    WorkerSecond,
 };
 use std::sync::Mutex;
 
 #[derive(Default)]
-struct SecondLog(Mutex<Vec<Second>>);
+struct SecondLog(Mutex<Vec<WorkerSecond>>);
 
 impl Observer for SecondLog {
     fn phase(&self, _: Phase, _: Nanos) {}
@@ -20,16 +20,16 @@ impl Observer for SecondLog {
     fn wants_seconds(&self) -> bool {
         true
     }
-    fn second(&self, second: Second) {
+    fn second(&self, second: WorkerSecond) {
         self.0.lock().unwrap().push(second);
     }
 }
 
 /// A server that freezes for a second and a half in every ten, the load on it, and what the observer received.
-fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<Second>) {
+fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<WorkerSecond>) {
     let (period, freeze) = (Nanos::from_secs(10), Nanos::from_millis(1_500));
     let script =
-        Freezing { period, freeze, service: Nanos::ZERO, done_at: Nanos::ZERO, answer: response("ok") };
+        FreezingServer { period, freeze, service: Nanos::ZERO, done_at: Nanos::ZERO, answer: response("ok") };
     let reported = SecondLog::default();
     let outcome = simulate_observed(settings, script, &VirtualClock::new(Nanos::ZERO), &reported).unwrap();
     (outcome, reported.0.into_inner().unwrap())
@@ -80,7 +80,7 @@ fn the_backlog_of_the_warm_up_is_recorded() {
 fn a_request_due_at_the_start_of_a_second_is_counted_in_it() {
     let (_, seconds) =
         freezing(&open_loop(5.0, 20, 1).with(|job| job.window = Bound::Duration(Nanos::from_secs(4))));
-    let sent = |second: &Second| -> u64 {
+    let sent = |second: &WorkerSecond| -> u64 {
         let window = second.cohorts.iter().filter(|kept| kept.cohort == Phase::Window);
         window.map(|kept| kept.tally.counts.sent_in_window).sum()
     };

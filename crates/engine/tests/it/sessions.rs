@@ -2,11 +2,11 @@
 //! values of the user that sends it. The same holds for requests whose redirects are followed.
 
 use crate::support::{closed_loop, open_loop};
-use paceline_engine::session::{Extract, Session, SessionPlan, Source, Step};
+use paceline_engine::session::{Extract, ExtractSource, PlannedStep, Session, SessionPlan};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
 use paceline_engine::{
-    BodyCheck, Bound, Check, Ending, Nanos, Random, RequestKind, Requests, Settings, Slot, Tally, Think,
-    ThreadOutcome,
+    BodyCheck, Bound, Ending, Nanos, Random, RequestKind, Requests, ResponseCheck, Settings, Slot, Tally,
+    Think, ThreadOutcome,
 };
 use paceline_http::{LineFiles, Method, Request, Url};
 use std::cell::Cell;
@@ -107,7 +107,7 @@ fn kind(method: &str, path: &str, with_token: bool) -> RequestKind {
     }
     let mut files = LineFiles::default();
     files.set_variables(vec![("token".to_owned(), 0)]);
-    let check = Check { status: None, body: BodyCheck::Any };
+    let check = ResponseCheck { status: None, body: BodyCheck::Any };
     RequestKind { weight: 1, template: request.compile(&files).unwrap(), method: Method::Other, check }
 }
 
@@ -115,13 +115,14 @@ fn kind(method: &str, path: &str, with_token: bool) -> RequestKind {
 fn shopping() -> Requests {
     let kinds =
         vec![kind("POST", "/login", false), kind("GET", "/order", true), kind("GET", "/logout", true)];
-    let token = Extract { variable: 0, name: "token".to_owned(), from: Source::Json("/token".to_owned()) };
+    let token =
+        Extract { variable: 0, name: "token".to_owned(), from: ExtractSource::Json("/token".to_owned()) };
     let plan = SessionPlan {
         sessions: vec![Session { weight: 1, first: 0, count: 3 }],
         steps: vec![
-            Step { think: None, extract: vec![token] },
-            Step { think: Some(Think::constant(THINK)), extract: Vec::new() },
-            Step::default(),
+            PlannedStep { think: None, extract: vec![token] },
+            PlannedStep { think: Some(Think::constant(THINK)), extract: Vec::new() },
+            PlannedStep::default(),
         ],
         variables: 1,
         takes_cookies: true,
@@ -273,7 +274,7 @@ impl Script for Moved {
 
 /// Runs and checks that every request ended once.
 fn run_redirected(settings: &Settings, trouble: u64, seed: u64) -> ThreadOutcome {
-    let check = Check { status: None, body: BodyCheck::Any };
+    let check = ResponseCheck { status: None, body: BodyCheck::Any };
     let mut request = Request::get(&Url::parse("http://a/").unwrap());
     // A simulated server hears requests only if their length may differ.
     request.headers.push(("Number".to_owned(), "{seq}".to_owned()));

@@ -6,13 +6,13 @@
 //! fall due; reading a file of send times is tested in the binary, beside its code.
 
 use crate::support::open_loop;
-use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
+use paceline_engine::sim::{FreezingServer, VirtualClock, response, simulate};
 use paceline_engine::{Arrivals, Bound, Ending, LoadModel, Measure, Nanos, Settings, Shape};
 
 /// A server that answers one request after another, each in 2 ms.
-fn server() -> Freezing {
+fn server() -> FreezingServer {
     let (service, answer) = (Nanos::from_millis(2), response("ok"));
-    Freezing { period: Nanos::from_secs(1), freeze: Nanos::ZERO, service, done_at: Nanos::ZERO, answer }
+    FreezingServer { period: Nanos::from_secs(1), freeze: Nanos::ZERO, service, done_at: Nanos::ZERO, answer }
 }
 
 /// Sends at these milliseconds, in the schedule's own window.

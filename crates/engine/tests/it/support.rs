@@ -4,7 +4,7 @@
 //! tests on the kernel replace it by their server's. The defaults for a user without flags are in the binary.
 
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Job, LoadModel, Nanos, Rate, Requests, Settings, Shape,
+    Arrivals, BodyCheck, Bound, Job, LoadModel, Nanos, Rate, Requests, ResponseCheck, Settings, Shape,
 };
 use paceline_http::Method;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 /// [`REQUEST`], and the expected response.
 pub fn asking(status: Option<u16>, body: Option<&[u8]>) -> Arc<Requests> {
     let body = body.map_or(BodyCheck::Any, |body| BodyCheck::Exact(Arc::from(body)));
-    Arc::new(Requests::fixed(REQUEST, Method::Other, Check { status, body }))
+    Arc::new(Requests::fixed(REQUEST, Method::Other, ResponseCheck { status, body }))
 }
 
 /// An open loop of `rate` per second over `connections`, for `seconds`.

@@ -6,7 +6,7 @@
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
-use paceline_engine::{Bound, Ending, Failure, Measure, Nanos, Settings, Slot, ThreadOutcome};
+use paceline_engine::{Bound, ConnectionFailure, Ending, Measure, Nanos, Settings, Slot, ThreadOutcome};
 use std::rc::Rc;
 
 /// Longer than any of these runs.
@@ -82,7 +82,7 @@ fn pipelined_requests_time_out_together() {
     assert_eq!(ended(&outcome), [0, 16, 0]);
     assert_eq!(outcome.total.times(Measure::Service).count(), 16);
     assert_eq!(outcome.total.counts.censored.map(|(count, _)| count), Some(16));
-    assert_eq!(outcome.connections.failures, [(Failure::TimedOut, 1)]);
+    assert_eq!(outcome.connections.failures, [(ConnectionFailure::TimedOut, 1)]);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_connection_to_a_server_that_stops_reading_is_given_up() {
     let outcome = run(&settings, Failing::new(1, Rc::from(twice.as_bytes()), &[1]));
     let [ok, others @ ..] = ended(&outcome);
     assert!(ok >= 18 && others == [0, 0], "{ok} requests in ten seconds, {others:?}");
-    assert_eq!(outcome.connections.failures, [(Failure::Unread, ok / 2 - 1)]);
+    assert_eq!(outcome.connections.failures, [(ConnectionFailure::Unread, ok / 2 - 1)]);
     assert_eq!(outcome.connections.closed_by_us, ok / 2 - 1);
 }
 
@@ -119,10 +119,10 @@ fn a_socket_without_room_is_left_too() {
         let outcome = run(&settings, Failing::new(1, response("ok"), &[0]));
         let [ok, others @ ..] = ended(&outcome);
         assert!(ok >= 9 && others == [0, 0], "{ok} requests in ten seconds, {others:?}");
-        assert!(matches!(outcome.connections.failures[..], [(Failure::Unread, 8..)]));
+        assert!(matches!(outcome.connections.failures[..], [(ConnectionFailure::Unread, 8..)]));
         // There is no room for the first either.
         let outcome = run(&settings, Failing::new(0, response("ok"), &[]));
-        assert!(matches!(outcome.connections.failures[..], [(Failure::Unread, 8..)]));
+        assert!(matches!(outcome.connections.failures[..], [(ConnectionFailure::Unread, 8..)]));
         assert_eq!(ended(&outcome), [0; 3]);
     }
 }

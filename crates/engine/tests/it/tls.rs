@@ -7,11 +7,11 @@ use crate::server::reset;
 use crate::support::{REQUEST, asking, closed_loop};
 use crate::tls_server::{After, Authority, Stream, accept, self_signed, serve, server_config};
 use paceline_engine::tls::{
-    Identity, TlsAsked, TlsError, TlsFault, TlsOutcome, TlsSettings, TlsVersion, Trust,
+    ClientIdentity, TlsError, TlsFault, TlsOptions, TlsOutcome, TlsSettings, TlsVersion, Trust,
 };
 use paceline_engine::{
-    Address, BodyCheck, Bound, Check, Ending, EngineError, Failure, Measure, Nanos, NoObserver, Requests,
-    RunOutcome, Settings, Stop, run,
+    Address, BodyCheck, Bound, ConnectionFailure, Ending, EngineError, Measure, Nanos, NoObserver, Requests,
+    ResponseCheck, RunOutcome, Settings, StopFlag, run,
 };
 use paceline_http::Method;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -21,8 +21,8 @@ use std::sync::Arc;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// TLS settings that trust one authority.
-fn asked(authority: &Authority) -> TlsAsked {
-    TlsAsked {
+fn asked(authority: &Authority) -> TlsOptions {
+    TlsOptions {
         name: ServerName::try_from("localhost").unwrap(),
         trust: Trust::Roots { roots: vec![authority.certificate.clone()], also_themselves: false },
         identity: None,
@@ -31,7 +31,7 @@ fn asked(authority: &Authority) -> TlsAsked {
     }
 }
 
-fn settings(address: &Address, asked: TlsAsked, connections: u32, requests: u64) -> Settings {
+fn settings(address: &Address, asked: TlsOptions, connections: u32, requests: u64) -> Settings {
     Settings {
         address: address.clone(),
         tls: Some(Arc::new(TlsSettings::new(asked).unwrap())),
@@ -42,14 +42,14 @@ fn settings(address: &Address, asked: TlsAsked, connections: u32, requests: u64)
 }
 
 fn go(settings: &Settings) -> (RunOutcome, TlsOutcome) {
-    let mut outcome = run(settings, &Stop::new(), &NoObserver).unwrap();
+    let mut outcome = run(settings, &StopFlag::new(), &NoObserver).unwrap();
     let tls = outcome.tls.take().unwrap();
     (outcome, tls)
 }
 
 /// The fault that kept every connection from being made.
 fn refused(settings: &Settings) -> TlsError {
-    match run(settings, &Stop::new(), &NoObserver) {
+    match run(settings, &StopFlag::new(), &NoObserver) {
         Err(EngineError::Unreachable { source, .. }) => {
             TlsError::within(&source).expect("a fault of TLS").clone()
         }
@@ -62,7 +62,7 @@ fn refused(settings: &Settings) -> TlsError {
 /// same fault and is tried again.
 fn assert_refused_by_server(settings: &Settings, version: TlsVersion, fault: TlsFault) {
     for _ in 0..5 {
-        match run(settings, &Stop::new(), &NoObserver) {
+        match run(settings, &StopFlag::new(), &NoObserver) {
             Err(EngineError::Unreachable { source, .. }) => {
                 let reported = TlsError::within(&source).expect("a fault of TLS");
                 return assert_eq!(reported.fault, fault, "{version:?}");
@@ -70,7 +70,7 @@ fn assert_refused_by_server(settings: &Settings, version: TlsVersion, fault: Tls
             Ok(outcome) if version == TlsVersion::Tls13 => {
                 let commonest = outcome.connections.failures.iter().max_by_key(|(_, count)| *count);
                 let reported = commonest.map(|(failure, _)| *failure);
-                assert_eq!(reported, Some(Failure::Tls(fault)), "{:?}", outcome.connections);
+                assert_eq!(reported, Some(ConnectionFailure::Tls(fault)), "{:?}", outcome.connections);
             }
             other => panic!("{other:?}"),
         }
@@ -92,7 +92,7 @@ fn requests_are_answered_over_either_version() {
     let address = good_server(&authority);
     for (version, name) in [(Some(TlsVersion::Tls12), "1.2"), (Some(TlsVersion::Tls13), "1.3"), (None, "1.3")]
     {
-        let asked = TlsAsked { version, ..asked(&authority) };
+        let asked = TlsOptions { version, ..asked(&authority) };
         let settings = Settings { threads: 2, ..settings(&address, asked, 5, 1_001) };
         let (outcome, tls) = go(&settings);
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 1_001, "{:?}", outcome.connections);
@@ -149,7 +149,7 @@ fn requests_of_a_megabyte_leave_piece_by_piece() {
     let config = server_config(authority.issue("localhost", |_| {}), None);
     let length = request.len();
     let address = accept_lengths(config, length);
-    let check = Check { status: None, body: BodyCheck::Exact(Arc::from(*b"ok")) };
+    let check = ResponseCheck { status: None, body: BodyCheck::Exact(Arc::from(*b"ok")) };
     let requests = Arc::new(Requests::fixed(request, Method::Other, check));
     let settings = Settings { requests, ..settings(&address, asked(&authority), 2, 6) };
     let (outcome, _) = go(&settings);
@@ -167,7 +167,7 @@ fn a_server_that_requests_a_certificate_and_closes_is_explained() {
             let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
             let _ = Stream::new(tls, tcp).read(&mut [0; 1]);
         });
-        let asked = TlsAsked { version: Some(version), ..asked(&authority) };
+        let asked = TlsOptions { version: Some(version), ..asked(&authority) };
         let settings = settings(&address, asked, 2, 10);
         assert_refused_by_server(&settings, version, TlsFault::CertificateRequired);
     }
@@ -206,7 +206,7 @@ fn certificates_that_will_not_do() {
     let one_day =
         |params: &mut rcgen::CertificateParams| params.not_before = rcgen::date_time_ymd(3999, 1, 1);
     let stranger = Authority::new();
-    let cases: [(Identity, TlsFault, &str); 5] = [
+    let cases: [(ClientIdentity, TlsFault, &str); 5] = [
         (authority.issue("localhost", long_ago), TlsFault::Expired, "days ago"),
         (authority.issue("localhost", one_day), TlsFault::NotYetValid, "becomes valid in"),
         (authority.issue("elsewhere.test", |_| {}), TlsFault::WrongName, "elsewhere.test"),
@@ -219,7 +219,7 @@ fn certificates_that_will_not_do() {
         assert_eq!(error.fault, fault, "{error}");
         assert!(error.to_string().contains(words), "{error}");
         // Without verification it accepts the certificate.
-        let asked = TlsAsked { trust: Trust::Anyone, ..asked(&authority) };
+        let asked = TlsOptions { trust: Trust::Anyone, ..asked(&authority) };
         let (outcome, _) = go(&settings(&address, asked, 2, 10));
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 10, "{fault:?}");
     }
@@ -230,7 +230,7 @@ fn a_certificate_that_is_named_is_trusted_under_its_own_name() {
     let identity = self_signed("localhost");
     let roots: Vec<CertificateDer<'static>> = identity.chain.clone();
     let address = serve(server_config(identity, None), ok);
-    let asked = |name: &'static str| TlsAsked {
+    let asked = |name: &'static str| TlsOptions {
         name: ServerName::try_from(name).unwrap(),
         trust: Trust::Roots { roots: roots.clone(), also_themselves: true },
         ..asked(&Authority::new())
@@ -247,7 +247,7 @@ fn a_client_certificate_is_sent_on_request() {
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         let config = server_config(authority.issue("localhost", |_| {}), Some(&authority));
         let address = serve(config, ok);
-        let asked = |identity| TlsAsked { identity, version: Some(version), ..asked(&authority) };
+        let asked = |identity| TlsOptions { identity, version: Some(version), ..asked(&authority) };
         let (outcome, _) = go(&settings(&address, asked(Some(authority.issue("me", |_| {}))), 2, 10));
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 10, "{version:?}");
         for (identity, fault) in [
@@ -311,7 +311,7 @@ fn resumed_handshakes_are_counted_apart() {
             After::Close
         });
         for resumption in [true, false] {
-            let asked = TlsAsked { version: Some(version), resumption, ..asked(&authority) };
+            let asked = TlsOptions { version: Some(version), resumption, ..asked(&authority) };
             let (outcome, tls) = go(&settings(&address, asked, 2, 50));
             assert_eq!(outcome.total.counts.ended(Ending::Ok), 50);
             assert_eq!(tls.full + tls.resumed, outcome.connections.made, "{version:?}");
@@ -375,10 +375,10 @@ fn keys_that_do_not_fit_are_refused() {
     let authority = Authority::new();
     let mut identity = authority.issue("me", |_| {});
     identity.chain = authority.issue("me", |_| {}).chain;
-    let error = TlsSettings::new(TlsAsked { identity: Some(identity), ..asked(&authority) }).unwrap_err();
+    let error = TlsSettings::new(TlsOptions { identity: Some(identity), ..asked(&authority) }).unwrap_err();
     assert!(matches!(error, EngineError::Tls { .. }), "{error}");
     let no_roots = Trust::Roots { roots: Vec::new(), also_themselves: false };
-    assert!(TlsSettings::new(TlsAsked { trust: no_roots, ..asked(&authority) }).is_err());
+    assert!(TlsSettings::new(TlsOptions { trust: no_roots, ..asked(&authority) }).is_err());
 }
 
 /// Reads this many requests. After the handshake no bytes are sent: the tickets wait with all other bytes.
@@ -464,7 +464,11 @@ fn a_close_behind_bytes_without_data_is_detected() {
         let counts = &outcome.total.counts;
         let ended = [Ending::Ok, Ending::IoFailed, Ending::TimedOut].map(|ending| counts.ended(ending));
         assert_eq!(ended, [1, 2, 0], "{name}");
-        assert_eq!(outcome.connections.failures, [(paceline_engine::Failure::Truncated, 1)], "{name}");
+        assert_eq!(
+            outcome.connections.failures,
+            [(paceline_engine::ConnectionFailure::Truncated, 1)],
+            "{name}"
+        );
     }
 }
 
@@ -481,7 +485,7 @@ fn an_end_behind_tickets_is_not_missed() {
     let (outcome, _) = go(&settings.with(|job| job.timeout = Nanos::from_secs(10)));
     let counts = &outcome.total.counts;
     assert_eq!([Ending::IoFailed, Ending::TimedOut].map(|ending| counts.ended(ending)), [2, 0]);
-    assert_eq!(outcome.connections.failures, [(paceline_engine::Failure::ClosedUnanswered, 2)]);
+    assert_eq!(outcome.connections.failures, [(paceline_engine::ConnectionFailure::ClosedUnanswered, 2)]);
 }
 
 /// A server configuration that requests a certificate but does not require it.
@@ -511,11 +515,11 @@ fn a_server_that_answered_without_a_certificate_does_not_miss_one() {
                 true => After::Cut,
             }
         });
-        let asked = TlsAsked { version: Some(version), ..asked(&authority) };
+        let asked = TlsOptions { version: Some(version), ..asked(&authority) };
         let (outcome, tls) = go(&settings(&address, asked, 1, 4));
         assert_eq!(outcome.total.counts.ended(Ending::Ok), 1, "{version:?}");
         let failures = &outcome.connections.failures;
-        assert_eq!(*failures, [(paceline_engine::Failure::ClosedUnanswered, 3)], "{version:?}");
+        assert_eq!(*failures, [(paceline_engine::ConnectionFailure::ClosedUnanswered, 3)], "{version:?}");
         assert_eq!(tls.errors, [], "{version:?}");
     }
 }

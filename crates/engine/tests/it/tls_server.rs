@@ -4,7 +4,7 @@
 //! engine does, so interoperability of two libraries is not tested here. The plain-text server is in `server.rs`.
 
 use paceline_engine::Address;
-use paceline_engine::tls::Identity;
+use paceline_engine::tls::ClientIdentity;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::server::{ServerConfig, WebPkiClientVerifier};
@@ -38,7 +38,7 @@ impl Authority {
     }
 
     /// A certificate for a name, with further changes by the test.
-    pub fn issue(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Identity {
+    pub fn issue(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> ClientIdentity {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         change(&mut params);
@@ -48,19 +48,19 @@ impl Authority {
 }
 
 /// A self-signed certificate, as `openssl req -x509` makes it.
-pub fn self_signed(name: &str) -> Identity {
+pub fn self_signed(name: &str) -> ClientIdentity {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     identity(params.self_signed(&key).unwrap().der().clone(), &key)
 }
 
-fn identity(certificate: CertificateDer<'static>, key: &KeyPair) -> Identity {
-    Identity { chain: vec![certificate], key: PrivatePkcs8KeyDer::from(key.serialize_der()).into() }
+fn identity(certificate: CertificateDer<'static>, key: &KeyPair) -> ClientIdentity {
+    ClientIdentity { chain: vec![certificate], key: PrivatePkcs8KeyDer::from(key.serialize_der()).into() }
 }
 
 /// A server configuration; with `clients` it requires a client certificate from that authority.
-pub fn server_config(identity: Identity, clients: Option<&Authority>) -> ServerConfig {
+pub fn server_config(identity: ClientIdentity, clients: Option<&Authority>) -> ServerConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()

@@ -7,7 +7,7 @@ use paceline_stats::Random;
 use std::collections::BTreeMap;
 
 /// A server with a service rate; p99 of an M/M/1 queue.
-struct Simulated {
+struct SimulatedServer {
     service_per_s: f64,
     /// Standard deviation of the service rate between windows, as a logarithm.
     noise: f64,
@@ -27,7 +27,7 @@ struct Simulated {
     random: Random,
 }
 
-impl Simulated {
+impl SimulatedServer {
     fn new(service_per_s: f64) -> Self {
         Self {
             service_per_s,
@@ -89,7 +89,7 @@ fn p99_of(rate: f64, service: f64) -> f64 {
     if rate < service { 100f64.ln() / (service - rate) * 1e9 } else { 1e10 }
 }
 
-impl Load for Simulated {
+impl LoadRunner for SimulatedServer {
     fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
         self.loads.push(*request);
         if self.loads.len() > self.interrupt_after {
@@ -137,13 +137,13 @@ fn plan() -> CapacityPlan {
     }
 }
 
-fn find(server: &mut Simulated) -> Result<Capacity, LoadError> {
+fn find(server: &mut SimulatedServer) -> Result<Capacity, LoadError> {
     find_capacity(server, &plan(), &mut |_| {})
 }
 
 #[test]
 fn capacity_of_a_queue_is_found_with_its_curve_and_knee() {
-    let mut server = Simulated::new(5_000.0);
+    let mut server = SimulatedServer::new(5_000.0);
     let capacity = find(&mut server).unwrap();
     let interval = capacity.interval_per_s.unwrap();
     assert!(interval.low < server.capacity() && server.capacity() < interval.high, "{capacity:?}");
@@ -162,7 +162,7 @@ fn capacity_of_a_queue_is_found_with_its_curve_and_knee() {
 
 #[test]
 fn stalls_give_a_span_instead_of_an_interval() {
-    let mut server = Simulated { stalls: 0.6, ..Simulated::new(5_000.0) };
+    let mut server = SimulatedServer { stalls: 0.6, ..SimulatedServer::new(5_000.0) };
     let capacity = find(&mut server).unwrap();
     let span = capacity.stalls_decide.unwrap();
     assert!(span.low < span.high, "{span:?}");
@@ -172,7 +172,7 @@ fn stalls_give_a_span_instead_of_an_interval() {
 
 #[test]
 fn windows_that_the_generator_spoils_are_repeated() {
-    let mut server = Simulated { disturbed: 0.3, ..Simulated::new(5_000.0) };
+    let mut server = SimulatedServer { disturbed: 0.3, ..SimulatedServer::new(5_000.0) };
     let capacity = find(&mut server).unwrap();
     let interval = capacity.interval_per_s.unwrap_or_else(|| panic!("{capacity:?}"));
     assert!(interval.low < server.capacity() && server.capacity() < interval.high, "{capacity:?}");
@@ -185,7 +185,7 @@ fn windows_that_the_generator_spoils_are_repeated() {
 #[test]
 fn one_pause_of_the_machine_is_no_stall_of_the_server() {
     // The second load is the first window, far below the capacity.
-    let mut server = Simulated { unlucky: vec![2], limit_ns: 1e8, ..Simulated::new(5_000.0) };
+    let mut server = SimulatedServer { unlucky: vec![2], limit_ns: 1e8, ..SimulatedServer::new(5_000.0) };
     let capacity = find(&mut server).unwrap();
     assert_eq!(capacity.stalls_decide, None, "{capacity:?}");
     let interval = capacity.interval_per_s.unwrap();
@@ -213,7 +213,7 @@ fn a_miss_beside_a_disturbance_counts_when_it_comes_again_and_again() {
 
 #[test]
 fn spoiled_windows_say_nothing_and_end_the_search() {
-    let capacity = find(&mut Simulated { void: true, ..Simulated::new(5_000.0) }).unwrap();
+    let capacity = find(&mut SimulatedServer { void: true, ..SimulatedServer::new(5_000.0) }).unwrap();
     assert_eq!(capacity.windows.len(), VOID_MOST);
     assert!(capacity.windows.iter().all(|window| window.outcome == WindowOutcome::Void));
     assert!(capacity.ended_early.unwrap().contains("generator_lag"));
@@ -222,19 +222,21 @@ fn spoiled_windows_say_nothing_and_end_the_search() {
 
 #[test]
 fn an_interruption_keeps_what_is_known() {
-    let capacity = find(&mut Simulated { interrupt_after: 6, ..Simulated::new(5_000.0) }).unwrap();
+    let capacity =
+        find(&mut SimulatedServer { interrupt_after: 6, ..SimulatedServer::new(5_000.0) }).unwrap();
     assert_eq!((capacity.windows.len(), capacity.ended_early.as_deref()), (5, Some("interrupted")));
     assert!(capacity.half_pass_per_s.is_some() && !capacity.is_precise);
 }
 
 #[test]
 fn an_objective_that_is_never_met_has_no_capacity() {
-    let mut server = Simulated { limit_ns: 1.0, ..Simulated::new(5_000.0) };
+    let mut server = SimulatedServer { limit_ns: 1.0, ..SimulatedServer::new(5_000.0) };
     let capacity = find(&mut server).unwrap();
     assert_eq!((capacity.half_pass_per_s, capacity.long_run_per_s), (None, None));
     assert!(crate::capacity_text(&capacity).contains("none: no offered rate met"), "{capacity:?}");
     let ended =
-        find(&mut Simulated { interrupt_after: 3, limit_ns: 1.0, ..Simulated::new(5_000.0) }).unwrap();
+        find(&mut SimulatedServer { interrupt_after: 3, limit_ns: 1.0, ..SimulatedServer::new(5_000.0) })
+            .unwrap();
     assert_eq!((ended.windows.len(), ended.half_pass_per_s), (2, None));
 }
 
@@ -267,8 +269,8 @@ fn a_failing_server_misses_and_too_few_requests_do_not() {
 
 #[test]
 fn pauses_that_miss_at_any_rate_are_stalls_and_failures_are_not() {
-    let mut server = Simulated { stalls: 1.0, ..Simulated::new(5_000.0) };
-    let find_with = |server: &mut Simulated, p50: u64, failed: u64| {
+    let mut server = SimulatedServer { stalls: 1.0, ..SimulatedServer::new(5_000.0) };
+    let find_with = |server: &mut SimulatedServer, p50: u64, failed: u64| {
         server.p50 = p50;
         server.failed = failed;
         find(server).unwrap()
@@ -288,7 +290,7 @@ struct Warming {
     loads: usize,
 }
 
-impl Load for Warming {
+impl LoadRunner for Warming {
     fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
         self.loads += 1;
         let mut result = result(None, self.rate_per_s);

@@ -4,15 +4,15 @@
 //! also a PID namespace, whose processes the kernel kills when its init ends; this works even when the shepherd is
 //! killed.
 
-use super::Guard;
+use super::TrackingMethod;
 use crate::process;
-use crate::system::{self, Pid, Waited};
+use crate::system::{self, Pid, WaitResult};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
 /// The kind of fence in use.
-pub enum Fence {
+pub enum DescendantTracker {
     /// A PID namespace.
     Namespace {
         /// Its init, which ends when the shepherd ends.
@@ -24,7 +24,7 @@ pub enum Fence {
     Subreaper,
 }
 
-impl Fence {
+impl DescendantTracker {
     /// Creates the fence. Children started from now on are inside.
     ///
     /// # Errors
@@ -33,15 +33,15 @@ impl Fence {
     ///
     /// # Safety
     /// The caller must have only one thread: the init is forked from it.
-    pub unsafe fn raise(guard: Guard) -> io::Result<Fence> {
+    pub unsafe fn raise(guard: TrackingMethod) -> io::Result<DescendantTracker> {
         system::become_subreaper()?;
-        if guard == Guard::Subreaper || !enter_namespaces()? {
-            return Ok(Fence::Subreaper);
+        if guard == TrackingMethod::Subreaper || !enter_namespaces()? {
+            return Ok(DescendantTracker::Subreaper);
         }
         let (lifeline_end, lifeline) = system::pipe()?;
         // SAFETY: the caller promises to be the only thread.
         match unsafe { system::fork() }? {
-            Some(init) => Ok(Fence::Namespace { init, _lifeline: lifeline }),
+            Some(init) => Ok(DescendantTracker::Namespace { init, _lifeline: lifeline }),
             None => be_init(lifeline_end.as_raw_fd()),
         }
     }
@@ -49,16 +49,16 @@ impl Fence {
     /// The name of the guarantee in the record.
     pub fn guarantee(&self) -> &'static str {
         match self {
-            Fence::Namespace { .. } => "pid_namespace",
-            Fence::Subreaper => "subreaper",
+            DescendantTracker::Namespace { .. } => "pid_namespace",
+            DescendantTracker::Subreaper => "subreaper",
         }
     }
 
     /// The processes of the fence, which do not belong to the server.
     pub fn own(&self) -> Vec<Pid> {
         match self {
-            Fence::Namespace { init, .. } => vec![*init],
-            Fence::Subreaper => Vec::new(),
+            DescendantTracker::Namespace { init, .. } => vec![*init],
+            DescendantTracker::Subreaper => Vec::new(),
         }
     }
 
@@ -66,8 +66,8 @@ impl Fence {
     /// caller repeats this until it has no children left.
     pub fn kill_all(&self) {
         let inside = match self {
-            Fence::Namespace { init, .. } => vec![*init],
-            Fence::Subreaper => process::descendants(&[std::process::id().cast_signed()]),
+            DescendantTracker::Namespace { init, .. } => vec![*init],
+            DescendantTracker::Subreaper => process::descendants(&[std::process::id().cast_signed()]),
         };
         for pid in inside {
             // A process that has ended needs no signal; a process that may not be signalled is not a child.
@@ -106,7 +106,7 @@ fn be_init(lifeline: RawFd) -> ! {
         use std::os::fd::AsFd as _;
         while let Ok([false, _]) = system::poll_readable([0, signals.as_raw_fd()], None) {
             while system::next_signal(signals.as_fd()).is_some() {}
-            while let Ok(Waited::Ended(..)) = system::wait_any() {}
+            while let Ok(WaitResult::Ended(..)) = system::wait_any() {}
         }
     }
     // SAFETY: ends this process at once; buffers copied from the parent must not be flushed twice.

@@ -3,10 +3,10 @@
 //! Used by a launch, a step of the workshop, a generator's run, and the tuning, which must always be undone. It sends
 //! no signal to the command: when it closes the pipe, the shepherd (`watch.rs`) stops the command.
 
-use super::{Guard, Order, Report};
+use super::{ShepherdOrder, ShepherdReport, TrackingMethod};
 use crate::left_over;
 use crate::process::ProcessIdentity;
-use crate::system::{Pid, Usage};
+use crate::system::{Pid, ResourceUsage};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -34,11 +34,11 @@ pub struct Ended {
 
 /// How a command ended, and what its processes used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Gone {
+pub struct CommandResult {
     /// How its own process ended, if that was observed.
     pub ended: Option<Ended>,
     /// CPU time and memory of its processes that were waited for: a lower bound.
-    pub usage: Usage,
+    pub usage: ResourceUsage,
     /// Whether any process had to be killed by force.
     pub forced: bool,
 }
@@ -68,7 +68,7 @@ pub struct Shepherd {
     process: Child,
     /// The write end of the shepherd's standard input: closing it stops the command.
     lifeline: Option<ChildStdin>,
-    reports: Receiver<Report>,
+    reports: Receiver<ShepherdReport>,
     stop_limit: Duration,
     command: Pid,
     started_monotonic_ns: u64,
@@ -76,7 +76,7 @@ pub struct Shepherd {
     guarantee: String,
     is_grouped: bool,
     ended: Option<Ended>,
-    gone: Option<Gone>,
+    gone: Option<CommandResult>,
 }
 
 impl Shepherd {
@@ -84,13 +84,15 @@ impl Shepherd {
     ///
     /// # Errors
     /// When the shepherd or the command cannot be started; the text names which and the reason.
-    pub fn start(program: &[String], order: &Order) -> io::Result<Shepherd> {
+    pub fn start(program: &[String], order: &ShepherdOrder) -> io::Result<Shepherd> {
         let mut order = order.clone();
         loop {
             match Self::start_once(program, &order)? {
                 Ok(shepherd) => return Ok(shepherd),
                 // The namespace could be entered but not used, as on some hardened kernels.
-                Err((_, true)) if order.guard == Guard::Namespace => order.guard = Guard::Subreaper,
+                Err((_, true)) if order.guard == TrackingMethod::Namespace => {
+                    order.guard = TrackingMethod::Subreaper
+                }
                 // The group could be created but not joined, as in some containers. If that was not the cause, the next
                 // attempt fails in the same way.
                 Err(_) if !order.groups.is_empty() => order.groups.clear(),
@@ -100,7 +102,7 @@ impl Shepherd {
     }
 
     /// The inner error comes from the shepherd: its message, and whether the fence caused it.
-    fn start_once(program: &[String], order: &Order) -> io::Result<Result<Shepherd, (String, bool)>> {
+    fn start_once(program: &[String], order: &ShepherdOrder) -> io::Result<Result<Shepherd, (String, bool)>> {
         let mut process = shepherd_command(program, order.inherit)?.spawn().map_err(|error| {
             io::Error::new(error.kind(), format!("cannot start {}: {error}", program.join(" ")))
         })?;
@@ -125,13 +127,13 @@ impl Shepherd {
             gone: None,
         };
         match shepherd.reports.recv_timeout(STARTING_LIMIT) {
-            Ok(Report::Started { pid, monotonic_ns, own, guarantee }) => {
+            Ok(ShepherdReport::Started { pid, monotonic_ns, own, guarantee }) => {
                 (shepherd.command, shepherd.started_monotonic_ns) = (pid, monotonic_ns);
                 (shepherd.own, shepherd.guarantee) = (own, guarantee);
                 Ok(Ok(shepherd))
             }
-            Ok(Report::Failed { message, fence }) => Ok(Err((message, fence))),
-            Ok(Report::Ended { .. } | Report::Gone { .. }) | Err(_) => {
+            Ok(ShepherdReport::Failed { message, fence }) => Ok(Err((message, fence))),
+            Ok(ShepherdReport::Ended { .. } | ShepherdReport::Gone { .. }) | Err(_) => {
                 Err(io::Error::other(format!("the supervisor process did not answer: {}", program.join(" "))))
             }
         }
@@ -210,11 +212,11 @@ impl Shepherd {
     ///
     /// # Errors
     /// When the shepherd does not end: SIGKILL does not end one of the processes.
-    pub fn stop(mut self) -> io::Result<Gone> {
+    pub fn stop(mut self) -> io::Result<CommandResult> {
         self.let_go()
     }
 
-    fn let_go(&mut self) -> io::Result<Gone> {
+    fn let_go(&mut self) -> io::Result<CommandResult> {
         drop(self.lifeline.take());
         let deadline = Instant::now() + self.stop_limit + LEAVING_LIMIT;
         while self.gone.is_none() {
@@ -239,17 +241,17 @@ impl Shepherd {
             // It was killed, and could not end what the command has forked.
             left_over::end_launch(shepherd);
         }
-        Ok(self.gone.unwrap_or(Gone { ended: self.ended, ..Gone::default() }))
+        Ok(self.gone.unwrap_or(CommandResult { ended: self.ended, ..CommandResult::default() }))
     }
 
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, report: ShepherdReport) {
         match report {
-            Report::Ended { code, signal, asked } => self.ended = Some(Ended { code, signal, asked }),
-            Report::Gone { user_s, system_s, rss_bytes_peak, forced } => {
-                let usage = Usage { user_s, system_s, rss_bytes_peak };
-                self.gone = Some(Gone { ended: self.ended, usage, forced });
+            ShepherdReport::Ended { code, signal, asked } => self.ended = Some(Ended { code, signal, asked }),
+            ShepherdReport::Gone { user_s, system_s, rss_bytes_peak, forced } => {
+                let usage = ResourceUsage { user_s, system_s, rss_bytes_peak };
+                self.gone = Some(CommandResult { ended: self.ended, usage, forced });
             }
-            Report::Started { .. } | Report::Failed { .. } => {}
+            ShepherdReport::Started { .. } | ShepherdReport::Failed { .. } => {}
         }
     }
 }
@@ -280,7 +282,7 @@ fn shepherd_command(program: &[String], inherit: Option<i32>) -> io::Result<Comm
 
 /// Reads reports until the shepherd ends. A line that is not a report is skipped: the end of the shepherd is then all
 /// that is known.
-fn listen(stdout: ChildStdout) -> io::Result<Receiver<Report>> {
+fn listen(stdout: ChildStdout) -> io::Result<Receiver<ShepherdReport>> {
     let (sender, reports) = mpsc::channel();
     std::thread::Builder::new().spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {

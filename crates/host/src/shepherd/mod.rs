@@ -1,8 +1,8 @@
 //! The shepherd: one small process for each launch, which ensures that no process survives the lab, even if the lab is
 //! killed.
 //!
-//! The lab starts `paceline shepherd`, writes an [`Order`] to its standard input and keeps that pipe open. The shepherd
-//! starts the command behind a [`fence`] and answers with [`Report`]s on its standard output. When the pipe ends (on
+//! The lab starts `paceline shepherd`, writes an [`ShepherdOrder`] to its standard input and keeps that pipe open. The shepherd
+//! starts the command behind a [`fence`] and answers with [`ShepherdReport`]s on its standard output. When the pipe ends (on
 //! request, or because the lab is dead), it sends SIGTERM, waits, and kills the remaining processes until there are
 //! none. It never speaks HTTP, and measures only the total CPU time and memory of its children.
 
@@ -15,6 +15,6 @@ mod watch;
 
 pub(crate) use order::{put_setting, setting};
 
-pub use handle::{Ended, Gone, Shepherd};
-pub use order::{Guard, Order, Output, Report, Restore};
+pub use handle::{CommandResult, Ended, Shepherd};
+pub use order::{CommandOutput, Restore, ShepherdOrder, ShepherdReport, TrackingMethod};
 pub use watch::watch;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// A command to start and to watch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct ShepherdOrder {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Where it runs.
@@ -23,11 +23,11 @@ pub struct Order {
     /// The cores it may run on; empty for those of the lab.
     pub cores: Vec<u32>,
     /// Where its output is written.
-    pub output: Output,
+    pub output: CommandOutput,
     /// Folders of control groups it joins, removed at the end.
     pub groups: Vec<PathBuf>,
     /// How its descendants are held together.
-    pub guard: Guard,
+    pub guard: TrackingMethod,
     /// How long it may take to end after SIGTERM, in milliseconds.
     pub stop_limit_ms: u64,
     /// The user it runs as, permanently; `None` for the lab's user.
@@ -85,7 +85,7 @@ pub(crate) fn put_setting(path: &Path, value: &str) -> io::Result<()> {
 /// How descendants are tracked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Guard {
+pub enum TrackingMethod {
     /// A PID namespace; the fallback is `Subreaper`, if none can be created.
     #[default]
     Namespace,
@@ -96,7 +96,7 @@ pub enum Guard {
 /// Where a command's output is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Output {
+pub enum CommandOutput {
     /// Both streams into one file of bounded length: the beginning and the end are kept.
     Bounded {
         /// The file, replaced if it exists.
@@ -120,7 +120,7 @@ pub enum Output {
 /// A report of a shepherd.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
-pub enum Report {
+pub enum ShepherdReport {
     /// The command runs.
     Started {
         /// Its process id, in the lab's namespace.
@@ -167,11 +167,11 @@ mod tests {
 
     #[test]
     fn a_report_survives_the_pipe() {
-        let report = Report::Gone { user_s: 1.5, system_s: 0.25, rss_bytes_peak: 4096, forced: true };
+        let report = ShepherdReport::Gone { user_s: 1.5, system_s: 0.25, rss_bytes_peak: 4096, forced: true };
         let line = serde_json::to_string(&report).unwrap();
         let expected =
             r#"{"report":"gone","user_s":1.5,"system_s":0.25,"rss_bytes_peak":4096,"forced":true}"#;
         assert_eq!(line, expected);
-        assert_eq!(serde_json::from_str::<Report>(&line).unwrap(), report);
+        assert_eq!(serde_json::from_str::<ShepherdReport>(&line).unwrap(), report);
     }
 }

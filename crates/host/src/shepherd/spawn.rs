@@ -5,7 +5,7 @@
 //! is started behind it. One descriptor is inherited if the order names it. This module does not wait for processes;
 //! see `watch.rs`.
 
-use super::{Order, Output};
+use super::{CommandOutput, ShepherdOrder};
 use crate::left_over::LaunchMark;
 use crate::system;
 use std::fs::{File, OpenOptions};
@@ -23,7 +23,7 @@ pub struct Spawned {
 }
 
 /// Opens the order's control groups while the shepherd is permitted to: inside a user namespace it is not.
-pub fn open_groups(order: &Order) -> io::Result<Vec<File>> {
+pub fn open_groups(order: &ShepherdOrder) -> io::Result<Vec<File>> {
     order.groups.iter().map(|group| OpenOptions::new().write(true).open(group.join("cgroup.procs"))).collect()
 }
 
@@ -31,7 +31,7 @@ pub fn open_groups(order: &Order) -> io::Result<Vec<File>> {
 ///
 /// # Errors
 /// The system's error for the program, the folder, the cores or the groups.
-pub fn spawn(order: &Order, groups: Vec<File>, mark: Option<LaunchMark>) -> io::Result<Spawned> {
+pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>) -> io::Result<Spawned> {
     let (program, arguments) = order
         .command
         .split_first()
@@ -89,9 +89,9 @@ fn settle(
     inherit.map_or(Ok(()), system::keep_on_exec)
 }
 
-fn streams(order: &Order) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {
+fn streams(order: &ShepherdOrder) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {
     Ok(match &order.output {
-        Output::Bounded { .. } => {
+        CommandOutput::Bounded { .. } => {
             let (printed, writer) = system::pipe()?;
             if let Some(user) = &order.user {
                 // PHP-FPM and other programs open /dev/stderr, which requires the rights of the pipe's owner.
@@ -99,10 +99,10 @@ fn streams(order: &Order) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {
             }
             (writer.try_clone()?.into(), writer.into(), Some(printed))
         }
-        Output::Files { stdout, stderr } => {
+        CommandOutput::Files { stdout, stderr } => {
             (File::create(stdout)?.into(), File::create(stderr)?.into(), None)
         }
         // The shepherd's standard output is the pipe for its reports.
-        Output::Inherit => (io::stderr().into(), Stdio::inherit(), None),
+        CommandOutput::Inherit => (io::stderr().into(), Stdio::inherit(), None),
     })
 }

@@ -3,12 +3,12 @@
 //! This is the whole of `paceline shepherd`, in a process of one thread. One poll waits for the pipe from the lab, the
 //! command's output, and signals.
 
-use super::fence::Fence;
+use super::fence::DescendantTracker;
 use super::log::BoundedLog;
 use super::spawn::{Spawned, open_groups, spawn};
-use super::{Order, Output, Report, Restore, put_setting};
+use super::{CommandOutput, Restore, ShepherdOrder, ShepherdReport, put_setting};
 use crate::left_over::LaunchMark;
-use crate::system::{self, Pid, Waited};
+use crate::system::{self, Pid, WaitResult};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -34,7 +34,7 @@ pub fn watch() -> io::Result<()> {
     if io::stdin().lock().read_line(&mut line)? == 0 {
         return Ok(());
     }
-    let order: Order = serde_json::from_str(&line)?;
+    let order: ShepherdOrder = serde_json::from_str(&line)?;
     if order.inherit.is_some_and(|fd| !system::is_open(fd)) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -49,7 +49,7 @@ pub fn watch() -> io::Result<()> {
         libc::SIGPIPE,
     ])?;
     let inherited = order.inherit;
-    let started = Watch::start(&order, signals);
+    let started = Supervisor::start(&order, signals);
     if let Some(fd) = inherited {
         // The lab waits for this pipe's end to know that the command no longer uses it, so the shepherd must close it.
         // SAFETY: the descriptor was made for the command and is not used here.
@@ -60,7 +60,7 @@ pub fn watch() -> io::Result<()> {
         Err(failed) => {
             report(&failed);
             // If the fence is the cause, the lab starts the command once more, in the same groups.
-            if !matches!(failed, Report::Failed { fence: true, .. }) {
+            if !matches!(failed, ShepherdReport::Failed { fence: true, .. }) {
                 remove_groups(&order);
             }
             Ok(())
@@ -69,7 +69,7 @@ pub fn watch() -> io::Result<()> {
 }
 
 /// Stage of the command's end.
-enum Stage {
+enum StopStage {
     /// It runs.
     Running,
     /// It was asked to end.
@@ -78,28 +78,28 @@ enum Stage {
     Killing,
 }
 
-struct Watch<'a> {
-    order: &'a Order,
-    fence: Fence,
+struct Supervisor<'a> {
+    order: &'a ShepherdOrder,
+    fence: DescendantTracker,
     command: Pid,
     signals: OwnedFd,
     printed: Option<File>,
     log: Option<BoundedLog>,
-    stage: Stage,
+    stage: StopStage,
     asked: bool,
     forced: bool,
 }
 
-impl<'a> Watch<'a> {
-    fn start(order: &'a Order, signals: OwnedFd) -> Result<Self, Report> {
-        let failed = |what: &str, error: &io::Error, fence| Report::Failed {
+impl<'a> Supervisor<'a> {
+    fn start(order: &'a ShepherdOrder, signals: OwnedFd) -> Result<Self, ShepherdReport> {
+        let failed = |what: &str, error: &io::Error, fence| ShepherdReport::Failed {
             message: format!("{what}: {error}"),
             fence,
         };
         let groups =
             open_groups(order).map_err(|error| failed("cannot join the control group", &error, false))?;
         let log = match &order.output {
-            Output::Bounded { path, head_bytes, tail_bytes } => {
+            CommandOutput::Bounded { path, head_bytes, tail_bytes } => {
                 let log = BoundedLog::create(path, *head_bytes, *tail_bytes)
                     .map_err(|error| failed(&format!("cannot write {}", path.display()), &error, false))?;
                 Some(log)
@@ -107,10 +107,11 @@ impl<'a> Watch<'a> {
             _ => None,
         };
         // SAFETY: `paceline shepherd` starts no thread.
-        let fence = unsafe { Fence::raise(order.guard) }
+        let fence = unsafe { DescendantTracker::raise(order.guard) }
             .map_err(|error| failed("cannot make a PID namespace", &error, true))?;
         // The kernel ends the processes of a namespace.
-        let mark = if matches!(fence, Fence::Subreaper) { LaunchMark::of_this_process() } else { None };
+        let mark =
+            if matches!(fence, DescendantTracker::Subreaper) { LaunchMark::of_this_process() } else { None };
         let monotonic_ns = system::monotonic_ns();
         let Spawned { child, printed } = spawn(order, groups, mark).map_err(|error| {
             let what = format!("cannot start {} in {}", order.command.join(" "), order.folder.display());
@@ -125,8 +126,8 @@ impl<'a> Watch<'a> {
         }
         let command = child.id().cast_signed();
         let guarantee = fence.guarantee().to_owned();
-        report(&Report::Started { pid: command, monotonic_ns, own: fence.own(), guarantee });
-        let stage = Stage::Running;
+        report(&ShepherdReport::Started { pid: command, monotonic_ns, own: fence.own(), guarantee });
+        let stage = StopStage::Running;
         Ok(Self { order, fence, command, signals, printed, log, stage, asked: false, forced: false })
     }
 
@@ -135,18 +136,18 @@ impl<'a> Watch<'a> {
             self.wait()?;
             self.take_log();
             let signalled = self.signalled();
-            if signalled && matches!(self.stage, Stage::Stopping(_)) {
+            if signalled && matches!(self.stage, StopStage::Stopping(_)) {
                 self.forced = true;
-                self.stage = Stage::Killing;
+                self.stage = StopStage::Killing;
             }
-            if signalled || (matches!(self.stage, Stage::Running) && lab_let_go()) {
+            if signalled || (matches!(self.stage, StopStage::Running) && lab_let_go()) {
                 self.ask_to_end();
             }
-            if matches!(self.stage, Stage::Stopping(deadline) if Instant::now() >= deadline) {
+            if matches!(self.stage, StopStage::Stopping(deadline) if Instant::now() >= deadline) {
                 self.forced = true;
-                self.stage = Stage::Killing;
+                self.stage = StopStage::Killing;
             }
-            if matches!(self.stage, Stage::Killing) {
+            if matches!(self.stage, StopStage::Killing) {
                 self.fence.kill_all();
             }
             if !self.reap()? {
@@ -158,12 +159,12 @@ impl<'a> Watch<'a> {
     /// Sleeps until an event or the next deadline.
     fn wait(&self) -> io::Result<()> {
         let limit = match self.stage {
-            Stage::Running => None,
-            Stage::Stopping(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
-            Stage::Killing => Some(KILL_AGAIN),
+            StopStage::Running => None,
+            StopStage::Stopping(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
+            StopStage::Killing => Some(KILL_AGAIN),
         };
         // After the lab has closed its pipe, polling it would return at once every time.
-        let lab = if matches!(self.stage, Stage::Running) { 0 } else { NO_DESCRIPTOR };
+        let lab = if matches!(self.stage, StopStage::Running) { 0 } else { NO_DESCRIPTOR };
         let printed = self.printed.as_ref().map_or(NO_DESCRIPTOR, |printed| printed.as_raw_fd());
         system::poll_readable([lab, printed, self.signals.as_raw_fd()], limit).map(drop)
     }
@@ -195,30 +196,30 @@ impl<'a> Watch<'a> {
 
     /// Sends SIGTERM to the command's process group, once.
     fn ask_to_end(&mut self) {
-        if !matches!(self.stage, Stage::Running) {
+        if !matches!(self.stage, StopStage::Running) {
             return;
         }
         self.asked = true;
         let _ = system::kill_group(self.command, libc::SIGTERM);
-        self.stage = Stage::Stopping(Instant::now() + Duration::from_millis(self.order.stop_limit_ms));
+        self.stage = StopStage::Stopping(Instant::now() + Duration::from_millis(self.order.stop_limit_ms));
     }
 
     /// Reaps the processes that have ended. `false` when none is left.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match system::wait_any()? {
-                Waited::Ended(pid, status) if pid == self.command => self.command_ended(status),
-                Waited::Ended(..) => {}
-                Waited::Running => return Ok(true),
-                Waited::Childless => return Ok(false),
+                WaitResult::Ended(pid, status) if pid == self.command => self.command_ended(status),
+                WaitResult::Ended(..) => {}
+                WaitResult::Running => return Ok(true),
+                WaitResult::Childless => return Ok(false),
             }
         }
     }
 
     /// The command's own process is the server; processes that it leaves behind are killed.
     fn command_ended(&mut self, status: ExitStatus) {
-        report(&Report::Ended { code: status.code(), signal: status.signal(), asked: self.asked });
-        self.stage = Stage::Killing;
+        report(&ShepherdReport::Ended { code: status.code(), signal: status.signal(), asked: self.asked });
+        self.stage = StopStage::Killing;
         self.fence.kill_all();
     }
 
@@ -229,8 +230,8 @@ impl<'a> Watch<'a> {
         }
         remove_groups(self.order);
         restore(self.order);
-        let system::Usage { user_s, system_s, rss_bytes_peak } = system::children_usage();
-        report(&Report::Gone { user_s, system_s, rss_bytes_peak, forced: self.forced });
+        let system::ResourceUsage { user_s, system_s, rss_bytes_peak } = system::children_usage();
+        report(&ShepherdReport::Gone { user_s, system_s, rss_bytes_peak, forced: self.forced });
         Ok(())
     }
 }
@@ -246,7 +247,7 @@ fn lab_let_go() -> bool {
 }
 
 /// Writes a report. If the lab has ended, the error is ignored.
-fn report(report: &Report) {
+fn report(report: &ShepherdReport) {
     if let Ok(line) = serde_json::to_string(report) {
         let mut stdout = io::stdout().lock();
         let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
@@ -255,7 +256,7 @@ fn report(report: &Report) {
 
 /// Restores the files of the order. The caller checks whether that succeeded; the note is removed when everything is
 /// restored.
-fn restore(order: &Order) {
+fn restore(order: &ShepherdOrder) {
     for restore in &order.restore {
         // The check below finds what could not be written.
         let _ = put_setting(&restore.path, &restore.value);
@@ -266,7 +267,7 @@ fn restore(order: &Order) {
     }
 }
 
-fn remove_groups(order: &Order) {
+fn remove_groups(order: &ShepherdOrder) {
     for group in &order.groups {
         // It may already be removed by the lab, or was never created.
         let _ = fs::remove_dir(group);
@@ -276,20 +277,20 @@ fn remove_groups(order: &Order) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shepherd::Guard;
+    use crate::shepherd::TrackingMethod;
 
     /// An order that restores `4096` in each of the files, noted in `note`.
-    fn order(files: &[std::path::PathBuf], note: &std::path::Path) -> Order {
+    fn order(files: &[std::path::PathBuf], note: &std::path::Path) -> ShepherdOrder {
         let put_back =
             |path: &std::path::PathBuf| Restore { path: path.clone(), value: "4096".into(), instead: None };
-        Order {
+        ShepherdOrder {
             command: Vec::new(),
             folder: "/".into(),
             env: Default::default(),
             cores: Vec::new(),
-            output: Output::Inherit,
+            output: CommandOutput::Inherit,
             groups: Vec::new(),
-            guard: Guard::Subreaper,
+            guard: TrackingMethod::Subreaper,
             stop_limit_ms: 0,
             user: None,
             inherit: None,

@@ -7,7 +7,9 @@
 
 mod wanted;
 
-use crate::shepherd::{Guard, Order, Output, Restore, Shepherd, put_setting, setting};
+use crate::shepherd::{
+    CommandOutput, Restore, Shepherd, ShepherdOrder, TrackingMethod, put_setting, setting,
+};
 use crate::system;
 use paceline_record::Tuned;
 use rustix::fs::OFlags;
@@ -15,7 +17,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use wanted::Wanted;
+use wanted::WantedSetting;
 
 /// Open files a round may need: the limit of source 002.
 const OPEN_FILES_LEAST: u64 = 65_535;
@@ -43,7 +45,7 @@ impl Tuning {
     /// # Errors
     /// When the changes cannot be noted or the shepherd cannot be started: then no setting is changed.
     pub fn begin(shepherd: &[String], note: &Path, root: &Path) -> io::Result<Self> {
-        let looked: Vec<(Wanted, Look)> = wanted::all(root)
+        let looked: Vec<(WantedSetting, CurrentSetting)> = wanted::all(root)
             .into_iter()
             .map(|wanted| {
                 let look = look(&wanted);
@@ -93,16 +95,16 @@ impl Tuning {
     }
 
     /// An order for a shepherd with an idle command, which restores the files when it ends.
-    fn order(&self) -> Order {
-        Order {
+    fn order(&self) -> ShepherdOrder {
+        ShepherdOrder {
             command: ["sleep", "infinity"].map(str::to_owned).into(),
             folder: "/".into(),
             env: Default::default(),
             cores: Vec::new(),
-            output: Output::Inherit,
+            output: CommandOutput::Inherit,
             groups: Vec::new(),
             // Inside a user namespace the machine's settings could not be written.
-            guard: Guard::Subreaper,
+            guard: TrackingMethod::Subreaper,
             stop_limit_ms: STOP_LIMIT_MS,
             user: None,
             inherit: None,
@@ -207,15 +209,15 @@ fn reported(restore: &Restore) -> String {
 }
 
 /// A setting as it was found.
-struct Look {
+struct CurrentSetting {
     before: String,
     /// What to write; `None` if the setting is left alone, with the reason unless it already has the wanted value.
     write: Option<String>,
     why: String,
 }
 
-fn look(wanted: &Wanted) -> Look {
-    let left = |before: String, why: &str| Look { before, write: None, why: why.to_owned() };
+fn look(wanted: &WantedSetting) -> CurrentSetting {
+    let left = |before: String, why: &str| CurrentSetting { before, write: None, why: why.to_owned() };
     if wanted.is_outside {
         return left(String::new(), "its file is a symbolic link that leads outside the folder of settings");
     }
@@ -223,13 +225,13 @@ fn look(wanted: &Wanted) -> Look {
         return left(String::new(), "this machine has no such setting");
     };
     match wanted.aim.instead_of(&before) {
-        Ok(write) => Look { before, write, why: String::new() },
+        Ok(write) => CurrentSetting { before, write, why: String::new() },
         Err(why) => left(before, why),
     }
 }
 
-fn set(wanted: Wanted, look: Look) -> Tuned {
-    let Look { before, write, mut why } = look;
+fn set(wanted: WantedSetting, look: CurrentSetting) -> Tuned {
+    let CurrentSetting { before, write, mut why } = look;
     if let Some(value) = write
         && let Err(error) = put_setting(&wanted.path, &value)
     {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The wanted value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aim {
+pub(super) enum TargetValue {
     /// This number or more.
     AtLeast(u64),
     /// Exactly this value.
@@ -20,17 +20,17 @@ pub(super) enum Aim {
 
 /// One setting and its wanted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct WantedSetting {
     pub name: String,
     /// The file, without links in its path.
     pub path: PathBuf,
     /// Whether the file is a link to a place that is not below the root: it is neither read nor written.
     pub is_outside: bool,
-    pub aim: Aim,
+    pub aim: TargetValue,
 }
 
-impl Wanted {
-    fn new(name: String, root: &Path, below: &Path, aim: Aim) -> Self {
+impl WantedSetting {
+    fn new(name: String, root: &Path, below: &Path, aim: TargetValue) -> Self {
         let path = root.join(below);
         // Without a file there is nothing to resolve. Links within sysfs are usual: `cpufreq` is one.
         match (path.canonicalize(), root.canonicalize()) {
@@ -44,44 +44,44 @@ impl Wanted {
 /// 1,025; here it begins at 25,000, since the servers' ports are chosen from 20,000 on outside that range. Forwarding
 /// is not changed: changing it resets the machine's other network settings (Documentation/networking/ip-sysctl.rst),
 /// which could not be restored.
-const SYSCTL: [(&str, Aim); 18] = [
-    ("fs.file-max", Aim::AtLeast(65_535)),
-    ("fs.nr_open", Aim::AtLeast(65_535)),
-    ("net.core.netdev_max_backlog", Aim::AtLeast(4_096)),
-    ("net.core.rmem_max", Aim::AtLeast(16_777_216)),
-    ("net.core.somaxconn", Aim::AtLeast(65_535)),
-    ("net.core.wmem_max", Aim::AtLeast(16_777_216)),
+const SYSCTL: [(&str, TargetValue); 18] = [
+    ("fs.file-max", TargetValue::AtLeast(65_535)),
+    ("fs.nr_open", TargetValue::AtLeast(65_535)),
+    ("net.core.netdev_max_backlog", TargetValue::AtLeast(4_096)),
+    ("net.core.rmem_max", TargetValue::AtLeast(16_777_216)),
+    ("net.core.somaxconn", TargetValue::AtLeast(65_535)),
+    ("net.core.wmem_max", TargetValue::AtLeast(16_777_216)),
     (
         "net.ipv4.ip_forward",
-        Aim::Alone("not changed, because a change resets other network settings permanently"),
+        TargetValue::Alone("not changed, because a change resets other network settings permanently"),
     ),
-    ("net.ipv4.ip_local_port_range", Aim::Ports(25_000, 65_535)),
-    ("net.ipv4.tcp_fin_timeout", Aim::Exactly("30")),
-    ("net.ipv4.tcp_keepalive_time", Aim::Exactly("30")),
-    ("net.ipv4.tcp_max_syn_backlog", Aim::AtLeast(20_480)),
-    ("net.ipv4.tcp_max_tw_buckets", Aim::AtLeast(400_000)),
-    ("net.ipv4.tcp_no_metrics_save", Aim::Exactly("1")),
-    ("net.ipv4.tcp_syn_retries", Aim::Exactly("2")),
-    ("net.ipv4.tcp_synack_retries", Aim::Exactly("2")),
-    ("net.ipv4.tcp_tw_recycle", Aim::Exactly("1")),
-    ("net.ipv4.tcp_tw_reuse", Aim::Exactly("1")),
-    ("vm.min_free_kbytes", Aim::AtLeast(65_536)),
+    ("net.ipv4.ip_local_port_range", TargetValue::Ports(25_000, 65_535)),
+    ("net.ipv4.tcp_fin_timeout", TargetValue::Exactly("30")),
+    ("net.ipv4.tcp_keepalive_time", TargetValue::Exactly("30")),
+    ("net.ipv4.tcp_max_syn_backlog", TargetValue::AtLeast(20_480)),
+    ("net.ipv4.tcp_max_tw_buckets", TargetValue::AtLeast(400_000)),
+    ("net.ipv4.tcp_no_metrics_save", TargetValue::Exactly("1")),
+    ("net.ipv4.tcp_syn_retries", TargetValue::Exactly("2")),
+    ("net.ipv4.tcp_synack_retries", TargetValue::Exactly("2")),
+    ("net.ipv4.tcp_tw_recycle", TargetValue::Exactly("1")),
+    ("net.ipv4.tcp_tw_reuse", TargetValue::Exactly("1")),
+    ("vm.min_free_kbytes", TargetValue::AtLeast(65_536)),
 ];
 /// The last of them, separate because a higher number is not better.
-const OVERCOMMIT: (&str, Aim) = ("vm.overcommit_memory", Aim::Exactly("1"));
+const OVERCOMMIT: (&str, TargetValue) = ("vm.overcommit_memory", TargetValue::Exactly("1"));
 
 /// Every setting of the machine below `root`, in order.
-pub(super) fn all(root: &Path) -> Vec<Wanted> {
+pub(super) fn all(root: &Path) -> Vec<WantedSetting> {
     let sysctl = SYSCTL.iter().chain([&OVERCOMMIT]).map(|(name, aim)| {
         let below = Path::new("proc/sys").join(name.replace('.', "/"));
-        Wanted::new((*name).to_owned(), root, &below, *aim)
+        WantedSetting::new((*name).to_owned(), root, &below, *aim)
     });
     sysctl.chain(governors(root)).collect()
 }
 
 /// The governor of each processor that has one. If there is none, as on most virtual machines, the first processor is
 /// listed, so that the record shows this.
-fn governors(root: &Path) -> Vec<Wanted> {
+fn governors(root: &Path) -> Vec<WantedSetting> {
     let below = Path::new("sys/devices/system/cpu");
     let folder = root.join(below);
     let number = |name: &str| name.strip_prefix("cpu")?.parse::<u32>().ok();
@@ -95,22 +95,24 @@ fn governors(root: &Path) -> Vec<Wanted> {
         having.push(0);
     }
     let wanted = |number: &u32| {
-        let aim = Aim::Exactly("performance");
-        Wanted::new(format!("governor of cpu{number}"), root, &file(number), aim)
+        let aim = TargetValue::Exactly("performance");
+        WantedSetting::new(format!("governor of cpu{number}"), root, &file(number), aim)
     };
     having.iter().map(wanted).collect()
 }
 
-impl Aim {
+impl TargetValue {
     /// What to write in place of `now`; `None` if `now` is as wanted. An error if the setting is not changed.
     pub fn instead_of(self, now: &str) -> Result<Option<String>, &'static str> {
         let number = now.parse::<u64>().ok();
         match self {
-            Aim::AtLeast(least) => Ok(number.is_none_or(|now| now < least).then(|| least.to_string())),
-            Aim::Exactly(value) => Ok((now != value).then(|| value.to_owned())),
-            Aim::Ports(low, high) => Ok(wider(now, low, high)),
-            Aim::Alone(_) if number == Some(0) => Ok(None),
-            Aim::Alone(why) => Err(why),
+            TargetValue::AtLeast(least) => {
+                Ok(number.is_none_or(|now| now < least).then(|| least.to_string()))
+            }
+            TargetValue::Exactly(value) => Ok((now != value).then(|| value.to_owned())),
+            TargetValue::Ports(low, high) => Ok(wider(now, low, high)),
+            TargetValue::Alone(_) if number == Some(0) => Ok(None),
+            TargetValue::Alone(why) => Err(why),
         }
     }
 }
@@ -129,15 +131,15 @@ mod tests {
     #[test]
     fn limits_are_raised_and_never_lowered() {
         let table = [
-            (Aim::AtLeast(65_535), "4096", Ok(Some("65535"))),
-            (Aim::AtLeast(65_535), "1048576", Ok(None)),
-            (Aim::Exactly("1"), "2", Ok(Some("1"))),
-            (Aim::Exactly("performance"), "performance", Ok(None)),
-            (Aim::Ports(25_000, 65_535), "32768 60999", Ok(Some("25000 65535"))),
-            (Aim::Ports(25_000, 65_535), "1025 65535", Ok(None)),
-            (Aim::Ports(25_000, 65_535), "1025 60999", Ok(Some("1025 65535"))),
-            (Aim::Alone("why"), "0", Ok(None)),
-            (Aim::Alone("why"), "1", Err("why")),
+            (TargetValue::AtLeast(65_535), "4096", Ok(Some("65535"))),
+            (TargetValue::AtLeast(65_535), "1048576", Ok(None)),
+            (TargetValue::Exactly("1"), "2", Ok(Some("1"))),
+            (TargetValue::Exactly("performance"), "performance", Ok(None)),
+            (TargetValue::Ports(25_000, 65_535), "32768 60999", Ok(Some("25000 65535"))),
+            (TargetValue::Ports(25_000, 65_535), "1025 65535", Ok(None)),
+            (TargetValue::Ports(25_000, 65_535), "1025 60999", Ok(Some("1025 65535"))),
+            (TargetValue::Alone("why"), "0", Ok(None)),
+            (TargetValue::Alone("why"), "1", Err("why")),
         ];
         for (aim, now, expected) in table {
             assert_eq!(aim.instead_of(now), expected.map(|value| value.map(str::to_owned)), "{aim:?} {now}");

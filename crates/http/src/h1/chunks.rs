@@ -26,7 +26,7 @@ pub(super) enum ChunkStep<'i> {
 
 /// The syntax element that the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     /// The first digit of a chunk size.
     Size,
     /// A further digit, or the byte after the size.
@@ -65,15 +65,15 @@ enum State {
     LastLf,
 }
 
-impl State {
+impl ChunkState {
     fn section(self) -> Section {
         match self {
-            State::FirstTrailer
-            | State::Trailer
-            | State::TrailerName
-            | State::TrailerValue
-            | State::TrailerLf
-            | State::LastLf => Section::Trailers,
+            ChunkState::FirstTrailer
+            | ChunkState::Trailer
+            | ChunkState::TrailerName
+            | ChunkState::TrailerValue
+            | ChunkState::TrailerLf
+            | ChunkState::LastLf => Section::Trailers,
             _ => Section::ChunkSize,
         }
     }
@@ -86,13 +86,13 @@ pub(super) struct ChunkDecoder {
     left: u64,
     /// Bytes read of this size line, or of all trailers: for the limits.
     line_bytes: u32,
-    state: State,
+    state: ChunkState,
 }
 
 impl ChunkDecoder {
     /// Before the first chunk.
     pub(super) const fn new() -> Self {
-        Self { left: 0, line_bytes: 0, state: State::Size }
+        Self { left: 0, line_bytes: 0, state: ChunkState::Size }
     }
 
     /// Reads some of `input`; returns the step and the number of bytes consumed.
@@ -101,11 +101,11 @@ impl ChunkDecoder {
         while at < input.len() {
             let rest = &input[at..];
             match self.state {
-                State::Data => {
+                ChunkState::Data => {
                     let data = self.take_data(rest);
                     return Ok((ChunkStep::Data(data), at + data.len()));
                 }
-                State::TrailerValue => at += self.skip_trailer_value(rest)?,
+                ChunkState::TrailerValue => at += self.skip_trailer_value(rest)?,
                 _ => {
                     at += 1;
                     if self.byte(rest)? {
@@ -122,7 +122,7 @@ impl ChunkDecoder {
         let taken = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len());
         self.left -= taken as u64;
         if self.left == 0 {
-            self.state = State::DataCr;
+            self.state = ChunkState::DataCr;
         }
         &rest[..taken]
     }
@@ -137,33 +137,35 @@ impl ChunkDecoder {
         if rest[end] != b'\r' {
             return Err(self.unexpected(&rest[end..]));
         }
-        self.state = State::TrailerLf;
+        self.state = ChunkState::TrailerLf;
         Ok(end + 1)
     }
 
     /// Consumes the first byte of `rest` (an error shows `rest`); true if it was the last byte of the body.
     fn byte(&mut self, rest: &[u8]) -> Result<bool, ProtocolError> {
         let byte = rest[0];
-        if !matches!(self.state, State::DataCr | State::DataLf) {
+        if !matches!(self.state, ChunkState::DataCr | ChunkState::DataLf) {
             self.count(1)?;
         }
         self.state = match (self.state, byte) {
-            (State::Size | State::Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+            (ChunkState::Size | ChunkState::Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 self.digit(rest)?;
-                State::Digits
+                ChunkState::Digits
             }
-            (State::SizeLf, b'\n') => {
+            (ChunkState::SizeLf, b'\n') => {
                 self.line_bytes = 0;
-                if self.left == 0 { State::FirstTrailer } else { State::Data }
+                if self.left == 0 { ChunkState::FirstTrailer } else { ChunkState::Data }
             }
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => State::Size,
-            (State::FirstTrailer | State::Trailer, b'\r') => State::LastLf,
-            (State::LastLf, b'\n') => return Ok(true),
-            (State::Trailer, b' ' | b'\t') | (State::TrailerName, b':') => State::TrailerValue,
-            (State::TrailerLf, b'\n') => State::Trailer,
-            (State::FirstTrailer | State::Trailer | State::TrailerName, _) if is_token(byte) => {
-                State::TrailerName
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::Size,
+            (ChunkState::FirstTrailer | ChunkState::Trailer, b'\r') => ChunkState::LastLf,
+            (ChunkState::LastLf, b'\n') => return Ok(true),
+            (ChunkState::Trailer, b' ' | b'\t') | (ChunkState::TrailerName, b':') => ChunkState::TrailerValue,
+            (ChunkState::TrailerLf, b'\n') => ChunkState::Trailer,
+            (ChunkState::FirstTrailer | ChunkState::Trailer | ChunkState::TrailerName, _)
+                if is_token(byte) =>
+            {
+                ChunkState::TrailerName
             }
             (state, _) => extension(state, byte).ok_or_else(|| self.unexpected(rest))?,
         };
@@ -202,14 +204,14 @@ impl ChunkDecoder {
     fn unexpected(&self, rest: &[u8]) -> ProtocolError {
         let (excerpt, section) = (excerpt(rest), self.state.section());
         match (self.state, rest.first()) {
-            (State::DataCr | State::DataLf, _) => ProtocolError::ChunkEnd { excerpt },
-            (State::SizeLf | State::TrailerLf | State::LastLf, _) => {
+            (ChunkState::DataCr | ChunkState::DataLf, _) => ProtocolError::ChunkEnd { excerpt },
+            (ChunkState::SizeLf | ChunkState::TrailerLf | ChunkState::LastLf, _) => {
                 ProtocolError::ControlByte { section, excerpt }
             }
-            (State::Size, _) => ProtocolError::ChunkSize { excerpt },
+            (ChunkState::Size, _) => ProtocolError::ChunkSize { excerpt },
             (_, Some(b'\n')) => ProtocolError::BareLf { section, excerpt },
             (_, Some(0)) => ProtocolError::ControlByte { section, excerpt },
-            (State::Digits | State::BeforeExtension, _) => ProtocolError::ChunkSize { excerpt },
+            (ChunkState::Digits | ChunkState::BeforeExtension, _) => ProtocolError::ChunkSize { excerpt },
             _ if section == Section::Trailers => ProtocolError::Trailer { excerpt },
             _ => ProtocolError::ChunkExtension { excerpt },
         }
@@ -217,36 +219,50 @@ impl ChunkDecoder {
 }
 
 /// The next state after a byte that follows a chunk's size; none if the byte is not allowed there (RFC 9112 §7.1.1).
-fn extension(state: State, byte: u8) -> Option<State> {
+fn extension(state: ChunkState, byte: u8) -> Option<ChunkState> {
     let is_blank = matches!(byte, b' ' | b'\t');
     Some(match (state, byte) {
-        (State::Digits | State::ExtensionName | State::ExtensionToken | State::ExtensionEnd, b'\r') => {
-            State::SizeLf
-        }
         (
-            State::Digits
-            | State::BeforeExtension
-            | State::ExtensionName
-            | State::AfterExtensionName
-            | State::ExtensionToken
-            | State::ExtensionEnd,
+            ChunkState::Digits
+            | ChunkState::ExtensionName
+            | ChunkState::ExtensionToken
+            | ChunkState::ExtensionEnd,
+            b'\r',
+        ) => ChunkState::SizeLf,
+        (
+            ChunkState::Digits
+            | ChunkState::BeforeExtension
+            | ChunkState::ExtensionName
+            | ChunkState::AfterExtensionName
+            | ChunkState::ExtensionToken
+            | ChunkState::ExtensionEnd,
             b';',
-        ) => State::ExtensionStart,
-        (State::Digits | State::BeforeExtension | State::ExtensionToken | State::ExtensionEnd, _)
-            if is_blank =>
-        {
-            State::BeforeExtension
+        ) => ChunkState::ExtensionStart,
+        (
+            ChunkState::Digits
+            | ChunkState::BeforeExtension
+            | ChunkState::ExtensionToken
+            | ChunkState::ExtensionEnd,
+            _,
+        ) if is_blank => ChunkState::BeforeExtension,
+        (ChunkState::ExtensionStart, _) if is_blank => ChunkState::ExtensionStart,
+        (ChunkState::ExtensionStart | ChunkState::ExtensionName, _) if is_token(byte) => {
+            ChunkState::ExtensionName
         }
-        (State::ExtensionStart, _) if is_blank => State::ExtensionStart,
-        (State::ExtensionStart | State::ExtensionName, _) if is_token(byte) => State::ExtensionName,
-        (State::ExtensionName | State::AfterExtensionName, _) if is_blank => State::AfterExtensionName,
-        (State::ExtensionName | State::AfterExtensionName, b'=') => State::ExtensionValueStart,
-        (State::ExtensionValueStart, _) if is_blank => State::ExtensionValueStart,
-        (State::ExtensionValueStart, b'"') => State::ExtensionQuoted,
-        (State::ExtensionValueStart | State::ExtensionToken, _) if is_token(byte) => State::ExtensionToken,
-        (State::ExtensionQuoted, b'"') => State::ExtensionEnd,
-        (State::ExtensionQuoted, b'\\') => State::ExtensionEscape,
-        (State::ExtensionQuoted | State::ExtensionEscape, _) if is_text(byte) => State::ExtensionQuoted,
+        (ChunkState::ExtensionName | ChunkState::AfterExtensionName, _) if is_blank => {
+            ChunkState::AfterExtensionName
+        }
+        (ChunkState::ExtensionName | ChunkState::AfterExtensionName, b'=') => ChunkState::ExtensionValueStart,
+        (ChunkState::ExtensionValueStart, _) if is_blank => ChunkState::ExtensionValueStart,
+        (ChunkState::ExtensionValueStart, b'"') => ChunkState::ExtensionQuoted,
+        (ChunkState::ExtensionValueStart | ChunkState::ExtensionToken, _) if is_token(byte) => {
+            ChunkState::ExtensionToken
+        }
+        (ChunkState::ExtensionQuoted, b'"') => ChunkState::ExtensionEnd,
+        (ChunkState::ExtensionQuoted, b'\\') => ChunkState::ExtensionEscape,
+        (ChunkState::ExtensionQuoted | ChunkState::ExtensionEscape, _) if is_text(byte) => {
+            ChunkState::ExtensionQuoted
+        }
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! Decodes the responses of one connection: received bytes in, [`Step`]s out.
+//! Decodes the responses of one connection: received bytes in, [`DecodeStep`]s out.
 //!
 //! The engine's receive loop tries [`Decoder::whole`] first, which handles nearly every response of a benchmark, and
 //! uses [`Decoder::decode`] for all others, in pieces of any size. The decoder keeps no body bytes and reads no clock;
@@ -11,7 +11,7 @@ use crate::{HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
 
 /// The result of one [`Decoder::decode`]: the meaning of the bytes that it consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'i> {
+pub enum DecodeStep<'i> {
     /// All of the input was consumed; receive more.
     NeedMore,
     /// An interim (1xx) response of this status, skipped (RFC 9110 §15.2).
@@ -26,7 +26,7 @@ pub enum Step<'i> {
 
 /// A response that arrived in one piece, see [`Decoder::whole`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Whole<'i> {
+pub struct WholeResponse<'i> {
     /// Its head.
     pub head: Head,
     /// Its body, possibly empty.
@@ -40,7 +40,7 @@ pub struct Whole<'i> {
 /// After an error the connection is lost; [`Decoder::reset`] prepares the decoder for a new one.
 #[derive(Debug)]
 pub struct Decoder {
-    state: State,
+    state: DecoderState,
     /// The bytes received so far of a head that arrives in pieces.
     partial: Option<Box<Partial>>,
     /// 1xx responses before this final one.
@@ -57,12 +57,12 @@ struct Partial {
 
 /// The part of a response that the next byte belongs to.
 #[derive(Debug)]
-enum State {
+enum DecoderState {
     /// The first byte of a response.
     Idle,
     /// A head of which some bytes are in `partial`, or which follows an interim response.
     Head,
-    /// A body with this many bytes left; with 0 left only [`Step::End`] remains.
+    /// A body with this many bytes left; with 0 left only [`DecodeStep::End`] remains.
     Length(u64),
     /// A chunked body.
     Chunked(ChunkDecoder),
@@ -73,7 +73,7 @@ enum State {
 impl Decoder {
     /// A decoder for a new connection whose requests use `method`.
     pub const fn new(method: Method) -> Self {
-        Decoder { state: State::Idle, partial: None, interims: 0, method, line_ends: LineEnds::CrLf }
+        Decoder { state: DecoderState::Idle, partial: None, interims: 0, method, line_ends: LineEnds::CrLf }
     }
 
     /// The same decoder, accepting these line ends in heads.
@@ -91,7 +91,7 @@ impl Decoder {
     /// and holds all of a body of known length. `None` does not say that the input is invalid: call
     /// [`Decoder::decode`].
     #[inline]
-    pub fn whole<'i>(&self, cache: &HeadCache, input: &'i [u8]) -> Option<Whole<'i>> {
+    pub fn whole<'i>(&self, cache: &HeadCache, input: &'i [u8]) -> Option<WholeResponse<'i>> {
         if !self.is_idle() {
             return None;
         }
@@ -103,11 +103,11 @@ impl Decoder {
             Framing::Chunked | Framing::UntilClose => return None,
         };
         let body = rest.get(..body_len)?;
-        Some(Whole { head, body, consumed: head_len + body_len })
+        Some(WholeResponse { head, body, consumed: head_len + body_len })
     }
 
     /// The general path: reads some of `input`; returns the step and the number of bytes consumed. Call it again with
-    /// the remaining input, even if that is empty, until it returns [`Step::NeedMore`]: the end of a response may
+    /// the remaining input, even if that is empty, until it returns [`DecodeStep::NeedMore`]: the end of a response may
     /// consume no bytes.
     ///
     /// The same bytes give the same steps however they are split, except for the pieces of bodies.
@@ -118,54 +118,54 @@ impl Decoder {
         &mut self,
         cache: &mut HeadCache,
         input: &'i [u8],
-    ) -> Result<(Step<'i>, usize), ProtocolError> {
+    ) -> Result<(DecodeStep<'i>, usize), ProtocolError> {
         match &mut self.state {
-            State::Idle | State::Head => self.head(cache, input),
-            State::Length(0) => {
+            DecoderState::Idle | DecoderState::Head => self.head(cache, input),
+            DecoderState::Length(0) => {
                 self.reset();
-                Ok((Step::End, 0))
+                Ok((DecodeStep::End, 0))
             }
-            _ if input.is_empty() => Ok((Step::NeedMore, 0)),
-            State::Length(left) => {
+            _ if input.is_empty() => Ok((DecodeStep::NeedMore, 0)),
+            DecoderState::Length(left) => {
                 let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= taken as u64;
-                Ok((Step::Body(&input[..taken]), taken))
+                Ok((DecodeStep::Body(&input[..taken]), taken))
             }
-            State::Chunked(chunks) => {
+            DecoderState::Chunked(chunks) => {
                 let (step, consumed) = chunks.decode(input)?;
                 let step = match step {
-                    ChunkStep::NeedMore => Step::NeedMore,
-                    ChunkStep::Data(data) => Step::Body(data),
+                    ChunkStep::NeedMore => DecodeStep::NeedMore,
+                    ChunkStep::Data(data) => DecodeStep::Body(data),
                     ChunkStep::End => {
                         self.reset();
-                        Step::End
+                        DecodeStep::End
                     }
                 };
                 Ok((step, consumed))
             }
-            State::UntilClose => Ok((Step::Body(input), input.len())),
+            DecoderState::UntilClose => Ok((DecodeStep::Body(input), input.len())),
         }
     }
 
     /// Call this when the peer has closed the connection: `Ok(true)` if that completes a response (a close-delimited
-    /// one, if [`Step::NeedMore`] was reached before), `Ok(false)` if no response had begun. The decoder is idle after
+    /// one, if [`DecodeStep::NeedMore`] was reached before), `Ok(false)` if no response had begun. The decoder is idle after
     /// either.
     ///
     /// # Errors
     /// [`ProtocolError::Truncated`] in the middle of a response.
     pub fn end_of_input(&mut self) -> Result<bool, ProtocolError> {
         let missing = match &self.state {
-            State::Idle => return Ok(false),
-            State::UntilClose | State::Length(0) => {
+            DecoderState::Idle => return Ok(false),
+            DecoderState::UntilClose | DecoderState::Length(0) => {
                 self.reset();
                 return Ok(true);
             }
-            State::Head => match &self.partial {
+            DecoderState::Head => match &self.partial {
                 Some(partial) => Truncation::Head { received: partial.bytes.len() },
                 None => Truncation::Final,
             },
-            State::Length(left) => Truncation::Body { bytes: *left },
-            State::Chunked(_) => Truncation::Chunked,
+            DecoderState::Length(left) => Truncation::Body { bytes: *left },
+            DecoderState::Chunked(_) => Truncation::Chunked,
         };
         Err(ProtocolError::Truncated(missing))
     }
@@ -173,7 +173,7 @@ impl Decoder {
     /// Whether no byte of a response has been consumed: a peer may close here without loss.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle)
+        matches!(self.state, DecoderState::Idle)
     }
 
     /// Resets to the initial state, with the same method and line ends.
@@ -186,7 +186,7 @@ impl Decoder {
         &mut self,
         cache: &mut HeadCache,
         input: &'i [u8],
-    ) -> Result<(Step<'i>, usize), ProtocolError> {
+    ) -> Result<(DecodeStep<'i>, usize), ProtocolError> {
         if self.partial.is_some() {
             return self.rest_of_head(cache, input);
         }
@@ -200,9 +200,9 @@ impl Decoder {
         check_limit(input)?;
         if !input.is_empty() {
             self.partial = Some(Box::new(Partial { bytes: input.to_vec() }));
-            self.state = State::Head;
+            self.state = DecoderState::Head;
         }
-        Ok((Step::NeedMore, input.len()))
+        Ok((DecodeStep::NeedMore, input.len()))
     }
 
     /// Continues a head of which some bytes came before.
@@ -210,7 +210,7 @@ impl Decoder {
         &mut self,
         cache: &mut HeadCache,
         input: &'i [u8],
-    ) -> Result<(Step<'i>, usize), ProtocolError> {
+    ) -> Result<(DecodeStep<'i>, usize), ProtocolError> {
         let mut partial = self.partial.take().unwrap_or_default();
         let bytes = &mut partial.bytes;
         let before = bytes.len();
@@ -225,7 +225,7 @@ impl Decoder {
         else {
             check_limit(bytes)?;
             self.partial = Some(partial);
-            return Ok((Step::NeedMore, input.len()));
+            return Ok((DecodeStep::NeedMore, input.len()));
         };
         let step = self.take(cache, &bytes[..end], parsed)?;
         Ok((step, end - before))
@@ -237,7 +237,7 @@ impl Decoder {
         cache: &mut HeadCache,
         bytes: &[u8],
         parsed: ParsedHead,
-    ) -> Result<Step<'i>, ProtocolError> {
+    ) -> Result<DecodeStep<'i>, ProtocolError> {
         let head = parsed.answering(self.method);
         match head.status {
             101 => Err(ProtocolError::Upgraded),
@@ -250,25 +250,25 @@ impl Decoder {
     }
 
     /// Skips a 1xx response: the final one follows (RFC 9110 §15.2).
-    fn interim<'i>(&mut self, status: u16) -> Result<Step<'i>, ProtocolError> {
+    fn interim<'i>(&mut self, status: u16) -> Result<DecodeStep<'i>, ProtocolError> {
         if self.interims == INTERIM_RESPONSES_MAX {
             return Err(ProtocolError::TooManyInterim { limit: INTERIM_RESPONSES_MAX });
         }
         self.interims += 1;
-        self.state = State::Head;
-        Ok(Step::Interim(status))
+        self.state = DecoderState::Head;
+        Ok(DecodeStep::Interim(status))
     }
 
     /// Starts reading the body that `head` announces.
     #[inline]
-    fn begin<'i>(&mut self, head: Head) -> Step<'i> {
+    fn begin<'i>(&mut self, head: Head) -> DecodeStep<'i> {
         self.state = match head.framing {
-            Framing::Empty => State::Length(0),
-            Framing::Length(length) => State::Length(length),
-            Framing::Chunked => State::Chunked(ChunkDecoder::new()),
-            Framing::UntilClose => State::UntilClose,
+            Framing::Empty => DecoderState::Length(0),
+            Framing::Length(length) => DecoderState::Length(length),
+            Framing::Chunked => DecoderState::Chunked(ChunkDecoder::new()),
+            Framing::UntilClose => DecoderState::UntilClose,
         };
-        Step::Head(head)
+        DecodeStep::Head(head)
     }
 }
 

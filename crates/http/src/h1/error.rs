@@ -3,7 +3,7 @@
 //! The engine counts these as failed requests and shows the first of each kind, so a message must be clear without the
 //! response. All of them end the connection: after a framing error the start of the next response is unknown.
 
-use crate::Peer;
+use crate::PeerProtocol;
 use crate::syntax::excerpt;
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum ProtocolError {
         /// The first bytes.
         excerpt: String,
         /// The protocol that they look like.
-        peer: Peer,
+        peer: PeerProtocol,
     },
     /// HTTP, but of a major version that is not 1.
     #[error("the response is not HTTP/1.x: it begins \"{excerpt}\"")]
@@ -204,6 +204,6 @@ impl ProtocolError {
     /// The error for bytes that do not begin a response.
     #[cold]
     pub(crate) fn not_http(bytes: &[u8]) -> Self {
-        ProtocolError::NotHttp { excerpt: excerpt(bytes), peer: Peer::recognise(bytes) }
+        ProtocolError::NotHttp { excerpt: excerpt(bytes), peer: PeerProtocol::recognise(bytes) }
     }
 }

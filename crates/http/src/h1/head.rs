@@ -135,7 +135,7 @@ pub(super) fn read(bytes: &[u8], line_ends: LineEnds) -> Result<Option<(ParsedHe
 fn parse(bytes: &[u8], line_ends: LineEnds) -> Result<Option<(ParsedHead, usize)>, ProtocolError> {
     let Some((line, mut rest)) = split_line(bytes, line_ends)? else { return Ok(None) };
     let (minor, status) = status_line(line)?;
-    let mut fields = Fields::default();
+    let mut fields = FramingFields::default();
     loop {
         let Some((line, mut after)) = split_line(rest, line_ends)? else { return Ok(None) };
         if line.is_empty() {
@@ -154,12 +154,12 @@ fn parse(bytes: &[u8], line_ends: LineEnds) -> Result<Option<(ParsedHead, usize)
 }
 
 /// A line without its end, and the bytes after it.
-type Split<'b> = (&'b [u8], &'b [u8]);
+type SplitLine<'b> = (&'b [u8], &'b [u8]);
 
 /// The first line; None before its end has arrived. NUL, and CR anywhere but at the end, make a line mean different
 /// things to different readers (RFC 9112 §2.2, RFC 9110 §5.5).
 #[inline]
-fn split_line(bytes: &[u8], line_ends: LineEnds) -> Result<Option<Split<'_>>, ProtocolError> {
+fn split_line(bytes: &[u8], line_ends: LineEnds) -> Result<Option<SplitLine<'_>>, ProtocolError> {
     let Some(end) = memchr3(b'\r', b'\n', 0, bytes) else { return Ok(None) };
     let section = Section::Head;
     match &bytes[end..] {
@@ -194,7 +194,7 @@ fn status_line(line: &[u8]) -> Result<(u8, u16), ProtocolError> {
 
 /// The values of the fields that affect framing.
 #[derive(Default)]
-struct Fields {
+struct FramingFields {
     length: Option<u64>,
     chunked: bool,
     close: bool,
@@ -202,7 +202,7 @@ struct Fields {
     is_encoded: bool,
 }
 
-impl Fields {
+impl FramingFields {
     /// Reads one field, including its folds, without its line end.
     #[inline]
     fn read(&mut self, field: &[u8]) -> Result<(), ProtocolError> {

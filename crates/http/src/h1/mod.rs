@@ -1,6 +1,6 @@
 //! Decodes HTTP/1.1 responses on the client side (RFC 9112), sans-IO.
 //!
-//! [`Decoder`] turns a connection's bytes into [`Step`]s, strictly: framing that two readers could understand
+//! [`Decoder`] turns a connection's bytes into [`DecodeStep`]s, strictly: framing that two readers could understand
 //! differently is a [`ProtocolError`]. [`HeadCache`] replaces parsing by a comparison in the usual case. Requests, for
 //! both versions, are in [`crate::Request`] and [`crate::RequestTemplate`].
 
@@ -10,6 +10,6 @@ mod error;
 mod head;
 
 pub use chunks::{CHUNK_LINE_BYTES_MAX, TRAILERS_BYTES_MAX};
-pub use decoder::{Decoder, Step, Whole};
+pub use decoder::{DecodeStep, Decoder, WholeResponse};
 pub use error::{ProtocolError, Section, Truncation};
 pub use head::{Framing, Head, HeadCache, LineEnds};

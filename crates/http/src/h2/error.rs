@@ -108,7 +108,7 @@ pub enum Http2Error {
         /// The first bytes.
         excerpt: String,
         /// The protocol that they look like.
-        peer: crate::Peer,
+        peer: crate::PeerProtocol,
     },
     /// The peer closed inside a frame or a field block.
     #[error("the connection closed inside an HTTP/2 frame")]
@@ -304,7 +304,7 @@ impl Http2Error {
     /// The error for a peer whose first bytes are not a SETTINGS frame.
     #[cold]
     pub(super) fn not_http2(bytes: &[u8]) -> Self {
-        Self::NotHttp2 { excerpt: crate::syntax::excerpt(bytes), peer: crate::Peer::recognise(bytes) }
+        Self::NotHttp2 { excerpt: crate::syntax::excerpt(bytes), peer: crate::PeerProtocol::recognise(bytes) }
     }
 
     /// The code for RST_STREAM or GOAWAY.

@@ -3,7 +3,7 @@
 //!
 //! The engine owns sockets, streams and their order. The parts that it uses, in the order of a connection's life:
 //!
-//! 1. [`write_client_preface`]; then [`FrameReader`] turns what is received into [`Event`]s. The connection is usable
+//! 1. [`write_client_preface`]; then [`FrameReader`] turns what is received into [`FrameEvent`]s. The connection is usable
 //!    when the peer's first SETTINGS have come ([`PeerSettings`]) and were acknowledged.
 //! 2. [`RequestBlocks`] writes a request on a stream of [`StreamIds`]; a body goes out as [`write_data`] allowed by
 //!    [`SendWindow`].
@@ -34,10 +34,12 @@ pub use hpack::{
     BlockSummary, DecodedField, HpackDecoder, HpackEncoder, HpackError, HpackScratch, Indexing,
     TABLE_SIZE_DEFAULT,
 };
-pub use reader::{CONTINUATIONS_MAX, Event, FIELD_BLOCK_BYTES_MAX, FrameReader, IDLE_FRAMES_MAX, whole_data};
+pub use reader::{
+    CONTINUATIONS_MAX, FIELD_BLOCK_BYTES_MAX, FrameEvent, FrameReader, IDLE_FRAMES_MAX, whole_data,
+};
 pub use request::{Http2Request, RequestBlocks, RequestTable};
 pub use response::{
-    BlockCache, BlockRole, FieldDecoder, Fields, HEADER_LIST_BYTES_MAX, RecognisedBlock, ResponseFields,
-    ResponseProgress,
+    BlockCache, BlockRole, DecodedFields, FieldDecoder, HEADER_LIST_BYTES_MAX, RecognisedBlock,
+    ResponseFields, ResponseProgress,
 };
 pub use settings::{OUR_WINDOW, PeerSettings, SettingsPayload, write_client_preface};

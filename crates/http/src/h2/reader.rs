@@ -1,4 +1,4 @@
-//! Reads and checks the frames of one connection: received bytes in, [`Event`]s out (RFC 9113 §4 to §6).
+//! Reads and checks the frames of one connection: received bytes in, [`FrameEvent`]s out (RFC 9113 §4 to §6).
 //!
 //! DATA is passed on as it arrives; any other frame is passed on whole, straight from the input when all of it is
 //! there. Bytes that arrive in pieces are copied, at most one frame or field block. PRIORITY and unknown frames are
@@ -21,7 +21,7 @@ pub const IDLE_FRAMES_MAX: u16 = 1000;
 
 /// The result of one [`FrameReader::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum FrameEvent<'a> {
     /// All input was consumed; receive more.
     NeedMore,
     /// Some of a body.
@@ -82,7 +82,7 @@ pub enum Event<'a> {
 /// Reads the frames of one connection.
 #[derive(Debug)]
 pub struct FrameReader {
-    state: State,
+    state: ReaderState,
     /// The beginning of a frame's head that arrives in pieces.
     head: [u8; FRAME_HEAD_BYTES],
     head_len: u8,
@@ -107,7 +107,7 @@ struct OpenBlock {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum ReaderState {
     /// At the start of a frame's head, or in it.
     Head,
     /// Before the length of DATA's padding.
@@ -137,7 +137,7 @@ const BUFFER_KEPT_BYTES: usize = 1024;
 impl Default for FrameReader {
     fn default() -> Self {
         Self {
-            state: State::Head,
+            state: ReaderState::Head,
             head: [0; FRAME_HEAD_BYTES],
             head_len: 0,
             has_begun: false,
@@ -151,12 +151,12 @@ impl Default for FrameReader {
 
 impl FrameReader {
     /// Reads some of `input`; returns the event and the number of bytes consumed. Call it again with the remaining
-    /// input until it returns [`Event::NeedMore`]. The same bytes give the same events however they are split, except
+    /// input until it returns [`FrameEvent::NeedMore`]. The same bytes give the same events however they are split, except
     /// for the pieces of DATA.
     ///
     /// # Errors
     /// [`Http2Error`]: the connection is lost.
-    pub fn next<'a>(&'a mut self, input: &'a [u8]) -> Result<(Event<'a>, usize), Http2Error> {
+    pub fn next<'a>(&'a mut self, input: &'a [u8]) -> Result<(FrameEvent<'a>, usize), Http2Error> {
         if let Some(whole) = self.whole_frame(input) {
             return Ok(whole);
         }
@@ -164,9 +164,9 @@ impl FrameReader {
         loop {
             let rest = &input[at..];
             match self.state {
-                State::Head => {
+                ReaderState::Head => {
                     let Some((head, taken)) = self.read_head(rest)? else {
-                        return Ok((Event::NeedMore, input.len()));
+                        return Ok((FrameEvent::NeedMore, input.len()));
                     };
                     at += taken;
                     if !self.has_begun {
@@ -175,43 +175,45 @@ impl FrameReader {
                     }
                     self.begin(head)?;
                 }
-                State::Skip { left } => {
+                ReaderState::Skip { left } => {
                     let taken = (left as usize).min(rest.len());
                     at += taken;
                     self.skip(left - taken as u32);
                     if taken < left as usize {
-                        return Ok((Event::NeedMore, at));
+                        return Ok((FrameEvent::NeedMore, at));
                     }
                 }
-                State::PadLength(head) => {
-                    let Some(padding) = rest.first() else { return Ok((Event::NeedMore, at)) };
+                ReaderState::PadLength(head) => {
+                    let Some(padding) = rest.first() else { return Ok((FrameEvent::NeedMore, at)) };
                     at += 1;
                     self.begin_data(head, 1, u32::from(*padding))?;
                 }
-                State::Data { left, .. } if left > 0 && rest.is_empty() => return Ok((Event::NeedMore, at)),
-                State::Data { stream, left, padding, overhead, end_stream } => {
+                ReaderState::Data { left, .. } if left > 0 && rest.is_empty() => {
+                    return Ok((FrameEvent::NeedMore, at));
+                }
+                ReaderState::Data { stream, left, padding, overhead, end_stream } => {
                     let taken = (left as usize).min(rest.len());
                     let (piece, left) = (&rest[..taken], left - taken as u32);
                     if left > 0 {
-                        self.state = State::Data { stream, left, padding, overhead: 0, end_stream };
+                        self.state = ReaderState::Data { stream, left, padding, overhead: 0, end_stream };
                     } else {
                         self.skip(padding);
                     }
                     let flow_bytes = taken as u32 + overhead;
                     let end_stream = end_stream && left == 0;
                     if flow_bytes > 0 || end_stream {
-                        return Ok((Event::Data { stream, piece, flow_bytes, end_stream }, at + taken));
+                        return Ok((FrameEvent::Data { stream, piece, flow_bytes, end_stream }, at + taken));
                     }
                 }
-                State::Payload(head) => {
+                ReaderState::Payload(head) => {
                     let wanted = head.length as usize - (self.buffer.len() - self.payload_at);
                     let (piece, is_whole) = (&rest[..wanted.min(rest.len())], rest.len() >= wanted);
                     at += piece.len();
                     if !is_whole {
                         self.buffer.extend_from_slice(piece);
-                        return Ok((Event::NeedMore, at));
+                        return Ok((FrameEvent::NeedMore, at));
                     }
-                    self.state = State::Head;
+                    self.state = ReaderState::Head;
                     if self.keeps_block(head, piece)? {
                         continue;
                     }
@@ -226,7 +228,7 @@ impl FrameReader {
     #[inline]
     pub fn whole_body<'a>(&mut self, input: &'a [u8], stream: u32) -> Option<(&'a [u8], usize)> {
         match self.whole_frame(input)? {
-            (Event::Data { stream: of, piece, end_stream: true, .. }, taken) if of == stream => {
+            (FrameEvent::Data { stream: of, piece, end_stream: true, .. }, taken) if of == stream => {
                 Some((piece, taken))
             }
             _ => None,
@@ -236,7 +238,7 @@ impl FrameReader {
     /// Whether the next byte begins a frame, after the peer's first frame.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
-        let is_between = matches!(self.state, State::Head) && self.head_len == 0 && self.has_begun;
+        let is_between = matches!(self.state, ReaderState::Head) && self.head_len == 0 && self.has_begun;
         is_between && self.open_block.is_none() && self.buffer.is_empty()
     }
 
@@ -250,7 +252,7 @@ impl FrameReader {
     /// The fast path of [`FrameReader::next`]: `input` begins with all of a HEADERS or DATA frame without padding,
     /// priority or CONTINUATION. `None` says nothing about the input and changes nothing.
     #[inline]
-    pub fn whole_frame<'a>(&mut self, input: &'a [u8]) -> Option<(Event<'a>, usize)> {
+    pub fn whole_frame<'a>(&mut self, input: &'a [u8]) -> Option<(FrameEvent<'a>, usize)> {
         if !self.is_between_frames() {
             return None;
         }
@@ -263,8 +265,10 @@ impl FrameReader {
             return None;
         }
         let event = match (kind, flags & !flag::END_STREAM) {
-            (kind::DATA, 0) => Event::Data { stream, piece: payload, flow_bytes: length, end_stream },
-            (kind::HEADERS, flag::END_HEADERS) => Event::FieldBlock { stream, block: payload, end_stream },
+            (kind::DATA, 0) => FrameEvent::Data { stream, piece: payload, flow_bytes: length, end_stream },
+            (kind::HEADERS, flag::END_HEADERS) => {
+                FrameEvent::FieldBlock { stream, block: payload, end_stream }
+            }
             _ => return None,
         };
         self.idle_frames = 0;
@@ -276,7 +280,7 @@ impl FrameReader {
     /// # Errors
     /// [`Http2Error::Truncated`] inside a frame, [`Http2Error::NotHttp2`] if no frame ever came.
     pub fn end_of_input(&self) -> Result<(), Http2Error> {
-        let is_at_head = matches!(self.state, State::Head) && self.open_block.is_none();
+        let is_at_head = matches!(self.state, ReaderState::Head) && self.open_block.is_none();
         match self.head_len {
             0 if is_at_head => Ok(()),
             known if !self.has_begun => Err(Http2Error::not_http2(&self.head[..usize::from(known)])),
@@ -341,13 +345,13 @@ impl FrameReader {
         check_stream_and_length(head)?;
         self.count_idle(head)?;
         match head.kind {
-            kind::DATA if head.flags & flag::PADDED != 0 => self.state = State::PadLength(head),
+            kind::DATA if head.flags & flag::PADDED != 0 => self.state = ReaderState::PadLength(head),
             kind::DATA => self.begin_data(head, 0, 0)?,
             kind::PUSH_PROMISE => return Err(Http2Error::Push),
             kind::PRIORITY | 10.. => self.skip(head.length),
             _ => {
                 self.payload_at = self.buffer.len();
-                self.state = State::Payload(head);
+                self.state = ReaderState::Payload(head);
             }
         }
         Ok(())
@@ -361,13 +365,13 @@ impl FrameReader {
             return Err(Http2Error::Padding { frame: FrameName(head.kind) });
         };
         let end_stream = head.flags & flag::END_STREAM != 0;
-        self.state = State::Data { stream: head.stream, left, padding, overhead, end_stream };
+        self.state = ReaderState::Data { stream: head.stream, left, padding, overhead, end_stream };
         Ok(())
     }
 
     #[inline]
     fn skip(&mut self, left: u32) {
-        self.state = if left > 0 { State::Skip { left } } else { State::Head };
+        self.state = if left > 0 { ReaderState::Skip { left } } else { ReaderState::Head };
     }
 
     /// Counts frames that do not advance a response (RFC 9113 §10.5).
@@ -420,10 +424,10 @@ impl FrameReader {
     }
 
     /// The event of a complete frame, whose last (or only) piece this is.
-    fn finish<'a>(&'a mut self, head: FrameHead, piece: &'a [u8]) -> Result<Event<'a>, Http2Error> {
+    fn finish<'a>(&'a mut self, head: FrameHead, piece: &'a [u8]) -> Result<FrameEvent<'a>, Http2Error> {
         if let Some(open) = self.open_block.take() {
             let OpenBlock { stream, end_stream, .. } = open;
-            return Ok(Event::FieldBlock { stream, block: &self.buffer, end_stream });
+            return Ok(FrameEvent::FieldBlock { stream, block: &self.buffer, end_stream });
         }
         if self.buffer.is_empty() {
             return event(head, piece);
@@ -495,7 +499,7 @@ fn fragment(head: FrameHead, payload: &[u8]) -> Result<&[u8], Http2Error> {
 }
 
 /// The event of a frame whose payload has the length that its type requires.
-fn event(head: FrameHead, payload: &[u8]) -> Result<Event<'_>, Http2Error> {
+fn event(head: FrameHead, payload: &[u8]) -> Result<FrameEvent<'_>, Http2Error> {
     let stream = head.stream;
     let number =
         |at: usize| payload.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u32::from_be_bytes(*b));
@@ -503,19 +507,23 @@ fn event(head: FrameHead, payload: &[u8]) -> Result<Event<'_>, Http2Error> {
     Ok(match head.kind {
         kind::HEADERS => {
             let end_stream = head.flags & flag::END_STREAM != 0;
-            Event::FieldBlock { stream, block: fragment(head, payload)?, end_stream }
+            FrameEvent::FieldBlock { stream, block: fragment(head, payload)?, end_stream }
         }
-        kind::RST_STREAM => Event::Reset { stream, code: ErrorCode(number(0)) },
-        kind::SETTINGS if is_ack => Event::SettingsAck,
-        kind::SETTINGS => Event::Settings(SettingsPayload(payload)),
+        kind::RST_STREAM => FrameEvent::Reset { stream, code: ErrorCode(number(0)) },
+        kind::SETTINGS if is_ack => FrameEvent::SettingsAck,
+        kind::SETTINGS => FrameEvent::Settings(SettingsPayload(payload)),
         kind::PING => {
             let opaque = payload.first_chunk().copied().unwrap_or_default();
-            if is_ack { Event::PingAck(opaque) } else { Event::Ping(opaque) }
+            if is_ack { FrameEvent::PingAck(opaque) } else { FrameEvent::Ping(opaque) }
         }
         kind::GOAWAY => {
             let last_stream = number(0) & super::STREAM_ID_MAX;
-            Event::GoAway { last_stream, code: ErrorCode(number(4)), debug: payload.get(8..).unwrap_or(&[]) }
+            FrameEvent::GoAway {
+                last_stream,
+                code: ErrorCode(number(4)),
+                debug: payload.get(8..).unwrap_or(&[]),
+            }
         }
-        _ => Event::WindowUpdate { stream, increment: number(0) & super::WINDOW_MAX },
+        _ => FrameEvent::WindowUpdate { stream, increment: number(0) & super::WINDOW_MAX },
     })
 }

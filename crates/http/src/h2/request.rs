@@ -12,20 +12,20 @@ use super::hpack::{
 };
 use super::settings::PeerSettings;
 use crate::RandomBits;
-use crate::template::{Expander, Part, join};
+use crate::template::{Expander, TemplatePart, join};
 
 /// A request as HTTP/2 sends it: pseudo-header fields first, names in lower case, values possibly with placeholders.
 /// Created by [`crate::Request::compile_http2`].
 #[derive(Clone, Debug)]
 pub struct Http2Request {
     fields: Vec<FieldTemplate>,
-    body: Vec<Part>,
+    body: Vec<TemplatePart>,
 }
 
 #[derive(Clone, Debug)]
 struct FieldTemplate {
     name: Vec<u8>,
-    value: Vec<Part>,
+    value: Vec<TemplatePart>,
 }
 
 impl FieldTemplate {
@@ -33,7 +33,7 @@ impl FieldTemplate {
     fn fixed(&self) -> Option<&[u8]> {
         match self.value.as_slice() {
             [] => Some(&[]),
-            [Part::Text(text)] => Some(text),
+            [TemplatePart::Text(text)] => Some(text),
             _ => None,
         }
     }
@@ -41,18 +41,18 @@ impl FieldTemplate {
 
 impl Http2Request {
     /// Creates a request from its fields, in the order in which they are sent, and a body.
-    pub(crate) fn new(fields: Vec<(String, Vec<Part>)>, body: Vec<Part>) -> Self {
+    pub(crate) fn new(fields: Vec<(String, Vec<TemplatePart>)>, body: Vec<TemplatePart>) -> Self {
         let body = join(body);
         let length = match body.as_slice() {
             [] => Some(0),
-            [Part::Text(text)] => Some(text.len()),
+            [TemplatePart::Text(text)] => Some(text.len()),
             _ => None,
         };
         let settle = |part| match (part, length) {
-            (Part::BodyLength, Some(length)) => Part::Text(length.to_string().into_bytes()),
+            (TemplatePart::BodyLength, Some(length)) => TemplatePart::Text(length.to_string().into_bytes()),
             (part, _) => part,
         };
-        let field = |(name, value): (String, Vec<Part>)| {
+        let field = |(name, value): (String, Vec<TemplatePart>)| {
             let value = join(value.into_iter().map(settle).collect());
             FieldTemplate { name: name.into_bytes(), value }
         };
@@ -100,11 +100,11 @@ pub struct RequestBlocks {
 /// One kind of request.
 #[derive(Clone, Debug)]
 struct KindBlocks {
-    first: Block,
-    rest: Block,
-    plain: Block,
+    first: FieldBlock,
+    rest: FieldBlock,
+    plain: FieldBlock,
     /// The placeholders of all fields, in order, then the body's.
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
     /// The index of the first part of the body.
     body_at: usize,
     /// The body, if it is the same in every request; none otherwise.
@@ -116,7 +116,7 @@ struct KindBlocks {
 
 /// A field block: fixed bytes, and between them values that are made for each request.
 #[derive(Clone, Debug, Default)]
-struct Block {
+struct FieldBlock {
     bytes: Vec<u8>,
     /// The offsets in `bytes` where values are inserted, and the parts that make them.
     values: Vec<(usize, std::ops::Range<usize>)>,
@@ -124,7 +124,7 @@ struct Block {
 
 /// The form that a block is built for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum BlockForm {
     First,
     Rest,
     Plain,
@@ -199,17 +199,17 @@ impl KindBlocks {
     fn new(request: &Http2Request, shared: &[(Vec<u8>, Vec<u8>)]) -> Self {
         let fixed_body = match request.body.as_slice() {
             [] => Some(Vec::new()),
-            [Part::Text(text)] => Some(text.clone()),
+            [TemplatePart::Text(text)] => Some(text.clone()),
             _ => None,
         };
         let values = request.fields.iter().filter(|field| field.fixed().is_none());
-        let mut parts: Vec<Part> = values.flat_map(|field| field.value.clone()).collect();
+        let mut parts: Vec<TemplatePart> = values.flat_map(|field| field.value.clone()).collect();
         let body_at = parts.len();
         if fixed_body.is_none() {
             parts.extend(request.body.iter().cloned());
         }
-        let [first, rest, plain] =
-            [Form::First, Form::Rest, Form::Plain].map(|form| Block::new(request, shared, form));
+        let [first, rest, plain] = [BlockForm::First, BlockForm::Rest, BlockForm::Plain]
+            .map(|form| FieldBlock::new(request, shared, form));
         let is_one_frame = rest.bytes.len() <= FRAME_SIZE_DEFAULT as usize;
         let repeated = (parts.is_empty() && fixed_body.as_ref().is_some_and(Vec::is_empty) && is_one_frame)
             .then(|| {
@@ -224,7 +224,7 @@ impl KindBlocks {
     #[inline(never)]
     fn write_expanded<R: RandomBits>(
         &self,
-        block: &Block,
+        block: &FieldBlock,
         is_shrinking: bool,
         stream: u32,
         expander: &mut Expander<R>,
@@ -257,18 +257,18 @@ impl KindBlocks {
     }
 }
 
-impl Block {
+impl FieldBlock {
     /// Shared fields come before the fields of this kind only, in one order for all kinds; pseudo-header fields come
     /// before both.
-    fn new(request: &Http2Request, shared: &[SharedField], form: Form) -> Self {
+    fn new(request: &Http2Request, shared: &[SharedField], form: BlockForm) -> Self {
         let mut encoder = HpackEncoder::default();
-        let indexing = if form == Form::Plain { Indexing::Omit } else { Indexing::Insert };
-        if form == Form::Rest {
+        let indexing = if form == BlockForm::Plain { Indexing::Omit } else { Indexing::Insert };
+        if form == BlockForm::Rest {
             for (name, value) in shared {
                 encoder.field(name, value, indexing, &mut Vec::new());
             }
         }
-        let mut block = Block::default();
+        let mut block = FieldBlock::default();
         let is_pseudo = |name: &[u8]| name.first() == Some(&b':');
         for pseudo in [true, false] {
             for (name, value) in shared.iter().filter(|(name, _)| is_pseudo(name) == pseudo) {

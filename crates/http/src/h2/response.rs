@@ -24,7 +24,7 @@ const BLOCK_KEPT_BYTES: usize = 2048;
 
 /// The contents of a field block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fields {
+pub enum DecodedFields {
     /// The fields of a response, interim or final.
     Response(ResponseFields),
     /// Trailers: no `:status`.
@@ -54,7 +54,7 @@ pub struct BlockCache {
 #[derive(Debug)]
 struct KnownBlock {
     bytes: Vec<u8>,
-    fields: Fields,
+    fields: DecodedFields,
     /// The entries that it inserts into the dynamic table, in order.
     inserts: Vec<(Vec<u8>, Vec<u8>)>,
     /// After this many repetitions the table holds no other entries.
@@ -66,7 +66,7 @@ struct KnownBlock {
 pub struct RecognisedBlock {
     /// None if the contents depend on the connection's table.
     known: Option<Arc<KnownBlock>>,
-    fields: Fields,
+    fields: DecodedFields,
 }
 
 /// The field blocks of one connection.
@@ -77,7 +77,7 @@ pub struct FieldDecoder {
     pending: Option<(Arc<KnownBlock>, u32)>,
     /// The last block that refers to the table and left it unchanged; empty once the table changes.
     last: Vec<u8>,
-    last_fields: Option<Fields>,
+    last_fields: Option<DecodedFields>,
 }
 
 impl FieldDecoder {
@@ -86,7 +86,7 @@ impl FieldDecoder {
     /// # Errors
     /// [`Http2Error::Compression`] ends the connection, [`Http2Error::Response`] the stream.
     #[inline]
-    pub fn decode(&mut self, cache: &mut BlockCache, block: &[u8]) -> Result<Fields, Http2Error> {
+    pub fn decode(&mut self, cache: &mut BlockCache, block: &[u8]) -> Result<DecodedFields, Http2Error> {
         match self.decode_known(cache, block, |_| true) {
             Some(fields) => Ok(fields),
             None => self.decode_unknown(cache, block),
@@ -99,8 +99,8 @@ impl FieldDecoder {
         &mut self,
         cache: &mut BlockCache,
         block: &[u8],
-        accepts: impl FnOnce(Fields) -> bool,
-    ) -> Option<Fields> {
+        accepts: impl FnOnce(DecodedFields) -> bool,
+    ) -> Option<DecodedFields> {
         if let Some(fields) = self.last_fields
             && self.last == block
         {
@@ -169,7 +169,7 @@ impl FieldDecoder {
     }
 
     #[cold]
-    fn decode_unknown(&mut self, cache: &mut BlockCache, block: &[u8]) -> Result<Fields, Http2Error> {
+    fn decode_unknown(&mut self, cache: &mut BlockCache, block: &[u8]) -> Result<DecodedFields, Http2Error> {
         self.do_pending();
         let mut reading = FieldReading::default();
         let mut inserts = Vec::new();
@@ -195,7 +195,7 @@ impl FieldDecoder {
         &mut self,
         cache: &mut BlockCache,
         block: &[u8],
-        fields: Fields,
+        fields: DecodedFields,
         summary: &BlockSummary,
         inserts: Vec<(Vec<u8>, Vec<u8>)>,
     ) {
@@ -288,7 +288,7 @@ impl FieldReading {
         }
     }
 
-    fn finish(self, summary: &BlockSummary) -> Result<Fields, MalformedResponse> {
+    fn finish(self, summary: &BlockSummary) -> Result<DecodedFields, MalformedResponse> {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
@@ -297,11 +297,11 @@ impl FieldReading {
             return Err(MalformedResponse::HeaderListTooLong { size: summary.list_size, limit });
         }
         match self.status {
-            None => Ok(Fields::Trailers),
+            None => Ok(DecodedFields::Trailers),
             Some(101) => Err(MalformedResponse::Upgrade),
             Some(status) => {
                 let (content_length, is_encoded) = (self.content_length, self.is_encoded);
-                Ok(Fields::Response(ResponseFields { status, content_length, is_encoded }))
+                Ok(DecodedFields::Response(ResponseFields { status, content_length, is_encoded }))
             }
         }
     }
@@ -310,7 +310,7 @@ impl FieldReading {
 /// The progress of the response on one stream (RFC 9113 §8.1): interim heads, a head, a body, trailers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseProgress {
-    stage: Stage,
+    stage: ResponseStage,
     interims: u8,
     method: Method,
     /// Bytes of the body so far.
@@ -319,7 +319,7 @@ pub struct ResponseProgress {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum ResponseStage {
     Head,
     Body,
     Ended,
@@ -339,27 +339,31 @@ pub enum BlockRole {
 impl ResponseProgress {
     /// The initial state, before a response to a request of this method.
     pub fn new(method: Method) -> Self {
-        Self { stage: Stage::Head, interims: 0, method, received: 0, announced: None }
+        Self { stage: ResponseStage::Head, interims: 0, method, received: 0, announced: None }
     }
 
     /// Records a field block; `end_stream` says that no more frames follow.
     ///
     /// # Errors
     /// A block out of order, or a body shorter than announced.
-    pub fn fields(&mut self, fields: Fields, end_stream: bool) -> Result<BlockRole, MalformedResponse> {
+    pub fn fields(
+        &mut self,
+        fields: DecodedFields,
+        end_stream: bool,
+    ) -> Result<BlockRole, MalformedResponse> {
         let role = match (self.stage, fields) {
-            (Stage::Ended, _) => {
+            (ResponseStage::Ended, _) => {
                 return Err(MalformedResponse::Order("fields after the end of the response"));
             }
-            (Stage::Head, Fields::Trailers) => return Err(MalformedResponse::NoStatus),
-            (Stage::Body, Fields::Response(_)) => {
+            (ResponseStage::Head, DecodedFields::Trailers) => return Err(MalformedResponse::NoStatus),
+            (ResponseStage::Body, DecodedFields::Response(_)) => {
                 return Err(MalformedResponse::PseudoField { name: ":status".into() });
             }
-            (Stage::Body, Fields::Trailers) if !end_stream => {
+            (ResponseStage::Body, DecodedFields::Trailers) if !end_stream => {
                 return Err(MalformedResponse::Order("trailers that do not end the stream"));
             }
-            (Stage::Body, Fields::Trailers) => BlockRole::Trailers,
-            (Stage::Head, Fields::Response(head)) if head.status < 200 => {
+            (ResponseStage::Body, DecodedFields::Trailers) => BlockRole::Trailers,
+            (ResponseStage::Head, DecodedFields::Response(head)) if head.status < 200 => {
                 if end_stream {
                     return Err(MalformedResponse::Order("an interim (1xx) response that ends the stream"));
                 }
@@ -369,11 +373,11 @@ impl ResponseProgress {
                 self.interims += 1;
                 return Ok(BlockRole::Interim);
             }
-            (Stage::Head, Fields::Response(head)) => {
+            (ResponseStage::Head, DecodedFields::Response(head)) => {
                 // RFC 9110 §6.4.1: no body, whatever length is announced.
                 let has_body = self.method != Method::Head && !matches!(head.status, 204 | 304);
                 self.announced = if has_body { head.content_length } else { Some(0) };
-                self.stage = Stage::Body;
+                self.stage = ResponseStage::Body;
                 BlockRole::Head(head)
             }
         };
@@ -389,10 +393,10 @@ impl ResponseProgress {
     /// A body before the head or after the end, longer or shorter than announced.
     #[inline]
     pub fn data(&mut self, bytes: usize, end_stream: bool) -> Result<(), MalformedResponse> {
-        if self.stage != Stage::Body {
+        if self.stage != ResponseStage::Body {
             return Err(MalformedResponse::Order(match self.stage {
-                Stage::Head => "DATA before the head of the response",
-                Stage::Body | Stage::Ended => "DATA after the end of the response",
+                ResponseStage::Head => "DATA before the head of the response",
+                ResponseStage::Body | ResponseStage::Ended => "DATA after the end of the response",
             }));
         }
         self.received += bytes as u64;
@@ -406,17 +410,17 @@ impl ResponseProgress {
 
     /// Whether the response is complete.
     pub fn has_ended(&self) -> bool {
-        self.stage == Stage::Ended
+        self.stage == ResponseStage::Ended
     }
 
     /// Whether the final head has come.
     pub fn has_head(&self) -> bool {
-        self.stage != Stage::Head
+        self.stage != ResponseStage::Head
     }
 
     #[inline]
     fn end(&mut self) -> Result<(), MalformedResponse> {
-        self.stage = Stage::Ended;
+        self.stage = ResponseStage::Ended;
         match self.announced {
             Some(announced) if announced != self.received => {
                 Err(MalformedResponse::BodyLength { announced, received: self.received })

@@ -5,7 +5,7 @@
 
 use std::mem::{Discriminant, discriminant};
 
-use paceline_http::{Decoder, Framing, Head, HeadCache, Method, ProtocolError, Step};
+use paceline_http::{DecodeStep, Decoder, Framing, Head, HeadCache, Method, ProtocolError};
 
 /// An event of a stream of responses, with the pieces of a body joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn events(method: Method, bytes: &[u8], sizes: &[usize]) -> Vec<Event> {
     events
 }
 
-/// Decodes one piece up to [`Step::NeedMore`]; false after an error.
+/// Decodes one piece up to [`DecodeStep::NeedMore`]; false after an error.
 pub fn feed(decoder: &mut Decoder, cache: &mut HeadCache, mut piece: &[u8], events: &mut Vec<Event>) -> bool {
     loop {
         let was_idle = decoder.is_idle();
@@ -71,27 +71,27 @@ pub fn feed(decoder: &mut Decoder, cache: &mut HeadCache, mut piece: &[u8], even
         };
         let left = &piece[consumed..];
         match step {
-            Step::NeedMore => {
+            DecodeStep::NeedMore => {
                 assert!(left.is_empty(), "NeedMore leaves {} bytes unread", left.len());
                 return true;
             }
-            Step::End => assert!(!was_idle && decoder.is_idle(), "an end, and idle on one side of it"),
-            Step::Body(part) => assert!(!part.is_empty() && consumed >= part.len()),
-            Step::Head(_) | Step::Interim(_) => assert!(consumed > 0 && !decoder.is_idle()),
+            DecodeStep::End => assert!(!was_idle && decoder.is_idle(), "an end, and idle on one side of it"),
+            DecodeStep::Body(part) => assert!(!part.is_empty() && consumed >= part.len()),
+            DecodeStep::Head(_) | DecodeStep::Interim(_) => assert!(consumed > 0 && !decoder.is_idle()),
         }
         note(events, step);
         piece = left;
     }
 }
 
-fn note(events: &mut Vec<Event>, step: Step<'_>) {
+fn note(events: &mut Vec<Event>, step: DecodeStep<'_>) {
     match (step, events.last_mut()) {
-        (Step::Body(part), Some(Event::Body(body))) => body.extend_from_slice(part),
-        (Step::Body(part), _) => events.push(Event::Body(part.to_vec())),
-        (Step::Head(head), _) => events.push(Event::Head(head)),
-        (Step::Interim(status), _) => events.push(Event::Interim(status)),
-        (Step::End, _) => events.push(Event::End),
-        (Step::NeedMore, _) => {}
+        (DecodeStep::Body(part), Some(Event::Body(body))) => body.extend_from_slice(part),
+        (DecodeStep::Body(part), _) => events.push(Event::Body(part.to_vec())),
+        (DecodeStep::Head(head), _) => events.push(Event::Head(head)),
+        (DecodeStep::Interim(status), _) => events.push(Event::Interim(status)),
+        (DecodeStep::End, _) => events.push(Event::End),
+        (DecodeStep::NeedMore, _) => {}
     }
 }
 

@@ -4,13 +4,13 @@
 //! in the binary, which parses them (`commands/run/gates.rs`).
 
 use super::*;
-use crate::Finding;
+use crate::TypedVerdict;
 use paceline_record::fixture::run;
 use paceline_record::{Block, Censored, Counts, Interval, LoopKind, Phase, Run, Severity, Verdict};
 use serde_json::json;
 
 fn saturated() -> Verdict {
-    let finding = Finding::Saturated {
+    let finding = TypedVerdict::Saturated {
         offered_per_s: None,
         achieved_per_s: 1.0,
         outstanding_growth_per_s: None,
@@ -25,26 +25,27 @@ fn saturated() -> Verdict {
 
 fn connections_short() -> Verdict {
     let advice = String::new();
-    Finding::ConnectionsShort { asked: 2, had: 1, commonest_failure: None, failed_here: 0, advice }.verdict()
+    TypedVerdict::ConnectionsShort { asked: 2, had: 1, commonest_failure: None, failed_here: 0, advice }
+        .verdict()
 }
 
 fn invalid() -> Verdict {
-    Finding::Steal { steal_share: 0.5, severity: Severity::Invalid }.verdict()
+    TypedVerdict::Steal { steal_share: 0.5, severity: Severity::Invalid }.verdict()
 }
 
-fn time(of: TimeOf, statistic: Statistic, limit_us: u64) -> Demand {
-    Demand::Time { of, statistic, limit_ns: limit_us * 1_000, or_equal: false }
+fn time(of: GateTime, statistic: Statistic, limit_us: u64) -> GateRequirement {
+    GateRequirement::Time { of, statistic, limit_ns: limit_us * 1_000, or_equal: false }
 }
 
-fn percentile(p: f64, limit_us: u64) -> Demand {
-    time(TimeOf::Response, Statistic::Percentile(p), limit_us)
+fn percentile(p: f64, limit_us: u64) -> GateRequirement {
+    time(GateTime::Response, Statistic::Percentile(p), limit_us)
 }
 
-fn outcome(demand: Demand, run: &Run) -> GateOutcome {
+fn outcome(demand: GateRequirement, run: &Run) -> GateOutcome {
     judge(&[Gate { expression: "as written".into(), demand }], run).remove(0)
 }
 
-fn reasons(demand: Demand, run: &Run) -> Vec<GateReason> {
+fn reasons(demand: GateRequirement, run: &Run) -> Vec<GateReason> {
     let outcome = outcome(demand, run);
     assert_eq!(outcome.passed, outcome.reasons.is_empty());
     outcome.reasons
@@ -56,12 +57,12 @@ fn a_limit_is_kept_or_it_is_not() {
     assert_eq!(reasons(percentile(99.0, 10_000), &run), []);
     assert_eq!(reasons(percentile(99.0, 9_900), &run), [GateReason::BeyondLimit]);
     assert_eq!(reasons(percentile(50.0, 5_010), &run), []);
-    for of in [TimeOf::Service, TimeOf::FirstByte, TimeOf::Lag] {
+    for of in [GateTime::Service, GateTime::FirstByte, GateTime::Lag] {
         assert_eq!(reasons(time(of, Statistic::Mean, 5_001), &run), [], "{of:?}");
         assert_eq!(reasons(time(of, Statistic::Mean, 5_000), &run), [GateReason::BeyondLimit], "{of:?}");
     }
-    let max = |or_equal| Demand::Time {
-        of: TimeOf::Response,
+    let max = |or_equal| GateRequirement::Time {
+        of: GateTime::Response,
         statistic: Statistic::Max,
         limit_ns: 10_000_000,
         or_equal,
@@ -83,7 +84,7 @@ fn every_failure_is_a_miss() {
     assert!(reported.passed && reported.evidence["response_time_ns_p99"].as_f64().unwrap() >= 9_900_000.0);
     assert_eq!(reasons(percentile(99.9, 1_000_000), &run), [GateReason::Failures]);
     for statistic in [Statistic::Max, Statistic::Mean] {
-        assert_eq!(reasons(time(TimeOf::Service, statistic, 1_000_000), &run), [GateReason::Failures]);
+        assert_eq!(reasons(time(GateTime::Service, statistic, 1_000_000), &run), [GateReason::Failures]);
     }
 }
 
@@ -105,7 +106,7 @@ fn a_lower_bound_shows_nothing() {
     assert_eq!(reasons(percentile(99.0, 20_000), &run), []);
     assert_eq!(reasons(percentile(99.9, 20_000), &run), [GateReason::LowerBound]);
     let mean = |of| reasons(time(of, Statistic::Mean, 20_000), &run);
-    assert_eq!((mean(TimeOf::Response), mean(TimeOf::Lag)), (vec![GateReason::LowerBound], vec![]));
+    assert_eq!((mean(GateTime::Response), mean(GateTime::Lag)), (vec![GateReason::LowerBound], vec![]));
 }
 
 #[test]
@@ -113,12 +114,12 @@ fn a_load_that_was_not_delivered_passes_no_gate() {
     let mut run = run(0);
     run.verdicts = vec![saturated()];
     assert_eq!(reasons(percentile(99.0, 20_000), &run), [GateReason::NotDelivered]);
-    assert_eq!(reasons(Demand::ErrorCount(5), &run), [GateReason::NotDelivered]);
-    assert_eq!(reasons(Demand::AchievedShare(0.99), &run), [], "it judges the delivery itself");
+    assert_eq!(reasons(GateRequirement::ErrorCount(5), &run), [GateReason::NotDelivered]);
+    assert_eq!(reasons(GateRequirement::AchievedShare(0.99), &run), [], "it judges the delivery itself");
     run.verdicts = vec![connections_short()];
     assert_eq!(reasons(percentile(99.0, 20_000), &run), [], "the schedule was kept all the same");
     run.loop_.kind = LoopKind::Closed;
-    assert_eq!(reasons(Demand::ErrorShare(0.1), &run), [GateReason::NotDelivered]);
+    assert_eq!(reasons(GateRequirement::ErrorShare(0.1), &run), [GateReason::NotDelivered]);
 }
 
 #[test]
@@ -128,20 +129,27 @@ fn an_invalid_or_stopped_run_passes_no_gate() {
     run.stopped = true;
     let expected = [GateReason::Invalid, GateReason::Stopped];
     assert_eq!(reasons(percentile(99.0, 20_000), &run), expected);
-    assert_eq!(reasons(Demand::AchievedPerS(1.0), &run), expected);
+    assert_eq!(reasons(GateRequirement::AchievedPerS(1.0), &run), expected);
 }
 
 #[test]
 fn rates_and_errors() {
     let mut run = run(100);
     let kept = |demand, run: &Run| reasons(demand, run).is_empty();
-    assert!(kept(Demand::AchievedShare(0.99), &run) && !kept(Demand::AchievedShare(0.995), &run));
-    assert!(kept(Demand::AchievedPerS(990.0), &run) && !kept(Demand::AchievedPerS(990.1), &run));
-    assert!(kept(Demand::ErrorShare(0.01), &run) && !kept(Demand::ErrorShare(0.0099), &run));
-    assert!(kept(Demand::ErrorCount(100), &run) && !kept(Demand::ErrorCount(99), &run));
+    assert!(
+        kept(GateRequirement::AchievedShare(0.99), &run)
+            && !kept(GateRequirement::AchievedShare(0.995), &run)
+    );
+    assert!(
+        kept(GateRequirement::AchievedPerS(990.0), &run) && !kept(GateRequirement::AchievedPerS(990.1), &run)
+    );
+    assert!(
+        kept(GateRequirement::ErrorShare(0.01), &run) && !kept(GateRequirement::ErrorShare(0.0099), &run)
+    );
+    assert!(kept(GateRequirement::ErrorCount(100), &run) && !kept(GateRequirement::ErrorCount(99), &run));
     run.total = Block::default();
     assert_eq!(
-        reasons(Demand::ErrorCount(0), &run),
+        reasons(GateRequirement::ErrorCount(0), &run),
         [GateReason::NotMeasured, GateReason::NotDelivered],
         "nothing was scheduled: no error, and nothing shown"
     );
@@ -151,7 +159,7 @@ fn rates_and_errors() {
 #[test]
 fn connects_are_those_of_the_whole_run() {
     let mut run = run(0);
-    let connect = |limit_us| time(TimeOf::Connect, Statistic::Percentile(50.0), limit_us);
+    let connect = |limit_us| time(GateTime::Connect, Statistic::Percentile(50.0), limit_us);
     assert_eq!(reasons(connect(1_000), &run), [GateReason::NotMeasured]);
     let block = Block { connect_time_ns: run.total.response_time_ns.clone(), ..Block::default() };
     run.intervals = vec![Interval { phase: Phase::Connect, start_ns: 0, block }];
@@ -169,7 +177,7 @@ fn what_never_came_is_not_excused_as_in_service() {
     hanging.connections.had = 64;
     hanging.loop_.offered_per_s = Some(100.0);
     hanging.total.service_time_ns.as_mut().unwrap().p50 = 500_000_000;
-    let share = |least| Demand::AchievedShare(least);
+    let share = |least| GateRequirement::AchievedShare(least);
     assert_eq!(reasons(share(0.99), &hanging), [GateReason::BeyondLimit]);
     assert_eq!(reasons(share(0.95), &hanging), []);
     hanging.total.counts = Counts { scheduled: 1_000, ok: 1_000, ..Counts::default() };

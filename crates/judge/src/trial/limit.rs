@@ -6,7 +6,7 @@ use super::{
     FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_shortage, server_network_bound,
 };
 use crate::facts::is_open;
-use crate::{ACHIEVED_LEAST, Finding, GENERATOR_BUSY_MOST, load, loaders, whole};
+use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, TypedVerdict, load, loaders, whole};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
 
 /// From this share of failed requests, errors are the limit.
@@ -41,13 +41,13 @@ pub fn limit(trial: &Trial) -> Option<Limit> {
     Some(Limit { kind, evidence })
 }
 
-type Found = Option<(LimitKind, String)>;
+type LimitResult = Option<(LimitKind, String)>;
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-fn errors(_: &Trial, run: &Run) -> Found {
+fn errors(_: &Trial, run: &Run) -> LimitResult {
     let counts = run.total.counts;
     // Requests without an answer wait in a queue: that is not a limit by errors.
     let failed = counts.failed() as f64 / counts.scheduled.max(1) as f64;
@@ -55,12 +55,12 @@ fn errors(_: &Trial, run: &Run) -> Found {
         .then(|| (LimitKind::Errors, format!("{} of the requests failed", percent(failed))))
 }
 
-fn memory(trial: &Trial, _: &Run) -> Found {
+fn memory(trial: &Trial, _: &Run) -> LimitResult {
     Some((LimitKind::Memory, memory_shortage(trial.memory.as_ref()?)?))
 }
 
 /// An open loop whose load was delivered.
-fn offered_rate(_: &Trial, run: &Run) -> Found {
+fn offered_rate(_: &Trial, run: &Run) -> LimitResult {
     let offered = run.rate_per_s.offered?;
     let delivered = is_open(run) && !load::fell_short(run, ACHIEVED_LEAST) && load::saturated(run).is_none();
     let achieved = run.rate_per_s.achieved;
@@ -70,16 +70,16 @@ fn offered_rate(_: &Trial, run: &Run) -> Found {
     })
 }
 
-fn generator(_: &Trial, run: &Run) -> Found {
+fn generator(_: &Trial, run: &Run) -> LimitResult {
     let busy = run.generator.utilization;
     (busy > GENERATOR_BUSY_MOST)
         .then(|| (LimitKind::Generator, format!("the generator's busiest thread was {} busy", percent(busy))))
 }
 
-fn network(trial: &Trial, run: &Run) -> Found {
+fn network(trial: &Trial, run: &Run) -> LimitResult {
     let of_loader = loaders::network_bound(run);
-    let (Finding::NetworkBound { host, interface, bytes_per_s, speed_bytes_per_s, .. }
-    | Finding::ServerNetworkBound { host, interface, bytes_per_s, speed_bytes_per_s, .. }) =
+    let (TypedVerdict::NetworkBound { host, interface, bytes_per_s, speed_bytes_per_s, .. }
+    | TypedVerdict::ServerNetworkBound { host, interface, bytes_per_s, speed_bytes_per_s, .. }) =
         server_network_bound(trial).or(of_loader)?
     else {
         return None;
@@ -88,13 +88,13 @@ fn network(trial: &Trial, run: &Run) -> Found {
     Some((LimitKind::Network, format!("interface {interface} of {host} carried {carried} of {speed}")))
 }
 
-fn balancer(trial: &Trial, _: &Run) -> Found {
+fn balancer(trial: &Trial, _: &Run) -> LimitResult {
     let balancer = balancer_of(trial).filter(|balancer| balancer.utilization >= FULL_LEAST)?;
     Some((LimitKind::Balancer, format!("the balancer's cores were {} busy", percent(balancer.utilization))))
 }
 
-fn database_full(trial: &Trial, _: &Run) -> Found {
-    let Finding::DatabaseBound { database_utilization, server_utilization, .. } = database_bound(trial)?
+fn database_full(trial: &Trial, _: &Run) -> LimitResult {
+    let TypedVerdict::DatabaseBound { database_utilization, server_utilization, .. } = database_bound(trial)?
     else {
         return None;
     };
@@ -107,7 +107,7 @@ fn database_full(trial: &Trial, _: &Run) -> Found {
 }
 
 /// The server's cores were full. If other roles run on them too, the one that used most of their time is the limit.
-fn server_cores(trial: &Trial, _: &Run) -> Found {
+fn server_cores(trial: &Trial, _: &Run) -> LimitResult {
     let usage = trial.usage.as_ref()?;
     let cores = trial.server_cores().len().max(1) as f64;
     let used = usage.utilization * cores;
@@ -132,7 +132,7 @@ fn server_cores(trial: &Trial, _: &Run) -> Found {
 }
 
 /// One of several cores was full, or the server used about one.
-fn one_thread(trial: &Trial, run: &Run) -> Found {
+fn one_thread(trial: &Trial, run: &Run) -> LimitResult {
     if let Some(server) = run.server.as_ref().filter(|server| server.busiest_thread_utilization >= FULL_LEAST)
     {
         let busy = percent(server.busiest_thread_utilization);
@@ -159,7 +159,7 @@ fn one_thread(trial: &Trial, run: &Run) -> Found {
     })
 }
 
-fn other_work(trial: &Trial, _: &Run) -> Found {
+fn other_work(trial: &Trial, _: &Run) -> LimitResult {
     let usage = trial.usage.as_ref().filter(|usage| usage.threads_peak == 1 && usage.over_s > 0.0)?;
     let delayed = usage.run_delay_s / usage.over_s;
     (delayed > DELAYED_LEAST).then(|| {
@@ -168,8 +168,9 @@ fn other_work(trial: &Trial, _: &Run) -> Found {
     })
 }
 
-fn connections(_: &Trial, run: &Run) -> Found {
-    let Finding::TooFewConnections { connections, connections_needed, .. } = load::too_few_connections(run)?
+fn connections(_: &Trial, run: &Run) -> LimitResult {
+    let TypedVerdict::TooFewConnections { connections, connections_needed, .. } =
+        load::too_few_connections(run)?
     else {
         return None;
     };
@@ -178,7 +179,7 @@ fn connections(_: &Trial, run: &Run) -> Found {
 }
 
 /// A closed loop of users that think: they offer a rate.
-fn think_time(_: &Trial, run: &Run) -> Found {
+fn think_time(_: &Trial, run: &Run) -> LimitResult {
     run.loop_.think.as_ref()?;
     Some((LimitKind::OfferedRate, "connections pause between requests (think time)".to_owned()))
 }

@@ -36,7 +36,7 @@ pub struct Assignment {
 
 /// The result of a generator.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct GeneratorResult {
     /// Its run.
     pub run: Run,
     /// Notes on numbers from this generator.
@@ -46,7 +46,7 @@ pub struct Measured {
 }
 
 /// A program that puts load on a URL.
-pub trait Generator {
+pub trait LoadGenerator {
     /// Its command line for an assignment.
     fn command(&self, assignment: &Assignment) -> Vec<String>;
 
@@ -54,7 +54,7 @@ pub trait Generator {
     ///
     /// # Errors
     /// Why there is no result, in words.
-    fn read(&self, assignment: &Assignment, finished: &Finished) -> Result<Measured, String>;
+    fn read(&self, assignment: &Assignment, finished: &GeneratorExit) -> Result<GeneratorResult, String>;
 
     /// Why it cannot carry out a load, in words; `None` if it can, as most do.
     fn refuses(&self, _load: &Load, _method: &str) -> Option<String> {
@@ -64,7 +64,7 @@ pub trait Generator {
 
 /// A generator that has ended.
 #[derive(Clone, Debug)]
-pub struct Finished {
+pub struct GeneratorExit {
     /// How it ended.
     pub ended: Ended,
     /// Its standard output.

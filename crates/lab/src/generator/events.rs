@@ -14,21 +14,21 @@ use std::time::Duration;
 const CHUNK_BYTES: usize = 4096;
 
 /// The read end of the pipe.
-pub(super) struct Events {
+pub(super) struct PhaseEventReader {
     pipe: Option<File>,
     unread: Vec<u8>,
 }
 
 /// A line of `--events`: the beginning of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-pub(super) struct Event {
+pub(super) struct PhaseEvent {
     /// The phase.
     pub phase: Phase,
     /// When it began, on the monotonic clock: the line may be read much later.
     pub monotonic_ns: u64,
 }
 
-impl Events {
+impl PhaseEventReader {
     /// Reads from a pipe whose other end a generator holds.
     pub fn new(pipe: OwnedFd) -> Self {
         Self { pipe: Some(pipe.into()), unread: Vec::new() }
@@ -45,19 +45,19 @@ impl Events {
     }
 
     /// The events since the last call, from one chunk at most; if more is left, the descriptor stays readable.
-    pub fn take(&mut self) -> Vec<Event> {
+    pub fn take(&mut self) -> Vec<PhaseEvent> {
         self.read();
         let mut reported = Vec::new();
         while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
             // A later version may write lines of another kind: ignore them.
-            reported.extend(serde_json::from_slice::<Event>(&line));
+            reported.extend(serde_json::from_slice::<PhaseEvent>(&line));
         }
         reported
     }
 
     /// All remaining events of a generator that has ended.
-    pub fn take_rest(&mut self) -> Vec<Event> {
+    pub fn take_rest(&mut self) -> Vec<PhaseEvent> {
         let mut reported = Vec::new();
         while self.is_readable() {
             reported.extend(self.take());
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_was_told_before_the_end_is_read_after_it() {
         let (reader, writer) = system::pipe().unwrap();
-        let mut events = Events::new(reader);
+        let mut events = PhaseEventReader::new(reader);
         assert_eq!(events.take(), []);
         let mut writer = File::from(writer);
         let lines = "{\"phase\":\"window\",\"monotonic_ns\":7}\n{\"of\":\"another kind\"}\n";
@@ -100,8 +100,8 @@ mod tests {
         drop(writer);
         let reported = events.take_rest();
         assert_eq!(reported.len(), 101);
-        assert_eq!(reported[0], Event { phase: Phase::Window, monotonic_ns: 7 });
-        assert_eq!(reported[100], Event { phase: Phase::Drain, monotonic_ns: 9 });
+        assert_eq!(reported[0], PhaseEvent { phase: Phase::Window, monotonic_ns: 7 });
+        assert_eq!(reported[100], PhaseEvent { phase: Phase::Drain, monotonic_ns: 9 });
         assert!(!events.is_open() && events.descriptor() < 0);
     }
 }

@@ -3,15 +3,17 @@
 //!
 //! It uses one thread: it sleeps until the generator reports an event, a sample is due, or the run is interrupted.
 
-use super::assignment::{Assignment, Finished, Generator, Measured};
-use super::events::{Event, Events};
-use super::observation::{Fault, InjectedFault, Moment, Peaks, ReportedWindow, Stretch, fault_after};
+use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
+use super::events::{PhaseEvent, PhaseEventReader};
+use super::observation::{
+    FaultInjection, MeasuredProcesses, ObservedFault, Peaks, ReportedWindow, Snapshot, fault_after,
+};
 use super::{paceline, survival};
-use crate::balancer::Counted;
-use crate::farm::{Farm, RolePlace};
+use crate::balancer::BalancerTotals;
+use crate::farm::{Deployment, RolePlace};
 use crate::fleet::LoaderHosts;
-use crate::launch::Spoiled;
-use paceline_host::shepherd::{Ended, Guard, Order, Output, Shepherd};
+use crate::launch::LaunchError;
+use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::tree::TreeSample;
 use paceline_host::{CoreTicks, NetworkCounters};
 use paceline_host::{Interrupt, system};
@@ -31,7 +33,7 @@ const STDERR_BYTES: usize = 2 * 1024;
 
 /// How a generator's run is started.
 #[derive(Clone, Debug)]
-pub struct Following<'a> {
+pub struct FollowOptions<'a> {
     /// The command that starts a shepherd.
     pub shepherd: &'a [String],
     /// The cores the generator may run on.
@@ -48,11 +50,11 @@ pub struct Following<'a> {
 
 /// A run with all observations of the server.
 #[derive(Clone, Debug)]
-pub struct Followed {
+pub struct ObservedRun {
     /// The generator's command line.
     pub argv: Vec<String>,
     /// Its result.
-    pub measured: Measured,
+    pub measured: GeneratorResult,
     /// Every sample, from the generator's start.
     pub samples: Vec<Sample>,
     /// The stretch that was sampled: the window as it was reported, or the whole run if a generator reports no phases.
@@ -68,25 +70,25 @@ pub struct Followed {
     /// Proportional set size of the server afterwards.
     pub pss_bytes: Option<u64>,
     /// Each role over the same stretch.
-    pub(crate) each: Vec<Stretch>,
+    pub(crate) each: Vec<MeasuredProcesses>,
     /// The balancer's counters at the stretch's two ends.
-    pub(crate) counted: Option<(Counted, Counted)>,
+    pub(crate) counted: Option<(BalancerTotals, BalancerTotals)>,
     /// The injected fault.
-    pub(crate) fault: Option<InjectedFault>,
+    pub(crate) fault: Option<ObservedFault>,
 }
 
 /// Runs `generator` against a launch and follows it to its end.
 ///
 /// # Errors
-/// [`Spoiled`] when the generator or the server fails, or on Ctrl-C; the generator has ended then.
+/// [`LaunchError`] when the generator or the server fails, or on Ctrl-C; the generator has ended then.
 pub fn follow(
-    generator: &dyn Generator,
+    generator: &dyn LoadGenerator,
     assignment: &Assignment,
-    launch: &mut Farm,
-    following: &Following<'_>,
-) -> Result<Followed, Spoiled> {
+    launch: &mut Deployment,
+    following: &FollowOptions<'_>,
+) -> Result<ObservedRun, LaunchError> {
     let trouble = |what: &str, error: std::io::Error| {
-        Spoiled::fault(Stage::Generate, format!("{what}: {error}"), false)
+        LaunchError::fault(Stage::Generate, format!("{what}: {error}"), false)
     };
     let (events, reported) = system::pipe().map_err(|error| trouble("cannot create a pipe", error))?;
     let assignment = &Assignment { events: reported.as_raw_fd(), ..assignment.clone() };
@@ -96,13 +98,13 @@ pub fn follow(
         .map_err(|error| trouble("cannot remove an earlier record", error))?;
     launch.search();
     launch.mark_threads();
-    let first = Moment::now(launch).counted(launch);
+    let first = Snapshot::now(launch).counted(launch);
     let shepherd = Shepherd::start(following.shepherd, &order)
         .map_err(|error| trouble("cannot start the generator", error))?;
     drop(reported);
-    let watch = Watch::new(assignment, events, first, following.interrupt);
+    let watch = RunFollower::new(assignment, events, first, following.interrupt);
     let (watch, gone, ended) = watch.until_end(shepherd, launch)?;
-    let finished = Finished {
+    let finished = GeneratorExit {
         ended,
         stdout: paceline_files::read_text(
             &following.folder.join("stdout"),
@@ -115,14 +117,14 @@ pub fn follow(
     };
     let measured = generator.read(assignment, &finished);
     survival::check_after(measured.as_ref(), launch)?;
-    let measured =
-        measured.map_err(|message| Spoiled::fault(Stage::Generate, message, finished.ended.is_unseen()))?;
+    let measured = measured
+        .map_err(|message| LaunchError::fault(Stage::Generate, message, finished.ended.is_unseen()))?;
     if let Some(why) = watch.fault.missed(measured.run.window_s) {
         let message = format!("the planned fault was not injected during the window: {why}");
-        return Err(Spoiled::fault(Stage::Generate, message, true));
+        return Err(LaunchError::fault(Stage::Generate, message, true));
     }
     let (from, to, window) = watch.measured_stretch();
-    Ok(Followed {
+    Ok(ObservedRun {
         argv,
         measured,
         over: (from.farm.server, to.farm.server),
@@ -138,17 +140,17 @@ pub fn follow(
     })
 }
 
-fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
+fn order(argv: &[String], events: i32, following: &FollowOptions<'_>) -> ShepherdOrder {
     let file = |name: &str| -> PathBuf { following.folder.join(name) };
-    Order {
+    ShepherdOrder {
         command: argv.to_vec(),
         folder: following.folder.to_owned(),
         env: following.loaders.map(|loaders| loaders.environment.clone()).unwrap_or_default(),
         cores: following.cores.to_vec(),
-        output: Output::Files { stdout: file("stdout"), stderr: file("stderr") },
+        output: CommandOutput::Files { stdout: file("stdout"), stderr: file("stderr") },
         groups: Vec::new(),
         // One well-behaved process: the plain fence disturbs it least.
-        guard: Guard::Subreaper,
+        guard: TrackingMethod::Subreaper,
         stop_limit_ms: STOP_LIMIT.as_millis() as u64,
         user: None,
         inherit: Some(events),
@@ -158,7 +160,7 @@ fn order(argv: &[String], events: i32, following: &Following<'_>) -> Order {
 }
 
 /// The network use between two moments; `after` has the speeds.
-fn networks(from: &Moment, to: &Moment, after: &[Option<NetworkCounters>]) -> Vec<Option<NetworkUse>> {
+fn networks(from: &Snapshot, to: &Snapshot, after: &[Option<NetworkCounters>]) -> Vec<Option<NetworkUse>> {
     let moved = |((from, to), after): (
         (&Option<NetworkCounters>, &Option<NetworkCounters>),
         &Option<NetworkCounters>,
@@ -166,31 +168,31 @@ fn networks(from: &Moment, to: &Moment, after: &[Option<NetworkCounters>]) -> Ve
     from.networks.iter().zip(&to.networks).zip(after).map(moved).collect()
 }
 
-struct Watch {
+struct RunFollower {
     start: Instant,
     start_monotonic_ns: u64,
     limit: Duration,
     interrupt: Interrupt,
-    events: Events,
+    events: PhaseEventReader,
     phase: Phase,
     samples: Vec<Sample>,
-    first: Moment,
-    last: Moment,
-    window: (Option<Moment>, Option<Moment>),
+    first: Snapshot,
+    last: Snapshot,
+    window: (Option<Snapshot>, Option<Snapshot>),
     /// When the window began, as the generator reported it.
     window_start_ns: u64,
     seen: Vec<Peaks>,
-    fault: Fault,
+    fault: FaultInjection,
 }
 
-impl Watch {
-    fn new(assignment: &Assignment, events: OwnedFd, first: Moment, interrupt: Interrupt) -> Self {
+impl RunFollower {
+    fn new(assignment: &Assignment, events: OwnedFd, first: Snapshot, interrupt: Interrupt) -> Self {
         let mut watch = Self {
             start: Instant::now(),
             start_monotonic_ns: first.farm.server.monotonic_ns,
             limit: assignment.limit.saturating_add(MARGIN),
             interrupt,
-            events: Events::new(events),
+            events: PhaseEventReader::new(events),
             phase: Phase::Connect,
             samples: Vec::new(),
             last: first.clone(),
@@ -198,7 +200,7 @@ impl Watch {
             window: (None, None),
             window_start_ns: 0,
             seen: vec![Peaks::default(); first.farm.each.len()],
-            fault: Fault { after: fault_after(&assignment.load), ..Fault::default() },
+            fault: FaultInjection { after: fault_after(&assignment.load), ..FaultInjection::default() },
         };
         watch.keep(first);
         watch
@@ -208,8 +210,8 @@ impl Watch {
     fn until_end(
         mut self,
         mut generator: Shepherd,
-        launch: &mut Farm,
-    ) -> Result<(Self, paceline_host::shepherd::Gone, Ended), Spoiled> {
+        launch: &mut Deployment,
+    ) -> Result<(Self, paceline_host::shepherd::CommandResult, Ended), LaunchError> {
         let mut next_sample = self.start + launch.sample_every();
         let ended = loop {
             self.wait(self.fault.due().map_or(next_sample, |due| due.min(next_sample)))?;
@@ -229,18 +231,19 @@ impl Watch {
         // Its last events may have come after the last read.
         let rest = self.events.take_rest();
         rest.into_iter().for_each(|event| self.enter(event, launch));
-        let last = Moment::now(launch).counted(launch);
+        let last = Snapshot::now(launch).counted(launch);
         self.keep(last);
         survival::check(launch)?;
-        let gone =
-            generator.stop().map_err(|error| Spoiled::fault(Stage::Generate, error.to_string(), false))?;
+        let gone = generator
+            .stop()
+            .map_err(|error| LaunchError::fault(Stage::Generate, error.to_string(), false))?;
         Ok((self, gone, ended))
     }
 
-    fn wait(&self, until: Instant) -> Result<(), Spoiled> {
+    fn wait(&self, until: Instant) -> Result<(), LaunchError> {
         let limit = until.saturating_duration_since(Instant::now());
         system::poll_readable([self.events.descriptor()], Some(limit)).map(drop).map_err(|error| {
-            Spoiled::fault(
+            LaunchError::fault(
                 Stage::Generate,
                 format!("cannot wait for events of the generator: {error}"),
                 false,
@@ -254,25 +257,25 @@ impl Watch {
     }
 
     /// Other reasons to end a run: Ctrl-C, a server that died, a generator that hangs.
-    fn check(&self, launch: &mut Farm) -> Result<(), Spoiled> {
+    fn check(&self, launch: &mut Deployment) -> Result<(), LaunchError> {
         if self.interrupt.asked() {
-            return Err(Spoiled::Interrupted);
+            return Err(LaunchError::Interrupted);
         }
         survival::check(launch)?;
         if self.start.elapsed() > self.limit {
             let message =
                 format!("the generator did not end within {} s and was killed", self.limit.as_secs());
-            return Err(Spoiled::fault(Stage::Generate, message, true));
+            return Err(LaunchError::fault(Stage::Generate, message, true));
         }
         Ok(())
     }
 
-    fn take_events(&mut self, launch: &mut Farm) {
+    fn take_events(&mut self, launch: &mut Deployment) {
         let reported = self.events.take();
         reported.into_iter().for_each(|event| self.enter(event, launch));
     }
 
-    fn enter(&mut self, event: Event, launch: &mut Farm) {
+    fn enter(&mut self, event: PhaseEvent, launch: &mut Deployment) {
         let window_over = self.phase == Phase::Window;
         let window_begins = event.phase == Phase::Window;
         self.phase = event.phase;
@@ -280,7 +283,7 @@ impl Watch {
             launch.mark_threads();
         }
         // The sample first: a balancer may be slow to return its counters.
-        let mut moment = Moment::now(launch);
+        let mut moment = Snapshot::now(launch);
         if window_over || window_begins {
             moment = moment.counted(launch);
         }
@@ -295,12 +298,12 @@ impl Watch {
         }
     }
 
-    fn sample(&mut self, launch: &mut Farm) {
-        let moment = Moment::now(launch);
+    fn sample(&mut self, launch: &mut Deployment) {
+        let moment = Snapshot::now(launch);
         self.keep(moment);
     }
 
-    fn keep(&mut self, moment: Moment) {
+    fn keep(&mut self, moment: Snapshot) {
         for (seen, tree) in self.seen.iter_mut().zip(&moment.farm.each) {
             seen.rss_bytes = seen.rss_bytes.max(tree.rss_bytes);
             seen.threads = seen.threads.max(tree.threads);
@@ -322,7 +325,7 @@ impl Watch {
     }
 
     /// The connections of the instances in the window.
-    fn count_connections(&mut self, launch: &Farm) {
+    fn count_connections(&mut self, launch: &Deployment) {
         if self.phase != Phase::Window {
             return;
         }
@@ -332,7 +335,7 @@ impl Watch {
         }
     }
 
-    fn make_fault(&mut self, launch: &mut Farm) {
+    fn make_fault(&mut self, launch: &mut Deployment) {
         let Some(began) =
             self.fault.window_began.filter(|_| self.fault.due().is_some_and(|due| Instant::now() >= due))
         else {
@@ -340,7 +343,7 @@ impl Watch {
         };
         let made_at = Instant::now();
         self.fault.made_at = Some(made_at);
-        self.fault.made = launch.kill_one().map(|instance| InjectedFault {
+        self.fault.made = launch.kill_one().map(|instance| ObservedFault {
             instance,
             after_window_start: made_at - began,
             taken_out_after: None,
@@ -348,7 +351,7 @@ impl Watch {
     }
 
     /// After a fault: checks whether the balancer has noticed.
-    fn look_at_balancer(&mut self, launch: &Farm) {
+    fn look_at_balancer(&mut self, launch: &Deployment) {
         let (Some(made_at), Some(made)) = (self.fault.made_at, &mut self.fault.made) else { return };
         if made.taken_out_after.is_none()
             && launch.counted().is_some_and(|counted| counted.is_down(made.instance))
@@ -358,7 +361,7 @@ impl Watch {
     }
 
     /// The window's two ends; for a generator without phases, its start and its end.
-    fn measured_stretch(&self) -> (&Moment, &Moment, ReportedWindow) {
+    fn measured_stretch(&self) -> (&Snapshot, &Snapshot, ReportedWindow) {
         match &self.window {
             (Some(from), Some(to)) => (from, to, ReportedWindow::From(self.window_start_ns)),
             (Some(from), None) => (from, &self.last, ReportedWindow::StartOnly),
@@ -367,10 +370,10 @@ impl Watch {
     }
 
     /// Each process tree between two moments.
-    fn each(&self, places: &[RolePlace], from: &Moment, to: &Moment) -> Vec<Stretch> {
+    fn each(&self, places: &[RolePlace], from: &Snapshot, to: &Snapshot) -> Vec<MeasuredProcesses> {
         let pairs = from.farm.each.iter().zip(&to.farm.each).zip(&self.seen).zip(places);
         pairs
-            .map(|(((from, to), seen), place)| Stretch {
+            .map(|(((from, to), seen), place)| MeasuredProcesses {
                 place: place.clone(),
                 from: *from,
                 to: *to,

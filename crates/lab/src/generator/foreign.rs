@@ -4,11 +4,11 @@
 //! has no times, and the percentiles are evidence in a note. Closed loop only, and no body is checked. The output of
 //! each program is read by a module of its own, the only part that a further program needs ([`KNOWN`]).
 
-use super::assignment::{Assignment, Finished, Generator, Measured};
-use super::peers::{Peer, PeerReport, peer};
+use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
+use super::peers::{PeerGenerator, PeerReport, peer};
 use super::{template, version};
 use crate::LabError;
-use paceline_judge::Finding;
+use paceline_judge::TypedVerdict;
 use paceline_record::{
     BalancedLoad, Block, Connections, Environment, Expectations, Load, Loop, LoopKind, Pace, PaceChoice,
     PaceKind, Phases, Rates, Run, SCHEMA, Span, Target, Tool, Verdict,
@@ -16,15 +16,15 @@ use paceline_record::{
 
 /// A known program with its template.
 #[derive(Debug)]
-pub struct Foreign {
+pub struct ThirdPartyGenerator {
     words: Vec<String>,
-    peer: &'static Peer,
+    peer: &'static PeerGenerator,
     tool: Tool,
 }
 
-impl Foreign {
+impl ThirdPartyGenerator {
     /// The position of a known program in a command: first, or after a launcher (`nice -n 5 wrk`).
-    pub fn program(words: &[String]) -> Option<(usize, &'static Peer)> {
+    pub fn program(words: &[String]) -> Option<(usize, &'static PeerGenerator)> {
         let of_word = |word: &String| peer(word.rsplit('/').next()?);
         words.iter().enumerate().find_map(|(place, word)| Some((place, of_word(word)?)))
     }
@@ -34,7 +34,11 @@ impl Foreign {
     /// # Errors
     /// [`LabError::Generator`] when the template is wrong or the program reports no version; [`LabError::Spawn`] when
     /// it cannot be started.
-    pub fn new(mut words: Vec<String>, program: usize, peer: &'static Peer) -> Result<Self, LabError> {
+    pub fn new(
+        mut words: Vec<String>,
+        program: usize,
+        peer: &'static PeerGenerator,
+    ) -> Result<Self, LabError> {
         let wrong = |problem| LabError::Generator { problem };
         if words.len() == program + 1 {
             words.extend(peer.arguments.iter().map(|word| (*word).to_owned()));
@@ -50,7 +54,7 @@ impl Foreign {
         Ok(Self { words, peer, tool: Tool { name: peer.name.to_owned(), version, commit: None } })
     }
 
-    fn run(&self, report: &PeerReport, assignment: &Assignment, finished: &Finished) -> Run {
+    fn run(&self, report: &PeerReport, assignment: &Assignment, finished: &GeneratorExit) -> Run {
         let window = Span { start_ns: 0, end_ns: (report.elapsed_s * 1e9) as u64 };
         Run {
             schema: SCHEMA,
@@ -115,11 +119,11 @@ impl Foreign {
 
     fn note(&self, report: &PeerReport) -> Verdict {
         let percentiles_ns = report.percentiles_ns.clone();
-        Finding::ForeignGenerator { percentiles_ns, generator: self.peer.name.to_owned() }.verdict()
+        TypedVerdict::ForeignGenerator { percentiles_ns, generator: self.peer.name.to_owned() }.verdict()
     }
 }
 
-impl Generator for Foreign {
+impl LoadGenerator for ThirdPartyGenerator {
     fn command(&self, assignment: &Assignment) -> Vec<String> {
         template::fill(&self.words, assignment)
     }
@@ -142,7 +146,7 @@ impl Generator for Foreign {
         Some(format!("{} {what}", self.peer.name))
     }
 
-    fn read(&self, assignment: &Assignment, finished: &Finished) -> Result<Measured, String> {
+    fn read(&self, assignment: &Assignment, finished: &GeneratorExit) -> Result<GeneratorResult, String> {
         let name = self.peer.name;
         if finished.ended.code != Some(0) {
             return Err(format!("{name} ended with {}: {}", finished.ended, finished.stderr));
@@ -152,11 +156,11 @@ impl Generator for Foreign {
             format!("{name} did not print {}; it printed {printed:?}", self.peer.prints)
         })?;
         let run = self.run(&report, assignment, finished);
-        Ok(Measured { run, verdicts: vec![self.note(&report)], capacity: None })
+        Ok(GeneratorResult { run, verdicts: vec![self.note(&report)], capacity: None })
     }
 }
 
-fn generator(report: &PeerReport, threads: u32, finished: &Finished) -> paceline_record::Generator {
+fn generator(report: &PeerReport, threads: u32, finished: &GeneratorExit) -> paceline_record::Generator {
     let answers = report.counts.ok + report.counts.bad_status;
     let per_thread = finished.cpu_s / f64::from(threads.max(1));
     paceline_record::Generator {
@@ -173,7 +177,7 @@ fn generator(report: &PeerReport, threads: u32, finished: &Finished) -> paceline
 mod tests {
     use super::*;
 
-    impl Foreign {
+    impl ThirdPartyGenerator {
         /// A program that was not asked for its version.
         pub fn unasked(name: &str) -> Self {
             let peer = peer(name).unwrap();
@@ -188,18 +192,19 @@ mod tests {
 
     #[test]
     fn a_known_program_is_found_behind_what_starts_it() {
-        let found = |text: &str| Foreign::program(&words(text)).map(|(place, peer)| (place, peer.name));
+        let found =
+            |text: &str| ThirdPartyGenerator::program(&words(text)).map(|(place, peer)| (place, peer.name));
         assert_eq!(found("wrk"), Some((0, "wrk")));
         assert_eq!(found("nice -n 5 /opt/bin/oha {url}"), Some((3, "oha")));
         assert_eq!(found("/opt/wrk/drill {url}"), None);
     }
 
     /// A program named `wrk` that prints `text` and fails, like wrk when asked for its version.
-    fn wrk_that_prints(text: &str) -> Result<Foreign, LabError> {
+    fn wrk_that_prints(text: &str) -> Result<ThirdPartyGenerator, LabError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("wrk");
         std::fs::write(&path, format!("test \"$*\" = -v || exit 7\nprintf '{text}' >&2\nexit 1\n")).unwrap();
-        Foreign::new(vec!["sh".into(), path.display().to_string()], 1, peer("wrk").unwrap())
+        ThirdPartyGenerator::new(vec!["sh".into(), path.display().to_string()], 1, peer("wrk").unwrap())
     }
 
     #[test]
@@ -227,7 +232,7 @@ mod tests {
     #[test]
     fn what_it_printed_is_the_evidence_of_a_note() {
         let report = PeerReport { percentiles_ns: [("p50".to_owned(), 5)].into(), ..PeerReport::default() };
-        let note = Foreign::unasked("wrk").note(&report);
+        let note = ThirdPartyGenerator::unasked("wrk").note(&report);
         assert_eq!(
             (note.name.as_str(), note.evidence["percentiles_ns"]["p50"].as_u64()),
             ("foreign_generator", Some(5))
@@ -248,7 +253,7 @@ mod tests {
         };
         let refused = |fault| {
             let load = Load { balanced: Some(balanced(fault)), ..assignment().load };
-            Foreign::unasked("wrk").refuses(&load, "GET")
+            ThirdPartyGenerator::unasked("wrk").refuses(&load, "GET")
         };
         assert_eq!(refused(None), None);
         let refusal = refused(Some(FaultKind::KillOne)).unwrap();
@@ -261,7 +266,8 @@ mod tests {
             let error = wrk_that_prints(printed).unwrap_err().to_string();
             assert!(error.contains("a generator is used only if its version is known"), "{error}");
         }
-        let absent = Foreign::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();
+        let absent =
+            ThirdPartyGenerator::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();
         assert!(matches!(absent, LabError::Spawn { .. }), "{absent}");
     }
 }

@@ -17,11 +17,11 @@ mod version;
 #[cfg(test)]
 pub(crate) use observation::ReportedWindow;
 
-pub use assignment::{Assignment, Finished, Generator, Measured};
-pub use follow::{Followed, Following, follow};
+pub use assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
+pub use follow::{FollowOptions, ObservedRun, follow};
 
 use crate::LabError;
-use foreign::Foreign;
+use foreign::ThirdPartyGenerator;
 use peers::{PEERS, peer};
 
 /// The name of Paceline's own generator.
@@ -51,7 +51,7 @@ pub fn missing_program(command: &str) -> Option<&str> {
 /// # Errors
 /// [`LabError::Generator`] with the error in the command and the supported forms; [`LabError::Spawn`] when it cannot be
 /// started.
-pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generator + Send>, LabError> {
+pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn LoadGenerator + Send>, LabError> {
     let Some(asked) = asked.filter(|asked| *asked != DEFAULT_GENERATOR) else {
         return Ok(Box::new(paceline::Paceline::new(own.to_vec())));
     };
@@ -64,8 +64,8 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn Generato
     {
         return Ok(Box::new(paceline::Paceline::new(own.to_vec()).with_flags(&words[1..])));
     }
-    if let Some((program, peer)) = Foreign::program(&words) {
-        return Ok(Box::new(Foreign::new(words, program, peer)?));
+    if let Some((program, peer)) = ThirdPartyGenerator::program(&words) {
+        return Ok(Box::new(ThirdPartyGenerator::new(words, program, peer)?));
     }
     if words.iter().any(|word| word.contains('{')) {
         return Err(LabError::Generator { problem: not_understood(&words[0]) });
@@ -134,8 +134,9 @@ pub(crate) mod tests {
             u64::from(ok == 0)
         );
         let ended = paceline_host::shepherd::Ended { code: Some(0), signal: None, asked: false };
-        let finished = Finished { ended, stdout: text, stderr: String::new(), cpu_s: 0.1, elapsed_s: 1.0 };
-        Foreign::unasked("oha").read(&assignment(), &finished).unwrap().run
+        let finished =
+            GeneratorExit { ended, stdout: text, stderr: String::new(), cpu_s: 0.1, elapsed_s: 1.0 };
+        ThirdPartyGenerator::unasked("oha").read(&assignment(), &finished).unwrap().run
     }
 
     fn line(asked: &str) -> Result<String, String> {

@@ -2,8 +2,8 @@
 //!
 //! Plain data for `follow`, which decides when to sample and when to inject the fault.
 
-use crate::balancer::Counted;
-use crate::farm::{Farm, FarmSample, RolePlace};
+use crate::balancer::BalancerTotals;
+use crate::farm::{Deployment, DeploymentSample, RolePlace};
 use paceline_host::tree::TreeSample;
 use paceline_host::{CoreTicks, NetworkCounters};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const WINDOW_LEAST: f64 = 0.5;
 
 /// One process tree over the stretch that was measured.
 #[derive(Clone, Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct MeasuredProcesses {
     /// The role of the process tree in its launch.
     pub place: RolePlace,
     pub from: TreeSample,
@@ -32,7 +32,7 @@ pub(crate) struct Stretch {
 
 /// An injected fault.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InjectedFault {
+pub(crate) struct ObservedFault {
     pub instance: usize,
     /// Time since the start of the window, as the generator reported it.
     pub after_window_start: Duration,
@@ -42,23 +42,23 @@ pub(crate) struct InjectedFault {
 
 /// The server, the balancer and the cores at one moment.
 #[derive(Clone)]
-pub(super) struct Moment {
-    pub farm: FarmSample,
+pub(super) struct Snapshot {
+    pub farm: DeploymentSample,
     pub cores: CoreTicks,
     /// The balancer's counters, read only where a stretch may begin or end.
-    pub counted: Option<Counted>,
+    pub counted: Option<BalancerTotals>,
     /// The network counters of other machines, likewise.
     pub networks: Vec<Option<NetworkCounters>>,
 }
 
-impl Moment {
-    pub fn now(launch: &mut Farm) -> Self {
+impl Snapshot {
+    pub fn now(launch: &mut Deployment) -> Self {
         Self { farm: launch.sample(), cores: launch.cores(), counted: None, networks: Vec::new() }
     }
 
     /// The same moment with the balancer's counters, read now: the sample is taken first, since the answer may take
     /// time.
-    pub fn counted(self, launch: &Farm) -> Self {
+    pub fn counted(self, launch: &Deployment) -> Self {
         Self { counted: launch.counted(), networks: launch.networks(false), ..self }
     }
 }
@@ -105,12 +105,12 @@ pub(super) struct Peaks {
 
 /// The fault to inject, and its result.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Fault {
+pub(super) struct FaultInjection {
     /// Its time from the start of the window.
     pub after: Option<Duration>,
     pub window_began: Option<Instant>,
     pub made_at: Option<Instant>,
-    pub made: Option<InjectedFault>,
+    pub made: Option<ObservedFault>,
 }
 
 impl Peaks {
@@ -120,7 +120,7 @@ impl Peaks {
     }
 }
 
-impl Fault {
+impl FaultInjection {
     /// When it is due, once that is known and until it is injected.
     pub fn due(&self) -> Option<Instant> {
         Some(self.window_began? + self.after.filter(|_| self.made_at.is_none())?)
@@ -158,20 +158,20 @@ mod tests {
     #[test]
     fn a_fault_is_made_in_the_window_or_the_run_had_none() {
         let made = |ms| {
-            Some(InjectedFault {
+            Some(ObservedFault {
                 instance: 1,
                 after_window_start: Duration::from_millis(ms),
                 taken_out_after: None,
             })
         };
-        let asked = Fault { after: Some(Duration::from_millis(100)), ..Fault::default() };
-        let began = Fault { window_began: Some(Instant::now()), ..asked };
-        assert_eq!(Fault::default().missed(0.2), None, "none was asked for");
+        let asked = FaultInjection { after: Some(Duration::from_millis(100)), ..FaultInjection::default() };
+        let began = FaultInjection { window_began: Some(Instant::now()), ..asked };
+        assert_eq!(FaultInjection::default().missed(0.2), None, "none was asked for");
         assert_eq!(asked.missed(0.2), Some("the generator reported no window"));
         assert_eq!(began.missed(0.2), Some("the run ended before the fault was due"));
-        assert_eq!(Fault { made: made(110), ..began }.missed(0.2), None);
+        assert_eq!(FaultInjection { made: made(110), ..began }.missed(0.2), None);
         assert_eq!(
-            Fault { made: made(210), ..began }.missed(0.2),
+            FaultInjection { made: made(210), ..began }.missed(0.2),
             Some("the fault came after the window had ended")
         );
     }

@@ -5,7 +5,7 @@
 //! can be repeated by hand, and reads the record. The verdicts are those of the run. `follow` reads the phases that it
 //! reports.
 
-use super::assignment::{Assignment, Finished, Generator, Measured};
+use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
 use paceline_record::{CapacityLoad, FoundCapacity, read_run};
 use std::fs;
 use std::io;
@@ -33,9 +33,9 @@ impl Paceline {
 }
 
 /// Builds the flags of a command, in order.
-struct Flags(Vec<String>);
+struct FlagList(Vec<String>);
 
-impl Flags {
+impl FlagList {
     fn say(&mut self, flag: &str, value: String) {
         self.0.extend([flag.to_owned(), value]);
     }
@@ -44,7 +44,7 @@ impl Flags {
 impl Paceline {
     /// `PROGRAM run URL ...`.
     fn run(&self, assignment: &Assignment) -> Vec<String> {
-        let mut flags = Flags(vec!["run".to_owned(), assignment.url.clone()]);
+        let mut flags = FlagList(vec!["run".to_owned(), assignment.url.clone()]);
         say_method(&mut flags, assignment);
         flags.say("-c", assignment.load.connections.to_string());
         say_connections(&mut flags, assignment);
@@ -69,7 +69,7 @@ impl Paceline {
 
     /// `PROGRAM capacity URL ... -- FLAGS OF EACH RUN`. Every run reports its phases; the last one is used.
     fn capacity(&self, assignment: &Assignment, search: &CapacityLoad) -> Vec<String> {
-        let mut flags = Flags(vec!["capacity".to_owned(), assignment.url.clone()]);
+        let mut flags = FlagList(vec!["capacity".to_owned(), assignment.url.clone()]);
         flags.say("--slo", search.objective.clone());
         flags.say("-c", assignment.load.connections.to_string());
         flags.say("--window", milliseconds(assignment.load.duration_s.unwrap_or_default()));
@@ -92,20 +92,20 @@ impl Paceline {
         [self.program.clone(), flags.0].concat()
     }
 
-    fn say_rest(&self, flags: &mut Flags, assignment: &Assignment) {
+    fn say_rest(&self, flags: &mut FlagList, assignment: &Assignment) {
         flags.say("--events", assignment.events.to_string());
         flags.0.extend(assignment.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
         flags.0.extend(assignment.places.as_ref().unwrap_or(&self.flags).iter().cloned());
     }
 }
 
-fn say_method(flags: &mut Flags, assignment: &Assignment) {
+fn say_method(flags: &mut FlagList, assignment: &Assignment) {
     if assignment.method != "GET" {
         flags.say("-X", assignment.method.clone());
     }
 }
 
-fn say_connections(flags: &mut Flags, assignment: &Assignment) {
+fn say_connections(flags: &mut FlagList, assignment: &Assignment) {
     let load = &assignment.load;
     if load.depth > 1 {
         let is_http2 = load.http.as_deref() == Some("2");
@@ -119,7 +119,7 @@ fn say_connections(flags: &mut Flags, assignment: &Assignment) {
     }
 }
 
-fn say_answer(flags: &mut Flags, assignment: &Assignment) {
+fn say_answer(flags: &mut FlagList, assignment: &Assignment) {
     flags.say("--expect-status", assignment.status.to_string());
     match &assignment.json_form {
         Some(form) => flags.say("--expect-json-form", form.clone()),
@@ -143,7 +143,7 @@ fn last_record(folder: &Path) -> io::Result<PathBuf> {
         .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-impl Generator for Paceline {
+impl LoadGenerator for Paceline {
     fn command(&self, assignment: &Assignment) -> Vec<String> {
         match &assignment.load.capacity {
             Some(search) => self.capacity(assignment, search),
@@ -151,7 +151,7 @@ impl Generator for Paceline {
         }
     }
 
-    fn read(&self, assignment: &Assignment, finished: &Finished) -> Result<Measured, String> {
+    fn read(&self, assignment: &Assignment, finished: &GeneratorExit) -> Result<GeneratorResult, String> {
         let failed = |what: String| match finished.stderr.trim() {
             "" => what,
             stderr => format!("{what}: {stderr}"),
@@ -178,7 +178,7 @@ impl Generator for Paceline {
                     .to_owned(),
             );
         }
-        Ok(Measured { run, verdicts: Vec::new(), capacity })
+        Ok(GeneratorResult { run, verdicts: Vec::new(), capacity })
     }
 }
 
@@ -265,7 +265,7 @@ mod tests {
             "limit": {"kind": "server_cpu", "evidence": "all of it"}, "windows": []}"#;
         let ended = Ended { code: Some(0), signal: None, asked: false };
         let (stdout, stderr) = (found.to_owned(), String::new());
-        let finished = Finished { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };
+        let finished = GeneratorExit { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };
         let measured = Paceline::new(vec!["paceline".into()]).read(&assignment, &finished).unwrap();
         assert_eq!(measured.run.rate_per_s.achieved, 100.0);
         assert_eq!(measured.capacity.and_then(|found| found.half_pass_per_s), Some(110.0));
@@ -281,7 +281,7 @@ mod tests {
         // A wrapper with the exit status of a measured run that wrote no record.
         let ended = Ended { code: Some(1), signal: None, asked: false };
         let (stdout, stderr) = (String::new(), String::new());
-        let finished = Finished { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };
+        let finished = GeneratorExit { ended, stdout, stderr, cpu_s: 0.0, elapsed_s: 1.0 };
         let ours = Paceline::new(vec!["paceline".into()]);
         let error = ours.read(&Assignment { record, ..assignment() }, &finished).unwrap_err();
         assert!(error.starts_with("the generator wrote no record"), "{error}");

@@ -4,9 +4,9 @@
 //! For `follow`, during a run and once its generator has ended. The farm knows the state of the server's processes; the
 //! generator's counts are only a reason to wait longer.
 
-use super::assignment::Measured;
-use crate::farm::Farm;
-use crate::launch::Spoiled;
+use super::assignment::GeneratorResult;
+use crate::farm::Deployment;
+use crate::launch::LaunchError;
 use paceline_host::shepherd::Ended;
 use paceline_record::Stage;
 use std::time::{Duration, Instant};
@@ -17,22 +17,28 @@ const REPORT_LIMIT: Duration = Duration::from_millis(200);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A fault if a process of the server has ended, as far as is known now.
-pub(super) fn check(launch: &mut Farm) -> Result<(), Spoiled> {
+pub(super) fn check(launch: &mut Deployment) -> Result<(), LaunchError> {
     check_within(Duration::ZERO, || launch.ended())
 }
 
 /// The same once the generator has ended; waits for a report if the result looks like the end of a server.
-pub(super) fn check_after(measured: Result<&Measured, &String>, launch: &mut Farm) -> Result<(), Spoiled> {
+pub(super) fn check_after(
+    measured: Result<&GeneratorResult, &String>,
+    launch: &mut Deployment,
+) -> Result<(), LaunchError> {
     let limit = if looks_like_an_end(measured) { REPORT_LIMIT } else { Duration::ZERO };
     check_within(limit, || launch.ended())
 }
 
-fn check_within(limit: Duration, mut look: impl FnMut() -> Option<(String, Ended)>) -> Result<(), Spoiled> {
+fn check_within(
+    limit: Duration,
+    mut look: impl FnMut() -> Option<(String, Ended)>,
+) -> Result<(), LaunchError> {
     let begun = Instant::now();
     loop {
         if let Some((who, ended)) = look() {
             let message = format!("{who} ended with {ended} under load");
-            return Err(Spoiled::fault(Stage::Load, message, ended.is_unseen()));
+            return Err(LaunchError::fault(Stage::Load, message, ended.is_unseen()));
         }
         if begun.elapsed() >= limit {
             return Ok(());
@@ -42,8 +48,8 @@ fn check_within(limit: Duration, mut look: impl FnMut() -> Option<(String, Ended
 }
 
 /// Connections broke or were closed, or there is no result.
-fn looks_like_an_end(measured: Result<&Measured, &String>) -> bool {
-    let Ok(Measured { run, .. }) = measured else { return true };
+fn looks_like_an_end(measured: Result<&GeneratorResult, &String>) -> bool {
+    let Ok(GeneratorResult { run, .. }) = measured else { return true };
     let (counts, connections) = (&run.total.counts, &run.connections);
     let broken =
         [counts.io_failed, counts.connect_failed, connections.closed_by_server, connections.failed_attempts];
@@ -67,15 +73,17 @@ mod tests {
         };
         let died = Ended { code: Some(9), signal: None, asked: false };
         let expected = "the server ended with exit status 9 under load";
-        assert_eq!(end(died), Err(Spoiled::fault(Stage::Load, expected, false)));
-        let Err(Spoiled::Fault { fault, .. }) = end(Ended { code: None, ..died }) else { panic!("it ended") };
+        assert_eq!(end(died), Err(LaunchError::fault(Stage::Load, expected, false)));
+        let Err(LaunchError::Fault { fault, .. }) = end(Ended { code: None, ..died }) else {
+            panic!("it ended")
+        };
         assert!(fault.transient, "the server was not observed: {fault:?}");
         assert_eq!(check_within(Duration::ZERO, || None), Ok(()));
     }
 
     #[test]
     fn what_broke_or_was_not_measured_looks_like_an_end() {
-        let measured = |ok| Measured { run: run_of(ok), verdicts: Vec::new(), capacity: None };
+        let measured = |ok| GeneratorResult { run: run_of(ok), verdicts: Vec::new(), capacity: None };
         assert!(!looks_like_an_end(Ok(&measured(68))));
         assert!(looks_like_an_end(Ok(&measured(0))), "its one request broke");
         assert!(looks_like_an_end(Err(&"it failed".to_owned())));

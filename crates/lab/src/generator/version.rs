@@ -4,7 +4,7 @@
 //! time and length. Paceline's own generator is not asked: its version is in each record. Servers have a command for it
 //! in their manifest.
 
-use super::peers::Peer;
+use super::peers::PeerGenerator;
 use crate::LabError;
 use paceline_host::system;
 use std::io::Read as _;
@@ -21,7 +21,7 @@ const PRINTED_BYTES: u64 = 16 * 1024;
 ///
 /// # Errors
 /// [`LabError::Spawn`] when it cannot be started, [`LabError::Generator`] when it prints none.
-pub fn ask(program: &[String], peer: &Peer) -> Result<String, LabError> {
+pub fn ask(program: &[String], peer: &PeerGenerator) -> Result<String, LabError> {
     let line = format!("{} {}", program.join(" "), peer.version_flag);
     let spawn = |source| LabError::Spawn { command: line.clone(), source };
     let Some((first, rest)) = program.split_first() else {

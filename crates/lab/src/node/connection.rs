@@ -1,9 +1,9 @@
 //! The connection to a node: opened once for a launch and kept alive. One thread sends one request at a time.
 
-use super::message::{NodeSettings, ToNode, Welcome, line, read_line};
+use super::message::{NodeInfo, NodeSettings, ToNode, line, read_line};
 use paceline_host::clock::{RoundTrip, offset, ours};
 use paceline_host::system::monotonic_ns;
-use paceline_host::{Control, Interrupt, Place, Shipment};
+use paceline_host::{Interrupt, Place, ProgramCopy, SshConnection};
 use paceline_record::{ClockOffset, Environment};
 use serde::de::DeserializeOwned;
 use std::io::{self, BufReader, Read as _, Write as _};
@@ -43,7 +43,7 @@ pub(crate) struct Node {
     /// Why the connection is no longer usable.
     lost: Mutex<Option<String>>,
     clock: Mutex<ClockOffset>,
-    welcome: Welcome,
+    welcome: NodeInfo,
 }
 
 /// A node is no longer reachable.
@@ -70,13 +70,13 @@ impl Node {
     pub(crate) fn connect(
         place: &Place,
         control: &Path,
-        program: &Shipment,
+        program: &ProgramCopy,
         settings: &NodeSettings,
         interrupt: Interrupt,
     ) -> Result<Arc<Self>, NodeLost> {
         let host = place.name().to_owned();
         let lost = |why: String| NodeLost { host: host.clone(), why, interrupted: false };
-        let mut command = program.command(place, Control::Master(control), &["node"]);
+        let mut command = program.command(place, SshConnection::Master(control), &["node"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| lost(error.to_string()))?;
         let (Some(mut input), Some(output), Some(errors)) =
@@ -98,13 +98,13 @@ impl Node {
             said,
             lost: Mutex::default(),
             clock: Mutex::default(),
-            welcome: Welcome::default(),
+            welcome: NodeInfo::default(),
         };
         loop {
             let (_, word) = node.hear(ANSWER_LIMIT, Some(interrupt))?;
             match String::from_utf8_lossy(&word).trim() {
-                Shipment::MISSING => program.write(&mut input).map_err(|error| lost(error.to_string()))?,
-                Shipment::THERE => break,
+                ProgramCopy::MISSING => program.write(&mut input).map_err(|error| lost(error.to_string()))?,
+                ProgramCopy::THERE => break,
                 // Output of a login shell.
                 _ => {}
             }
@@ -202,7 +202,7 @@ impl Node {
     pub(crate) fn send(&self, folder: &Path) -> io::Result<()> {
         let there = folder.to_str().ok_or(io::ErrorKind::InvalidInput)?;
         let arguments = ["--extract", "--preserve-permissions", "--file=-", "--directory", there];
-        let mut receiving = self.place.command_by(Control::Through(&self.control), "tar", &arguments);
+        let mut receiving = self.place.command_by(SshConnection::Through(&self.control), "tar", &arguments);
         let mut receiving =
             receiving.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let to = receiving.stdin.take().map_or_else(Stdio::null, Stdio::from);

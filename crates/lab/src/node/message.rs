@@ -3,8 +3,8 @@
 //! The lab sends one request at a time and the node answers each, except [`ToNode::Alive`]. The type of the answer is
 //! named beside each request. Moments use the node's clock.
 
-use paceline_catalogue::{Places, Variables, WorkloadCase};
-use paceline_host::shepherd::Guard;
+use paceline_catalogue::{Folders, Variables, WorkloadCase};
+use paceline_host::shepherd::TrackingMethod;
 use paceline_record::{BalancerReceipt, DatabaseReceipt, Environment, Startup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const LINE_BYTES_MOST: u64 = 1 << 26;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToNode {
-    /// How launches are started. Answer: [`Welcome`].
+    /// How launches are started. Answer: [`NodeInfo`].
     Hello(Box<NodeSettings>),
     /// Keep-alive: the node is still needed. No answer.
     Alive,
@@ -35,26 +35,26 @@ pub(crate) enum ToNode {
     Arrived(FolderContent),
     /// Which programs are missing. Answer: `Vec<String>`.
     Missing(Vec<String>),
-    /// Starts a server. Answer: `Result<Launched, Spoiled>`.
+    /// Starts a server. Answer: `Result<Launched, LaunchError>`.
     Launch { order: Box<LaunchOrder>, ready: Box<WorkloadCase> },
-    /// Starts a database. Answer: `Result<LaunchedDatabase, Spoiled>`.
+    /// Starts a database. Answer: `Result<LaunchedDatabase, LaunchError>`.
     Database(Box<DatabaseOrder>),
-    /// Starts a database again that has ended, under its number. Answer: `Result<Launched, Spoiled>`.
+    /// Starts a database again that has ended, under its number. Answer: `Result<Launched, LaunchError>`.
     StartAgain { launch: u32, cores: Vec<u32> },
-    /// Starts a balancer. Answer: `Result<LaunchedFront, Spoiled>`.
-    Front(Box<FrontOrder>),
+    /// Starts a balancer. Answer: `Result<LaunchedBalancer, LaunchError>`.
+    Front(Box<BalancerOrder>),
     /// CPU time of every core. Answer: `CoreTicks`.
     Cores,
     /// Traffic of its network interfaces, with their speeds if requested. Answer: `NetworkCounters`.
     Network { speeds: bool },
     /// A request about a launch; its answers are listed there.
-    Of { launch: u32, question: NodeQuestion },
+    Of { launch: u32, question: NodeQuery },
 }
 
 /// About a launch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum NodeQuestion {
+pub(crate) enum NodeQuery {
     /// `TreeSample`
     Sample,
     /// `()`
@@ -79,11 +79,11 @@ pub(crate) enum NodeQuestion {
     Kill,
     /// `Result<Gone, String>`
     Stop,
-    /// Of a database: `Result<(), Spoiled>`
+    /// Of a database: `Result<(), LaunchError>`
     Reset,
-    /// Of a database: `Result<DatabaseCounts, Spoiled>`
+    /// Of a database: `Result<DatabaseCounts, LaunchError>`
     Counts,
-    /// Of a database: `Result<BTreeMap<u32, u32>, Spoiled>`
+    /// Of a database: `Result<BTreeMap<u32, u32>, LaunchError>`
     World,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct LaunchedDatabase {
 
 /// A balancer to be started before instances.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct FrontOrder {
+pub(crate) struct BalancerOrder {
     /// Unique: names the log and the control group.
     pub id: String,
     /// Its folder, with the manifest.
@@ -133,7 +133,7 @@ pub(crate) struct FrontOrder {
 
 /// A balancer that answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct LaunchedFront {
+pub(crate) struct LaunchedBalancer {
     pub launched: Launched,
     /// What it is.
     pub receipt: BalancerReceipt,
@@ -145,9 +145,9 @@ pub(crate) struct LaunchedFront {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct NodeSettings {
     /// The lab's folders, which have the same paths there.
-    pub places: Places,
+    pub places: Folders,
     /// How descendants are tracked.
-    pub guard: Guard,
+    pub guard: TrackingMethod,
     /// User of servers on the node; none for the user of the connection.
     pub user: Option<NodeUser>,
 }
@@ -164,7 +164,7 @@ pub struct NodeUser {
 
 /// Properties that a node reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Welcome {
+pub(crate) struct NodeInfo {
     /// The address by which this connection reached it.
     pub address: Option<IpAddr>,
     /// Its cores, in groups of hardware threads that share one physical core.

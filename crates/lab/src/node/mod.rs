@@ -13,8 +13,8 @@ pub(crate) use connection::{Node, NodeLost};
 pub(crate) use content::{digest, kept_folder};
 pub use message::NodeUser;
 pub(crate) use message::{
-    DatabaseOrder, FolderContent, FrontOrder, LaunchOrder, Launched, LaunchedDatabase, LaunchedFront,
-    NodeQuestion, NodeSettings, ToNode, Welcome, line, read_line,
+    BalancerOrder, DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedBalancer, LaunchedDatabase,
+    NodeInfo, NodeQuery, NodeSettings, ToNode, line, read_line,
 };
 pub(crate) use remote::{RemoteDatabase, RemoteProcesses, of_node};
 

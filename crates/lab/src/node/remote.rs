@@ -1,9 +1,9 @@
 //! The processes of a launch on a node.
 
 use super::connection::{Node, NodeLost};
-use super::message::{Launched, NodeQuestion, ToNode};
-use crate::error::Spoiled;
-use paceline_host::shepherd::{Ended, Gone};
+use super::message::{Launched, NodeQuery, ToNode};
+use crate::error::LaunchError;
+use paceline_host::shepherd::{CommandResult, Ended};
 use paceline_host::tree::TreeSample;
 use paceline_host::{CoreTicks, Interrupt, MemoryAccount, NetworkCounters};
 use paceline_record::{CpuSource, DatabaseCounts, Stage};
@@ -40,44 +40,44 @@ impl RemoteProcesses {
         &self.node
     }
 
-    fn ask<T: DeserializeOwned>(&self, question: NodeQuestion) -> Result<T, NodeLost> {
+    fn ask<T: DeserializeOwned>(&self, question: NodeQuery) -> Result<T, NodeLost> {
         self.node.ask(&ToNode::Of { launch: self.launch, question })
     }
 
     pub(crate) fn sample(&mut self) -> TreeSample {
-        if let Ok(sample) = self.ask::<TreeSample>(NodeQuestion::Sample) {
+        if let Ok(sample) = self.ask::<TreeSample>(NodeQuery::Sample) {
             self.last = TreeSample { monotonic_ns: self.node.ours(sample.monotonic_ns), ..sample };
         }
         self.last
     }
 
     pub(crate) fn mark_threads(&self) {
-        let _ = self.ask::<()>(NodeQuestion::MarkThreads);
+        let _ = self.ask::<()>(NodeQuery::MarkThreads);
     }
 
     pub(crate) fn search(&self) {
         // A lost node is reported by `ended`.
-        let _ = self.ask::<()>(NodeQuestion::Search);
+        let _ = self.ask::<()>(NodeQuery::Search);
     }
 
     pub(crate) fn source(&self) -> CpuSource {
-        self.ask(NodeQuestion::Source).unwrap_or(CpuSource::Proc)
+        self.ask(NodeQuery::Source).unwrap_or(CpuSource::Proc)
     }
 
     pub(crate) fn sockets(&self) -> u64 {
-        self.ask(NodeQuestion::Sockets).unwrap_or_default()
+        self.ask(NodeQuery::Sockets).unwrap_or_default()
     }
 
     pub(crate) fn is_runnable(&self) -> bool {
-        self.ask(NodeQuestion::IsRunnable).unwrap_or_default()
+        self.ask(NodeQuery::IsRunnable).unwrap_or_default()
     }
 
     pub(crate) fn pss_bytes(&self) -> Option<u64> {
-        self.ask(NodeQuestion::PssBytes).unwrap_or_default()
+        self.ask(NodeQuery::PssBytes).unwrap_or_default()
     }
 
     pub(crate) fn memory(&self) -> Option<MemoryAccount> {
-        self.ask(NodeQuestion::Memory).unwrap_or_default()
+        self.ask(NodeQuery::Memory).unwrap_or_default()
     }
 
     pub(crate) fn cores(&self) -> CoreTicks {
@@ -90,7 +90,7 @@ impl RemoteProcesses {
     }
 
     pub(crate) fn ended(&self) -> Option<Ended> {
-        self.ask(NodeQuestion::Ended).unwrap_or(Some(UNSEEN))
+        self.ask(NodeQuery::Ended).unwrap_or(Some(UNSEEN))
     }
 
     pub(crate) fn wait_ended(&self, limit: Duration) -> Option<Ended> {
@@ -106,11 +106,11 @@ impl RemoteProcesses {
 
     /// The end of its log; for a lost node, the reason of the loss.
     pub(crate) fn log_tail(&self) -> String {
-        self.ask(NodeQuestion::LogTail).unwrap_or_else(|lost| lost.to_string())
+        self.ask(NodeQuery::LogTail).unwrap_or_else(|lost| lost.to_string())
     }
 
     pub(crate) fn kill(&self) {
-        let _ = self.ask::<()>(NodeQuestion::Kill);
+        let _ = self.ask::<()>(NodeQuery::Kill);
     }
 
     /// The node has stopped them, or will.
@@ -118,9 +118,9 @@ impl RemoteProcesses {
         self.stopped = true;
     }
 
-    pub(crate) fn stop(mut self) -> io::Result<Gone> {
+    pub(crate) fn stop(mut self) -> io::Result<CommandResult> {
         self.stopped = true;
-        let gone: Result<Gone, String> = self.ask(NodeQuestion::Stop).map_err(io::Error::other)?;
+        let gone: Result<CommandResult, String> = self.ask(NodeQuery::Stop).map_err(io::Error::other)?;
         gone.map_err(io::Error::other)
     }
 }
@@ -139,29 +139,29 @@ impl RemoteDatabase {
     }
 
     /// The answer of its commands, which can take long.
-    fn ask<T: DeserializeOwned>(&self, question: NodeQuestion) -> Result<T, Spoiled> {
+    fn ask<T: DeserializeOwned>(&self, question: NodeQuery) -> Result<T, LaunchError> {
         let question = ToNode::Of { launch: self.launch, question };
-        let answer: Result<T, Spoiled> =
+        let answer: Result<T, LaunchError> =
             self.node.ask_within(&question, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
         answer
     }
 
-    pub(crate) fn reset(&self) -> Result<(), Spoiled> {
-        self.ask(NodeQuestion::Reset)
+    pub(crate) fn reset(&self) -> Result<(), LaunchError> {
+        self.ask(NodeQuery::Reset)
     }
 
-    pub(crate) fn counts(&self) -> Result<DatabaseCounts, Spoiled> {
-        self.ask(NodeQuestion::Counts)
+    pub(crate) fn counts(&self) -> Result<DatabaseCounts, LaunchError> {
+        self.ask(NodeQuery::Counts)
     }
 
-    pub(crate) fn world(&self) -> Result<BTreeMap<u32, u32>, Spoiled> {
-        self.ask(NodeQuestion::World)
+    pub(crate) fn world(&self) -> Result<BTreeMap<u32, u32>, LaunchError> {
+        self.ask(NodeQuery::World)
     }
 
     /// Starts it again after it has ended, under the same number.
-    pub(crate) fn start_again(&self, cores: &[u32]) -> Result<Launched, Spoiled> {
+    pub(crate) fn start_again(&self, cores: &[u32]) -> Result<Launched, LaunchError> {
         let question = ToNode::StartAgain { launch: self.launch, cores: cores.to_vec() };
-        let launched: Result<Launched, Spoiled> =
+        let launched: Result<Launched, LaunchError> =
             self.node.ask_within(&question, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
         launched
     }
@@ -173,17 +173,17 @@ impl RemoteDatabase {
 }
 
 /// The record of a lost node: the environment spoiled the trial.
-pub(crate) fn of_node(lost: NodeLost) -> Spoiled {
+pub(crate) fn of_node(lost: NodeLost) -> LaunchError {
     match lost.interrupted {
-        true => Spoiled::Interrupted,
-        false => Spoiled::fault(Stage::Setup, lost.to_string(), true),
+        true => LaunchError::Interrupted,
+        false => LaunchError::fault(Stage::Setup, lost.to_string(), true),
     }
 }
 
 impl Drop for RemoteProcesses {
     fn drop(&mut self) {
         if !self.stopped {
-            let _ = self.ask::<Result<Gone, String>>(NodeQuestion::Stop);
+            let _ = self.ask::<Result<CommandResult, String>>(NodeQuery::Stop);
         }
     }
 }

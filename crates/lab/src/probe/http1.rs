@@ -3,7 +3,7 @@
 //! Uses the standard library alone. Strict, because a server that violates a rule would be measured while doing
 //! something else than it claims.
 
-use super::{Answer, Patience, Question, SLICE, Trouble, is_slice_over};
+use super::{Answer, ProbeDeadline, ProbeError, ProbeRequest, SLICE, is_slice_over};
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const TRAILER_BYTES_MAX: usize = HEAD_BYTES_MAX;
 
 /// The result of waiting for a server to close.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct CloseResult {
     /// Unsolicited bytes before that.
     pub bytes: Vec<u8>,
     /// How long it took to close; `None` if it was open at the deadline.
@@ -28,48 +28,48 @@ pub struct Rest {
 }
 
 /// One connection to a server.
-pub struct Connection {
+pub struct ProbeConnection {
     stream: TcpStream,
     address: SocketAddr,
-    patience: Patience,
+    patience: ProbeDeadline,
     reader: Reader,
     /// When a request was last sent.
     sent_at: Instant,
 }
 
-impl Connection {
+impl ProbeConnection {
     /// Connects.
     ///
     /// # Errors
-    /// [`Trouble::Connect`] when no process listens.
-    pub fn open(address: SocketAddr, patience: Patience) -> Result<Self, Trouble> {
+    /// [`ProbeError::Connect`] when no process listens.
+    pub fn open(address: SocketAddr, patience: ProbeDeadline) -> Result<Self, ProbeError> {
         patience.check()?;
         let stream =
-            TcpStream::connect_timeout(&address, patience.left().max(SLICE)).map_err(Trouble::Connect)?;
-        stream.set_read_timeout(Some(SLICE)).map_err(Trouble::Io)?;
-        stream.set_nodelay(true).map_err(Trouble::Io)?;
+            TcpStream::connect_timeout(&address, patience.left().max(SLICE)).map_err(ProbeError::Connect)?;
+        stream.set_read_timeout(Some(SLICE)).map_err(ProbeError::Io)?;
+        stream.set_nodelay(true).map_err(ProbeError::Io)?;
         Ok(Self { stream, address, patience, reader: Reader::default(), sent_at: Instant::now() })
     }
 
     /// Sends one request and reads its answer.
     ///
     /// # Errors
-    /// [`Trouble`], with the cause.
-    pub fn ask(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+    /// [`ProbeError`], with the cause.
+    pub fn ask(&mut self, question: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
         self.ask_ahead(&[question]).map(|mut answers| answers.remove(0))
     }
 
     /// Sends all requests at once, then reads an answer to each.
     ///
     /// # Errors
-    /// [`Trouble`], with the cause.
-    pub fn ask_ahead(&mut self, questions: &[Question<'_>]) -> Result<Vec<Answer>, Trouble> {
+    /// [`ProbeError`], with the cause.
+    pub fn ask_ahead(&mut self, questions: &[ProbeRequest<'_>]) -> Result<Vec<Answer>, ProbeError> {
         let text: String = questions.iter().map(|question| question.text(self.address)).collect();
         self.send(text.as_bytes())?;
         let answers = questions
             .iter()
             .map(|question| self.answer(question))
-            .collect::<Result<Vec<Answer>, Trouble>>()?;
+            .collect::<Result<Vec<Answer>, ProbeError>>()?;
         self.reader.nothing_left()?;
         Ok(answers)
     }
@@ -77,10 +77,10 @@ impl Connection {
     /// Sends all requests at once and reads the answer to the first; the others are not read.
     ///
     /// # Errors
-    /// [`Trouble`], with the cause.
-    pub fn ask_first_of(&mut self, questions: &[Question<'_>]) -> Result<Answer, Trouble> {
+    /// [`ProbeError`], with the cause.
+    pub fn ask_first_of(&mut self, questions: &[ProbeRequest<'_>]) -> Result<Answer, ProbeError> {
         let Some(first) = questions.first() else {
-            return Err(Trouble::Closed("before a request was sent".into()));
+            return Err(ProbeError::Closed("before a request was sent".into()));
         };
         let text: String = questions.iter().map(|question| question.text(self.address)).collect();
         self.send(text.as_bytes())?;
@@ -90,8 +90,8 @@ impl Connection {
     /// Sends one request byte by byte, with `pause` between, and reads its answer.
     ///
     /// # Errors
-    /// [`Trouble`], with the cause.
-    pub fn ask_slowly(&mut self, question: Question<'_>, pause: Duration) -> Result<Answer, Trouble> {
+    /// [`ProbeError`], with the cause.
+    pub fn ask_slowly(&mut self, question: ProbeRequest<'_>, pause: Duration) -> Result<Answer, ProbeError> {
         for byte in question.text(self.address).as_bytes() {
             self.send(&[*byte])?;
             // Each byte is a separate packet; the pause lets the server read it before the next arrives.
@@ -103,17 +103,17 @@ impl Connection {
     /// Sends raw bytes.
     ///
     /// # Errors
-    /// [`Trouble::Io`].
-    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+    /// [`ProbeError::Io`].
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), ProbeError> {
         self.sent_at = Instant::now();
-        self.stream.write_all(bytes).map_err(Trouble::Io)
+        self.stream.write_all(bytes).map_err(ProbeError::Io)
     }
 
-    /// Sends one request and reads its answer; bytes after it are left for [`Connection::wait_closed`].
+    /// Sends one request and reads its answer; bytes after it are left for [`ProbeConnection::wait_closed`].
     ///
     /// # Errors
-    /// [`Trouble`], with the cause.
-    pub fn ask_loosely(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+    /// [`ProbeError`], with the cause.
+    pub fn ask_loosely(&mut self, question: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
         let text = question.text(self.address);
         self.send(text.as_bytes())?;
         self.answer(&question)
@@ -122,15 +122,15 @@ impl Connection {
     /// Reads one answer, as to `question`.
     ///
     /// # Errors
-    /// [`Trouble`], with the cause.
-    fn read(&mut self, question: Question<'_>) -> Result<Answer, Trouble> {
+    /// [`ProbeError`], with the cause.
+    fn read(&mut self, question: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
         let answer = self.answer(&question)?;
         self.reader.nothing_left()?;
         Ok(answer)
     }
 
     /// The next answer on the connection.
-    fn answer(&mut self, question: &Question<'_>) -> Result<Answer, Trouble> {
+    fn answer(&mut self, question: &ProbeRequest<'_>) -> Result<Answer, ProbeError> {
         let answer = self.reader.answer(&mut self.stream, question, &self.patience)?;
         Ok(Answer { took: self.sent_at.elapsed(), ..answer })
     }
@@ -138,27 +138,27 @@ impl Connection {
     /// Waits for the server to close, at most until `deadline`, and returns the bytes that it sends meanwhile.
     ///
     /// # Errors
-    /// [`Trouble::Interrupted`]; a connection that breaks counts as closed.
-    pub fn wait_closed(&mut self, deadline: Instant) -> Result<Rest, Trouble> {
+    /// [`ProbeError::Interrupted`]; a connection that breaks counts as closed.
+    pub fn wait_closed(&mut self, deadline: Instant) -> Result<CloseResult, ProbeError> {
         let (begun, mut bytes) = (Instant::now(), self.reader.take());
         let mut chunk = [0; 4096];
         loop {
             match self.stream.read(&mut chunk) {
-                Ok(0) => return Ok(Rest { bytes, closed_after: Some(begun.elapsed()) }),
+                Ok(0) => return Ok(CloseResult { bytes, closed_after: Some(begun.elapsed()) }),
                 Ok(length) => bytes.extend_from_slice(&chunk[..length]),
                 Err(error) if is_slice_over(&error) => {}
-                Err(_) => return Ok(Rest { bytes, closed_after: Some(begun.elapsed()) }),
+                Err(_) => return Ok(CloseResult { bytes, closed_after: Some(begun.elapsed()) }),
             }
-            match (Patience { deadline, ..self.patience }).check() {
-                Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
-                Err(_) => return Ok(Rest { bytes, closed_after: None }),
+            match (ProbeDeadline { deadline, ..self.patience }).check() {
+                Err(ProbeError::Interrupted) => return Err(ProbeError::Interrupted),
+                Err(_) => return Ok(CloseResult { bytes, closed_after: None }),
                 Ok(()) => {}
             }
         }
     }
 
     /// Replaces the deadline.
-    pub fn be_patient(&mut self, patience: Patience) {
+    pub fn be_patient(&mut self, patience: ProbeDeadline) {
         self.patience = patience;
     }
 }
@@ -166,9 +166,13 @@ impl Connection {
 /// Sends one request on a new connection.
 ///
 /// # Errors
-/// [`Trouble`], with the cause.
-pub fn ask(address: SocketAddr, question: Question<'_>, patience: Patience) -> Result<Answer, Trouble> {
-    Connection::open(address, patience)?.ask(question)
+/// [`ProbeError`], with the cause.
+pub fn ask(
+    address: SocketAddr,
+    question: ProbeRequest<'_>,
+    patience: ProbeDeadline,
+) -> Result<Answer, ProbeError> {
+    ProbeConnection::open(address, patience)?.ask(question)
 }
 
 /// Bytes read and not yet used.
@@ -178,7 +182,7 @@ struct Reader {
 }
 
 /// How the end of a body is marked: RFC 9112, section 6.3.
-enum Framing {
+enum ProbeFraming {
     Length(usize),
     Chunked,
     UntilClose,
@@ -189,21 +193,21 @@ impl Reader {
     pub fn answer(
         &mut self,
         stream: &mut impl Read,
-        question: &Question<'_>,
-        patience: &Patience,
-    ) -> Result<Answer, Trouble> {
-        let mut source = Source { stream, patience };
+        question: &ProbeRequest<'_>,
+        patience: &ProbeDeadline,
+    ) -> Result<Answer, ProbeError> {
+        let mut source = DeadlineStream { stream, patience };
         for _ in 0..=INTERIM_MOST {
-            let head = Head::parse(&self.head(&mut source)?)?;
+            let head = ProbeHead::parse(&self.head(&mut source)?)?;
             if (100..200).contains(&head.status) {
                 continue;
             }
             let framing = head.framing(question.method)?;
-            let keeps_alive = head.keeps_alive() && !matches!(framing, Framing::UntilClose);
+            let keeps_alive = head.keeps_alive() && !matches!(framing, ProbeFraming::UntilClose);
             let body = match framing {
-                Framing::Length(length) => self.exactly(length, &mut source)?,
-                Framing::Chunked => self.chunks(&mut source)?,
-                Framing::UntilClose => self.until_close(&mut source)?,
+                ProbeFraming::Length(length) => self.exactly(length, &mut source)?,
+                ProbeFraming::Chunked => self.chunks(&mut source)?,
+                ProbeFraming::UntilClose => self.until_close(&mut source)?,
             };
             let (status, headers) = (head.status, head.headers);
             return Ok(Answer { status, headers, body, keeps_alive, took: Duration::ZERO });
@@ -212,10 +216,10 @@ impl Reader {
     }
 
     /// An error if there are bytes that belong to no answer.
-    pub fn nothing_left(&self) -> Result<(), Trouble> {
+    pub fn nothing_left(&self) -> Result<(), ProbeError> {
         match self.buffer.len() {
             0 => Ok(()),
-            surplus => Err(Trouble::NotHttp(format!("{surplus} bytes follow the end of the body"))),
+            surplus => Err(ProbeError::NotHttp(format!("{surplus} bytes follow the end of the body"))),
         }
     }
 
@@ -224,7 +228,7 @@ impl Reader {
         std::mem::take(&mut self.buffer)
     }
 
-    fn head(&mut self, source: &mut Source<'_, impl Read>) -> Result<String, Trouble> {
+    fn head(&mut self, source: &mut DeadlineStream<'_, impl Read>) -> Result<String, ProbeError> {
         loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
                 let head: Vec<u8> = self.buffer.drain(..end + 4).collect();
@@ -236,22 +240,26 @@ impl Reader {
             }
             if source.fill(&mut self.buffer)? == 0 {
                 let after = format!("after {} bytes, before a complete head", self.buffer.len());
-                return Err(Trouble::Closed(after));
+                return Err(ProbeError::Closed(after));
             }
         }
     }
 
-    fn exactly(&mut self, length: usize, source: &mut Source<'_, impl Read>) -> Result<Vec<u8>, Trouble> {
+    fn exactly(
+        &mut self,
+        length: usize,
+        source: &mut DeadlineStream<'_, impl Read>,
+    ) -> Result<Vec<u8>, ProbeError> {
         within_limit(length)?;
         while self.buffer.len() < length {
             if source.fill(&mut self.buffer)? == 0 {
-                return Err(Trouble::Closed(format!("after {} of {length} bytes", self.buffer.len())));
+                return Err(ProbeError::Closed(format!("after {} of {length} bytes", self.buffer.len())));
             }
         }
         Ok(self.buffer.drain(..length).collect())
     }
 
-    fn until_close(&mut self, source: &mut Source<'_, impl Read>) -> Result<Vec<u8>, Trouble> {
+    fn until_close(&mut self, source: &mut DeadlineStream<'_, impl Read>) -> Result<Vec<u8>, ProbeError> {
         while source.fill(&mut self.buffer)? > 0 {
             within_limit(self.buffer.len())?;
         }
@@ -259,7 +267,7 @@ impl Reader {
     }
 
     /// RFC 9112, section 7.1. Trailers are read and discarded.
-    fn chunks(&mut self, source: &mut Source<'_, impl Read>) -> Result<Vec<u8>, Trouble> {
+    fn chunks(&mut self, source: &mut DeadlineStream<'_, impl Read>) -> Result<Vec<u8>, ProbeError> {
         let mut body = Vec::new();
         loop {
             let line = self.line(source)?;
@@ -278,7 +286,7 @@ impl Reader {
         }
     }
 
-    fn trailers(&mut self, source: &mut Source<'_, impl Read>) -> Result<(), Trouble> {
+    fn trailers(&mut self, source: &mut DeadlineStream<'_, impl Read>) -> Result<(), ProbeError> {
         let mut length = 0;
         while length <= TRAILER_BYTES_MAX {
             match self.line(source)?.len() {
@@ -289,7 +297,7 @@ impl Reader {
         Err(not_http(format!("the trailers are longer than {TRAILER_BYTES_MAX} bytes")))
     }
 
-    fn line(&mut self, source: &mut Source<'_, impl Read>) -> Result<String, Trouble> {
+    fn line(&mut self, source: &mut DeadlineStream<'_, impl Read>) -> Result<String, ProbeError> {
         loop {
             if let Some(end) = find(&self.buffer, b"\r\n") {
                 let line: Vec<u8> = self.buffer.drain(..end + 2).take(end).collect();
@@ -299,22 +307,22 @@ impl Reader {
                 return Err(not_http("the line with a chunk's length does not end"));
             }
             if source.fill(&mut self.buffer)? == 0 {
-                return Err(Trouble::Closed("inside a chunked body".to_owned()));
+                return Err(ProbeError::Closed("inside a chunked body".to_owned()));
             }
         }
     }
 }
 
 /// The stream with its deadline.
-struct Source<'a, S> {
+struct DeadlineStream<'a, S> {
     stream: &'a mut S,
-    patience: &'a Patience,
+    patience: &'a ProbeDeadline,
 }
 
-impl<S: Read> Source<'_, S> {
+impl<S: Read> DeadlineStream<'_, S> {
     /// Appends the next bytes; returns 0 at the end. The deadline is checked before every read, not only after an empty
     /// one: otherwise a server that sends without end would never time out.
-    fn fill(&mut self, buffer: &mut Vec<u8>) -> Result<usize, Trouble> {
+    fn fill(&mut self, buffer: &mut Vec<u8>) -> Result<usize, ProbeError> {
         let mut chunk = [0; 16 * 1024];
         loop {
             self.patience.check()?;
@@ -324,28 +332,28 @@ impl<S: Read> Source<'_, S> {
                     return Ok(length);
                 }
                 Err(error) if is_slice_over(&error) => {}
-                Err(error) => return Err(Trouble::Io(error)),
+                Err(error) => return Err(ProbeError::Io(error)),
             }
         }
     }
 }
 
 /// A parsed head.
-struct Head {
+struct ProbeHead {
     minor: u8,
     status: u16,
     headers: Vec<(String, String)>,
 }
 
-impl Head {
-    fn parse(text: &str) -> Result<Head, Trouble> {
+impl ProbeHead {
+    fn parse(text: &str) -> Result<ProbeHead, ProbeError> {
         let mut lines = text.trim_end_matches("\r\n").split("\r\n");
         let first = lines.next().unwrap_or_default();
         let (minor, status) = status_line(first).ok_or_else(|| {
             not_http(format!("it begins with {:?}", first.chars().take(60).collect::<String>()))
         })?;
         let headers = lines.map(header).collect::<Result<_, _>>()?;
-        Ok(Head { minor, status, headers })
+        Ok(ProbeHead { minor, status, headers })
     }
 
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
@@ -358,25 +366,25 @@ impl Head {
         if self.minor == 0 { says("keep-alive") } else { !says("close") }
     }
 
-    fn framing(&self, method: &str) -> Result<Framing, Trouble> {
+    fn framing(&self, method: &str) -> Result<ProbeFraming, ProbeError> {
         if method == "HEAD" || matches!(self.status, 204 | 304) {
-            return Ok(Framing::Length(0));
+            return Ok(ProbeFraming::Length(0));
         }
         let lengths: Vec<&str> = self.values("content-length").collect();
         if let Some(coding) = self.values("transfer-encoding").last() {
             return match (coding.eq_ignore_ascii_case("chunked"), lengths.is_empty()) {
-                (true, true) => Ok(Framing::Chunked),
-                (false, _) => Ok(Framing::UntilClose),
+                (true, true) => Ok(ProbeFraming::Chunked),
+                (false, _) => Ok(ProbeFraming::UntilClose),
                 (true, false) => Err(not_http("both content-length and transfer-encoding are present")),
             };
         }
-        let Some(first) = lengths.first() else { return Ok(Framing::UntilClose) };
+        let Some(first) = lengths.first() else { return Ok(ProbeFraming::UntilClose) };
         let wrong = || not_http(format!("the content-length is {:?}", lengths.join(", ")));
         // Digits alone: `parse` would accept a plus sign.
         if lengths.iter().any(|length| length != first) || !first.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(wrong());
         }
-        first.parse().map(Framing::Length).map_err(|_| wrong())
+        first.parse().map(ProbeFraming::Length).map_err(|_| wrong())
     }
 }
 
@@ -388,7 +396,7 @@ fn status_line(line: &str) -> Option<(u8, u16)> {
     Some((minor.parse().ok().filter(|minor| *minor <= 1)?, status))
 }
 
-fn header(line: &str) -> Result<(String, String), Trouble> {
+fn header(line: &str) -> Result<(String, String), ProbeError> {
     let (name, value) =
         line.split_once(':').ok_or_else(|| not_http(format!("a header line has no colon: {line:?}")))?;
     if name.is_empty() || name.contains([' ', '\t']) {
@@ -397,15 +405,15 @@ fn header(line: &str) -> Result<(String, String), Trouble> {
     Ok((name.to_ascii_lowercase(), value.trim().to_owned()))
 }
 
-fn within_limit(length: usize) -> Result<(), Trouble> {
+fn within_limit(length: usize) -> Result<(), ProbeError> {
     if length > BODY_BYTES_MAX {
         return Err(not_http(format!("the body is longer than {BODY_BYTES_MAX} bytes")));
     }
     Ok(())
 }
 
-fn not_http(what: impl Into<String>) -> Trouble {
-    Trouble::NotHttp(what.into())
+fn not_http(what: impl Into<String>) -> ProbeError {
+    ProbeError::NotHttp(what.into())
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {

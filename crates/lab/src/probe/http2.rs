@@ -3,11 +3,11 @@
 //! For validation. It uses the codec of `paceline_http`, whose HPACK is tested with the vectors of RFC 7541; the
 //! requests and the comparison of answers are separate from the engine.
 
-use super::{Answer, Patience, Question, SLICE, Trouble, is_slice_over};
+use super::{Answer, ProbeDeadline, ProbeError, ProbeRequest, SLICE, is_slice_over};
 use paceline_http::h2::{
-    BlockCache, Event, FieldDecoder, Fields, FrameReader, HpackDecoder, HpackEncoder, HpackScratch,
-    Http2Error, Indexing, OUR_WINDOW, PeerSettings, ReceiveWindow, ResponseProgress, write_client_preface,
-    write_field_block, write_ping_ack, write_settings_ack,
+    BlockCache, DecodedFields, FieldDecoder, FrameEvent, FrameReader, HpackDecoder, HpackEncoder,
+    HpackScratch, Http2Error, Indexing, OUR_WINDOW, PeerSettings, ReceiveWindow, ResponseProgress,
+    write_client_preface, write_field_block, write_ping_ack, write_settings_ack,
 };
 use paceline_http::{Method, h2};
 use std::io::{Read as _, Write as _};
@@ -15,13 +15,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// A response that is not complete yet.
-struct Pending {
+struct PendingResponse {
     progress: ResponseProgress,
     answer: Answer,
 }
 
 /// The responses of a connection.
-struct Responses {
+struct ResponseReader {
     fields: HpackDecoder,
     /// Decodes the same blocks with the engine's rules.
     strict: FieldDecoder,
@@ -29,7 +29,7 @@ struct Responses {
     scratch: HpackScratch,
     peer: PeerSettings,
     window: ReceiveWindow,
-    pending: Vec<Pending>,
+    pending: Vec<PendingResponse>,
     /// Frames to send back.
     replies: Vec<u8>,
 }
@@ -37,39 +37,39 @@ struct Responses {
 /// Sends all requests on a new connection, each on a stream; returns the answers in the order of the requests.
 ///
 /// # Errors
-/// [`Trouble`], with the cause.
+/// [`ProbeError`], with the cause.
 pub fn ask(
     address: SocketAddr,
-    questions: &[Question<'_>],
-    patience: Patience,
-) -> Result<Vec<Answer>, Trouble> {
+    questions: &[ProbeRequest<'_>],
+    patience: ProbeDeadline,
+) -> Result<Vec<Answer>, ProbeError> {
     patience.check()?;
     let mut stream =
-        TcpStream::connect_timeout(&address, SLICE.max(patience.left())).map_err(Trouble::Connect)?;
-    stream.set_read_timeout(Some(SLICE)).map_err(Trouble::Io)?;
-    stream.set_nodelay(true).map_err(Trouble::Io)?;
-    stream.write_all(&requests(address, questions)).map_err(Trouble::Io)?;
-    let mut responses = Responses::to(questions);
+        TcpStream::connect_timeout(&address, SLICE.max(patience.left())).map_err(ProbeError::Connect)?;
+    stream.set_read_timeout(Some(SLICE)).map_err(ProbeError::Io)?;
+    stream.set_nodelay(true).map_err(ProbeError::Io)?;
+    stream.write_all(&requests(address, questions)).map_err(ProbeError::Io)?;
+    let mut responses = ResponseReader::to(questions);
     let mut frames = FrameReader::default();
     let mut chunk = [0; 4096];
     while !responses.are_complete() {
         match stream.read(&mut chunk) {
             Ok(0) => {
                 frames.end_of_input().map_err(|error| not_http(&error))?;
-                return Err(Trouble::Closed("before all streams were answered".into()));
+                return Err(ProbeError::Closed("before all streams were answered".into()));
             }
             Ok(length) => responses.take(&mut frames, &chunk[..length])?,
             Err(error) if is_slice_over(&error) => {}
-            Err(error) => return Err(Trouble::Io(error)),
+            Err(error) => return Err(ProbeError::Io(error)),
         }
-        stream.write_all(&std::mem::take(&mut responses.replies)).map_err(Trouble::Io)?;
+        stream.write_all(&std::mem::take(&mut responses.replies)).map_err(ProbeError::Io)?;
         patience.check()?;
     }
     Ok(responses.pending.into_iter().map(|pending| pending.answer).collect())
 }
 
 /// Preface and requests, on the streams 1, 3, 5 and so on.
-fn requests(address: SocketAddr, questions: &[Question<'_>]) -> Vec<u8> {
+fn requests(address: SocketAddr, questions: &[ProbeRequest<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_client_preface(&mut bytes);
     let mut encoder = HpackEncoder::default();
@@ -88,13 +88,13 @@ fn requests(address: SocketAddr, questions: &[Question<'_>]) -> Vec<u8> {
     bytes
 }
 
-fn not_http(error: &Http2Error) -> Trouble {
-    Trouble::NotHttp(error.to_string())
+fn not_http(error: &Http2Error) -> ProbeError {
+    ProbeError::NotHttp(error.to_string())
 }
 
-impl Responses {
-    fn to(questions: &[Question<'_>]) -> Self {
-        let pending = |question: &Question<'_>| Pending {
+impl ResponseReader {
+    fn to(questions: &[ProbeRequest<'_>]) -> Self {
+        let pending = |question: &ProbeRequest<'_>| PendingResponse {
             progress: ResponseProgress::new(Method::of(question.method)),
             answer: Answer {
                 status: 0,
@@ -121,30 +121,30 @@ impl Responses {
     }
 
     /// The response on a stream.
-    fn on(&mut self, stream: u32) -> Result<&mut Pending, Trouble> {
+    fn on(&mut self, stream: u32) -> Result<&mut PendingResponse, ProbeError> {
         let place = (stream / 2) as usize;
         self.pending
             .get_mut(place)
-            .ok_or_else(|| Trouble::NotHttp(format!("a frame on stream {stream}, which was never opened")))
+            .ok_or_else(|| ProbeError::NotHttp(format!("a frame on stream {stream}, which was never opened")))
     }
 
-    fn take(&mut self, frames: &mut FrameReader, mut bytes: &[u8]) -> Result<(), Trouble> {
+    fn take(&mut self, frames: &mut FrameReader, mut bytes: &[u8]) -> Result<(), ProbeError> {
         loop {
             let (event, taken) = frames.next(bytes).map_err(|error| not_http(&error))?;
             bytes = &bytes[taken..];
-            if event == Event::NeedMore {
+            if event == FrameEvent::NeedMore {
                 return Ok(());
             }
             self.handle(event).map_err(|trouble| match trouble {
-                Failed::Trouble(trouble) => trouble,
-                Failed::Http2(error) => not_http(&error),
+                Http2ProbeError::Trouble(trouble) => trouble,
+                Http2ProbeError::Http2(error) => not_http(&error),
             })?;
         }
     }
 
-    fn handle(&mut self, event: Event<'_>) -> Result<(), Failed> {
+    fn handle(&mut self, event: FrameEvent<'_>) -> Result<(), Http2ProbeError> {
         match event {
-            Event::Data { stream, piece, flow_bytes, end_stream } => {
+            FrameEvent::Data { stream, piece, flow_bytes, end_stream } => {
                 self.window.receive(0, flow_bytes)?;
                 let pending = self.on(stream)?;
                 pending.progress.data(piece.len(), end_stream).map_err(Http2Error::Response)?;
@@ -153,30 +153,32 @@ impl Responses {
                     h2::write_window_update(&mut self.replies, 0, increment);
                 }
             }
-            Event::FieldBlock { stream, block, end_stream } => self.block(stream, block, end_stream)?,
-            Event::Reset { stream, code } => {
-                return Err(Trouble::Closed(format!("on stream {stream} with {code}")).into());
+            FrameEvent::FieldBlock { stream, block, end_stream } => self.block(stream, block, end_stream)?,
+            FrameEvent::Reset { stream, code } => {
+                return Err(ProbeError::Closed(format!("on stream {stream} with {code}")).into());
             }
-            Event::GoAway { last_stream, code, .. }
+            FrameEvent::GoAway { last_stream, code, .. }
                 if u64::from(last_stream) < 2 * self.pending.len() as u64 - 1 =>
             {
-                return Err(Trouble::Closed(format!("with GOAWAY {code} after stream {last_stream}")).into());
+                return Err(
+                    ProbeError::Closed(format!("with GOAWAY {code} after stream {last_stream}")).into()
+                );
             }
-            Event::Settings(payload) => {
+            FrameEvent::Settings(payload) => {
                 self.peer.apply(payload)?;
                 write_settings_ack(&mut self.replies);
             }
-            Event::Ping(opaque) => write_ping_ack(&mut self.replies, opaque),
-            Event::NeedMore
-            | Event::SettingsAck
-            | Event::PingAck(_)
-            | Event::GoAway { .. }
-            | Event::WindowUpdate { .. } => {}
+            FrameEvent::Ping(opaque) => write_ping_ack(&mut self.replies, opaque),
+            FrameEvent::NeedMore
+            | FrameEvent::SettingsAck
+            | FrameEvent::PingAck(_)
+            | FrameEvent::GoAway { .. }
+            | FrameEvent::WindowUpdate { .. } => {}
         }
         Ok(())
     }
 
-    fn block(&mut self, stream: u32, block: &[u8], end_stream: bool) -> Result<(), Failed> {
+    fn block(&mut self, stream: u32, block: &[u8], end_stream: bool) -> Result<(), Http2ProbeError> {
         let mut headers = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         self.fields
@@ -189,7 +191,7 @@ impl Responses {
         let fields = self.strict.decode(&mut self.cache, block)?;
         let pending = self.on(stream)?;
         pending.progress.fields(fields, end_stream).map_err(Http2Error::Response)?;
-        if let Fields::Response(head) = fields
+        if let DecodedFields::Response(head) = fields
             && head.status >= 200
         {
             (pending.answer.status, pending.answer.headers) = (head.status, headers);
@@ -199,18 +201,18 @@ impl Responses {
 }
 
 /// Why a connection cannot continue.
-enum Failed {
-    Trouble(Trouble),
+enum Http2ProbeError {
+    Trouble(ProbeError),
     Http2(Http2Error),
 }
 
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Self {
+impl From<ProbeError> for Http2ProbeError {
+    fn from(trouble: ProbeError) -> Self {
         Self::Trouble(trouble)
     }
 }
 
-impl From<Http2Error> for Failed {
+impl From<Http2Error> for Http2ProbeError {
     fn from(error: Http2Error) -> Self {
         Self::Http2(error)
     }
@@ -237,8 +239,8 @@ mod tests {
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 while stream.read(&mut request).is_ok_and(|count| count > 0) {}
             });
-            let questions = vec![Question::new("GET", "/hello"); questions];
-            let patience = Patience::of(Duration::from_secs(20), Interrupt::never());
+            let questions = vec![ProbeRequest::new("GET", "/hello"); questions];
+            let patience = ProbeDeadline::of(Duration::from_secs(20), Interrupt::never());
             ask(address, &questions, patience).map_err(|trouble| trouble.to_string())
         })
     }

@@ -6,7 +6,7 @@
 mod http1;
 pub mod http2;
 
-pub use http1::{Connection, Rest, ask};
+pub use http1::{CloseResult, ProbeConnection, ask};
 
 use paceline_host::Interrupt;
 use std::net::SocketAddr;
@@ -17,14 +17,14 @@ const SLICE: Duration = Duration::from_millis(50);
 
 /// The deadline of an answer, and the interrupt that may end the wait earlier.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct ProbeDeadline {
     /// The deadline.
     pub deadline: Instant,
     /// Ctrl-C.
     pub interrupt: Interrupt,
 }
 
-impl Patience {
+impl ProbeDeadline {
     /// A deadline `limit` from now.
     pub fn of(limit: Duration, interrupt: Interrupt) -> Self {
         Self { deadline: Instant::now() + limit, interrupt }
@@ -36,11 +36,11 @@ impl Patience {
     }
 
     /// An error after the deadline or an interrupt.
-    pub fn check(&self) -> Result<(), Trouble> {
+    pub fn check(&self) -> Result<(), ProbeError> {
         if self.interrupt.asked() {
-            Err(Trouble::Interrupted)
+            Err(ProbeError::Interrupted)
         } else if Instant::now() >= self.deadline {
-            Err(Trouble::TimedOut)
+            Err(ProbeError::TimedOut)
         } else {
             Ok(())
         }
@@ -49,7 +49,7 @@ impl Patience {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum ProbeError {
     /// No process listens, or the connection was refused.
     #[error("cannot connect: {0}")]
     Connect(#[source] std::io::Error),
@@ -94,21 +94,21 @@ impl Answer {
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct ProbeRequest<'a> {
     /// The method.
     pub method: &'a str,
     /// The path with its query.
     pub path: &'a str,
     /// The version, and the connection option.
-    pub manner: Manner,
+    pub manner: RequestMode,
 }
 
 /// The version of a request, and its connection option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum RequestMode {
     /// `HTTP/1.1`, which stays open unless one side says otherwise.
     Http11,
-    /// `HTTP/1.1` with `Connection: close`.
+    /// `HTTP/1.1` with `ProbeConnection: close`.
     Http11Close,
     /// `HTTP/1.0`, after which the server closes.
     Http10,
@@ -116,23 +116,23 @@ pub enum Manner {
     Http10KeepAlive,
 }
 
-impl<'a> Question<'a> {
+impl<'a> ProbeRequest<'a> {
     /// An ordinary request.
     pub fn new(method: &'a str, path: &'a str) -> Self {
-        Self { method, path, manner: Manner::Http11 }
+        Self { method, path, manner: RequestMode::Http11 }
     }
 
     /// The same request in another manner.
-    pub fn in_manner(self, manner: Manner) -> Self {
+    pub fn in_manner(self, manner: RequestMode) -> Self {
         Self { manner, ..self }
     }
 
     fn text(&self, host: SocketAddr) -> String {
         let (version, connection) = match self.manner {
-            Manner::Http11 => ("1.1", ""),
-            Manner::Http11Close => ("1.1", "Connection: close\r\n"),
-            Manner::Http10 => ("1.0", ""),
-            Manner::Http10KeepAlive => ("1.0", "Connection: keep-alive\r\n"),
+            RequestMode::Http11 => ("1.1", ""),
+            RequestMode::Http11Close => ("1.1", "Connection: close\r\n"),
+            RequestMode::Http10 => ("1.0", ""),
+            RequestMode::Http10KeepAlive => ("1.0", "Connection: keep-alive\r\n"),
         };
         format!("{} {} HTTP/{version}\r\nHost: {host}\r\n{connection}\r\n", self.method, self.path)
     }

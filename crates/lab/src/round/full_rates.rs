@@ -7,11 +7,11 @@ use paceline_record::{Fault, LoopKind, Stage, Trial};
 use std::collections::HashMap;
 
 /// A cell of a block: block, server, form, workload, load.
-type Place = (u32, String, String, String, String);
+type CellKey = (u32, String, String, String, String);
 
 /// The rates found so far, each with the trial that found it.
 #[derive(Debug, Default)]
-pub(super) struct FullRates(HashMap<Place, (f64, String)>);
+pub(super) struct FullRates(HashMap<CellKey, (f64, String)>);
 
 impl FullRates {
     pub fn of(kept: &[Trial]) -> Self {
@@ -56,7 +56,7 @@ impl FullRates {
     }
 }
 
-fn place(trial: &Trial, load: &str) -> Place {
+fn place(trial: &Trial, load: &str) -> CellKey {
     (trial.repeat, trial.server.id.clone(), trial.form.clone(), trial.workload.clone(), load.to_owned())
 }
 

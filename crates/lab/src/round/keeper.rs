@@ -9,21 +9,21 @@ use paceline_record::Trial;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a trial could not be kept: the store's own error.
-pub type KeepError = Box<dyn std::error::Error + Send + Sync>;
+pub type TrialStoreError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Keeps the trials of one round.
-pub trait Keeper {
+pub trait TrialStore {
     /// Stores a trial durably: it survives a later crash.
     ///
     /// # Errors
     /// When it could not be stored.
-    fn keep(&mut self, trial: &Trial) -> Result<(), KeepError>;
+    fn keep(&mut self, trial: &Trial) -> Result<(), TrialStoreError>;
 
     /// Every trial kept so far; histograms may be left out.
     ///
     /// # Errors
     /// When they cannot be read.
-    fn kept(&mut self) -> Result<Vec<Trial>, KeepError>;
+    fn kept(&mut self) -> Result<Vec<Trial>, TrialStoreError>;
 }
 
 /// Two passes: first the cells that were never tried, then a retry of those that the environment spoiled.
@@ -37,20 +37,20 @@ pub enum Pass {
 
 /// The results of each cell's repeats so far.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
-    tries: BTreeMap<(String, u32), Tries>,
+pub struct RoundAttempts {
+    tries: BTreeMap<(String, u32), CellAttempts>,
     usable: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Tries {
+struct CellAttempts {
     count: u32,
     spoiled: bool,
     /// Each launch on which it was tried, and whether that was spoiled.
     launches: BTreeMap<String, bool>,
 }
 
-impl Tries {
+impl CellAttempts {
     /// Whether the only launch that it shares with a partner was spoiled for one of the two. One is then to be retried,
     /// or was and the round was interrupted before the other's turn. If each had its turn and the server did not
     /// outlive the first, they are retried only once more.
@@ -63,7 +63,7 @@ impl Tries {
     }
 }
 
-impl Tally {
+impl RoundAttempts {
     /// Counts these trials.
     pub fn of(kept: &[Trial]) -> Self {
         let mut tally = Self::default();
@@ -114,7 +114,7 @@ impl Tally {
         pass == Pass::Again && (tries.count == 1 && tries.spoiled || launch.cells.iter().any(is_parted))
     }
 
-    fn tries_of(&self, cell: &Cell, launch: &PlannedLaunch) -> Option<&Tries> {
+    fn tries_of(&self, cell: &Cell, launch: &PlannedLaunch) -> Option<&CellAttempts> {
         self.tries.get(&(cell.key(), launch.block))
     }
 

@@ -1,6 +1,6 @@
 //! A round: carries out a plan in one environment, launch by launch, and keeps each trial when it ends.
 //!
-//! The binary supplies the plan's order, a [`Keeper`] and a listener for [`Event`]s; it also stores the round's own
+//! The binary supplies the plan's order, a [`TrialStore`] and a listener for [`RoundEvent`]s; it also stores the round's own
 //! record. Kept trials are skipped, so that an interrupted round and a resumed one are the same code. Trials that the
 //! environment spoiled are retried once at the end.
 
@@ -10,14 +10,14 @@ mod outlook;
 mod raise;
 mod turn;
 
-pub use keeper::{KeepError, Keeper};
-pub use outlook::Outlook;
+pub use keeper::{TrialStore, TrialStoreError};
+pub use outlook::RoundEstimate;
 
 use crate::fleet::Fleet;
-use crate::generator::Generator;
-use crate::{Cores, LabError, Made, Starter, Workshop};
+use crate::generator::LoadGenerator;
+use crate::{Cores, LabError, Provisioner, Starter, StepOutcome};
 use full_rates::FullRates;
-use keeper::{Pass, Tally};
+use keeper::{Pass, RoundAttempts};
 use paceline_catalogue::{Balancer, Database, Manifest, PlannedLaunch, Workload};
 use paceline_host::Neighbours;
 use paceline_record::{Environment, Fault, Server, Stage, Trial};
@@ -27,13 +27,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The means to carry out the trials of a sitting.
-pub struct Bench<'a> {
+pub struct RoundContext<'a> {
     /// Builds servers.
-    pub workshop: &'a Workshop,
+    pub workshop: &'a Provisioner,
     /// Starts servers.
     pub starter: &'a Starter,
     /// Generates the load.
-    pub generator: &'a dyn Generator,
+    pub generator: &'a dyn LoadGenerator,
     /// The command of Paceline's own generator, for warm-ups.
     pub own_generator: &'a [String],
     /// Limit of each launch's warm-up before its loads; zero for none.
@@ -64,7 +64,7 @@ pub struct Bench<'a> {
 
 /// The round and the current sitting.
 #[derive(Clone, Copy, Debug)]
-pub struct Sitting<'a> {
+pub struct CurrentSitting<'a> {
     /// The round.
     pub round: &'a str,
     /// The sitting.
@@ -77,7 +77,7 @@ pub struct Sitting<'a> {
 
 /// An event, for display.
 #[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
+pub enum RoundEvent<'a> {
     /// A server is checked, and built if it changed.
     Building {
         /// Its id.
@@ -99,28 +99,28 @@ pub enum Event<'a> {
         /// The launch.
         launch: &'a PlannedLaunch,
         /// The rest of the round.
-        outlook: &'a Outlook,
+        outlook: &'a RoundEstimate,
     },
     /// A launch is warmed up until it no longer becomes faster.
     WarmingUp {
         /// The launch.
         launch: &'a PlannedLaunch,
         /// The rest of the round.
-        outlook: &'a Outlook,
+        outlook: &'a RoundEstimate,
     },
     /// A trial is in progress.
     Loading {
         /// The trial as far as it is known.
         trial: &'a Trial,
         /// The rest of the round.
-        outlook: &'a Outlook,
+        outlook: &'a RoundEstimate,
     },
     /// A trial has ended and is kept.
     Kept {
         /// The trial.
         trial: &'a Trial,
         /// The rest of the round.
-        outlook: &'a Outlook,
+        outlook: &'a RoundEstimate,
     },
     /// The trials that the environment spoiled are retried.
     Again {
@@ -131,7 +131,7 @@ pub enum Event<'a> {
 
 /// The result of a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct RoundSummary {
     /// The cells without a usable trial in any repeat, by name.
     pub unusable: Vec<String>,
 }
@@ -143,19 +143,19 @@ pub struct Summary {
 /// when a trial could not be kept; [`LabError::File`] when the scratch folder cannot be made. The round can be resumed
 /// after each.
 pub fn carry_out(
-    bench: &Bench<'_>,
-    sitting: Sitting<'_>,
+    bench: &RoundContext<'_>,
+    sitting: CurrentSitting<'_>,
     launches: &[PlannedLaunch],
-    keeper: &mut dyn Keeper,
-    listener: &mut dyn FnMut(Event<'_>),
-) -> Result<Summary, LabError> {
+    keeper: &mut dyn TrialStore,
+    listener: &mut dyn FnMut(RoundEvent<'_>),
+) -> Result<RoundSummary, LabError> {
     let kept = keeper.kept().map_err(|source| LabError::Keep { source })?;
-    let tally = Tally::of(&kept);
-    let outlook = Outlook::new(launches, bench.steady_within, &tally);
+    let tally = RoundAttempts::of(&kept);
+    let outlook = RoundEstimate::new(launches, bench.steady_within, &tally);
     let full_rates = FullRates::of(&kept);
     let servers = BTreeMap::new();
     let mut round =
-        Carried { bench, sitting, keeper, listener, tally, outlook, full_rates, servers, order: 0 };
+        RunningRound { bench, sitting, keeper, listener, tally, outlook, full_rates, servers, order: 0 };
     round.build(launches)?;
     for launch in round.tally.left(launches, Pass::First) {
         round.launch(launch)?;
@@ -163,31 +163,31 @@ pub fn carry_out(
     let again = round.tally.left(launches, Pass::Again);
     let trials = again.iter().map(|launch| launch.cells.len()).sum();
     if trials > 0 {
-        (round.listener)(Event::Again { trials });
+        (round.listener)(RoundEvent::Again { trials });
         round.outlook.add(&again);
     }
     for launch in again {
         round.launch(launch)?;
     }
-    Ok(Summary { unusable: round.tally.unusable(launches, sitting.gone) })
+    Ok(RoundSummary { unusable: round.tally.unusable(launches, sitting.gone) })
 }
 
 /// A server's receipt, or why it cannot be used, with the end of the log.
-type Built = Result<Server, (Fault, String)>;
+type BuildResult = Result<Server, (Fault, String)>;
 
-struct Carried<'a> {
-    bench: &'a Bench<'a>,
-    sitting: Sitting<'a>,
-    keeper: &'a mut dyn Keeper,
-    listener: &'a mut dyn FnMut(Event<'_>),
-    tally: Tally,
-    outlook: Outlook,
+struct RunningRound<'a> {
+    bench: &'a RoundContext<'a>,
+    sitting: CurrentSitting<'a>,
+    keeper: &'a mut dyn TrialStore,
+    listener: &'a mut dyn FnMut(RoundEvent<'_>),
+    tally: RoundAttempts,
+    outlook: RoundEstimate,
     full_rates: FullRates,
-    servers: BTreeMap<String, Built>,
+    servers: BTreeMap<String, BuildResult>,
     order: u32,
 }
 
-impl Carried<'_> {
+impl RunningRound<'_> {
     /// Builds every server that is still needed, before any thread is pinned or any trial measured.
     fn build(&mut self, launches: &[PlannedLaunch]) -> Result<(), LabError> {
         let left =
@@ -196,14 +196,14 @@ impl Carried<'_> {
             left.map(|launch| (launch.server.id.clone(), launch.server)).collect();
         let of = servers.len();
         for (index, (id, server)) in servers.into_iter().enumerate() {
-            (self.listener)(Event::Building { server: &id, of, nth: index + 1 });
+            (self.listener)(RoundEvent::Building { server: &id, of, nth: index + 1 });
             let built = match self.receipt(&server) {
                 Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                 Err(error) => Err(fault_of(error)),
                 Ok(receipt) => Ok(receipt),
             };
             if let Err((fault, _)) = &built {
-                (self.listener)(Event::CannotUse { server: &id, fault });
+                (self.listener)(RoundEvent::CannotUse { server: &id, fault });
             }
             self.servers.insert(id, built);
         }
@@ -211,7 +211,7 @@ impl Carried<'_> {
     }
 
     fn receipt(&self, server: &Manifest) -> Result<Server, LabError> {
-        let _made: Made = self.bench.workshop.build(server, false)?;
+        let _made: StepOutcome = self.bench.workshop.build(server, false)?;
         Ok(server.record(self.bench.workshop.versions(server)?))
     }
 
@@ -220,7 +220,7 @@ impl Carried<'_> {
         self.tally.count(trial);
         self.full_rates.learn(trial);
         self.outlook.trial_done(trial);
-        (self.listener)(Event::Kept { trial, outlook: &self.outlook });
+        (self.listener)(RoundEvent::Kept { trial, outlook: &self.outlook });
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! Set-up and builds are not included, nor are retries before they are known to be needed. The time limit of a trial is
 //! separate: see its load.
 
-use super::keeper::{Pass, Tally};
+use super::keeper::{Pass, RoundAttempts};
 use paceline_catalogue::{COUNTED_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
 use paceline_record::Trial;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// The rest of a round.
 #[derive(Clone, Debug)]
-pub struct Outlook {
+pub struct RoundEstimate {
     /// Trials kept, earlier sittings included.
     pub trials_done: usize,
     /// Trials planned, retries included.
@@ -23,20 +23,20 @@ pub struct Outlook {
     lengths_s: HashMap<String, f64>,
     /// How many processes the current launch starts.
     launching: usize,
-    launch_s: Mean,
-    trial_extra_s: Mean,
+    launch_s: GuessedMean,
+    trial_extra_s: GuessedMean,
     trial_began: Option<Instant>,
     launch_began: Option<Instant>,
 }
 
 /// A mean that begins with a guess, which counts as one observation.
 #[derive(Clone, Copy, Debug)]
-struct Mean {
+struct GuessedMean {
     sum: f64,
     count: f64,
 }
 
-impl Mean {
+impl GuessedMean {
     fn guess(value: f64) -> Self {
         Self { sum: value, count: 1.0 }
     }
@@ -51,13 +51,13 @@ impl Mean {
     }
 }
 
-impl Outlook {
+impl RoundEstimate {
     /// The estimate before a round begins, for all its launches.
     pub fn of(launches: &[PlannedLaunch], steady_within: Duration) -> Self {
-        Self::new(launches, steady_within, &Tally::default())
+        Self::new(launches, steady_within, &RoundAttempts::default())
     }
 
-    pub(super) fn new(launches: &[PlannedLaunch], steady_within: Duration, tally: &Tally) -> Self {
+    pub(super) fn new(launches: &[PlannedLaunch], steady_within: Duration, tally: &RoundAttempts) -> Self {
         let planned: usize = launches.iter().map(|launch| launch.cells.len()).sum();
         let mut outlook = Self {
             trials_done: planned,
@@ -66,8 +66,8 @@ impl Outlook {
             load_left_s: 0.0,
             lengths_s: HashMap::new(),
             launching: 1,
-            launch_s: Mean::guess(launch_guess(steady_within).as_secs_f64()),
-            trial_extra_s: Mean::guess(TRIAL_EXTRA_GUESS.as_secs_f64()),
+            launch_s: GuessedMean::guess(launch_guess(steady_within).as_secs_f64()),
+            trial_extra_s: GuessedMean::guess(TRIAL_EXTRA_GUESS.as_secs_f64()),
             trial_began: None,
             launch_began: None,
         };

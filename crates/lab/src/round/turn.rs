@@ -3,53 +3,53 @@
 //! A server that dies under one cell, or is still busy long after it, is restarted for the cells after it, so that
 //! these are not affected. `raise` starts one server, or several behind a balancer.
 
-use super::{Carried, Event};
+use super::{RoundEvent, RunningRound};
 use crate::database::RunningDatabase;
-use crate::farm::Farm;
-use crate::fleet::Held;
-use crate::generator::Following;
-use crate::launch::Spoiled;
+use crate::farm::Deployment;
+use crate::fleet::ReservedMachines;
+use crate::generator::FollowOptions;
+use crate::launch::LaunchError;
 use crate::placement::{Cores, CoresWanted};
-use crate::rest::{FIRST_REST_MOST, REST_MOST, Rest, await_rest};
-use crate::trial::{self, Place};
+use crate::rest::{FIRST_REST_MOST, IdleWait, REST_MOST, await_rest};
+use crate::trial::{self, TrialContext};
 use crate::warm::Warmer;
-use crate::{LabError, Validated, validate};
+use crate::{LabError, ValidationResult, validate};
 use paceline_catalogue::{Cell, PlannedLaunch, Traits, Workload};
-use paceline_host::{Look, Neighbours};
-use paceline_judge::Finding;
+use paceline_host::{Neighbours, RoundsSeen};
+use paceline_judge::TypedVerdict;
 use paceline_record::{Fault, Pinning, Route, Server, Stage, Trial, Verdict};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A launch in progress.
-pub(super) struct Turn<'a> {
+pub(super) struct RoundLaunch<'a> {
     pub planned: &'a PlannedLaunch,
     pub id: String,
     pub server: &'a Server,
     pub pinning: &'a Pinning,
     /// The other machines that it runs on.
-    pub held: Option<&'a Held>,
+    pub held: Option<&'a ReservedMachines>,
 }
 
 /// The validations: of the server itself, and of the same answers through the balancer if there is one.
-struct Answers {
-    direct: Validated,
-    balanced: Option<Validated>,
+struct Validations {
+    direct: ValidationResult,
+    balanced: Option<ValidationResult>,
 }
 
-impl Answers {
-    fn by(&self, route: Route) -> &Validated {
+impl Validations {
+    fn by(&self, route: Route) -> &ValidationResult {
         self.balanced.as_ref().filter(|_| route == Route::Balanced).unwrap_or(&self.direct)
     }
 }
 
-impl Carried<'_> {
+impl RunningRound<'_> {
     /// Carries out a launch; every one of its cells ends as a kept trial.
     pub(super) fn launch(&mut self, mut planned: PlannedLaunch) -> Result<(), LabError> {
         while !planned.cells.is_empty() {
             self.outlook.launch_begins(&planned);
-            (self.listener)(Event::Launching { launch: &planned, outlook: &self.outlook });
+            (self.listener)(RoundEvent::Launching { launch: &planned, outlook: &self.outlook });
             let built = self.servers.get(&planned.server.id).cloned();
             let server = match built {
                 Some(Ok(server)) => server,
@@ -57,8 +57,8 @@ impl Carried<'_> {
                 None => planned.server.record(String::new()),
             };
             let held = match self.bench.fleet.map(|fleet| fleet.hold(&planned, self.bench.steady_within)) {
-                Some(Err(Spoiled::Interrupted)) => return Err(LabError::Interrupted),
-                Some(Err(Spoiled::Fault { fault, log_tail })) => {
+                Some(Err(LaunchError::Interrupted)) => return Err(LabError::Interrupted),
+                Some(Err(LaunchError::Fault { fault, log_tail })) => {
                     return self.all_failed(&planned, &fault, &log_tail);
                 }
                 Some(Ok(held)) => Some(held),
@@ -67,7 +67,7 @@ impl Carried<'_> {
             let held = held.as_ref();
             let pinning = self.pinning(&planned, held);
             let id = (self.bench.new_id)();
-            let turn = Turn { planned: &planned, id, server: &server, pinning: &pinning, held };
+            let turn = RoundLaunch { planned: &planned, id, server: &server, pinning: &pinning, held };
             let done = self.turn(&turn)?.min(planned.cells.len());
             if done < planned.cells.len() && planned.is_whole() {
                 return self.not_outlived(&turn, done);
@@ -78,7 +78,7 @@ impl Carried<'_> {
     }
 
     /// The cores for each process of a launch.
-    fn pinning(&self, planned: &PlannedLaunch, held: Option<&Held>) -> Pinning {
+    fn pinning(&self, planned: &PlannedLaunch, held: Option<&ReservedMachines>) -> Pinning {
         let wanted = CoresWanted::of_form(&planned.form);
         let cores = &self.bench.cores;
         let pin = planned.cells.iter().find_map(|cell| cell.load.pin).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Carried<'_> {
         let apart = held.filter(|held| held.database().is_some());
         let has_database = apart.is_none() && planned.cells.iter().any(|cell| cell.load.database.is_some());
         let balanced_here = |instances| cores.split_balanced(wanted, instances, pin, has_database);
-        let pinning = match (balanced, held, apart.and_then(Held::server)) {
+        let pinning = match (balanced, held, apart.and_then(ReservedMachines::server)) {
             (Some(balanced), Some(held), _) => {
                 balanced_apart(held, wanted, balanced.instances, || balanced_here(balanced.instances))
             }
@@ -108,7 +108,7 @@ impl Carried<'_> {
     }
 
     /// A cell after a first run is not valid on another launch: it failed with this one.
-    fn not_outlived(&mut self, turn: &Turn<'_>, done: usize) -> Result<(), LabError> {
+    fn not_outlived(&mut self, turn: &RoundLaunch<'_>, done: usize) -> Result<(), LabError> {
         let message = "the server crashed during the previous load".to_owned();
         let fault = Fault { stage: Stage::Load, message, transient: false };
         for cell in turn.planned.cells.iter().skip(done) {
@@ -119,7 +119,7 @@ impl Carried<'_> {
     }
 
     /// One start of the server. Returns how many of the cells are done.
-    fn turn(&mut self, turn: &Turn<'_>) -> Result<usize, LabError> {
+    fn turn(&mut self, turn: &RoundLaunch<'_>) -> Result<usize, LabError> {
         let folder = self.bench.scratch.join(&turn.id);
         fs::create_dir_all(&folder).map_err(|source| LabError::File {
             action: "make",
@@ -132,36 +132,41 @@ impl Carried<'_> {
         done
     }
 
-    fn turn_in(&mut self, turn: &Turn<'_>, folder: &Path) -> Result<usize, LabError> {
+    fn turn_in(&mut self, turn: &RoundLaunch<'_>, folder: &Path) -> Result<usize, LabError> {
         let farm = match self.start(turn, folder) {
             Ok(farm) => farm,
-            Err(Spoiled::Interrupted) => return Err(LabError::Interrupted),
-            Err(Spoiled::Fault { fault, log_tail }) => return self.spoiled(turn, &fault, &log_tail),
+            Err(LaunchError::Interrupted) => return Err(LabError::Interrupted),
+            Err(LaunchError::Fault { fault, log_tail }) => return self.spoiled(turn, &fault, &log_tail),
         };
         self.cells(turn, farm, folder)
     }
 
     /// Validates, then runs cell after cell. Stops at a server that has died, or does not become idle.
-    fn cells(&mut self, turn: &Turn<'_>, mut farm: Farm, folder: &Path) -> Result<usize, LabError> {
+    fn cells(
+        &mut self,
+        turn: &RoundLaunch<'_>,
+        mut farm: Deployment,
+        folder: &Path,
+    ) -> Result<usize, LabError> {
         let interrupt = self.bench.starter.interrupt;
         let answers = self.validated(turn, &farm)?;
         // A server that polls for work is always busy: it counts as idle when it is as busy as before any load.
         let usual = match await_rest(&mut farm, 0.0, FIRST_REST_MOST, interrupt)? {
-            Rest::Reached => 0.0,
-            Rest::Never { cores } => cores,
+            IdleWait::Reached => 0.0,
+            IdleWait::Never { cores } => cores,
         };
         let starter = self.bench.starter;
         if let Err(spoiled) = self.warm_up(turn, &mut farm, folder) {
-            let Spoiled::Fault { fault, .. } = spoiled else { return Err(LabError::Interrupted) };
+            let LaunchError::Fault { fault, .. } = spoiled else { return Err(LabError::Interrupted) };
             return self.spoiled(turn, &fault, &farm.log_tail());
         }
         await_rest(&mut farm, usual, REST_MOST, interrupt)?;
-        let following = Following {
+        let following = FollowOptions {
             shepherd: &starter.shepherd,
             cores: &turn.pinning.generator,
             folder,
             bodies: &self.bench.bodies,
-            loaders: turn.held.and_then(Held::loaders),
+            loaders: turn.held.and_then(ReservedMachines::loaders),
             interrupt,
         };
         for (index, cell) in turn.planned.cells.iter().enumerate() {
@@ -177,7 +182,7 @@ impl Carried<'_> {
             }
             let since = self.bench.neighbours.map(Neighbours::look);
             self.outlook.trial_begins();
-            (self.listener)(Event::Loading { trial: &begun, outlook: &self.outlook });
+            (self.listener)(RoundEvent::Loading { trial: &begun, outlook: &self.outlook });
             let generator = self.bench.generator;
             let seed = self.sitting.seed;
             let validated = answers.by(route);
@@ -187,7 +192,8 @@ impl Carried<'_> {
                 .ok_or(LabError::Interrupted)?;
             let mut is_spoiled = false;
             if cell.case.database.is_some_and(|work| work.rows_updated > 0)
-                && let Some(Err(Spoiled::Fault { fault, .. })) = farm.database().map(RunningDatabase::reset)
+                && let Some(Err(LaunchError::Fault { fault, .. })) =
+                    farm.database().map(RunningDatabase::reset)
             {
                 trial.log_tail.push_str(&format!("\n{}", fault.message));
                 is_spoiled = true;
@@ -195,14 +201,14 @@ impl Carried<'_> {
             let is_last = index + 1 == turn.planned.cells.len();
             // Ctrl-C during the wait does not affect the trial before it.
             let rest = match is_last {
-                true => Ok(Rest::Reached),
+                true => Ok(IdleWait::Reached),
                 false => await_rest(&mut farm, usual, REST_MOST, interrupt),
             };
             let is_whole = turn.planned.is_whole();
             trial.verdicts.extend(rest.as_ref().ok().and_then(|rest| busy_after_load(rest, is_whole)));
             self.keep(&trial)?;
             // Rows that differ from the plan's make a further load invalid.
-            if is_spoiled || (rest? != Rest::Reached && !is_whole) {
+            if is_spoiled || (rest? != IdleWait::Reached && !is_whole) {
                 let _ = farm.stop();
                 return Ok(index + 1);
             }
@@ -212,14 +218,14 @@ impl Carried<'_> {
         Ok(turn.planned.cells.len())
     }
 
-    fn validated(&self, turn: &Turn<'_>, farm: &Farm) -> Result<Answers, LabError> {
+    fn validated(&self, turn: &RoundLaunch<'_>, farm: &Deployment) -> Result<Validations, LabError> {
         let interrupt = self.bench.starter.interrupt;
         let workloads = self.workloads_of(&turn.planned.cells);
         let by = |route, traits: &Traits| match farm.address_by(route) {
             Some(address) => {
                 validate(address, &workloads, traits, interrupt).map_err(|_| LabError::Interrupted)
             }
-            None => Ok(Validated::default()),
+            None => Ok(ValidationResult::default()),
         };
         let direct = by(Route::Direct, &turn.planned.server.traits)?;
         // A manifest states nothing about the connections of a balancer in front of its server.
@@ -227,24 +233,29 @@ impl Carried<'_> {
             Some(_) => Some(by(Route::Balanced, &Traits::default())?),
             None => None,
         };
-        Ok(Answers { direct, balanced })
+        Ok(Validations { direct, balanced })
     }
 
     /// Notes in a trial that another round was running on the machine before it, after it or during it.
-    fn beside_others(&self, mut trial: Trial, since: Option<Look>) -> Trial {
+    fn beside_others(&self, mut trial: Trial, since: Option<RoundsSeen>) -> Trial {
         let others = match (self.bench.neighbours, since) {
             (Some(neighbours), Some(since)) => neighbours.since(since),
             _ => Vec::new(),
         };
         if !others.is_empty() {
-            trial.verdicts.push(Finding::SharedMachine { other: others.join(", ") }.verdict());
+            trial.verdicts.push(TypedVerdict::SharedMachine { other: others.join(", ") }.verdict());
         }
         trial
     }
 
     /// A server that died between two cells: because of the one before, which has its record, or without a load, which
     /// has no record yet.
-    fn died(&mut self, turn: &Turn<'_>, index: usize, farm: &mut Farm) -> Result<usize, LabError> {
+    fn died(
+        &mut self,
+        turn: &RoundLaunch<'_>,
+        index: usize,
+        farm: &mut Deployment,
+    ) -> Result<usize, LabError> {
         if index > 0 {
             return Ok(index);
         }
@@ -254,7 +265,7 @@ impl Carried<'_> {
     }
 
     /// An error before the first load of a launch: recorded for all its cells. Returns how many there are.
-    fn spoiled(&mut self, turn: &Turn<'_>, fault: &Fault, log_tail: &str) -> Result<usize, LabError> {
+    fn spoiled(&mut self, turn: &RoundLaunch<'_>, fault: &Fault, log_tail: &str) -> Result<usize, LabError> {
         for cell in &turn.planned.cells {
             let trial = trial::failed(self.begin(turn, cell), fault.clone(), log_tail.to_owned());
             self.keep(&trial)?;
@@ -263,11 +274,16 @@ impl Carried<'_> {
     }
 
     /// Warms the launch up, unless the plan or a first run excludes it.
-    fn warm_up(&mut self, turn: &Turn<'_>, farm: &mut Farm, folder: &Path) -> Result<(), Spoiled> {
+    fn warm_up(
+        &mut self,
+        turn: &RoundLaunch<'_>,
+        farm: &mut Deployment,
+        folder: &Path,
+    ) -> Result<(), LaunchError> {
         if self.bench.steady_within.is_zero() || !turn.planned.is_warmed() {
             return Ok(());
         }
-        (self.listener)(Event::WarmingUp { launch: turn.planned, outlook: &self.outlook });
+        (self.listener)(RoundEvent::WarmingUp { launch: turn.planned, outlook: &self.outlook });
         let starter = self.bench.starter;
         let warmer = Warmer {
             generator: self.bench.own_generator,
@@ -287,8 +303,8 @@ impl Carried<'_> {
         self.bench.workloads.iter().filter(needed).cloned().collect()
     }
 
-    fn begin(&mut self, turn: &Turn<'_>, cell: &Cell) -> Trial {
-        let place = Place {
+    fn begin(&mut self, turn: &RoundLaunch<'_>, cell: &Cell) -> Trial {
+        let place = TrialContext {
             round: self.sitting.round,
             sitting: self.sitting.sitting,
             launch: &turn.id,
@@ -306,7 +322,7 @@ impl Carried<'_> {
         let server = planned.server.record(String::new());
         let pinning = self.pinning(planned, None);
         let id = (self.bench.new_id)();
-        let turn = Turn { planned, id, server: &server, pinning: &pinning, held: None };
+        let turn = RoundLaunch { planned, id, server: &server, pinning: &pinning, held: None };
         for cell in &planned.cells {
             let trial = trial::failed(self.begin(&turn, cell), fault.clone(), log_tail.to_owned());
             self.keep(&trial)?;
@@ -316,7 +332,7 @@ impl Carried<'_> {
 }
 
 /// Adds the cores of a database on another machine: those that the server does not use there.
-fn with_database_apart(pinning: Pinning, held: &Held) -> Pinning {
+fn with_database_apart(pinning: Pinning, held: &ReservedMachines) -> Pinning {
     let all = held.database().map(|node| node.cores().concat()).unwrap_or_default();
     let is_free = |core: &u32| !held.is_one_machine() || !pinning.server.contains(core);
     let free: Vec<u32> = all.iter().copied().filter(is_free).collect();
@@ -326,7 +342,7 @@ fn with_database_apart(pinning: Pinning, held: &Held) -> Pinning {
 /// The cores for each process of a balanced launch, if the balancer is on another machine; `here` splits those of this
 /// one.
 fn balanced_apart(
-    held: &Held,
+    held: &ReservedMachines,
     wanted: CoresWanted,
     instances: u32,
     here: impl FnOnce() -> Pinning,
@@ -343,13 +359,13 @@ fn balanced_apart(
 }
 
 /// The verdict on a server that did not become idle: it is restarted, unless all of its launch belongs together.
-fn busy_after_load(rest: &Rest, is_whole: bool) -> Option<Verdict> {
-    let Rest::Never { cores } = rest else { return None };
+fn busy_after_load(rest: &IdleWait, is_whole: bool) -> Option<Verdict> {
+    let IdleWait::Never { cores } = rest else { return None };
     let consequence = match is_whole {
         true => "Unfinished work slowed the next load of the launch; measure that load again alone.",
         false => "The server was restarted for the next load.",
     };
-    let finding = Finding::BusyAfterLoad {
+    let finding = TypedVerdict::BusyAfterLoad {
         waited_s: REST_MOST.as_secs_f64(),
         cores_used: *cores,
         is_whole,

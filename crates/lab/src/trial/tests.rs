@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::generator::tests::run_of;
-use crate::generator::{Measured, ReportedWindow};
+use crate::generator::{GeneratorResult, ReportedWindow};
 use paceline_host::CoreTicks;
 use paceline_host::tree::TreeSample;
 use paceline_record::{BalancedLoad, Route};
@@ -30,16 +30,16 @@ fn a_body_is_written_once_and_whole() {
 }
 
 /// A run of a second with a hundred answers, sampled between two moments in seconds, with this much CPU time.
-fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> Followed {
+fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> ObservedRun {
     let at = |at_s: f64, cpu_s| TreeSample {
         monotonic_ns: (at_s * 1e9) as u64,
         cpu_s,
         processes: 1,
         ..TreeSample::default()
     };
-    Followed {
+    ObservedRun {
         argv: Vec::new(),
-        measured: Measured { run: run_of(100), verdicts: Vec::new(), capacity: None },
+        measured: GeneratorResult { run: run_of(100), verdicts: Vec::new(), capacity: None },
         samples: Vec::new(),
         over: (at(from_s, 1.0), at(to_s, 1.0 + cpu_s)),
         window,
@@ -109,10 +109,11 @@ fn a_load_past_the_balancer_is_shared_among_the_cores_of_one_instance() {
         ..Pinning::default()
     };
     let server = Server::default();
-    let place = Place { round: "r", sitting: "s", launch: "l", block: 0, server: &server, pinning: &pinning };
+    let place =
+        TrialContext { round: "r", sitting: "s", launch: "l", block: 0, server: &server, pinning: &pinning };
     let plan = "name = \"one\"\nrepeats = 1\nworkloads = [\"hello\"]\n\
                 [[load]]\nname = \"closed\"\nconnections = 4\nduration = \"1s\"\n";
-    let catalogue = paceline_catalogue::fixture::Tree::with(&["a-one"]).catalogue();
+    let catalogue = paceline_catalogue::fixture::TestTree::with(&["a-one"]).catalogue();
     let cells = paceline_catalogue::Plan::parse("one.toml", plan).unwrap().resolve(&catalogue).unwrap().cells;
     let utilization = |route| {
         let mut trial = begin(&place, &cells[0], "t".into(), 0, String::new());

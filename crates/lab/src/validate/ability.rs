@@ -3,9 +3,9 @@
 //! A disagreement says which line of the manifest to change. The caller decides its severity: a warning before a load,
 //! a failure in `lab check`.
 
-use super::asker::{Asker, check, passing_interrupt, question};
+use super::asker::{CheckClient, check, passing_interrupt, question};
 use super::difference;
-use crate::probe::{self, Manner, Question, Trouble};
+use crate::probe::{self, ProbeError, ProbeRequest, RequestMode};
 use paceline_catalogue::{Trait, Traits, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ const BYTE_PAUSE: Duration = Duration::from_millis(1);
 
 /// The result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ability {
+pub(super) enum TraitCheck {
     /// The server supports it.
     Does,
     /// It does not; the text says what it does instead.
@@ -26,7 +26,7 @@ pub(super) enum Ability {
 
 /// The inputs of a test.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt<'a> {
+pub(super) struct TraitTest<'a> {
     /// A case with a right answer.
     pub case: &'a WorkloadCase,
     /// Another case, to detect answers in a wrong order; the same case if there is no other.
@@ -49,83 +49,94 @@ fn label(one: Trait) -> &'static str {
 
 /// Tests `one` and compares. A disagreement with the stated or assumed value has the outcome `wrong`.
 pub(super) fn compare(
-    asker: &Asker,
-    attempt: &Attempt<'_>,
+    asker: &CheckClient,
+    attempt: &TraitTest<'_>,
     traits: &Traits,
     one: Trait,
     wrong: CheckOutcome,
-) -> Result<Check, Trouble> {
+) -> Result<Check, ProbeError> {
     let ability = try_out(asker, attempt, traits, one)?;
     let (outcome, detail) = judged(traits, one, &ability, wrong);
     Ok(check(label(one), outcome, detail))
 }
 
-fn judged(traits: &Traits, one: Trait, ability: &Ability, wrong: CheckOutcome) -> (CheckOutcome, String) {
+fn judged(traits: &Traits, one: Trait, ability: &TraitCheck, wrong: CheckOutcome) -> (CheckOutcome, String) {
     let says = if traits.stated(one).is_some() {
         "the manifest says `true`"
     } else {
         "the manifest has no entry, which means `true`"
     };
     match (traits.has(one), ability) {
-        (Some(true), Ability::Does) => (CheckOutcome::Pass, String::new()),
-        (Some(false), Ability::Lacks(_)) if traits.stated(one).is_none() => {
+        (Some(true), TraitCheck::Does) => (CheckOutcome::Pass, String::new()),
+        (Some(false), TraitCheck::Lacks(_)) if traits.stated(one).is_none() => {
             (CheckOutcome::Pass, "not supported, like most servers".into())
         }
-        (Some(false), Ability::Lacks(_)) => {
+        (Some(false), TraitCheck::Lacks(_)) => {
             (CheckOutcome::Pass, "not supported, as the manifest says".into())
         }
-        (Some(true), Ability::Lacks(why)) => {
+        (Some(true), TraitCheck::Lacks(why)) => {
             (wrong, format!("not supported: {why}; {says}: {}", traits.correction(one, false)))
         }
-        (Some(false), Ability::Does) if traits.stated(one).is_some() => (
+        (Some(false), TraitCheck::Does) if traits.stated(one).is_some() => (
             wrong,
             format!(
                 "the manifest says `false`, but the server supports this: {}",
                 traits.correction(one, true)
             ),
         ),
-        (None | Some(false), Ability::Does) => (
+        (None | Some(false), TraitCheck::Does) => (
             CheckOutcome::Warn,
             format!("supported, but the manifest has no entry: {}", traits.correction(one, true)),
         ),
-        (None, Ability::Lacks(why)) => (
+        (None, TraitCheck::Lacks(why)) => (
             CheckOutcome::Warn,
             format!("not supported: {why}; the manifest has no entry: {}", traits.correction(one, false)),
         ),
     }
 }
 
-fn try_out(asker: &Asker, attempt: &Attempt<'_>, traits: &Traits, one: Trait) -> Result<Ability, Trouble> {
+fn try_out(
+    asker: &CheckClient,
+    attempt: &TraitTest<'_>,
+    traits: &Traits,
+    one: Trait,
+) -> Result<TraitCheck, ProbeError> {
     let ordinary = question(attempt.case);
     let seen = match one {
         Trait::KeepAlive => twice(asker, ordinary, attempt.case),
-        Trait::Http10KeepAlive => twice(asker, ordinary.in_manner(Manner::Http10KeepAlive), attempt.case),
+        Trait::Http10KeepAlive => {
+            twice(asker, ordinary.in_manner(RequestMode::Http10KeepAlive), attempt.case)
+        }
         Trait::Pipelining => ahead(asker, attempt),
         Trait::ByteWise => byte_wise(asker, ordinary, attempt.case),
         Trait::Head => head(asker, attempt.case),
         Trait::Http2 => http2(asker, attempt, traits.http2_address(asker.address)),
     };
-    Ok(passing_interrupt(seen)?.unwrap_or_else(|trouble| Ability::Lacks(trouble.to_string())))
+    Ok(passing_interrupt(seen)?.unwrap_or_else(|trouble| TraitCheck::Lacks(trouble.to_string())))
 }
 
 /// Tests whether one connection answers twice.
-fn twice(asker: &Asker, question: Question<'_>, case: &WorkloadCase) -> Result<Ability, Trouble> {
+fn twice(
+    asker: &CheckClient,
+    question: ProbeRequest<'_>,
+    case: &WorkloadCase,
+) -> Result<TraitCheck, ProbeError> {
     let mut connection = asker.open()?;
     let first = connection.ask(question)?;
     if let Some(wrong) = difference(&case.expect, &first) {
-        return Ok(Ability::Lacks(wrong));
+        return Ok(TraitCheck::Lacks(wrong));
     }
     if !first.keeps_alive {
-        return Ok(Ability::Lacks("the server closes the connection after the answer".into()));
+        return Ok(TraitCheck::Lacks("the server closes the connection after the answer".into()));
     }
     Ok(right(difference(&case.expect, &connection.ask(question)?)))
 }
 
 /// Tests whether pipelined requests, of two kinds in turn, are answered in their order.
-fn ahead(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
+fn ahead(asker: &CheckClient, attempt: &TraitTest<'_>) -> Result<TraitCheck, ProbeError> {
     let turns: Vec<&WorkloadCase> =
         [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
-    let questions: Vec<Question<'_>> = turns.iter().map(|case| question(case)).collect();
+    let questions: Vec<ProbeRequest<'_>> = turns.iter().map(|case| question(case)).collect();
     let answers = asker.open()?.ask_ahead(&questions)?;
     let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
         let wrong = difference(&case.expect, answer)?;
@@ -136,10 +147,14 @@ fn ahead(asker: &Asker, attempt: &Attempt<'_>) -> Result<Ability, Trouble> {
 
 /// Tests whether two kinds of request, several of each at once on one connection, are answered over HTTP/2 with prior
 /// knowledge.
-fn http2(asker: &Asker, attempt: &Attempt<'_>, address: SocketAddr) -> Result<Ability, Trouble> {
+fn http2(
+    asker: &CheckClient,
+    attempt: &TraitTest<'_>,
+    address: SocketAddr,
+) -> Result<TraitCheck, ProbeError> {
     let turns: Vec<&WorkloadCase> =
         [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
-    let questions: Vec<Question<'_>> = turns.iter().map(|case| question(case)).collect();
+    let questions: Vec<ProbeRequest<'_>> = turns.iter().map(|case| question(case)).collect();
     let answers = probe::http2::ask(address, &questions, asker.patience())?;
     let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
         let wrong = difference(&case.expect, answer)?;
@@ -148,49 +163,53 @@ fn http2(asker: &Asker, attempt: &Attempt<'_>, address: SocketAddr) -> Result<Ab
     Ok(right(wrong))
 }
 
-fn byte_wise(asker: &Asker, question: Question<'_>, case: &WorkloadCase) -> Result<Ability, Trouble> {
+fn byte_wise(
+    asker: &CheckClient,
+    question: ProbeRequest<'_>,
+    case: &WorkloadCase,
+) -> Result<TraitCheck, ProbeError> {
     let answer = asker.open()?.ask_slowly(question, BYTE_PAUSE)?;
     Ok(right(difference(&case.expect, &answer)))
 }
 
 /// HEAD must have the same status as GET, and no `Content-Length` other than that of the body for GET: RFC 9110,
 /// section 9.3.2. That there is no body is a separate check, not a trait.
-fn head(asker: &Asker, case: &WorkloadCase) -> Result<Ability, Trouble> {
+fn head(asker: &CheckClient, case: &WorkloadCase) -> Result<TraitCheck, ProbeError> {
     let body = asker.open()?.ask(question(case))?.body;
-    let question = Question::new("HEAD", &case.path).in_manner(Manner::Http11Close);
+    let question = ProbeRequest::new("HEAD", &case.path).in_manner(RequestMode::Http11Close);
     let answer = asker.open()?.ask_loosely(question)?;
     if answer.status != case.expect.status {
-        return Ok(Ability::Lacks(format!("status {} instead of {}", answer.status, case.expect.status)));
+        return Ok(TraitCheck::Lacks(format!("status {} instead of {}", answer.status, case.expect.status)));
     }
     let length = answer.header("content-length").filter(|length| **length != body.len().to_string());
     Ok(right(length.map(|length| format!("content-length {length} instead of {}", body.len()))))
 }
 
-fn right(difference: Option<String>) -> Ability {
-    difference.map_or(Ability::Does, Ability::Lacks)
+fn right(difference: Option<String>) -> TraitCheck {
+    difference.map_or(TraitCheck::Does, TraitCheck::Lacks)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_catalogue::fixture::{MANIFEST, Tree};
+    use paceline_catalogue::fixture::{MANIFEST, TestTree};
 
-    fn reported(traits: &str, one: Trait, ability: &Ability) -> (CheckOutcome, String) {
-        let tree = Tree::new();
+    fn reported(traits: &str, one: Trait, ability: &TraitCheck) -> (CheckOutcome, String) {
+        let tree = TestTree::new();
         tree.write("servers/go-server/server.toml", &format!("{MANIFEST}\n[traits]\n{traits}"));
         judged(&tree.catalogue().server("go-server").unwrap().traits, one, ability, CheckOutcome::Fail)
     }
 
     #[test]
     fn a_trait_that_disagrees_names_the_line_to_change() {
-        let lacks = Ability::Lacks("answer 2 of 16: status 400 instead of 200".into());
+        let lacks = TraitCheck::Lacks("answer 2 of 16: status 400 instead of 200".into());
         let said = reported("pipelining = true", Trait::Pipelining, &lacks);
         let expected = "not supported: answer 2 of 16: status 400 instead of 200; the manifest says `true`: \
                         write `pipelining = false` in line 25 of server.toml";
         assert_eq!(said, (CheckOutcome::Fail, expected.to_owned()));
         let expected = "the manifest says `false`, but the server supports this: write `head = true` in line 25 of server.toml";
         assert_eq!(
-            reported("head = false", Trait::Head, &Ability::Does),
+            reported("head = false", Trait::Head, &TraitCheck::Does),
             (CheckOutcome::Fail, expected.to_owned())
         );
         let unsaid = reported("", Trait::KeepAlive, &lacks);
@@ -204,14 +223,14 @@ mod tests {
 
     #[test]
     fn what_agrees_passes_and_what_is_not_said_is_a_warning() {
-        let lacks = Ability::Lacks("it closes".into());
+        let lacks = TraitCheck::Lacks("it closes".into());
         assert_eq!(reported("head = false", Trait::Head, &lacks).0, CheckOutcome::Pass);
-        assert_eq!(reported("", Trait::Head, &Ability::Does), (CheckOutcome::Pass, String::new()));
+        assert_eq!(reported("", Trait::Head, &TraitCheck::Does), (CheckOutcome::Pass, String::new()));
         assert_eq!(reported("", Trait::Http2, &lacks).0, CheckOutcome::Pass);
-        let said = reported("", Trait::Http2, &Ability::Does);
+        let said = reported("", Trait::Http2, &TraitCheck::Does);
         let expected = "supported, but the manifest has no entry: add `http2 = true` below [traits], line 24 of server.toml";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
-        let said = reported("", Trait::Pipelining, &Ability::Does);
+        let said = reported("", Trait::Pipelining, &TraitCheck::Does);
         let expected = "supported, but the manifest has no entry: add `pipelining = true` below [traits], line 24 of server.toml";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
     }

@@ -3,7 +3,7 @@
 //! Shared by validation and `lab check`. Each check defines its own requests; `difference` compares the answers. A
 //! launch that waits for its first answer sends its own requests, with the manifest's time limit.
 
-use crate::probe::{self, Answer, Connection, Manner, Patience, Question, Trouble};
+use crate::probe::{self, Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest, RequestMode};
 use crate::validate::difference;
 use paceline_catalogue::WorkloadCase;
 use paceline_host::Interrupt;
@@ -17,31 +17,31 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// Sends requests to the server at an address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asker {
+pub(crate) struct CheckClient {
     pub address: SocketAddr,
     pub interrupt: Interrupt,
 }
 
 /// The result of an attempt; the outer error is Ctrl-C alone: any other trouble is a finding about the server.
-pub(crate) type Tried<T> = Result<Result<T, Trouble>, Trouble>;
+pub(crate) type ProbeResult<T> = Result<Result<T, ProbeError>, ProbeError>;
 
-impl Asker {
-    pub fn patience(&self) -> Patience {
-        Patience::of(ANSWER_LIMIT, self.interrupt)
+impl CheckClient {
+    pub fn patience(&self) -> ProbeDeadline {
+        ProbeDeadline::of(ANSWER_LIMIT, self.interrupt)
     }
 
     /// Opens a new connection.
-    pub fn open(&self) -> Result<Connection, Trouble> {
-        Connection::open(self.address, self.patience())
+    pub fn open(&self) -> Result<ProbeConnection, ProbeError> {
+        ProbeConnection::open(self.address, self.patience())
     }
 
     /// Sends a request on a new connection.
-    pub fn ask(&self, question: Question<'_>) -> Tried<Answer> {
+    pub fn ask(&self, question: ProbeRequest<'_>) -> ProbeResult<Answer> {
         passing_interrupt(probe::ask(self.address, question, self.patience()))
     }
 
     /// The difference in the answer to a case in some manner; `None` if it is right.
-    pub fn wrong(&self, case: &WorkloadCase, manner: Manner) -> Result<Option<String>, Trouble> {
+    pub fn wrong(&self, case: &WorkloadCase, manner: RequestMode) -> Result<Option<String>, ProbeError> {
         Ok(match self.ask(question(case).in_manner(manner))? {
             Ok(answer) => difference(&case.expect, &answer),
             Err(trouble) => Some(trouble.to_string()),
@@ -50,8 +50,8 @@ impl Asker {
 }
 
 /// The ordinary request of a case.
-pub(crate) fn question(case: &WorkloadCase) -> Question<'_> {
-    Question::new(&case.method, &case.path)
+pub(crate) fn question(case: &WorkloadCase) -> ProbeRequest<'_> {
+    ProbeRequest::new(&case.method, &case.path)
 }
 
 /// A check that fails if there is a difference.
@@ -67,9 +67,9 @@ pub(crate) fn check(name: impl Into<String>, outcome: CheckOutcome, detail: impl
 }
 
 /// Ctrl-C ends validation; any other trouble is a finding about the server.
-pub(crate) fn passing_interrupt<T>(answer: Result<T, Trouble>) -> Tried<T> {
+pub(crate) fn passing_interrupt<T>(answer: Result<T, ProbeError>) -> ProbeResult<T> {
     match answer {
-        Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
+        Err(ProbeError::Interrupted) => Err(ProbeError::Interrupted),
         other => Ok(other),
     }
 }

@@ -4,12 +4,12 @@
 //! It requests more than a round does before a load, and is strict: a manifest that disagrees with the results is a
 //! failure here. The idle connection waits in parallel with all other checks.
 
-use super::ability::{self, Attempt};
-use super::asker::{Asker, check, same};
+use super::ability::{self, TraitTest};
+use super::asker::{CheckClient, check, same};
 use super::idle::{self, Idle};
 use super::{answers, powers, protocol};
 use crate::LabError;
-use crate::probe::{Manner, Trouble};
+use crate::probe::{ProbeError, RequestMode};
 use paceline_catalogue::DATE;
 use paceline_catalogue::{Trait, Traits, Workload, WorkloadCase};
 use paceline_host::Interrupt;
@@ -31,7 +31,7 @@ const NOTHING_SMALL: &str = "traits, unusual requests and an idle connection are
 
 /// The options of an examination.
 #[derive(Clone, Copy, Debug)]
-pub struct Examination {
+pub struct ExamineOptions {
     /// Limit of the time that a connection is left idle.
     pub idle: Duration,
     /// The seed of random paths and numbers.
@@ -40,7 +40,7 @@ pub struct Examination {
 
 /// The results.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Examined {
+pub struct ExamineResult {
     /// Each check, in order.
     pub checks: Vec<Check>,
     /// The server's handling of an idle connection, in a few words.
@@ -55,19 +55,19 @@ pub fn examine(
     address: SocketAddr,
     workloads: &[Arc<Workload>],
     traits: &Traits,
-    how: Examination,
+    how: ExamineOptions,
     interrupt: Interrupt,
-) -> Result<Examined, LabError> {
-    let asker = Asker { address, interrupt };
+) -> Result<ExamineResult, LabError> {
+    let asker = CheckClient { address, interrupt };
     examined(&asker, workloads, traits, how).map_err(|_only_interrupted| LabError::Interrupted)
 }
 
 fn examined(
-    asker: &Asker,
+    asker: &CheckClient,
     workloads: &[Arc<Workload>],
     traits: &Traits,
-    how: Examination,
-) -> Result<Examined, Trouble> {
+    how: ExamineOptions,
+) -> Result<ExamineResult, ProbeError> {
     let begun = Instant::now();
     let found = answers(asker, workloads)?;
     let mut checks = found.validation.checks;
@@ -78,9 +78,9 @@ fn examined(
         if !found.bodies.is_empty() {
             checks.push(check("not examined", CheckOutcome::Warn, NOTHING_SMALL));
         }
-        return Ok(Examined { checks, idle: String::new() });
+        return Ok(ExamineResult { checks, idle: String::new() });
     };
-    let attempt = Attempt { case, other: small.get(1).copied().unwrap_or(case), depth: PIPELINE_DEPTH };
+    let attempt = TraitTest { case, other: small.get(1).copied().unwrap_or(case), depth: PIPELINE_DEPTH };
     let (rest, idle) = std::thread::scope(|scope| {
         let wait = || idle::wait(asker, case, how.idle);
         let idle = std::thread::Builder::new().spawn_scoped(scope, wait);
@@ -97,7 +97,7 @@ fn examined(
     checks.push(check);
     checks.extend(dates_go_on(asker, &small, begun)?);
     checks.push(protocol::still_serves(asker, case, "all other checks")?);
-    Ok(Examined { checks, idle: summary })
+    Ok(ExamineResult { checks, idle: summary })
 }
 
 fn is_small(case: &WorkloadCase) -> bool {
@@ -106,12 +106,12 @@ fn is_small(case: &WorkloadCase) -> bool {
 
 /// All checks that run beside an idle connection.
 fn corners(
-    asker: &Asker,
+    asker: &CheckClient,
     workloads: &[Arc<Workload>],
     traits: &Traits,
-    attempt: &Attempt<'_>,
+    attempt: &TraitTest<'_>,
     seed: u64,
-) -> Result<Vec<Check>, Trouble> {
+) -> Result<Vec<Check>, ProbeError> {
     let mut checks = Vec::new();
     for one in Trait::ALL {
         // Pipelining does not apply to a server that closes after each answer, unless its manifest states it.
@@ -128,20 +128,24 @@ fn corners(
 }
 
 /// A date rendered once, at the start, is right only at that time.
-fn dates_go_on(asker: &Asker, cases: &[&WorkloadCase], begun: Instant) -> Result<Vec<Check>, Trouble> {
+fn dates_go_on(
+    asker: &CheckClient,
+    cases: &[&WorkloadCase],
+    begun: Instant,
+) -> Result<Vec<Check>, ProbeError> {
     let dated = || cases.iter().filter(|case| case.expect.headers.iter().any(|name| name == DATE));
     if dated().next().is_none() {
         return Ok(Vec::new());
     }
     while begun.elapsed() < DATE_AGAIN {
         if asker.interrupt.asked() {
-            return Err(Trouble::Interrupted);
+            return Err(ProbeError::Interrupted);
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     let seconds = begun.elapsed().as_secs();
     let again = |case: &&WorkloadCase| {
-        let wrong = asker.wrong(case, Manner::Http11)?;
+        let wrong = asker.wrong(case, RequestMode::Http11)?;
         Ok(same(format!("{} {} {seconds} s later", case.method, case.path), wrong))
     };
     dated().map(again).collect()

@@ -3,9 +3,9 @@
 //! Each of these is valid; the errors are to keep it and then not answer, or to send unsolicited bytes. The wait is
 //! bounded: a server may keep a connection for minutes, and then the check reports only that.
 
-use super::asker::{Asker, check, passing_interrupt, question, same};
+use super::asker::{CheckClient, check, passing_interrupt, question, same};
 use super::difference;
-use crate::probe::{Answer, Rest, Trouble};
+use crate::probe::{Answer, CloseResult, ProbeError};
 use paceline_catalogue::WorkloadCase;
 use paceline_record::{Check, CheckOutcome};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(super) struct Idle {
 }
 
 /// Sends a request, waits at most `limit`, and sends another if the connection is still open.
-pub(super) fn wait(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<Idle, Trouble> {
+pub(super) fn wait(asker: &CheckClient, case: &WorkloadCase, limit: Duration) -> Result<Idle, ProbeError> {
     let name = "idle connection";
     Ok(match passing_interrupt(seen(asker, case, limit))? {
         Ok((outcome, summary)) => Idle { check: check(name, outcome, &summary), summary },
@@ -31,7 +31,11 @@ pub(super) fn wait(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Resul
     })
 }
 
-fn seen(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<(CheckOutcome, String), Trouble> {
+fn seen(
+    asker: &CheckClient,
+    case: &WorkloadCase,
+    limit: Duration,
+) -> Result<(CheckOutcome, String), ProbeError> {
     let mut connection = asker.open()?;
     let first = connection.ask(question(case))?;
     if !first.keeps_alive {
@@ -43,7 +47,7 @@ fn seen(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<(CheckOut
         return Ok(after_silence(&rest));
     }
     connection.be_patient(asker.patience());
-    let again: Result<Answer, Trouble> = connection.ask(question(case));
+    let again: Result<Answer, ProbeError> = connection.ask(question(case));
     let wrong = passing_interrupt(again)?
         .map_or_else(|trouble| Some(trouble.to_string()), |answer| difference(&case.expect, &answer));
     let kept = format!("kept open for {}", seconds(limit));
@@ -53,7 +57,7 @@ fn seen(asker: &Asker, case: &WorkloadCase, limit: Duration) -> Result<(CheckOut
     })
 }
 
-fn after_the_last(rest: &Rest) -> (CheckOutcome, String) {
+fn after_the_last(rest: &CloseResult) -> (CheckOutcome, String) {
     match rest.closed_after {
         Some(_) => (CheckOutcome::Pass, "closes after each answer".into()),
         None => (
@@ -66,7 +70,7 @@ fn after_the_last(rest: &Rest) -> (CheckOutcome, String) {
     }
 }
 
-fn after_silence(rest: &Rest) -> (CheckOutcome, String) {
+fn after_silence(rest: &CloseResult) -> (CheckOutcome, String) {
     let said = String::from_utf8_lossy(&rest.bytes[..rest.bytes.len().min(40)]).into_owned();
     let is_timeout = said.strip_prefix("HTTP/1.").is_some_and(|rest| rest.get(2..5) == Some("408"));
     let after = rest.closed_after.map_or_else(String::new, |time| format!(" after {}", seconds(time)));
@@ -90,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_a_server_does_with_silence_is_told() {
-        let rest = |bytes: &str, ms: Option<u64>| Rest {
+        let rest = |bytes: &str, ms: Option<u64>| CloseResult {
             bytes: bytes.as_bytes().to_vec(),
             closed_after: ms.map(Duration::from_millis),
         };

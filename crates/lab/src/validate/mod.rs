@@ -12,11 +12,11 @@ mod powers;
 mod protocol;
 
 pub(crate) use difference::difference;
-pub use examine::{Examination, Examined, examine};
+pub use examine::{ExamineOptions, ExamineResult, examine};
 
-use crate::probe::{Question, Trouble};
-use ability::Attempt;
-pub(crate) use asker::{Asker, question, same};
+use crate::probe::{ProbeError, ProbeRequest};
+use ability::TraitTest;
+pub(crate) use asker::{CheckClient, question, same};
 use paceline_catalogue::{RefusedStatus, Trait, Traits, Workload, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_record::{Check, CheckOutcome, Validation};
@@ -29,7 +29,7 @@ const PIPELINE_DEPTH: usize = 4;
 
 /// The results of validation.
 #[derive(Clone, Debug, Default)]
-pub struct Validated {
+pub struct ValidationResult {
     /// Each check, in order.
     pub validation: Validation,
     /// The body of every case that passed, by the case's address.
@@ -38,7 +38,7 @@ pub struct Validated {
     failures: BTreeMap<String, Vec<String>>,
 }
 
-impl Validated {
+impl ValidationResult {
     /// The failed checks of a workload, as one text.
     pub fn failures_of(&self, workload: &str) -> Option<String> {
         self.failures.get(workload).map(|failures| failures.join("; "))
@@ -57,18 +57,18 @@ impl Validated {
 /// A wrong trait is a warning: its effects show under load.
 ///
 /// # Errors
-/// [`Trouble::Interrupted`] alone: everything else is the outcome of a check.
+/// [`ProbeError::Interrupted`] alone: everything else is the outcome of a check.
 pub fn validate(
     address: SocketAddr,
     workloads: &[Arc<Workload>],
     traits: &Traits,
     interrupt: Interrupt,
-) -> Result<Validated, Trouble> {
-    let asker = Asker { address, interrupt };
+) -> Result<ValidationResult, ProbeError> {
+    let asker = CheckClient { address, interrupt };
     let mut found = answers(&asker, workloads)?;
     let Some(case) = workloads.iter().flat_map(|workload| &workload.cases).next() else { return Ok(found) };
     // After the refusals, to detect a server that they crashed.
-    let attempt = Attempt { case, other: case, depth: PIPELINE_DEPTH };
+    let attempt = TraitTest { case, other: case, depth: PIPELINE_DEPTH };
     for one in [Trait::KeepAlive, Trait::Pipelining, Trait::Http10KeepAlive, Trait::Http2] {
         // Nearly all servers lack HTTP/2: it is tested only if the manifest states it.
         if traits.has(one).is_some() && (one != Trait::Http2 || traits.stated(one).is_some()) {
@@ -80,8 +80,11 @@ pub fn validate(
 }
 
 /// Requests every case and every refusal.
-pub(crate) fn answers(asker: &Asker, workloads: &[Arc<Workload>]) -> Result<Validated, Trouble> {
-    let mut found = Validated::default();
+pub(crate) fn answers(
+    asker: &CheckClient,
+    workloads: &[Arc<Workload>],
+) -> Result<ValidationResult, ProbeError> {
+    let mut found = ValidationResult::default();
     for workload in workloads {
         for case in &workload.cases {
             let (check, body) = answer(asker, case)?;
@@ -100,7 +103,7 @@ pub(crate) fn answers(asker: &Asker, workloads: &[Arc<Workload>]) -> Result<Vali
     Ok(found)
 }
 
-fn answer(asker: &Asker, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>), Trouble> {
+fn answer(asker: &CheckClient, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>), ProbeError> {
     let name = format!("{} {}", case.method, case.path);
     Ok(match asker.ask(question(case))? {
         Ok(answer) => match difference(&case.expect, &answer) {
@@ -111,8 +114,8 @@ fn answer(asker: &Asker, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>)
     })
 }
 
-fn refusal(asker: &Asker, path: &str, status: RefusedStatus) -> Result<Check, Trouble> {
-    let wrong = match asker.ask(Question::new("GET", path))? {
+fn refusal(asker: &CheckClient, path: &str, status: RefusedStatus) -> Result<Check, ProbeError> {
+    let wrong = match asker.ask(ProbeRequest::new("GET", path))? {
         Ok(answer) if status.admits(answer.status) => None,
         Ok(answer) => Some(format!("status {} instead of {status}", answer.status)),
         Err(trouble) => Some(trouble.to_string()),

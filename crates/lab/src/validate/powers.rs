@@ -3,9 +3,9 @@
 //! A workload has few cases, which a server's author knows; these values are not known in advance. The big integers
 //! come from a crate that the server does not use, so that the two share no mistake.
 
-use super::asker::{Asker, same};
+use super::asker::{CheckClient, same};
 use super::difference;
-use crate::probe::{Question, Trouble};
+use crate::probe::{ProbeError, ProbeRequest};
 use paceline_catalogue::Computed;
 use paceline_record::Check;
 use sha2::{Digest as _, Sha256};
@@ -14,11 +14,11 @@ use sha2::{Digest as _, Sha256};
 const DRAWN: u64 = 5;
 
 /// Checks each edge, and some values drawn from `seed`.
-pub(super) fn checks(asker: &Asker, computed: &Computed, seed: u64) -> Result<Vec<Check>, Trouble> {
+pub(super) fn checks(asker: &CheckClient, computed: &Computed, seed: u64) -> Result<Vec<Check>, ProbeError> {
     let mut checks = Vec::new();
     for x in values(computed, seed) {
         let (path, expect) = (computed.path_of(x), computed.expect_of(x));
-        let wrong = match asker.ask(Question::new("GET", &path))? {
+        let wrong = match asker.ask(ProbeRequest::new("GET", &path))? {
             Ok(answer) => difference(&expect, &answer),
             Err(trouble) => Some(trouble.to_string()),
         };
@@ -50,10 +50,10 @@ fn values(computed: &Computed, seed: u64) -> Vec<u32> {
 mod tests {
     use super::*;
     use paceline_catalogue::ExpectedBody;
-    use paceline_catalogue::fixture::Tree;
+    use paceline_catalogue::fixture::TestTree;
 
     fn computed() -> Computed {
-        let tree = Tree::new();
+        let tree = TestTree::new();
         let more = "\n[[computed]]\npath = \"/tetra/{x}\"\nanswer = \"x^x\"\nleast = 0\nmost = 10000\ncontent_type = \"text/plain\"\n";
         tree.write("workloads/tetra.toml", &format!("{}{more}", paceline_catalogue::fixture::TETRA));
         tree.catalogue().workload("tetra").unwrap().computed[0].clone()

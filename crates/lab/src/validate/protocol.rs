@@ -2,9 +2,9 @@
 //!
 //! After each the server must still answer: a crash is a failure, whatever the response.
 
-use super::asker::{Asker, check, passing_interrupt, question, same};
+use super::asker::{CheckClient, check, passing_interrupt, question, same};
 use super::{difference, refusal};
-use crate::probe::{Manner, Question, Trouble};
+use crate::probe::{ProbeError, ProbeRequest, RequestMode};
 use paceline_catalogue::{RefusedStatus, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
 use std::time::{Duration, Instant};
@@ -17,11 +17,15 @@ const UNKNOWN_METHOD: &str = "BREW";
 const NOISE: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 this is no HTTP\r\n\r\n";
 
 /// All checks, with a case that has a right answer and a number that makes a path unknown.
-pub(super) fn checks(asker: &Asker, case: &WorkloadCase, number: u64) -> Result<Vec<Check>, Trouble> {
+pub(super) fn checks(
+    asker: &CheckClient,
+    case: &WorkloadCase,
+    number: u64,
+) -> Result<Vec<Check>, ProbeError> {
     Ok(vec![
         two_in_one_packet(asker, case)?,
-        old_client(asker, case, Manner::Http10)?,
-        old_client(asker, case, Manner::Http10KeepAlive)?,
+        old_client(asker, case, RequestMode::Http10)?,
+        old_client(asker, case, RequestMode::Http10KeepAlive)?,
         refusal(asker, &format!("/no-such-path-{number}"), RefusedStatus::Exactly(404))?,
         head_has_no_body(asker, case)?,
         unknown_method(asker, case)?,
@@ -32,7 +36,7 @@ pub(super) fn checks(asker: &Asker, case: &WorkloadCase, number: u64) -> Result<
 }
 
 /// The first request must be answered right; the second is covered by the trait `pipelining`.
-fn two_in_one_packet(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
+fn two_in_one_packet(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let two = [question(case); 2];
     let first = || asker.open()?.ask_first_of(&two);
     let wrong = match passing_interrupt(first())? {
@@ -43,9 +47,9 @@ fn two_in_one_packet(asker: &Asker, case: &WorkloadCase) -> Result<Check, Troubl
 }
 
 /// HTTP/1.0 has no chunks, and closes after the answer unless keep-alive was requested: RFC 9112, sections 6.1 and 9.3.
-fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Check, Trouble> {
+fn old_client(asker: &CheckClient, case: &WorkloadCase, manner: RequestMode) -> Result<Check, ProbeError> {
     let (name, must_close) = match manner {
-        Manner::Http10KeepAlive => ("HTTP/1.0 with keep-alive requested", false),
+        RequestMode::Http10KeepAlive => ("HTTP/1.0 with keep-alive requested", false),
         _ => ("HTTP/1.0 without keep-alive", true),
     };
     let talk = || {
@@ -76,16 +80,16 @@ fn old_client(asker: &Asker, case: &WorkloadCase, manner: Manner) -> Result<Chec
 
 /// An answer to HEAD has no body, whatever its status: a client would read it as the next answer. Support of HEAD is
 /// checked by the trait `head`.
-fn head_has_no_body(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
+fn head_has_no_body(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let name = format!("HEAD {} without a body", case.path);
     let talk = || {
         let mut connection = asker.open()?;
-        let question = Question::new("HEAD", &case.path).in_manner(Manner::Http11Close);
+        let question = ProbeRequest::new("HEAD", &case.path).in_manner(RequestMode::Http11Close);
         let status = connection.ask_loosely(question)?.status;
         Ok((status, connection.wait_closed(Instant::now() + CLOSE_LIMIT)?.bytes.len()))
     };
     Ok(match passing_interrupt(talk())? {
-        Ok((_, 0)) | Err(Trouble::Closed(_) | Trouble::Io(_)) => same(name, None),
+        Ok((_, 0)) | Err(ProbeError::Closed(_) | ProbeError::Io(_)) => same(name, None),
         Ok((status, bytes)) => {
             let outcome = if status < 400 { CheckOutcome::Fail } else { CheckOutcome::Warn };
             check(name, outcome, format!("{bytes} bytes follow the head of the response (status {status})"))
@@ -94,16 +98,16 @@ fn head_has_no_body(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble
     })
 }
 
-fn unknown_method(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> {
+fn unknown_method(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let name = format!("{UNKNOWN_METHOD} {}", case.path);
-    Ok(match asker.ask(Question::new(UNKNOWN_METHOD, &case.path))? {
+    Ok(match asker.ask(ProbeRequest::new(UNKNOWN_METHOD, &case.path))? {
         Ok(answer) if answer.status / 100 == 4 || answer.status == 501 => same(name, None),
         Ok(answer) if answer.status / 100 == 2 => {
             let detail = format!("status {}: the server treats any method as GET", answer.status);
             check(name, CheckOutcome::Warn, detail)
         }
         Ok(answer) => same(name, Some(format!("status {} instead of 4xx or 501", answer.status))),
-        Err(Trouble::Closed(_) | Trouble::Io(_)) => check(
+        Err(ProbeError::Closed(_) | ProbeError::Io(_)) => check(
             name,
             CheckOutcome::Warn,
             "the server closed the connection without an answer, instead of 4xx or 501",
@@ -112,7 +116,7 @@ fn unknown_method(asker: &Asker, case: &WorkloadCase) -> Result<Check, Trouble> 
     })
 }
 
-fn noise(asker: &Asker) -> Result<Check, Trouble> {
+fn noise(asker: &CheckClient) -> Result<Check, ProbeError> {
     let name = "a TLS handshake instead of a request";
     let talk = || {
         let mut connection = asker.open()?;
@@ -122,7 +126,7 @@ fn noise(asker: &Asker) -> Result<Check, Trouble> {
     let rest = match passing_interrupt(talk())? {
         Ok(rest) => rest,
         // Closed by the server in the meantime.
-        Err(Trouble::Io(_)) => return Ok(same(name, None)),
+        Err(ProbeError::Io(_)) => return Ok(same(name, None)),
         Err(trouble) => return Ok(same(name, Some(trouble.to_string()))),
     };
     let said = String::from_utf8_lossy(&rest.bytes).into_owned();
@@ -140,7 +144,11 @@ fn noise(asker: &Asker) -> Result<Check, Trouble> {
 }
 
 /// Repeats the request after one that may have crashed the server.
-pub(super) fn still_serves(asker: &Asker, case: &WorkloadCase, after: &str) -> Result<Check, Trouble> {
-    let wrong = asker.wrong(case, Manner::Http11)?;
+pub(super) fn still_serves(
+    asker: &CheckClient,
+    case: &WorkloadCase,
+    after: &str,
+) -> Result<Check, ProbeError> {
+    let wrong = asker.wrong(case, RequestMode::Http11)?;
     Ok(same(format!("{} {} after {after}", case.method, case.path), wrong))
 }

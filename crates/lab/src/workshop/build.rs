@@ -3,7 +3,9 @@
 //! For `paceline lab build`, `serve` and `check`, and for a round before it pins or measures anything. `setup` does a
 //! first set-up, `command` runs the command, and `fingerprint` defines the inputs.
 
-use super::{LAUNCHED, MAKE_LIMIT, Made, Step, Words, Workshop, command, lock, owner, stamp};
+use super::{
+    CommandStep, CommandWords, LAUNCHED, MAKE_LIMIT, Provisioner, StepOutcome, command, lock, owner, stamp,
+};
 use crate::LabError;
 use paceline_catalogue::Manifest;
 use std::collections::BTreeMap;
@@ -11,7 +13,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-impl Workshop {
+impl Provisioner {
     /// Builds `server` unless its inputs are unchanged; with `again` in any case. A set-up older than the folder is
     /// repeated first; set-up commands must allow that, and the repetition is reported. A set-up that was never done is
     /// not started here, since it downloads. Several processes may call this at once: one builds, the others wait and
@@ -20,7 +22,7 @@ impl Workshop {
     /// # Errors
     /// [`LabError::NotSetUp`], [`LabError::Command`] with the end of the log, [`LabError::Interrupted`]; each leaves
     /// the previous build in use, if there is one.
-    pub fn build(&self, server: &Manifest, again: bool) -> Result<Made, LabError> {
+    pub fn build(&self, server: &Manifest, again: bool) -> Result<StepOutcome, LabError> {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
             return Err(not_set_up(server, format!("missing: {}", missing.join(", "))));
@@ -35,7 +37,7 @@ impl Workshop {
                 took = Some(took.unwrap_or_default() + elapsed);
             }
         }
-        Ok(took.map_or(Made::Already, Made::Now))
+        Ok(took.map_or(StepOutcome::Already, StepOutcome::Now))
     }
 
     fn renew_setup(&self, server: &Manifest, wanted: &str) -> Result<Option<Duration>, LabError> {
@@ -112,11 +114,11 @@ impl Workshop {
         if names.is_empty() {
             return Ok(());
         }
-        let step = Step {
+        let step = CommandStep {
             user: self.user.clone(),
             server: &server.id,
             name: "copy",
-            command: Words::Program(&words),
+            command: CommandWords::Program(&words),
             folder: &self.build_dir(server),
             environment: BTreeMap::new(),
             log: self.keep_dir(server).join("copy.log"),
@@ -168,18 +170,18 @@ fn not_set_up(server: &Manifest, missing: String) -> LabError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_catalogue::fixture::{MANIFEST, Tree};
+    use paceline_catalogue::fixture::{MANIFEST, TestTree};
     use paceline_host::Interrupt;
     use std::sync::atomic::Ordering;
 
     #[test]
     fn an_interrupted_set_up_leaves_the_one_before_as_it_was() {
-        let tree = Tree::new();
+        let tree = TestTree::new();
         let setup = "[setup]\ncommand = \"rm -rf fetched\"\ndownload_mb = 1\n[run]";
         tree.write("servers/go-server/server.toml", &MANIFEST.replacen("[run]", setup, 1));
         let server = Manifest::read(&tree.path("servers/go-server")).unwrap();
         let (interrupt, asked) = Interrupt::by_hand();
-        let workshop = Workshop::new(&tree.catalogue().places, vec!["no-such-shepherd".into()], interrupt);
+        let workshop = Provisioner::new(&tree.catalogue().places, vec!["no-such-shepherd".into()], interrupt);
         let keep = workshop.keep_dir(&server);
         std::fs::create_dir_all(&keep).unwrap();
         stamp::write(&keep, "setup", "made before").unwrap();

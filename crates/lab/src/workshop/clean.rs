@@ -4,7 +4,7 @@
 //! builds of removed servers; with `all` every build, and the caches of tools in the homes of other users. Results are
 //! never removed.
 
-use super::Workshop;
+use super::Provisioner;
 use paceline_catalogue::Catalogue;
 use std::fs;
 use std::io;
@@ -48,7 +48,7 @@ impl LeftOver {
     }
 }
 
-impl Workshop {
+impl Provisioner {
     /// Everything that can be removed, including all builds if `all`. No round may run meanwhile.
     pub fn left_overs(&self, catalogue: &Catalogue, all: bool) -> Vec<LeftOver> {
         let in_folder = |name: &str| entries(&self.state_dir.join(name));
@@ -107,12 +107,12 @@ pub(super) fn folder_bytes(folder: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_catalogue::fixture::Tree;
+    use paceline_catalogue::fixture::TestTree;
     use paceline_host::Interrupt;
 
     #[test]
     fn builds_stay_unless_all_is_meant_and_results_always() {
-        let tree = Tree::with(&["go-server"]);
+        let tree = TestTree::with(&["go-server"]);
         for file in [
             "logs/go-server-1.log",
             "build/go-server/server",
@@ -126,7 +126,7 @@ mod tests {
             tree.write(&format!(".paceline/{file}"), "x");
         }
         let catalogue = tree.catalogue();
-        let workshop = Workshop::new(&catalogue.places, Vec::new(), Interrupt::never());
+        let workshop = Provisioner::new(&catalogue.places, Vec::new(), Interrupt::never());
         let names = |all| -> Vec<String> {
             let found = workshop.left_overs(&catalogue, all);
             let root = tree.path(".paceline");

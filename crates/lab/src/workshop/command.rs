@@ -7,7 +7,7 @@
 
 use crate::error::seconds;
 use crate::{CommandFailure, LabError};
-use paceline_host::shepherd::{Ended, Guard, Order, Output, Shepherd};
+use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::{Interrupt, User};
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -26,13 +26,13 @@ const PRINTED_BYTES: u64 = 16 * 1024;
 const TAIL_LINES: usize = 20;
 
 /// One command to run.
-pub(crate) struct Step<'a> {
+pub(crate) struct CommandStep<'a> {
     /// The server's id.
     pub server: &'a str,
     /// The name of the step: "build".
     pub name: &'static str,
     /// The command.
-    pub command: Words<'a>,
+    pub command: CommandWords<'a>,
     /// Where it runs.
     pub folder: &'a Path,
     /// Added to the inherited environment.
@@ -51,33 +51,37 @@ pub(crate) struct Step<'a> {
 
 /// A command, for a shell or without one.
 #[derive(Clone, Copy)]
-pub(crate) enum Words<'a> {
+pub(crate) enum CommandWords<'a> {
     /// A line of a manifest, for `sh -c`.
     Shell(&'a str),
     /// A program and its arguments, run without a shell.
     Program(&'a [&'a str]),
 }
 
-impl Words<'_> {
+impl CommandWords<'_> {
     fn argv(self) -> Vec<String> {
         match self {
-            Words::Shell(line) => vec!["sh".into(), "-c".into(), line.into()],
-            Words::Program(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+            CommandWords::Shell(line) => vec!["sh".into(), "-c".into(), line.into()],
+            CommandWords::Program(words) => words.iter().map(|word| (*word).to_owned()).collect(),
         }
     }
 
     /// The text for messages.
     fn shown(self) -> String {
         match self {
-            Words::Shell(line) => line.to_owned(),
-            Words::Program(words) => words.join(" "),
+            CommandWords::Shell(line) => line.to_owned(),
+            CommandWords::Program(words) => words.join(" "),
         }
     }
 }
 
 /// Runs `step` under `shepherd` (the command that starts one) until it succeeds, and returns how long it took. However
 /// it ends, no process of it is left.
-pub(crate) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) -> Result<Duration, LabError> {
+pub(crate) fn run(
+    step: &CommandStep<'_>,
+    shepherd: &[String],
+    interrupt: Interrupt,
+) -> Result<Duration, LabError> {
     let error = |source| LabError::Spawn { command: step.command.shown(), source };
     let begun = Instant::now();
     let mut running = Shepherd::start(shepherd, &order(step)).map_err(error)?;
@@ -87,15 +91,15 @@ pub(crate) fn run(step: &Step<'_>, shepherd: &[String], interrupt: Interrupt) ->
     // measurement.
     running.stop().map_err(error)?;
     match end {
-        End::ByItself(Ended { code: Some(0), .. }) => Ok(elapsed),
-        End::ByItself(ended) if ended.is_unseen() => {
+        WaitEnd::ByItself(Ended { code: Some(0), .. }) => Ok(elapsed),
+        WaitEnd::ByItself(ended) if ended.is_unseen() => {
             Err(failure(step, "was lost: its supervisor process was killed".into()))
         }
-        End::ByItself(ended) => Err(failure(step, format!("ended with {ended}"))),
-        End::Late => {
+        WaitEnd::ByItself(ended) => Err(failure(step, format!("ended with {ended}"))),
+        WaitEnd::Late => {
             Err(failure(step, format!("did not finish within {} and was killed", seconds(step.limit))))
         }
-        End::Interrupted => Err(LabError::Interrupted),
+        WaitEnd::Interrupted => Err(LabError::Interrupted),
     }
 }
 
@@ -109,19 +113,19 @@ pub(super) fn printed(path: &Path) -> Result<String, LabError> {
 }
 
 /// Why the wait is over.
-enum End {
+enum WaitEnd {
     ByItself(Ended),
     Late,
     Interrupted,
 }
 
-fn order(step: &Step<'_>) -> Order {
+fn order(step: &CommandStep<'_>) -> ShepherdOrder {
     let path = step.log.clone();
     let output = match &step.printed {
-        Some(stdout) => Output::Files { stdout: stdout.clone(), stderr: path },
-        None => Output::Bounded { path, head_bytes: LOG_BYTES, tail_bytes: LOG_BYTES },
+        Some(stdout) => CommandOutput::Files { stdout: stdout.clone(), stderr: path },
+        None => CommandOutput::Bounded { path, head_bytes: LOG_BYTES, tail_bytes: LOG_BYTES },
     };
-    Order {
+    ShepherdOrder {
         command: step.command.argv(),
         folder: step.folder.into(),
         env: step.environment.clone(),
@@ -129,7 +133,7 @@ fn order(step: &Step<'_>) -> Order {
         output,
         groups: Vec::new(),
         // A package's scripts and a build's tools may expect the system's own process ids.
-        guard: Guard::Subreaper,
+        guard: TrackingMethod::Subreaper,
         stop_limit_ms: STOP_LIMIT_MS,
         user: step.user.clone(),
         inherit: None,
@@ -138,21 +142,21 @@ fn order(step: &Step<'_>) -> Order {
     }
 }
 
-fn wait(step: &Step<'_>, running: &mut Shepherd, begun: Instant, interrupt: Interrupt) -> End {
+fn wait(step: &CommandStep<'_>, running: &mut Shepherd, begun: Instant, interrupt: Interrupt) -> WaitEnd {
     loop {
         if let Some(ended) = running.wait_ended(TICK) {
-            return End::ByItself(ended);
+            return WaitEnd::ByItself(ended);
         }
         if interrupt.asked() {
-            return End::Interrupted;
+            return WaitEnd::Interrupted;
         }
         if begun.elapsed() > step.limit {
-            return End::Late;
+            return WaitEnd::Late;
         }
     }
 }
 
-fn failure(step: &Step<'_>, how: String) -> LabError {
+fn failure(step: &CommandStep<'_>, how: String) -> LabError {
     LabError::Command(Box::new(CommandFailure {
         server: step.server.into(),
         step: step.name,

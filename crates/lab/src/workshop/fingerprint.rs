@@ -3,7 +3,7 @@
 //! Of `server.toml` only the commands count: a new tag or a corrected name does not cause a rebuild. Neither does a
 //! change of the README.
 
-use super::Workshop;
+use super::Provisioner;
 use crate::LabError;
 use paceline_catalogue::MANIFEST_FILE;
 use paceline_catalogue::Manifest;
@@ -25,7 +25,7 @@ pub(super) struct Fingerprints {
     pub build: String,
 }
 
-impl Workshop {
+impl Provisioner {
     pub(super) fn fingerprints(&self, server: &Manifest) -> Result<Fingerprints, LabError> {
         let mut inputs = Sha256::new();
         add_folder(&mut inputs, &server.folder, &server.folder)?;

@@ -27,12 +27,12 @@ const REPLACED: &str = "replaced";
 const FOLDER: &str = "folder";
 
 /// The build folder of a server, of which one step at a time makes the next version. The caller holds its lock.
-pub(super) struct Former {
+pub(super) struct Rollback {
     build: PathBuf,
     keep: PathBuf,
 }
 
-impl Former {
+impl Rollback {
     pub(super) fn of(build: &Path) -> Self {
         Self { build: build.to_owned(), keep: build.join(KEPT) }
     }
@@ -198,10 +198,10 @@ fn file(action: &'static str, path: &Path, source: io::Error) -> LabError {
 mod tests {
     use super::*;
 
-    /// A build folder with a version in use, and a `Former` of it.
-    fn build() -> (tempfile::TempDir, Former) {
+    /// A build folder with a version in use, and a `Rollback` of it.
+    fn build() -> (tempfile::TempDir, Rollback) {
         let folder = tempfile::tempdir().unwrap();
-        let former = Former::of(folder.path());
+        let former = Rollback::of(folder.path());
         fs::create_dir(&former.keep).unwrap();
         fs::create_dir(folder.path().join("deep")).unwrap();
         for (file, text) in [
@@ -230,7 +230,7 @@ mod tests {
         found
     }
 
-    fn copy(former: &Former) -> impl FnOnce(&[OsString], &Path) -> Result<(), LabError> {
+    fn copy(former: &Rollback) -> impl FnOnce(&[OsString], &Path) -> Result<(), LabError> {
         let build = former.build.clone();
         move |entries, to| {
             let status = Command::new("cp").arg("-a").args(entries).arg(to).current_dir(build).status();

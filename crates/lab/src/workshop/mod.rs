@@ -18,22 +18,21 @@ mod stamp;
 mod tools;
 
 pub use clean::LeftOver;
-pub(crate) use command::{Step as CommandStep, Words, run as run_command};
+pub(crate) use command::{CommandStep, CommandWords, run as run_command};
 pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
 pub(crate) use tools::{find, program};
 
 use crate::LabError;
-use command::Step;
-use former::Former;
-use paceline_catalogue::{Manifest, Places, Variables};
+use former::Rollback;
+use paceline_catalogue::{Folders, Manifest, Variables};
 use paceline_host::{Interrupt, User};
 use stamp::KEPT;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tools::Toolbox;
+use tools::ToolVersions;
 
 /// How long a set-up or a build may take: twenty minutes, four times the slowest of `servers/` on two cores.
 const MAKE_LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -57,7 +56,7 @@ const LAUNCHED: &str = "launched";
 
 /// The progress of a server towards a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ServerState {
     /// Programs or files that its manifest needs are missing.
     Lacking(Vec<String>),
     /// Its private environment was never fetched.
@@ -70,21 +69,21 @@ pub enum State {
     Ready,
 }
 
-impl std::fmt::Display for State {
+impl std::fmt::Display for ServerState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            State::Lacking(missing) => write!(f, "not set up; missing: {}", missing.join(", ")),
-            State::NotSetUp => f.write_str("not set up"),
-            State::NotBuilt => f.write_str("not built"),
-            State::Stale => f.write_str("stale"),
-            State::Ready => f.write_str("ready"),
+            ServerState::Lacking(missing) => write!(f, "not set up; missing: {}", missing.join(", ")),
+            ServerState::NotSetUp => f.write_str("not set up"),
+            ServerState::NotBuilt => f.write_str("not built"),
+            ServerState::Stale => f.write_str("stale"),
+            ServerState::Ready => f.write_str("ready"),
         }
     }
 }
 
 /// The result of a step that is skipped if it is up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum StepOutcome {
     /// Up to date, or there is no such step.
     Already,
     /// Done now, in this time.
@@ -92,29 +91,29 @@ pub enum Made {
 }
 
 /// Sets up and builds servers.
-pub struct Workshop {
+pub struct Provisioner {
     state_dir: PathBuf,
     workloads_dir: PathBuf,
     shepherd: Vec<String>,
     interrupt: Interrupt,
     user: Option<User>,
-    toolbox: Toolbox,
+    toolbox: ToolVersions,
     listen: IpAddr,
     notice: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-impl Workshop {
+impl Provisioner {
     /// A workshop that keeps its files in `places`' state folder. `shepherd` is the command that starts a shepherd
     /// (`paceline shepherd`), under which every command runs. On `interrupt` the running command is ended with all its
     /// processes and the call returns [`LabError::Interrupted`].
-    pub fn new(places: &Places, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
+    pub fn new(places: &Folders, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
         Self {
             state_dir: places.state_dir.clone(),
             workloads_dir: places.workloads_dir.clone(),
             shepherd,
             interrupt,
             user: None,
-            toolbox: Toolbox::default(),
+            toolbox: ToolVersions::default(),
             listen: IpAddr::from([127, 0, 0, 1]),
             notice: Box::new(|_| {}),
         }
@@ -138,7 +137,7 @@ impl Workshop {
     /// user owns, except for the workshop's files in them.
     #[must_use]
     pub fn with_user(self, user: Option<User>) -> Self {
-        Self { toolbox: Toolbox::of(user.clone()), user, ..self }
+        Self { toolbox: ToolVersions::of(user.clone()), user, ..self }
     }
 
     /// Makes the home of the user of servers.
@@ -177,19 +176,19 @@ impl Workshop {
     ///
     /// # Errors
     /// [`LabError::File`] when its folder cannot be read.
-    pub fn state(&self, server: &Manifest) -> Result<State, LabError> {
+    pub fn state(&self, server: &Manifest) -> Result<ServerState, LabError> {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
-            return Ok(State::Lacking(missing));
+            return Ok(ServerState::Lacking(missing));
         }
         let wanted = self.fingerprints(server)?;
         let (set_up, built) = (self.stamp(server, "setup"), self.stamp(server, "build"));
         Ok(match (&server.setup, &server.build) {
-            (Some(_), _) if set_up.is_none() => State::NotSetUp,
-            (_, Some(_)) if built.is_none() => State::NotBuilt,
-            (Some(_), _) if set_up != Some(wanted.setup) => State::Stale,
-            (_, Some(_)) if built != Some(wanted.build) => State::Stale,
-            _ => State::Ready,
+            (Some(_), _) if set_up.is_none() => ServerState::NotSetUp,
+            (_, Some(_)) if built.is_none() => ServerState::NotBuilt,
+            (Some(_), _) if set_up != Some(wanted.setup) => ServerState::Stale,
+            (_, Some(_)) if built != Some(wanted.build) => ServerState::Stale,
+            _ => ServerState::Ready,
         })
     }
 
@@ -221,7 +220,7 @@ impl Workshop {
     pub fn versions(&self, server: &Manifest) -> Result<String, LabError> {
         let file = self.keep_dir(server).join("version.txt");
         let step = self.step(server, "version", &server.version, VERSION_LIMIT)?;
-        self.run(&Step { printed: Some(file.clone()), ..step }, server)?;
+        self.run(&CommandStep { printed: Some(file.clone()), ..step }, server)?;
         let printed = command::printed(&file)?.trim().to_owned();
         if printed.is_empty() {
             return Err(LabError::NoVersion { server: server.id.clone(), command: server.version.clone() });
@@ -235,7 +234,7 @@ impl Workshop {
         name: &'static str,
         command: &'a str,
         limit: Duration,
-    ) -> Result<Step<'a>, LabError> {
+    ) -> Result<CommandStep<'a>, LabError> {
         let keep = self.keep_dir(server);
         self.check_owner(server)?;
         std::fs::create_dir_all(&keep).map_err(|source| LabError::File {
@@ -247,11 +246,11 @@ impl Workshop {
             user.share_folder(&self.build_dir(server), KEPT)?;
             user.check_reach(&server.folder)?;
         }
-        Ok(Step {
+        Ok(CommandStep {
             user: self.user.clone(),
             server: &server.id,
             name,
-            command: Words::Shell(command),
+            command: CommandWords::Shell(command),
             folder: &server.folder,
             environment: self.making(server).texts().into_iter().chain(own(GUARDS)).collect(),
             log: keep.join(format!("{name}.log")),
@@ -270,7 +269,7 @@ impl Workshop {
     }
 
     /// Runs a step of `server`; a failure names the packages of its manifest that are not installed.
-    fn run(&self, step: &Step<'_>, server: &Manifest) -> Result<Duration, LabError> {
+    fn run(&self, step: &CommandStep<'_>, server: &Manifest) -> Result<Duration, LabError> {
         let mut outcome = command::run(step, &self.shepherd, self.interrupt);
         if let Err(LabError::Command(failure)) = &mut outcome {
             failure.absent_packages = tools::absent_packages(&server.packages);
@@ -288,7 +287,7 @@ impl Workshop {
         stamp::read(&self.keep_dir(server), name).or_else(|| self.former(server).stamp(name))
     }
 
-    fn former(&self, server: &Manifest) -> Former {
-        Former::of(&self.build_dir(server))
+    fn former(&self, server: &Manifest) -> Rollback {
+        Rollback::of(&self.build_dir(server))
     }
 }

@@ -3,11 +3,11 @@
 //! `setup` calls it; a failed step uses it to name missing packages. A user other than root gets the command to run.
 //! `tools` checks whether a program exists; downloads of a server's own set-up command are not included.
 
-use super::Workshop;
-use super::command::{self, Step, Words};
+use super::Provisioner;
+use super::command::{self, CommandStep, CommandWords};
 use super::lock;
 use super::services::{BootServices, StartsDenied};
-use super::tools::{Toolbox, absent_packages};
+use super::tools::{ToolVersions, absent_packages};
 use crate::LabError;
 use paceline_catalogue::Manifest;
 use paceline_host::FileLock;
@@ -44,7 +44,7 @@ fn sum_of_sizes(uris: &str) -> u64 {
 /// The packages that `server` lacks, by its manifest. If a need is missing, all of them: apt-get skips installed ones.
 /// If every need is met by a package, those that are not installed: their contents may not be among the needs. If a
 /// need is met in another way, none: a user with a separate toolchain does not want a second one.
-pub(super) fn short_of(server: &Manifest, toolbox: &Toolbox) -> Vec<String> {
+pub(super) fn short_of(server: &Manifest, toolbox: &ToolVersions) -> Vec<String> {
     let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| toolbox.find(need)).collect();
     if found.iter().any(Option::is_none) {
         return server.packages.clone();
@@ -84,7 +84,7 @@ fn sum_of_kibibytes(lines: &str) -> u64 {
     lines.lines().filter_map(size).sum::<u64>() * 1024
 }
 
-impl Workshop {
+impl Provisioner {
     /// Installs `packages`; returns the command in an error if this process is not root.
     pub(super) fn install(&self, packages: &[String]) -> Result<Duration, LabError> {
         if !rustix::process::geteuid().is_root() {
@@ -187,11 +187,11 @@ impl Workshop {
             path: path.clone(),
             source,
         })?;
-        let step = Step {
+        let step = CommandStep {
             user: None,
             server: "packages",
             name,
-            command: Words::Program(command),
+            command: CommandWords::Program(command),
             folder: Path::new("/"),
             // No package may prompt: the run is not interactive.
             environment: [("DEBIAN_FRONTEND".to_owned(), "noninteractive".to_owned())].into(),

@@ -3,7 +3,7 @@
 //! Only `paceline lab setup` calls it, since it downloads and installs: a round or a build that finds a server without
 //! set-up reports an error.
 
-use super::{Made, Workshop, clean, packages};
+use super::{Provisioner, StepOutcome, clean, packages};
 use crate::LabError;
 use paceline_catalogue::Manifest;
 use std::collections::BTreeMap;
@@ -54,8 +54,8 @@ impl SetupPlan {
     }
 }
 
-impl Workshop {
-    /// The work of [`Workshop::install_packages`] and [`Workshop::set_up`] (with or without `again`) for `servers`.
+impl Provisioner {
+    /// The work of [`Provisioner::install_packages`] and [`Provisioner::set_up`] (with or without `again`) for `servers`.
     ///
     /// # Errors
     /// [`LabError::File`] when a server's folder cannot be read.
@@ -103,17 +103,17 @@ impl Workshop {
     /// Updates apt-get's package lists, as root: without them it knows no sizes, and may find no packages.
     ///
     /// # Errors
-    /// As [`Workshop::install_packages`].
-    pub fn update_packages(&self) -> Result<Made, LabError> {
-        self.packages_step("update", &["apt-get", "update"]).map(Made::Now)
+    /// As [`Provisioner::install_packages`].
+    pub fn update_packages(&self) -> Result<StepOutcome, LabError> {
+        self.packages_step("update", &["apt-get", "update"]).map(StepOutcome::Now)
     }
 
     /// Installs some packages, as root, or reports the command to run.
     ///
     /// # Errors
-    /// As [`Workshop::install_packages`].
-    pub fn install_some(&self, packages: &[String]) -> Result<Made, LabError> {
-        let installed = self.install(packages).map(Made::Now);
+    /// As [`Provisioner::install_packages`].
+    pub fn install_some(&self, packages: &[String]) -> Result<StepOutcome, LabError> {
+        let installed = self.install(packages).map(StepOutcome::Now);
         self.toolbox.forget();
         installed
     }
@@ -133,32 +133,32 @@ impl Workshop {
     /// # Errors
     /// [`LabError::PackagesMissing`] with the exact command if this process is not root, [`LabError::Command`] when
     /// installing fails.
-    pub fn install_packages(&self, plan: &SetupPlan) -> Result<Made, LabError> {
+    pub fn install_packages(&self, plan: &SetupPlan) -> Result<StepOutcome, LabError> {
         if plan.packages.is_empty() {
-            return Ok(Made::Already);
+            return Ok(StepOutcome::Already);
         }
         self.install_some(&plan.packages)
     }
 
     /// Runs `server`'s set-up command unless it was run on the same folder with the same tools; with `again` in any
-    /// case. Its packages come first, see [`Workshop::install_packages`].
+    /// case. Its packages come first, see [`Provisioner::install_packages`].
     ///
     /// # Errors
     /// [`LabError::NotSetUp`] when a program is still missing, [`LabError::Command`] when the command fails,
     /// [`LabError::Interrupted`].
-    pub fn set_up(&self, server: &Manifest, again: bool) -> Result<Made, LabError> {
+    pub fn set_up(&self, server: &Manifest, again: bool) -> Result<StepOutcome, LabError> {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
             let missing =
                 format!("all packages are installed, but these are still missing: {}", missing.join(", "));
             return Err(LabError::NotSetUp { server: server.id.clone(), missing });
         }
-        let Some(setup) = &server.setup else { return Ok(Made::Already) };
+        let Some(setup) = &server.setup else { return Ok(StepOutcome::Already) };
         let _lock = self.lock(server)?;
         let wanted = self.fingerprints(server)?.setup;
         if !again && self.stamp(server, "setup").as_deref() == Some(wanted.as_str()) {
-            return Ok(Made::Already);
+            return Ok(StepOutcome::Already);
         }
-        self.make(server, "setup", &setup.command, &wanted).map(Made::Now)
+        self.make(server, "setup", &setup.command, &wanted).map(StepOutcome::Now)
     }
 }

@@ -28,25 +28,25 @@ const VERSION_LIMIT: Duration = Duration::from_secs(60);
 const VERSION_BYTES: u64 = 64 * 1024;
 
 /// The version of a tool, or why it is unknown.
-type Asked = Result<String, NoAnswer>;
+type VersionResult = Result<String, ToolFailure>;
 
 /// Caches versions, since many servers need the same few tools.
 #[derive(Default)]
-pub(super) struct Toolbox {
-    versions: Mutex<HashMap<String, Asked>>,
+pub(super) struct ToolVersions {
+    versions: Mutex<HashMap<String, VersionResult>>,
     /// The user of the tools, if that is not the lab's own user.
     user: Option<User>,
 }
 
 /// A tool that exists, but is not accessible to the user of servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ClosedTool {
+pub(super) struct InaccessibleTool {
     need: String,
     file: PathBuf,
     user: String,
 }
 
-impl std::fmt::Display for ClosedTool {
+impl std::fmt::Display for InaccessibleTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { need, file, user } = self;
         let file = file.display();
@@ -57,7 +57,7 @@ impl std::fmt::Display for ClosedTool {
     }
 }
 
-impl Toolbox {
+impl ToolVersions {
     /// The tools that `user` can access; `None` for the lab's own user.
     pub(super) fn of(user: Option<User>) -> Self {
         Self { versions: Mutex::default(), user }
@@ -72,10 +72,10 @@ impl Toolbox {
     }
 
     /// The tool for `need`, if it exists and only the user of servers cannot access it.
-    pub(super) fn closed(&self, need: &str) -> Option<ClosedTool> {
+    pub(super) fn closed(&self, need: &str) -> Option<InaccessibleTool> {
         let user = self.user.as_ref()?.name.clone();
         let file = find(need, None).filter(|_| self.find(need).is_none())?;
-        Some(ClosedTool { need: need.to_owned(), file, user })
+        Some(InaccessibleTool { need: need.to_owned(), file, user })
     }
 
     /// The path of `need` for its user.
@@ -119,7 +119,7 @@ impl Toolbox {
         });
     }
 
-    fn ask(&self, need: &str, until: Instant) -> Asked {
+    fn ask(&self, need: &str, until: Instant) -> VersionResult {
         self.find(need).map_or(Ok(String::new()), |file| version_of(need, &file, until))
     }
 
@@ -128,20 +128,20 @@ impl Toolbox {
         self.cached().clear();
     }
 
-    fn cached(&self) -> MutexGuard<'_, HashMap<String, Asked>> {
+    fn cached(&self) -> MutexGuard<'_, HashMap<String, VersionResult>> {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A tool that did not run to its end.
 #[derive(Clone, Debug)]
-struct NoAnswer {
+struct ToolFailure {
     command: String,
     problem: String,
 }
 
-impl From<NoAnswer> for LabError {
-    fn from(NoAnswer { command, problem }: NoAnswer) -> Self {
+impl From<ToolFailure> for LabError {
+    fn from(ToolFailure { command, problem }: ToolFailure) -> Self {
         Self::ToolVersion { command, problem }
     }
 }
@@ -179,7 +179,7 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
-fn version_of(need: &str, file: &Path, until: Instant) -> Asked {
+fn version_of(need: &str, file: &Path, until: Instant) -> VersionResult {
     let flags = if need.contains('/') { [].as_slice() } else { &VERSION_FLAGS };
     let mut first_error = None;
     for flag in flags {
@@ -205,10 +205,10 @@ fn identity(file: &Path) -> String {
 ///
 /// # Errors
 /// When it did not exit normally: that is not an answer, and no conclusion may be drawn from it.
-fn ask(words: &[&OsStr], until: Instant) -> Result<Option<String>, NoAnswer> {
+fn ask(words: &[&OsStr], until: Instant) -> Result<Option<String>, ToolFailure> {
     let output = output_of(words, until).map_err(|error| {
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        NoAnswer { command: words.join(" "), problem: error.to_string() }
+        ToolFailure { command: words.join(" "), problem: error.to_string() }
     })?;
     let text = [output.stdout, output.stderr].concat();
     Ok((output.status.success() && !text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned()))
@@ -312,8 +312,8 @@ mod tests {
         let pattern = format!("{}/*.h", folder.path().display());
         let absent = format!("{}/*.hpp", folder.path().display());
         let needs = ["sh".to_owned(), pattern.clone(), absent.clone(), "no-such-program-here".into()];
-        assert_eq!(Toolbox::default().missing(&needs), [absent, "no-such-program-here".into()]);
-        assert!(Toolbox::default().version(&pattern).unwrap().contains("uv.h"));
+        assert_eq!(ToolVersions::default().missing(&needs), [absent, "no-such-program-here".into()]);
+        assert!(ToolVersions::default().version(&pattern).unwrap().contains("uv.h"));
     }
 
     #[test]
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn tools_that_never_answer_share_one_limit() {
-        let toolbox = Toolbox::default();
+        let toolbox = ToolVersions::default();
         let needs = BTreeSet::from(["sh", "cat"]);
         toolbox.ask_all(&needs, Duration::ZERO);
         for need in needs {

@@ -3,10 +3,10 @@
 //! Skipped with a message if PostgreSQL or Python is not installed.
 
 use crate::shepherd_door;
-use paceline_catalogue::{Catalogue, Database, PlaceFlags, Places, Variables};
+use paceline_catalogue::{Catalogue, Database, FolderFlags, Folders, Variables};
 use paceline_host::Interrupt;
-use paceline_host::shepherd::Guard;
-use paceline_lab::{Databases, RunningDatabase, Spoiled, Starter, Workshop, examine_database};
+use paceline_host::shepherd::TrackingMethod;
+use paceline_lab::{Databases, LaunchError, Provisioner, RunningDatabase, Starter, examine_database};
 use paceline_record::CheckOutcome;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 struct Lab {
     _state: tempfile::TempDir,
     catalogue: Catalogue,
-    workshop: Workshop,
+    workshop: Provisioner,
     starter: Starter,
 }
 
@@ -27,9 +27,9 @@ impl Lab {
     /// With the databases of this repository; `None` if a program is missing.
     fn new() -> Option<Self> {
         let state = tempfile::tempdir().unwrap();
-        let flags = PlaceFlags { state_dir: Some(state.path().to_owned()), ..PlaceFlags::default() };
+        let flags = FolderFlags { state_dir: Some(state.path().to_owned()), ..FolderFlags::default() };
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let places = Places::find_from(&flags, here, Path::new("/nowhere/bin/paceline")).unwrap();
+        let places = Folders::find_from(&flags, here, Path::new("/nowhere/bin/paceline")).unwrap();
         let python = Command::new("python3").arg("-V").stdout(Stdio::null()).status();
         let has_database = glob::glob("/usr/lib/postgresql/*/bin/initdb").unwrap().next().is_some();
         if !has_database || !python.is_ok_and(|status| status.success()) {
@@ -40,11 +40,11 @@ impl Lab {
         }
         let interrupt = Interrupt::never();
         Some(Self {
-            workshop: Workshop::new(&places, shepherd_door::command(), interrupt),
+            workshop: Provisioner::new(&places, shepherd_door::command(), interrupt),
             catalogue: Catalogue::read(places).unwrap(),
             starter: Starter {
                 shepherd: shepherd_door::command(),
-                guard: Guard::Subreaper,
+                guard: TrackingMethod::Subreaper,
                 logs: Some(state.path().join("logs")),
                 interrupt,
                 user: None,
@@ -164,8 +164,8 @@ fn a_database_that_does_not_start_is_reported_with_its_command() {
     let Some(lab) = Lab::new() else { return };
     let spoiled = |database: Database, id: &str| match lab.databases().start(&Arc::new(database), id, &[], 7)
     {
-        Err(Spoiled::Fault { fault, .. }) => fault.message,
-        Err(Spoiled::Interrupted) => "interrupted".to_owned(),
+        Err(LaunchError::Fault { fault, .. }) => fault.message,
+        Err(LaunchError::Interrupted) => "interrupted".to_owned(),
         Ok((process, _)) => {
             process.stop().unwrap();
             "it started".to_owned()

@@ -4,14 +4,16 @@
 //! workloads require.
 
 use paceline_catalogue::{
-    Catalogue, Cell, ExpectedBody, PlaceFlags, Places, Plan, Room, STEADY_WITHIN, estimate, order,
+    Catalogue, Cell, ExpectedBody, FolderFlags, Folders, MachineCapacity, Plan, STEADY_WITHIN, estimate,
+    order,
 };
 use std::path::Path;
 use std::time::Duration;
 
 fn catalogue() -> Catalogue {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let places = Places::find_from(&PlaceFlags::default(), here, Path::new("/nowhere/bin/paceline")).unwrap();
+    let places =
+        Folders::find_from(&FolderFlags::default(), here, Path::new("/nowhere/bin/paceline")).unwrap();
     Catalogue::read(places).unwrap()
 }
 
@@ -83,7 +85,8 @@ fn a_plan_with_a_budget_keeps_it_on_two_cores() {
     let catalogue = catalogue();
     let half_an_hour = Duration::from_secs(30 * 60);
     for name in ["sold-on-go", "rabbit-hole", "million", "frameworks", "tetration", "all"] {
-        let plan = catalogue.plan(name).unwrap().sized(false, Room { cores: 2, open_files: 20_000 }).plan;
+        let plan =
+            catalogue.plan(name).unwrap().sized(false, MachineCapacity { cores: 2, open_files: 20_000 }).plan;
         assert_eq!(plan.budget, Some(half_an_hour), "{name}");
         let cells = plan.resolve(&catalogue).unwrap().cells;
         let plan = Plan { steady_within: plan.steady_within.or(Some(STEADY_WITHIN)), ..plan };

@@ -7,8 +7,8 @@
 use crate::shepherd_door;
 use paceline_host::end_left_overs;
 use paceline_host::process::ProcessIdentity;
-use paceline_host::shepherd::{Guard, Order, Output, Shepherd};
-use paceline_host::tree::Tree;
+use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
+use paceline_host::tree::ProcessTree;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A command that runs until it is stopped.
-fn endless(groups: Vec<PathBuf>) -> Order {
-    Order {
+fn endless(groups: Vec<PathBuf>) -> ShepherdOrder {
+    ShepherdOrder {
         command: ["sleep", "1000"].map(str::to_owned).into(),
         folder: "/".into(),
         env: Default::default(),
         cores: Vec::new(),
-        output: Output::Inherit,
+        output: CommandOutput::Inherit,
         groups,
-        guard: Guard::Subreaper,
+        guard: TrackingMethod::Subreaper,
         stop_limit_ms: 2_000,
         user: None,
         inherit: None,
@@ -40,9 +40,10 @@ fn start(groups: Vec<PathBuf>) -> Shepherd {
 #[test]
 fn the_busiest_thread_is_sampled_beside_the_whole_tree() {
     let spin = "while :; do :; done & while :; do :; done & exec sleep 1000";
-    let order = Order { command: ["sh", "-c", spin].map(str::to_owned).into(), ..endless(Vec::new()) };
+    let order =
+        ShepherdOrder { command: ["sh", "-c", spin].map(str::to_owned).into(), ..endless(Vec::new()) };
     let shepherd = Shepherd::start(&shepherd_door::command(), &order).unwrap();
-    let mut tree = Tree::new(&shepherd, None);
+    let mut tree = ProcessTree::new(&shepherd, None);
     // Both processes have used some time before the period begins.
     while tree.sample().cpu_s < 0.1 {
         std::thread::sleep(Duration::from_millis(10));
@@ -105,7 +106,8 @@ fn escaped() -> (Shepherd, ProcessIdentity) {
         "(env -i setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 100' &) ; exec sleep 100",
         note.display()
     );
-    let order = Order { command: ["sh", "-c", &fork].map(str::to_owned).into(), ..endless(Vec::new()) };
+    let order =
+        ShepherdOrder { command: ["sh", "-c", &fork].map(str::to_owned).into(), ..endless(Vec::new()) };
     let shepherd = Shepherd::start(&shepherd_door::command(), &order).unwrap();
     let begun = std::time::Instant::now();
     loop {
@@ -157,7 +159,8 @@ fn a_group_that_cannot_be_joined_stops_no_start() {
 
 #[test]
 fn a_command_that_cannot_start_is_reported() {
-    let order = Order { command: vec!["no-such-program".into()], ..endless(vec!["/no-such-group".into()]) };
+    let order =
+        ShepherdOrder { command: vec!["no-such-program".into()], ..endless(vec!["/no-such-group".into()]) };
     let Err(error) = Shepherd::start(&shepherd_door::command(), &order) else { panic!("it is not there") };
     assert!(error.to_string().contains("cannot start no-such-program in /"), "{error}");
 }

@@ -4,9 +4,9 @@
 //! `lab setup`, `lab build` and `lab list`, and packages of the system.
 
 use crate::shepherd_door;
-use paceline_catalogue::{Catalogue, Manifest, PlaceFlags, Places};
+use paceline_catalogue::{Catalogue, FolderFlags, Folders, Manifest};
 use paceline_host::Interrupt;
-use paceline_lab::{CommandFailure, LabError, Made, State, Workshop};
+use paceline_lab::{CommandFailure, LabError, Provisioner, ServerState, StepOutcome};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,15 +52,15 @@ impl Tree {
         Catalogue::read(self.places()).unwrap().server("sh-one").unwrap()
     }
 
-    fn places(&self) -> Places {
-        Places::find_from(&PlaceFlags::default(), self.folder.path(), Path::new("/nowhere/bin/x")).unwrap()
+    fn places(&self) -> Folders {
+        Folders::find_from(&FolderFlags::default(), self.folder.path(), Path::new("/nowhere/bin/x")).unwrap()
     }
 
-    fn workshop(&self) -> Workshop {
-        Workshop::new(&self.places(), shepherd_door::command(), Interrupt::never())
+    fn workshop(&self) -> Provisioner {
+        Provisioner::new(&self.places(), shepherd_door::command(), Interrupt::never())
     }
 
-    fn build(&self) -> Result<Made, LabError> {
+    fn build(&self) -> Result<StepOutcome, LabError> {
         self.workshop().build(&self.server(), false)
     }
 }
@@ -74,28 +74,28 @@ fn a_linked_file_is_a_source_of_each_server() {
     let tree = Tree::new(BUILD);
     tree.write("servers/sh-two/shared.txt", "one");
     std::os::unix::fs::symlink("../sh-two/shared.txt", tree.path("servers/sh-one/shared.txt")).unwrap();
-    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
-    assert_eq!(tree.build().unwrap(), Made::Already);
+    assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
+    assert_eq!(tree.build().unwrap(), StepOutcome::Already);
     tree.write("servers/sh-two/shared.txt", "two");
-    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+    assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
     // A dangling link is a source too, and not an error.
     std::fs::remove_file(tree.path("servers/sh-two/shared.txt")).unwrap();
-    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+    assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
 }
 
 #[test]
 fn it_builds_once_and_again_when_a_file_changed() {
     let tree = Tree::new(BUILD);
     let state = || tree.workshop().state(&tree.server()).unwrap();
-    assert_eq!(state(), State::NotBuilt);
-    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
-    assert_eq!(tree.build().unwrap(), Made::Already);
-    assert_eq!(state(), State::Ready);
+    assert_eq!(state(), ServerState::NotBuilt);
+    assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
+    assert_eq!(tree.build().unwrap(), StepOutcome::Already);
+    assert_eq!(state(), ServerState::Ready);
     tree.write("servers/sh-one/source.txt", "two");
-    assert_eq!(state(), State::Stale);
-    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+    assert_eq!(state(), ServerState::Stale);
+    assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
     assert_eq!(tree.read(".paceline/build/sh-one/made"), "one\ntwo\n");
-    assert!(matches!(tree.workshop().build(&tree.server(), true).unwrap(), Made::Now(_)));
+    assert!(matches!(tree.workshop().build(&tree.server(), true).unwrap(), StepOutcome::Now(_)));
 }
 
 #[test]
@@ -117,9 +117,9 @@ fn of_the_manifest_only_the_commands_count() {
     let tree = Tree::new(BUILD);
     tree.build().unwrap();
     tree.manifest(&format!("version = 'echo another'\n{BUILD}"));
-    assert_eq!(tree.build().unwrap(), Made::Already);
+    assert_eq!(tree.build().unwrap(), StepOutcome::Already);
     tree.manifest(&format!("version = 'echo another'\n{}", BUILD.replace("echo", "echo more")));
-    assert!(matches!(tree.build().unwrap(), Made::Now(_)));
+    assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn what_it_fingerprints_includes_names_new_files_and_folders() {
     ];
     for change in changes {
         change();
-        assert!(matches!(tree.build().unwrap(), Made::Now(_)));
-        assert_eq!(tree.build().unwrap(), Made::Already);
+        assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
+        assert_eq!(tree.build().unwrap(), StepOutcome::Already);
     }
     tree.write("servers/sh-one/__pycache__/x.pyc", "left behind by a run");
-    assert_eq!(tree.build().unwrap(), Made::Already);
+    assert_eq!(tree.build().unwrap(), StepOutcome::Already);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_failed_build_shows_its_log_and_leaves_no_stamp() {
     let CommandFailure { how, tail, log, .. } = failure(tree.build().unwrap_err());
     assert_eq!((how.as_str(), tail.as_str()), ("ended with exit status 3", "first\ncannot find uv.h"));
     assert_eq!(std::fs::read_to_string(log).unwrap(), "first\ncannot find uv.h\n");
-    assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::NotBuilt);
+    assert_eq!(tree.workshop().state(&tree.server()).unwrap(), ServerState::NotBuilt);
     let reported = tree.build().unwrap_err().to_string();
     assert!(
         reported.starts_with("sh-one: build ended with exit status 3\n  command: echo first"),
@@ -181,10 +181,10 @@ fn a_failed_step_leaves_the_version_before_in_use() {
             matches!(&failed, LabError::Command(failure) if failure.how.contains("exit status 1")),
             "{failed}"
         );
-        assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::Stale);
+        assert_eq!(tree.workshop().state(&tree.server()).unwrap(), ServerState::Stale);
         tree.manifest(&good);
-        assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::Ready);
-        assert_eq!(tree.build().unwrap(), Made::Already);
+        assert_eq!(tree.workshop().state(&tree.server()).unwrap(), ServerState::Ready);
+        assert_eq!(tree.build().unwrap(), StepOutcome::Already);
         assert_eq!(tree.read(".paceline/build/sh-one/made"), "setup\none\n");
         assert!(!tree.path(".paceline/build/sh-one/other").exists());
     }
@@ -204,8 +204,8 @@ fn a_step_that_was_killed_leaves_the_version_before_in_use() {
     )
     .unwrap();
     std::fs::write(build.join("made"), "half").unwrap();
-    assert_eq!(tree.workshop().state(&tree.server()).unwrap(), State::Ready);
-    assert_eq!(tree.build().unwrap(), Made::Already);
+    assert_eq!(tree.workshop().state(&tree.server()).unwrap(), ServerState::Ready);
+    assert_eq!(tree.build().unwrap(), StepOutcome::Already);
     assert_eq!(tree.read(".paceline/build/sh-one/made"), "one\n");
 }
 
@@ -219,8 +219,8 @@ fn a_build_does_not_begin_a_setup_but_renews_an_old_one() {
     let (workshop, server) = (tree.workshop(), tree.server());
     let plan = workshop.setup_plan(&[Arc::clone(&server)], false).unwrap();
     assert_eq!((plan.packages.len(), plan.servers.len(), plan.servers[0].download_mb), (0, 1, Some(1.5)));
-    assert!(matches!(workshop.set_up(&server, false).unwrap(), Made::Now(_)));
-    assert_eq!(workshop.set_up(&server, false).unwrap(), Made::Already);
+    assert!(matches!(workshop.set_up(&server, false).unwrap(), StepOutcome::Now(_)));
+    assert_eq!(workshop.set_up(&server, false).unwrap(), StepOutcome::Already);
     assert!(workshop.setup_plan(&[server], false).unwrap().is_empty());
     tree.build().unwrap();
     tree.write("servers/sh-one/source.txt", "two");
@@ -236,7 +236,7 @@ fn a_missing_program_is_reported_before_any_command_runs() {
     tree.write("servers/sh-one/server.toml", &text.replace("needs = ['sh']", needs));
     assert_eq!(
         tree.workshop().state(&tree.server()).unwrap(),
-        State::Lacking(vec!["no-such-program".into()])
+        ServerState::Lacking(vec!["no-such-program".into()])
     );
     assert!(matches!(tree.build(), Err(LabError::NotSetUp { .. })));
     let plan = tree.workshop().setup_plan(&[tree.server()], false).unwrap();
@@ -260,8 +260,8 @@ fn the_second_of_two_builds_waits_and_uses_the_first() {
     let tree = Tree::new(BUILD);
     std::thread::scope(|scope| {
         let builds: Vec<_> = (0..4).map(|_| scope.spawn(|| tree.build().unwrap())).collect();
-        let made: Vec<Made> = builds.into_iter().map(|build| build.join().unwrap()).collect();
-        assert_eq!(made.iter().filter(|made| matches!(made, Made::Now(_))).count(), 1);
+        let made: Vec<StepOutcome> = builds.into_iter().map(|build| build.join().unwrap()).collect();
+        assert_eq!(made.iter().filter(|made| matches!(made, StepOutcome::Now(_))).count(), 1);
     });
     assert_eq!(tree.read(".paceline/build/sh-one/made"), "one\n");
 }

@@ -4,14 +4,14 @@
 //! exactly what one generator measures. Results go through JSON, as they do between machines. Time and memory of the
 //! coordinator are printed, not asserted (`-- --nocapture`).
 
-use paceline_engine::sim::{Freezing, VirtualClock, response, simulate};
+use paceline_engine::sim::{FreezingServer, VirtualClock, response, simulate};
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Job, LoadModel, Nanos, Rate, Requests, Settings, Shape, Tally,
+    Arrivals, BodyCheck, Bound, Job, LoadModel, Nanos, Rate, Requests, ResponseCheck, Settings, Shape, Tally,
     ThreadOutcome, gaps_of_all, scheduled_in_window,
 };
 use paceline_http::Method;
 use paceline_job::LoaderShare;
-use paceline_loaders::{Merge, Overlap, Part};
+use paceline_loaders::{LoaderPart, Merge, Overlap};
 use paceline_record::{Block, Interval, Loader, Phase, Run, Span, fixture};
 use paceline_run::{Inputs, Prepared, block};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn settings(rate: f64, arrivals: Arrivals) -> Settings {
         seed: Some(7),
         ..Job::default()
     };
-    let check = Check { status: None, body: BodyCheck::Any };
+    let check = ResponseCheck { status: None, body: BodyCheck::Any };
     let requests = Arc::new(Requests::fixed(REQUEST, Method::Other, check));
     Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests)
 }
@@ -41,7 +41,7 @@ fn settings(rate: f64, arrivals: Arrivals) -> Settings {
 fn simulated(settings: &Settings) -> ThreadOutcome {
     let (period, freeze) = (Nanos::from_secs(2), Nanos::from_millis(200));
     let server =
-        Freezing { period, freeze, service: Nanos::ZERO, done_at: Nanos::ZERO, answer: response("ok") };
+        FreezingServer { period, freeze, service: Nanos::ZERO, done_at: Nanos::ZERO, answer: response("ok") };
     simulate(settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap()
 }
 
@@ -89,7 +89,7 @@ fn merged(all: &Settings, of: u32) -> (Run, Vec<Vec<Vec<Nanos>>>) {
         noted.push(sends.clone());
         let loader = Loader { host: format!("n{index}"), share: Some(share), ..Loader::default() };
         let begun = Instant::now();
-        merge.add(Part { loader, run: Some(run), noted: sends }).unwrap();
+        merge.add(LoaderPart { loader, run: Some(run), noted: sends }).unwrap();
         merging += begun.elapsed();
     }
     let prepared = Prepared::new(all.job.clone(), Vec::new(), &mut Inputs::default()).unwrap();
@@ -169,7 +169,7 @@ fn one_late(all: &Settings, late: Nanos) -> Run {
         let window = Some(Span { start_ns: begin_ns, end_ns: begin_ns + length_ns });
         let late_ns = Some(late.0).filter(|late_ns| *late_ns > 0);
         let loader = Loader { host: format!("n{index}"), window, late_ns, ..Loader::default() };
-        Part { loader, run: Some(run), noted: Vec::new() }
+        LoaderPart { loader, run: Some(run), noted: Vec::new() }
     };
     let parts = vec![part(0, Nanos::ZERO), part(1, late)];
     let mut merge = Merge::new(Overlap::of(&parts));
@@ -201,7 +201,7 @@ fn the_window_is_cut_to_what_all_loaders_have_in_common() {
 fn a_result_that_is_not_its_share_is_no_result() {
     let all = settings(1_000.0, Arrivals::Constant);
     let (run, _) = record(&simulated(&loader(&all, 0, 2)));
-    let part = |share| Part {
+    let part = |share| LoaderPart {
         loader: Loader { host: "n1".to_owned(), share: Some(share), ..Loader::default() },
         run: Some(run.clone()),
         noted: Vec::new(),

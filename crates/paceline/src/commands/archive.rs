@@ -5,9 +5,9 @@
 //! README that lists what was left out; nothing that the report shows is left out (`paceline_record::slim`).
 
 use crate::exit::{Complaint, Status, error_text};
-use paceline_catalogue::{PlaceFlags, Places};
+use paceline_catalogue::{FolderFlags, Folders};
 use paceline_escape::{MarkdownText, TerminalText, markdown, terminal};
-use paceline_record::slim::LeftOut;
+use paceline_record::slim::OmittedPart;
 use paceline_record::{KnownFolders, Round, Trial};
 use paceline_report::{Format, Options, Report};
 use paceline_store::archive::{self, ArchiveError, ROUND, TRIALS};
@@ -93,10 +93,10 @@ fn spare_others(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// The trials as compressed lines, and what was left out: more and more until they are small enough.
-fn packed(mut trials: Vec<Trial>) -> anyhow::Result<(Vec<u8>, Vec<LeftOut>)> {
+fn packed(mut trials: Vec<Trial>) -> anyhow::Result<(Vec<u8>, Vec<OmittedPart>)> {
     let mut left_out = Vec::new();
     let mut packed = Vec::new();
-    for what in LeftOut::ALL {
+    for what in OmittedPart::ALL {
         trials.iter_mut().for_each(|trial| what.of(trial));
         left_out.push(what);
         packed = archive::pack(&trials)?;
@@ -121,14 +121,14 @@ fn known_folders(state_dir: &Path, store: Option<&Path>, trials: &[Trial]) -> Kn
     let beside = store.and_then(Path::parent).filter(|folder| folder.join("bodies").is_dir());
     beside.into_iter().for_each(add_state);
     trials.iter().for_each(|trial| known.add_states_of(trial));
-    let around = Places::find(&PlaceFlags::default()).ok();
+    let around = Folders::find(&FolderFlags::default()).ok();
     let project = around.and_then(|places| Some(places.servers_dir.parent()?.to_owned()));
     project.or_else(|| std::env::current_dir().ok()).iter().for_each(|project| known.add_project(project));
     std::env::var_os("HOME").iter().for_each(|home| known.add_home(Path::new(home)));
     known
 }
 
-fn readme(round: &Round, trials: usize, left_out: &[LeftOut]) -> MarkdownText {
+fn readme(round: &Round, trials: usize, left_out: &[OmittedPart]) -> MarkdownText {
     let list: MarkdownText = left_out.iter().map(|what| markdown!("- {}\n", what.description())).collect();
     markdown!(
         "# {}: round {}\n\n{} trials, started {}. `report.md` is the report; `paceline report --from DIR` \

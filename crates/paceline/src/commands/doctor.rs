@@ -27,7 +27,7 @@ enum Grade {
 
 /// The result of one check.
 #[derive(Debug)]
-struct Finding {
+struct DoctorCheck {
     grade: Grade,
     what: &'static str,
     found: String,
@@ -37,7 +37,7 @@ struct Finding {
 
 /// What was read from the machine in addition to its environment description.
 #[derive(Debug, Default)]
-struct Load {
+struct MachineReadings {
     /// Share of the processors' time that the hypervisor took.
     steal: f64,
     /// Share that other programs used.
@@ -57,7 +57,7 @@ pub fn run(_: Arguments) -> anyhow::Result<Status> {
     Ok(if is_invalid { Status::Failed } else { Status::Done })
 }
 
-fn text(environment: &Environment, findings: &[Finding]) -> String {
+fn text(environment: &Environment, findings: &[DoctorCheck]) -> String {
     let kind = if environment.virtual_machine { "virtual machine" } else { "machine" };
     let mut text =
         format!("{kind}: {} x {}\n{}\n\n", environment.cores, environment.cpu_model, environment.kernel);
@@ -85,7 +85,7 @@ fn text(environment: &Environment, findings: &[Finding]) -> String {
 }
 
 /// The findings, one per setting.
-fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
+fn findings(environment: &Environment, load: &MachineReadings) -> Vec<DoctorCheck> {
     let sysctl = |key: &str| environment.sysctl.get(key).map(String::as_str);
     vec![
         judged(
@@ -134,38 +134,38 @@ fn findings(environment: &Environment, load: &Load) -> Vec<Finding> {
     ]
 }
 
-fn good(what: &'static str, found: String) -> Finding {
-    Finding { grade: Grade::Good, what, found, advice: None }
+fn good(what: &'static str, found: String) -> DoctorCheck {
+    DoctorCheck { grade: Grade::Good, what, found, advice: None }
 }
 
-fn judged(what: &'static str, found: String, is_good: bool, advice: &str) -> Finding {
+fn judged(what: &'static str, found: String, is_good: bool, advice: &str) -> DoctorCheck {
     match is_good {
         true => good(what, found),
-        false => Finding { grade: Grade::Better, what, found, advice: Some(advice.to_owned()) },
+        false => DoctorCheck { grade: Grade::Better, what, found, advice: Some(advice.to_owned()) },
     }
 }
 
 /// A finding about processor time used by others: a small share disturbs, a large one makes times meaningless.
-fn share(what: &'static str, share: f64, advice: &str) -> Finding {
+fn share(what: &'static str, share: f64, advice: &str) -> DoctorCheck {
     let found = format!("{:.1} %", share * 100.0);
     let grade = match share {
         share if share > TAKEN_MOST => Grade::Invalid,
         share if share > 0.02 => Grade::Better,
         _ => return good(what, found),
     };
-    Finding { grade, what, found, advice: Some(advice.to_owned()) }
+    DoctorCheck { grade, what, found, advice: Some(advice.to_owned()) }
 }
 
-fn clock(environment: &Environment) -> Finding {
+fn clock(environment: &Environment) -> DoctorCheck {
     let what = "clock source";
     match environment.clock_source.as_deref() {
-        Some(found @ ("jiffies" | "refined-jiffies")) => Finding {
+        Some(found @ ("jiffies" | "refined-jiffies")) => DoctorCheck {
             grade: Grade::Invalid,
             what,
             found: found.to_owned(),
             advice: Some("this clock has a resolution of milliseconds: choose another from available_clocksource in /sys/devices/system/clocksource/clocksource0 and write its name to current_clocksource".to_owned()),
         },
-        Some(found @ ("hpet" | "acpi_pm")) => Finding {
+        Some(found @ ("hpet" | "acpi_pm")) => DoctorCheck {
             grade: Grade::Better,
             what,
             found: found.to_owned(),
@@ -175,12 +175,12 @@ fn clock(environment: &Environment) -> Finding {
     }
 }
 
-fn governor(environment: &Environment) -> Finding {
+fn governor(environment: &Environment) -> DoctorCheck {
     let what = "CPU frequency governor";
     match environment.governor.as_deref() {
         None => good(what, "none (the hypervisor or firmware decides)".to_owned()),
         Some("performance") => good(what, "performance".to_owned()),
-        Some(other) => Finding {
+        Some(other) => DoctorCheck {
             grade: Grade::Better,
             what,
             found: other.to_owned(),
@@ -189,7 +189,7 @@ fn governor(environment: &Environment) -> Finding {
     }
 }
 
-fn at_least(what: &'static str, found: Option<&str>, least: u64, command: &str) -> Finding {
+fn at_least(what: &'static str, found: Option<&str>, least: u64, command: &str) -> DoctorCheck {
     let number = found.and_then(|found| found.parse().ok()).unwrap_or(0);
     let advice = format!("a burst of connections overflows such a short queue: {command}");
     match found {
@@ -198,7 +198,7 @@ fn at_least(what: &'static str, found: Option<&str>, least: u64, command: &str) 
     }
 }
 
-fn ports(range: Option<&str>) -> Finding {
+fn ports(range: Option<&str>) -> DoctorCheck {
     let what = "local ports (net.ipv4.ip_local_port_range)";
     let count = range.and_then(|range| {
         let (low, high) = range.split_once(' ')?;
@@ -216,13 +216,13 @@ fn ports(range: Option<&str>) -> Finding {
 }
 
 /// Observes the processors for a moment.
-fn load() -> Load {
+fn load() -> MachineReadings {
     let before = ticks();
     std::thread::sleep(LOOK);
     let after = ticks();
     let [all, busy, steal] = [0, 1, 2].map(|at| after[at].saturating_sub(before[at]) as f64);
     let turbo = |path: &str, on: &str| std::fs::read_to_string(path).ok().map(|text| text.trim() == on);
-    Load {
+    MachineReadings {
         steal: steal / all.max(1.0),
         busy: busy / all.max(1.0),
         turbo: turbo("/sys/devices/system/cpu/intel_pstate/no_turbo", "0")
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    fn not_good(environment: &Environment, load: &Load) -> Vec<(&'static str, Grade)> {
+    fn not_good(environment: &Environment, load: &MachineReadings) -> Vec<(&'static str, Grade)> {
         let found = findings(environment, load).into_iter().filter(|finding| finding.grade != Grade::Good);
         found
             .map(|finding| {
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_good_machine_needs_nothing() {
-        let load = Load { cgroup: true, ..Load::default() };
+        let load = MachineReadings { cgroup: true, ..MachineReadings::default() };
         assert_eq!(not_good(&machine(), &load), []);
         assert!(text(&machine(), &findings(&machine(), &load)).ends_with("Nothing to improve.\n"));
     }
@@ -285,7 +285,7 @@ mod tests {
         (machine.cores, machine.open_files_hard) = (1, 4_096);
         machine.governor = Some("powersave".to_owned());
         machine.sysctl.insert("net.core.somaxconn".to_owned(), "128".to_owned());
-        let load = Load { steal: 0.2, busy: 0.05, turbo: Some(true), cgroup: false };
+        let load = MachineReadings { steal: 0.2, busy: 0.05, turbo: Some(true), cgroup: false };
         let grades = not_good(&machine, &load);
         let invalid: Vec<_> = grades.iter().filter(|(_, grade)| *grade == Grade::Invalid).collect();
         assert_eq!(invalid, [&("steal (time taken by the hypervisor)", Grade::Invalid)]);

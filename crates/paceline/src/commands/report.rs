@@ -6,7 +6,7 @@
 use super::archive;
 use super::experiment::compare;
 use crate::exit::{Complaint, Status, print};
-use crate::kept::{Readable, StoreArguments, complain, nothing_kept, state_dir};
+use crate::kept::{ReadableRecords, StoreArguments, complain, nothing_kept, state_dir};
 use crate::places::path_or_nothing;
 use crate::{file, terminal as screen};
 use paceline_escape::{Printable, TerminalText, terminal};
@@ -14,7 +14,7 @@ use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
 use paceline_report::{Chart, CopyTally, Format, Options, Report, Table, copies_text, svg};
 use paceline_store::Store;
-use paceline_web::{Contents, Records, single_file};
+use paceline_web::{Records, SingleFilePages, single_file};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub struct Arguments {
     list: bool,
     /// Format of the report [default: by the ending of --output, else text]
     #[arg(long, value_enum)]
-    format: Option<Shape>,
+    format: Option<ReportFormatFlag>,
     /// Write to a file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -80,7 +80,7 @@ pub struct Arguments {
 
 /// The formats of `--format`.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Shape {
+enum ReportFormatFlag {
     Text,
     Markdown,
     Csv,
@@ -159,16 +159,16 @@ fn of_store(
         None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store))?,
     };
     if let Some(folder) = &arguments.export {
-        let trials = Readable::of(store.readable_whole_trials(&round.id))?;
+        let trials = ReadableRecords::of(store.readable_whole_trials(&round.id))?;
         return Ok((
             archive::write(folder, &round, &trials.records, state_dir, store.file())?.into(),
             trials.status(),
         ));
     }
     let trials = match format {
-        Rendering::Text(_) => Readable::of(store.readable_trials(&round.id))?,
+        Rendering::Text(_) => ReadableRecords::of(store.readable_trials(&round.id))?,
         // Percentile curves and heat maps need histograms.
-        Rendering::Page | Rendering::Svg(_) => Readable::of(store.readable_whole_trials(&round.id))?,
+        Rendering::Page | Rendering::Svg(_) => ReadableRecords::of(store.readable_whole_trials(&round.id))?,
     };
     Ok((rendered(&round, &trials.records, arguments, format, to_terminal)?, trials.status()))
 }
@@ -185,7 +185,7 @@ fn records(name: &str, arguments: &Arguments, state_dir: &Path, whole: bool) -> 
         true => store.readable_whole_trials(&round.id),
         false => store.readable_trials(&round.id),
     };
-    Ok(Records { trials: Readable::of(trials)?.records, round, unreadable: Vec::new() })
+    Ok(Records { trials: ReadableRecords::of(trials)?.records, round, unreadable: Vec::new() })
 }
 
 /// Two rounds, cell by cell.
@@ -194,15 +194,15 @@ fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> any
         return Err(Complaint::usage("at most two rounds can be compared").hint("give two rounds").into());
     };
     let format = match format {
-        Rendering::Text(Format::Text) => compare::Format::Text,
-        Rendering::Text(Format::Markdown) => compare::Format::Markdown,
-        Rendering::Text(Format::Json) => compare::Format::Json,
-        Rendering::Page => compare::Format::Html,
+        Rendering::Text(Format::Text) => compare::CompareFormat::Text,
+        Rendering::Text(Format::Markdown) => compare::CompareFormat::Markdown,
+        Rendering::Text(Format::Json) => compare::CompareFormat::Json,
+        Rendering::Page => compare::CompareFormat::Html,
         Rendering::Text(Format::Csv) | Rendering::Svg(_) => {
             return Err(Complaint::usage("two rounds can be compared as text, Markdown, JSON or HTML").into());
         }
     };
-    let whole = matches!(format, compare::Format::Html);
+    let whole = matches!(format, compare::CompareFormat::Html);
     let mut rounds = [first, second].map(|name| records(name, arguments, state_dir, whole));
     for round in rounds.iter_mut().flatten() {
         let fits = |wanted: &[String], name: &str| {
@@ -226,7 +226,7 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable,
     let names = match arguments.rounds.as_slice() {
         [] => {
             let store = Store::open_existing(&arguments.store.path(state_dir)).map_err(complain)?;
-            Readable::of(store.readable_rounds())?.records.into_iter().map(|round| round.id).collect()
+            ReadableRecords::of(store.readable_rounds())?.records.into_iter().map(|round| round.id).collect()
         }
         names => names.to_vec(),
     };
@@ -287,7 +287,7 @@ fn page(round: &Round, trials: &[Trial], report: &Report) -> anyhow::Result<Prin
     };
     let trials = trials.iter().filter(is_in).cloned().collect();
     let records = Records { round: round.clone(), trials, unreadable: Vec::new() };
-    Ok(single_file(&format!("{} · Paceline", round.plan), &Contents::of_round(&records)?)?)
+    Ok(single_file(&format!("{} · Paceline", round.plan), &SingleFilePages::of_round(&records)?)?)
 }
 
 /// Keeps the selected tables. A name that matches none is an error, which lists the available names.
@@ -320,7 +320,7 @@ fn only(
 
 /// The rounds of a store, newest first, one a line.
 fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
-    let rounds = Readable::of(store.readable_rounds())?;
+    let rounds = ReadableRecords::of(store.readable_rounds())?;
     if rounds.records.is_empty() && !rounds.is_damaged {
         return Err(nothing_kept(store).into());
     }
@@ -352,14 +352,18 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
 
 /// The format: the one given, else by the file's extension. An unknown extension is an error rather than text, since
 /// the user expects another format. A path that is not a regular file, such as `/dev/stdout`, has no extension.
-fn format(asked: Option<Shape>, output: Option<&Path>) -> anyhow::Result<Rendering> {
+fn format(asked: Option<ReportFormatFlag>, output: Option<&Path>) -> anyhow::Result<Rendering> {
     let ending = output.and_then(Path::extension).and_then(OsStr::to_str);
     Ok(match (asked, ending) {
-        (Some(Shape::Text), _) | (None, None | Some("txt" | "text")) => Rendering::Text(Format::Text),
-        (Some(Shape::Markdown), _) | (None, Some("md" | "markdown")) => Rendering::Text(Format::Markdown),
-        (Some(Shape::Csv), _) | (None, Some("csv")) => Rendering::Text(Format::Csv),
-        (Some(Shape::Json), _) | (None, Some("json")) => Rendering::Text(Format::Json),
-        (Some(Shape::Html), _) | (None, Some("html")) => Rendering::Page,
+        (Some(ReportFormatFlag::Text), _) | (None, None | Some("txt" | "text")) => {
+            Rendering::Text(Format::Text)
+        }
+        (Some(ReportFormatFlag::Markdown), _) | (None, Some("md" | "markdown")) => {
+            Rendering::Text(Format::Markdown)
+        }
+        (Some(ReportFormatFlag::Csv), _) | (None, Some("csv")) => Rendering::Text(Format::Csv),
+        (Some(ReportFormatFlag::Json), _) | (None, Some("json")) => Rendering::Text(Format::Json),
+        (Some(ReportFormatFlag::Html), _) | (None, Some("html")) => Rendering::Page,
         (None, Some("svg")) => Rendering::Svg(Chart::Ranking(None)),
         (None, Some(ending)) => {
             return Err(Complaint::usage(format!(

@@ -5,7 +5,7 @@
 use super::archive;
 use super::round::lock_round;
 use crate::exit::{Complaint, Status, error_text, print};
-use crate::kept::{Readable, StoreArguments, complain, state_dir};
+use crate::kept::{ReadableRecords, StoreArguments, complain, state_dir};
 use crate::places::path_or_nothing;
 use anyhow::Context as _;
 use paceline_escape::{TerminalText, terminal};
@@ -133,7 +133,7 @@ fn check(store: &Store) -> anyhow::Result<Status> {
 
 fn export(store: &Store, prefix: &str, folder: &Path, state_dir: &Path) -> anyhow::Result<Status> {
     let round = store.find_round(prefix).map_err(complain)?;
-    let trials = Readable::of(store.readable_whole_trials(&round.id))?;
+    let trials = ReadableRecords::of(store.readable_whole_trials(&round.id))?;
     print(archive::write(folder, &round, &trials.records, state_dir, store.file())?)?;
     Ok(trials.status())
 }
@@ -165,7 +165,7 @@ fn foreign(path: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
 }
 
 fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyhow::Result<Status> {
-    let rounds = Readable::of(store.readable_rounds())?;
+    let rounds = ReadableRecords::of(store.readable_rounds())?;
     let old = beyond(&rounds.records, keep, plan);
     for round in &old {
         if !dry_run {

@@ -8,7 +8,7 @@ use crate::places::path_or_nothing;
 use paceline_record::Run;
 use paceline_run::{Rows, Sink};
 use paceline_store::{Store, StoreError};
-use paceline_web::{Library, Live, Server, Shown, WebError, export};
+use paceline_web::{Library, LiveFeed, ShownLibrary, WebError, WebServer, export};
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let library = library(&arguments)?;
     let Arguments { listen, allow_host, no_open, .. } = arguments;
-    let server = Server::bind(listen, allow_host, library, Live::default()).map_err(complain)?;
+    let server = WebServer::bind(listen, allow_host, library, LiveFeed::default()).map_err(complain)?;
     server.prepare().map_err(complain)?;
     let url = server.url();
     crate::exit::print(&format!("{url}\n"))?;
@@ -109,18 +109,18 @@ fn without_store(error: StoreError) -> anyhow::Error {
 }
 
 /// A web server during a run or a round.
-pub struct Beside {
-    live: Live,
-    shown: Shown,
+pub struct LiveServer {
+    live: LiveFeed,
+    shown: ShownLibrary,
 }
 
-impl Beside {
+impl LiveServer {
     /// Starts serving `library` on loopback, and prints the address on standard error.
     pub fn start(what: &str, round: Option<&str>, library: Library) -> anyhow::Result<Self> {
-        let live = Live::default();
+        let live = LiveFeed::default();
         live.publish("start", &serde_json::json!({ "what": what, "round": round }));
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = Server::bind(address, Vec::new(), library, live.clone()).map_err(complain)?;
+        let server = WebServer::bind(address, Vec::new(), library, live.clone()).map_err(complain)?;
         let url = format!("{}#/live", server.url());
         let shown = server.shown();
         say(&format!("live view: {url}"));
@@ -136,7 +136,7 @@ impl Beside {
     }
 
     /// Where events go.
-    pub fn live(&self) -> Live {
+    pub fn live(&self) -> LiveFeed {
         self.live.clone()
     }
 
@@ -157,10 +157,10 @@ impl Beside {
 }
 
 /// Sends the seconds of a run to the live view.
-pub struct Seconds(pub Live);
+pub struct Seconds(pub LiveFeed);
 
 impl Sink for Seconds {
-    fn second(&mut self, row: &paceline_record::Second, _: &paceline_engine::Second, _: &Rows) {
+    fn second(&mut self, row: &paceline_record::Second, _: &paceline_engine::WorkerSecond, _: &Rows) {
         self.0.publish("second", row);
     }
 

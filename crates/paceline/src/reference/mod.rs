@@ -35,18 +35,18 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A pending answer.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Due {
+struct PendingAnswer {
     at: Nanos,
     arrived: Nanos,
     who: usize,
 }
 
 /// The server's state.
-struct Server {
+struct ReferenceServer {
     poll: Poll,
     listener: TcpListener,
-    conversations: Vec<Conversation>,
-    due: BinaryHeap<Reverse<Due>>,
+    conversations: Vec<ClientConnection>,
+    due: BinaryHeap<Reverse<PendingAnswer>>,
     service: Service,
     random: Random,
     /// The actual times from arrival to answer.
@@ -70,7 +70,7 @@ pub fn serve(address: SocketAddr, service: Service, seed: u64, spin: bool) -> an
         let _ = io::stdin().read_to_end(&mut Vec::new());
         ENDED.store(true, Ordering::Relaxed);
     })?;
-    let mut server = Server {
+    let mut server = ReferenceServer {
         poll,
         listener,
         conversations: Vec::new(),
@@ -87,7 +87,7 @@ pub fn serve(address: SocketAddr, service: Service, seed: u64, spin: bool) -> an
     Ok(())
 }
 
-impl Server {
+impl ReferenceServer {
     fn turn(&mut self) -> anyhow::Result<()> {
         let mut events = Events::with_capacity(1024);
         let next = self.due.peek().map(|Reverse(due)| due.at.since(KernelClock.now()));
@@ -109,7 +109,7 @@ impl Server {
             stream.set_nodelay(true)?;
             let who = self.conversations.len();
             self.poll.registry().register(&mut stream, Token(who), Interest::READABLE)?;
-            self.conversations.push(Conversation::new(stream));
+            self.conversations.push(ClientConnection::new(stream));
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Server {
             if at <= arrived {
                 self.answer(who, arrived);
             } else {
-                self.due.push(Reverse(Due { at, arrived, who }));
+                self.due.push(Reverse(PendingAnswer { at, arrived, who }));
             }
         }
     }
@@ -170,13 +170,13 @@ mod tests {
 
 /// One client: its requests are counted by their blank lines, so that they must have no bodies.
 #[derive(Debug)]
-struct Conversation {
+struct ClientConnection {
     stream: TcpStream,
     /// Bytes of a blank line matched so far.
     matched: usize,
 }
 
-impl Conversation {
+impl ClientConnection {
     fn new(stream: TcpStream) -> Self {
         Self { stream, matched: 0 }
     }

@@ -3,7 +3,7 @@
 //! Their decisions are tested in the experiment crate with a simulated server; no figure of a real run is asserted
 //! here.
 
-use crate::reference::{PACELINE, Server};
+use crate::reference::{PACELINE, ReferenceServer};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -112,7 +112,7 @@ fn invalid_arguments_exit_with_two_and_say_why() {
 #[test]
 fn a_capacity_search_keeps_every_record() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start("fixed");
+    let server = ReferenceServer::start("fixed");
     let url = server.url();
     let short =
         ["--window", "200ms", "--warmup", "50ms", "--warm-limit", "0s", "--confirm", "0s", "--no-curve"];
@@ -134,7 +134,7 @@ fn a_capacity_search_keeps_every_record() {
 #[test]
 fn pairs_are_measured_until_a_look() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let (url, record) = (server.url(), ["--records", "kept", "--format", "json"]);
     let short = ["-d", "100ms", "--warmup", "20ms", "--warm-limit", "0s", "--pairs", "4", "-c", "2"];
     let output = paceline(folder.path(), &[&["compare", &url, &url][..], &short, &record].concat());
@@ -147,7 +147,7 @@ fn pairs_are_measured_until_a_look() {
 #[test]
 fn a_missing_target_is_an_error_of_the_environment() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let url = server.url();
     drop(server);
     let output =

@@ -1,7 +1,7 @@
 //! Tests jobs through the binary: printing, running from a file, records without secrets, outputs by extension, exit
 //! status.
 
-use crate::reference::{PACELINE, Server};
+use crate::reference::{PACELINE, ReferenceServer};
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_job_is_printed_run_from_a_file_and_repeated_from_a_record() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let url = server.url();
@@ -59,7 +59,7 @@ fn a_job_with_a_schedule_is_printed_again() {
 
 #[test]
 fn secrets_are_in_no_record() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let flags = ["-n", "1", "-c", "1", "--json", "-a", "user:open sesame", "-H", "Cookie: session=1"];
     let output = run(&[&[server.url().as_str()], &flags[..]].concat());
     let record = text(&output.stdout);
@@ -69,7 +69,7 @@ fn secrets_are_in_no_record() {
 
 #[test]
 fn outputs_have_the_format_of_their_ending() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let [json, txt, hgrm] = ["a.json", "a.txt", "a.hgrm"].map(path);

@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 pub const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
 
 /// The reference server, which ends when its standard input closes.
-pub struct Server(Child, u16);
+pub struct ReferenceServer(Child, u16);
 
-impl Server {
+impl ReferenceServer {
     /// Starts one with this distribution of service times.
     pub fn start(service: &str) -> Self {
         let arguments = ["reference-server", "--service", service];
@@ -33,7 +33,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ReferenceServer {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();

@@ -3,7 +3,7 @@
 //! Also covers connection lifetimes, and combinations of flags that are refused with an alternative. The engine's
 //! `conservation.rs` recomputes how many requests of a shape must fall due.
 
-use crate::reference::{PACELINE, Server};
+use crate::reference::{PACELINE, ReferenceServer};
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -11,7 +11,7 @@ fn run(url: &str, arguments: &[&str]) -> Output {
     Command::new(PACELINE).args(["run", url, "--format", "json"]).args(arguments).output().unwrap()
 }
 
-fn record(server: &Server, arguments: &[&str]) -> Value {
+fn record(server: &ReferenceServer, arguments: &[&str]) -> Value {
     let output = run(&server.url(), arguments);
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
@@ -22,7 +22,7 @@ fn scheduled(block: &Value) -> u64 {
 
 #[test]
 fn every_step_has_a_block_and_they_add_up() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let run = record(&server, &["-r", "100,400@250ms", "-c", "4", "--warmup", "0"]);
     let segments = run["by_segment"].as_array().unwrap();
     let counts: Vec<_> = segments.iter().map(scheduled).collect();
@@ -39,7 +39,7 @@ fn every_step_has_a_block_and_they_add_up() {
 
 #[test]
 fn a_ramp_is_reported_in_tenths() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let run = record(&server, &["-r", "100:900", "-d", "1s", "-c", "4", "-t", "2", "--warmup", "100ms"]);
     let segments = run["by_segment"].as_array().unwrap();
     assert_eq!((segments.len(), scheduled(&run["total"])), (10, 500));
@@ -48,7 +48,7 @@ fn a_ramp_is_reported_in_tenths() {
 
 #[test]
 fn a_schedule_is_sent_at_its_times() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times");
     std::fs::write(&file, "0\n10ms # two at once\n0.010\n0.02\n").unwrap();
@@ -63,7 +63,7 @@ fn a_schedule_is_sent_at_its_times() {
 
 #[test]
 fn a_schedule_is_an_open_loop_to_gates_too() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times");
     std::fs::write(&file, "0\n10ms\n20ms\n").unwrap();
@@ -77,7 +77,7 @@ fn a_schedule_is_an_open_loop_to_gates_too() {
 
 #[test]
 fn connections_are_used_up_as_asked() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     // One connection: two may share the requests so that neither has its fifth as its last.
     let run = record(&server, &["-n", "20", "-c", "1", "--requests-per-connection", "5"]);
     assert_eq!(run["connections"]["closed_as_asked"], 4);
@@ -94,7 +94,7 @@ fn connections_are_used_up_as_asked() {
 
 #[test]
 fn random_arrivals_are_checked() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let check = |arrivals| {
         let run =
             record(&server, &["-r", "2000", "-d", "1s", "--warmup", "0", "-t", "2", "--arrivals", arrivals]);
@@ -108,7 +108,7 @@ fn random_arrivals_are_checked() {
 
 #[test]
 fn http_1_0_asks_for_keep_alive() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let run = record(&server, &["-n", "20", "-c", "2", "--http", "1.0"]);
     assert_eq!((&run["target"]["protocol"], &run["total"]["counts"]["ok"]), (&"http/1.0".into(), &20.into()));
 }

@@ -10,7 +10,7 @@ use paceline_judge::{Metric, NO_SPREAD, Unit};
 
 /// The role of a column; the terminal chooses colours by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ColumnRole {
     /// The possible ranks of a row, or the mark of a row without a rank.
     Rank,
     /// The server's id.
@@ -27,8 +27,8 @@ pub enum Role {
 
 /// A column with its cells.
 #[derive(Clone, Debug)]
-pub struct Column {
-    pub role: Role,
+pub struct TableColumn {
+    pub role: ColumnRole,
     /// Its heading: two lines, the second the unit.
     pub head: [String; 2],
     /// One for each row.
@@ -43,8 +43,8 @@ pub struct Column {
 const LIMITS_LEAVE: u8 = 10;
 
 /// The columns of a table, in order; `notes` gives the text of a row's notes. Columns without any content are left out.
-pub fn columns(table: &Table, notes: impl Fn(&Row) -> String) -> Vec<Column> {
-    let mut shown: Vec<(&Metric, paceline_judge::Column)> = Metric::ALL
+pub fn columns(table: &Table, notes: impl Fn(&Row) -> String) -> Vec<TableColumn> {
+    let mut shown: Vec<(&Metric, paceline_judge::MetricColumn)> = Metric::ALL
         .iter()
         .filter_map(|metric| Some((metric, metric.column(table.load.kind)?)))
         .filter(|(metric, _)| is_wanted(metric, table))
@@ -54,7 +54,7 @@ pub fn columns(table: &Table, notes: impl Fn(&Row) -> String) -> Vec<Column> {
     all.extend(shown.iter().flat_map(|(metric, column)| metric_columns(table, metric, *column)));
     all.extend(limits(table));
     all.extend(launches(table));
-    all.push(column(Role::Notes, ["", "notes"], table, notes));
+    all.push(column(ColumnRole::Notes, ["", "notes"], table, notes));
     all.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
     all
 }
@@ -74,26 +74,26 @@ pub fn mark(standing: Standing) -> &'static str {
     }
 }
 
-fn rank(table: &Table) -> Column {
+fn rank(table: &Table) -> TableColumn {
     let cell = |row: &Row| match (row.rank, row.rank_worst) {
         (Some(best), Some(worst)) if best < worst => format!("{best}–{worst}"),
         (Some(rank), _) => rank.to_string(),
         (None, _) => mark(row.standing).to_owned(),
     };
-    column(Role::Rank, ["", ""], table, cell)
+    column(ColumnRole::Rank, ["", ""], table, cell)
 }
 
-fn server(table: &Table) -> Column {
-    column(Role::Server, ["", "server"], table, |row| row.server.id.clone())
+fn server(table: &Table) -> TableColumn {
+    column(ColumnRole::Server, ["", "server"], table, |row| row.server.id.clone())
 }
 
-fn column(role: Role, head: [&str; 2], table: &Table, cell: impl FnMut(&Row) -> String) -> Column {
+fn column(role: ColumnRole, head: [&str; 2], table: &Table, cell: impl FnMut(&Row) -> String) -> TableColumn {
     let cells = table.rows.iter().map(cell).collect();
-    Column { role, head: head.map(str::to_owned), cells, leaves: None, name: String::new() }
+    TableColumn { role, head: head.map(str::to_owned), cells, leaves: None, name: String::new() }
 }
 
 /// A column of figures and, where tables show it, the column of their intervals.
-fn metric_columns(table: &Table, metric: &Metric, shown: paceline_judge::Column) -> Vec<Column> {
+fn metric_columns(table: &Table, metric: &Metric, shown: paceline_judge::MetricColumn) -> Vec<TableColumn> {
     let scale = scale(metric, table);
     let cells: Vec<[String; 2]> = table.rows.iter().map(|row| cell(row, metric, scale)).collect();
     let leaves = |step: u8| (step > 0).then_some(step);
@@ -103,15 +103,15 @@ fn metric_columns(table: &Table, metric: &Metric, shown: paceline_judge::Column)
     if head[1].is_empty() {
         head[1] = unit_of(metric, table);
     }
-    let figures = Column {
-        role: Role::Figure,
+    let figures = TableColumn {
+        role: ColumnRole::Figure,
         head,
         cells: cells.iter().map(|[figure, _]| figure.clone()).collect(),
         leaves: leaves(shown.leaves).filter(|_| !at_reference),
         name: metric.name.to_owned(),
     };
-    let spreads = Column {
-        role: Role::Spread,
+    let spreads = TableColumn {
+        role: ColumnRole::Spread,
         head: ["".into(), "".into()],
         cells: cells.into_iter().map(|[_, spread]| spread).collect(),
         leaves: leaves(shown.spread_leaves),
@@ -160,23 +160,23 @@ fn cell(row: &Row, metric: &Metric, scale: f64) -> [String; 2] {
 }
 
 /// What limited each row. If it is the same for all, the sentence above the table says so.
-fn limits(table: &Table) -> Option<Column> {
+fn limits(table: &Table) -> Option<TableColumn> {
     if words::common_limit(table).is_some() {
         return None;
     }
     let cell = |row: &Row| row.limit.as_ref().map(|limit| limit.kind.words().to_owned()).unwrap_or_default();
-    let limits = column(Role::Limit, ["limited", "by"], table, cell);
-    Some(Column { leaves: Some(LIMITS_LEAVE), name: "limit".to_owned(), ..limits })
+    let limits = column(ColumnRole::Limit, ["limited", "by"], table, cell);
+    Some(TableColumn { leaves: Some(LIMITS_LEAVE), name: "limit".to_owned(), ..limits })
 }
 
 /// Present only if some row has fewer launches than planned: otherwise the heading gives the number for all.
-fn launches(table: &Table) -> Vec<Column> {
+fn launches(table: &Table) -> Vec<TableColumn> {
     let complete = |row: &Row| row.launches_usable == row.launches_planned;
     if table.rows.iter().filter(|row| row.is_measured()).all(complete) {
         return Vec::new();
     }
     let cell = |row: &Row| format!("{}/{}", row.launches_usable, row.launches_planned);
-    vec![column(Role::Figure, ["", "used"], table, cell)]
+    vec![column(ColumnRole::Figure, ["", "used"], table, cell)]
 }
 
 /// Whether the table should use microseconds: half of its rows have a median below a millisecond.

@@ -11,17 +11,17 @@ use paceline_judge::Metric;
 use paceline_record::BalancedLoad;
 
 /// A column that is not a metric: its name and its text.
-type Cell = (&'static str, fn(&Line<'_>) -> String);
+type CsvColumn = (&'static str, fn(&CsvLine<'_>) -> String);
 
 /// The subject of a line.
-struct Line<'a> {
+struct CsvLine<'a> {
     report: &'a Report,
     table: &'a Table,
     row: &'a Row,
 }
 
 /// The columns that identify the subject of a line.
-const SUBJECT: &[Cell] = &[
+const SUBJECT: &[CsvColumn] = &[
     ("round", |line| line.report.round.id.clone()),
     ("plan", |line| line.report.round.plan.clone()),
     ("started_at", |line| line.report.round.started_at.clone()),
@@ -49,7 +49,7 @@ const SUBJECT: &[Cell] = &[
 ];
 
 /// The columns after the metrics.
-const REST: &[Cell] = &[
+const REST: &[CsvColumn] = &[
     ("requests_scheduled", |line| line.row.figures.requests_scheduled.to_string()),
     ("requests_not_ok", |line| line.row.figures.requests_not_ok.to_string()),
     ("smallest_difference", |line| optional(line.table.smallest_difference)),
@@ -95,8 +95,8 @@ pub(super) fn render(report: &Report) -> Printable {
     let mut text = record(header().into_iter());
     for table in &report.tables {
         for row in &table.rows {
-            let line = Line { report, table, row };
-            let of = |cells: &[Cell]| cells.iter().map(|(_, cell)| cell(&line)).collect::<Vec<_>>();
+            let line = CsvLine { report, table, row };
+            let of = |cells: &[CsvColumn]| cells.iter().map(|(_, cell)| cell(&line)).collect::<Vec<_>>();
             let metrics = Metric::ALL.iter().flat_map(|metric| parts(metric, row.figures.get(metric)));
             text.push(&record(of(SUBJECT).into_iter().chain(metrics).chain(of(REST))));
         }
@@ -110,7 +110,7 @@ fn record(fields: impl Iterator<Item = String>) -> CsvText {
 }
 
 fn header() -> Vec<String> {
-    let names = |cells: &[Cell]| cells.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
+    let names = |cells: &[CsvColumn]| cells.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
     let metrics = Metric::ALL.iter().flat_map(|metric| {
         part_names(metric).iter().map(|part| format!("{}_{part}", metric.key)).collect::<Vec<_>>()
     });
@@ -142,12 +142,12 @@ fn joined(values: impl Iterator<Item = impl ToString>) -> String {
     values.map(|value| value.to_string()).collect::<Vec<_>>().join("; ")
 }
 
-fn failures(line: &Line<'_>) -> String {
+fn failures(line: &CsvLine<'_>) -> String {
     let failures = line.row.failures.iter();
     joined(failures.map(|f| format!("{}x {}: {}", f.launches, word(&f.stage), f.message)))
 }
 
-impl<'a> Line<'a> {
+impl<'a> CsvLine<'a> {
     fn load_of_balancer(&self) -> Option<&'a BalancedLoad> {
         self.table.load.balanced.as_ref()
     }
@@ -169,7 +169,7 @@ impl<'a> Line<'a> {
 }
 
 /// The source's observations for the row.
-fn observed(line: &Line<'_>) -> String {
+fn observed(line: &CsvLine<'_>) -> String {
     let (table, row) = (line.table, line.row);
     let fits = |beside: &&Beside| {
         let observed = &beside.observed;

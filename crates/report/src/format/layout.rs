@@ -3,7 +3,7 @@
 //! Only `text.rs` calls it: the other formats have no width. The table of metrics defines which column is left out
 //! first.
 
-use super::columns::{Column, Role};
+use super::columns::{ColumnRole, TableColumn};
 use paceline_escape::{TerminalText, terminal};
 use std::collections::BTreeSet;
 use unicode_width::UnicodeWidthStr;
@@ -49,21 +49,21 @@ impl Painted {
 
 /// The columns that fit, and the names of those that do not.
 pub struct Fitted {
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
     /// The names of columns left out, the least important first.
     pub left_out: Vec<String>,
 }
 
 /// Starts with the columns that are never removed and adds the others, the last to be removed first, if they still fit
 /// into `width`. A spread needs its figure.
-pub fn fit(all: &[Column], width: usize) -> Fitted {
+pub fn fit(all: &[TableColumn], width: usize) -> Fitted {
     let mut kept: Vec<bool> = all.iter().map(|column| column.leaves.is_none()).collect();
     let mut left_out = Vec::new();
     let steps: BTreeSet<u8> = all.iter().filter_map(|column| column.leaves).collect();
     for step in steps.into_iter().rev() {
         let mut wider = kept.clone();
         for (place, column) in all.iter().enumerate().filter(|(_, column)| column.leaves == Some(step)) {
-            let alone = column.role == Role::Spread && !(place > 0 && wider[place - 1]);
+            let alone = column.role == ColumnRole::Spread && !(place > 0 && wider[place - 1]);
             wider[place] = !alone;
         }
         if total(all, &wider) <= width {
@@ -74,33 +74,33 @@ pub fn fit(all: &[Column], width: usize) -> Fitted {
         }
     }
     let surplus = total(all, &kept).saturating_sub(width);
-    let mut columns: Vec<Column> =
+    let mut columns: Vec<TableColumn> =
         all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(column, _)| column.clone()).collect();
     columns
         .iter_mut()
-        .filter(|column| column.role == Role::Server)
+        .filter(|column| column.role == ColumnRole::Server)
         .for_each(|column| shorten(column, surplus));
     Fitted { columns, left_out }
 }
 
 /// The width of the selected columns.
-fn total(all: &[Column], kept: &[bool]) -> usize {
+fn total(all: &[TableColumn], kept: &[bool]) -> usize {
     let shown = all.iter().zip(kept).filter(|(_, kept)| **kept).map(|(column, _)| column);
     shown.enumerate().map(|(place, column)| if place == 0 { 0 } else { gap(column) } + width_of(column)).sum()
 }
 
 /// The space before a column.
-pub fn gap(column: &Column) -> usize {
-    if matches!(column.role, Role::Spread | Role::Server) { 1 } else { GAP }
+pub fn gap(column: &TableColumn) -> usize {
+    if matches!(column.role, ColumnRole::Spread | ColumnRole::Server) { 1 } else { GAP }
 }
 
 /// The width a column needs.
-pub fn width_of(column: &Column) -> usize {
+pub fn width_of(column: &TableColumn) -> usize {
     let cells = padded(column).iter().map(|cell| cell.width()).max().unwrap_or(0);
     column.head.iter().map(|head| head.width()).max().unwrap_or(0).max(cells)
 }
 
-fn shorten(column: &mut Column, surplus: usize) {
+fn shorten(column: &mut TableColumn, surplus: usize) {
     let keep = width_of(column).saturating_sub(surplus).max(SERVER_MIN);
     for cell in column.cells.iter_mut().filter(|cell| cell.width() > keep) {
         let mut short = String::new();
@@ -115,8 +115,8 @@ fn shorten(column: &mut Column, surplus: usize) {
 }
 
 /// The cells of a column, figures aligned on their decimal point; not yet padded to the column's width.
-pub fn padded(column: &Column) -> Vec<String> {
-    if column.role != Role::Figure {
+pub fn padded(column: &TableColumn) -> Vec<String> {
+    if column.role != ColumnRole::Figure {
         return column.cells.clone();
     }
     // Of a range, its last figure counts: only that ends near the edge of the column.
@@ -135,11 +135,13 @@ pub fn padded(column: &Column) -> Vec<String> {
 }
 
 /// Pads a text according to the alignment of its column.
-pub fn align(text: &str, width: usize, role: Role) -> String {
+pub fn align(text: &str, width: usize, role: ColumnRole) -> String {
     let room = " ".repeat(width.saturating_sub(text.width()));
     match role {
-        Role::Rank | Role::Figure => format!("{room}{text}"),
-        Role::Server | Role::Spread | Role::Limit | Role::Notes => format!("{text}{room}"),
+        ColumnRole::Rank | ColumnRole::Figure => format!("{room}{text}"),
+        ColumnRole::Server | ColumnRole::Spread | ColumnRole::Limit | ColumnRole::Notes => {
+            format!("{text}{room}")
+        }
     }
 }
 
@@ -171,9 +173,9 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn column(role: Role, cells: &[&str], leaves: Option<u8>) -> Column {
+    fn column(role: ColumnRole, cells: &[&str], leaves: Option<u8>) -> TableColumn {
         let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
-        Column {
+        TableColumn {
             role,
             head: [String::new(), "head".to_owned()],
             cells,
@@ -184,19 +186,19 @@ mod tests {
 
     #[test]
     fn figures_stand_on_their_decimal_point() {
-        let cells = padded(&column(Role::Figure, &["5.12", "41.3", "210", "·", "≥ 1.5", "87%"], None));
+        let cells = padded(&column(ColumnRole::Figure, &["5.12", "41.3", "210", "·", "≥ 1.5", "87%"], None));
         assert_eq!(cells, ["5.12", "41.3 ", "210   ", "·", "≥ 1.5 ", "87%"]);
-        let cells = padded(&column(Role::Figure, &["6.9", "8.70–14.4", "150", "207–328"], None));
+        let cells = padded(&column(ColumnRole::Figure, &["6.9", "8.70–14.4", "150", "207–328"], None));
         assert_eq!(cells, ["6.9", "8.70–14.4", "150  ", "207–328  "]);
     }
 
     #[test]
     fn columns_leave_in_order_until_the_rest_fits() {
         let all = [
-            column(Role::Server, &["a-long-server-name"], None),
-            column(Role::Figure, &["12345"], None),
-            column(Role::Figure, &["67890"], Some(5)),
-            column(Role::Figure, &["11111"], Some(8)),
+            column(ColumnRole::Server, &["a-long-server-name"], None),
+            column(ColumnRole::Figure, &["12345"], None),
+            column(ColumnRole::Figure, &["67890"], Some(5)),
+            column(ColumnRole::Figure, &["11111"], Some(8)),
         ];
         assert_eq!(fit(&all, 39).columns.len(), 4);
         let fitted = fit(&all, 38);
@@ -212,9 +214,9 @@ mod tests {
     #[test]
     fn a_spread_does_not_stay_without_its_figure() {
         let all = [
-            column(Role::Server, &["server"], None),
-            column(Role::Figure, &["1234567890"], Some(5)),
-            column(Role::Spread, &["±2%"], Some(2)),
+            column(ColumnRole::Server, &["server"], None),
+            column(ColumnRole::Figure, &["1234567890"], Some(5)),
+            column(ColumnRole::Spread, &["±2%"], Some(2)),
         ];
         assert_eq!(fit(&all, 23).columns.len(), 3);
         assert_eq!(fit(&all, 22).columns.len(), 2);

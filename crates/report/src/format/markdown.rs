@@ -4,7 +4,7 @@
 //! for a terminal; this file escapes them and puts them in the order of a page. No column is left out because of its
 //! width.
 
-use super::columns::{Column, Role, columns};
+use super::columns::{ColumnRole, TableColumn, columns};
 use super::notes::{is_everywhere, servers_with, severity_and_blame};
 use super::sheet::{Sheet, sheets};
 use super::words;
@@ -115,11 +115,11 @@ fn rules(columns: impl Iterator<Item = bool>) -> MarkdownText {
 }
 
 /// Puts each spread into its figure's cell to save columns.
-fn merged(columns: Vec<Column>) -> Vec<Column> {
-    let mut merged: Vec<Column> = Vec::new();
+fn merged(columns: Vec<TableColumn>) -> Vec<TableColumn> {
+    let mut merged: Vec<TableColumn> = Vec::new();
     for column in columns {
         match (column.role, merged.last_mut()) {
-            (Role::Spread, Some(figure)) => {
+            (ColumnRole::Spread, Some(figure)) => {
                 for (cell, spread) in
                     figure.cells.iter_mut().zip(&column.cells).filter(|(_, s)| !s.is_empty())
                 {
@@ -132,13 +132,15 @@ fn merged(columns: Vec<Column>) -> Vec<Column> {
     merged
 }
 
-fn grid(text: &mut MarkdownText, table: &Table, columns: &[Column]) {
+fn grid(text: &mut MarkdownText, table: &Table, columns: &[TableColumn]) {
     text.push(&table_line(columns.iter().map(|column| MarkdownText::of(column.head.join(" ").trim()))));
-    text.push(&rules(columns.iter().map(|column| matches!(column.role, Role::Figure | Role::Rank))));
+    text.push(&rules(
+        columns.iter().map(|column| matches!(column.role, ColumnRole::Figure | ColumnRole::Rank)),
+    ));
     for (number, row) in table.rows.iter().enumerate() {
-        let cell = |column: &Column| {
+        let cell = |column: &TableColumn| {
             let cell = column.cells.get(number).map(|cell| cell.trim()).unwrap_or_default();
-            match column.role == Role::Server && row.standing == Standing::Failed {
+            match column.role == ColumnRole::Server && row.standing == Standing::Failed {
                 true => markdown!("{} (failed)", cell),
                 false => MarkdownText::of(cell),
             }

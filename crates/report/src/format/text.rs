@@ -3,7 +3,7 @@
 //! Called for [`super::Format::Text`]. The caller sets width and colours. Columns come from `columns.rs` and are fitted
 //! by `layout.rs`; the text around them comes from `words.rs`.
 
-use super::columns::{Column, Role, columns};
+use super::columns::{ColumnRole, TableColumn, columns};
 use super::layout::{Painted, align, fit, gap, padded, width_of, words as words_of, wrap};
 use super::notes::Notes;
 use super::sheet::{Sheet, sheets};
@@ -188,7 +188,7 @@ impl Page {
         self.grid(table, &fitted.columns);
         let new: Vec<_> = fitted.left_out.into_iter().filter(|what| !self.left_out.contains(what)).collect();
         self.left_out.extend(new);
-        if !fitted.columns.iter().any(|column| column.role == Role::Limit)
+        if !fitted.columns.iter().any(|column| column.role == ColumnRole::Limit)
             && let Some(limits) = words::limits_in_a_line(table)
         {
             self.prose("  limited by  ", &limits, DIM);
@@ -200,7 +200,7 @@ impl Page {
         }
     }
 
-    fn grid(&mut self, table: &Table, columns: &[Column]) {
+    fn grid(&mut self, table: &Table, columns: &[TableColumn]) {
         let widths: Vec<usize> = columns.iter().map(width_of).collect();
         let cells: Vec<Vec<String>> = columns.iter().map(padded).collect();
         for part in 0..2 {
@@ -214,7 +214,9 @@ impl Page {
         for (number, row) in table.rows.iter().enumerate() {
             let mut line = Painted::default();
             for (place, ((column, width), cells)) in columns.iter().zip(&widths).zip(&cells).enumerate() {
-                if row.standing == Standing::Failed && !matches!(column.role, Role::Rank | Role::Server) {
+                if row.standing == Standing::Failed
+                    && !matches!(column.role, ColumnRole::Rank | ColumnRole::Server)
+                {
                     break;
                 }
                 line.blanks(if place == 0 { 0 } else { gap(column) });
@@ -368,14 +370,14 @@ fn failed(row: &Row) -> String {
     format!("failed {}", words::stage(failure.stage))
 }
 
-fn style(row: &Row, role: Role) -> Style {
+fn style(row: &Row, role: ColumnRole) -> Style {
     match (role, row.standing) {
-        (Role::Rank | Role::Server, Standing::Failed | Standing::Overloaded) => BAD,
-        (Role::Rank | Role::Server, Standing::Invalid) => DOUBT,
-        (Role::Rank | Role::Server, _) if row.rank == Some(1) => GOOD,
-        (Role::Server, _) => BOLD,
-        (Role::Notes, _) => DOUBT,
-        (Role::Spread, _) => DIM,
+        (ColumnRole::Rank | ColumnRole::Server, Standing::Failed | Standing::Overloaded) => BAD,
+        (ColumnRole::Rank | ColumnRole::Server, Standing::Invalid) => DOUBT,
+        (ColumnRole::Rank | ColumnRole::Server, _) if row.rank == Some(1) => GOOD,
+        (ColumnRole::Server, _) => BOLD,
+        (ColumnRole::Notes, _) => DOUBT,
+        (ColumnRole::Spread, _) => DIM,
         _ => PLAIN,
     }
 }

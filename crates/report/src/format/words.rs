@@ -371,9 +371,9 @@ pub fn legend(tables: &[Table], full: bool) -> Vec<(&'static str, &'static str)>
 }
 
 /// A mark or a column, its meaning, and whether it occurs.
-type Entry = (bool, &'static str, &'static str);
+type LegendEntry = (bool, &'static str, &'static str);
 
-fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
+fn legend_of_ranks(tables: &[Table]) -> Vec<LegendEntry> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let any = |standing| rows().any(|row| row.standing == standing);
     let intervals = rows().any(|row| {
@@ -410,7 +410,7 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<Entry> {
     ]
 }
 
-fn legend_of_columns(tables: &[Table]) -> Vec<Entry> {
+fn legend_of_columns(tables: &[Table]) -> Vec<LegendEntry> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let percentiles = || {
         let metrics = Metric::ALL.iter().filter(|metric| metric.is_percentile);

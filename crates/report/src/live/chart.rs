@@ -15,7 +15,7 @@ const LABEL_COLUMNS: usize = 9;
 const SECOND_COLUMNS_MOST: usize = 8;
 
 /// One chart: the values of each second, the latest last.
-pub(super) struct Chart<'c> {
+pub(super) struct LiveChart<'c> {
     /// Its title.
     pub title: &'c str,
     /// By second: a value, and a higher value that is drawn lighter.
@@ -33,7 +33,7 @@ fn room(seconds: usize, width: usize) -> (usize, usize) {
     (seconds.min(columns), each)
 }
 
-impl Chart<'_> {
+impl LiveChart<'_> {
     /// The title and `height` lines, none wider than the style's width.
     pub(super) fn lines(&self, height: usize, style: Style) -> Vec<String> {
         let (seconds, each) = room(self.values.len(), style.width);

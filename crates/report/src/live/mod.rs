@@ -8,7 +8,7 @@ mod chart;
 mod tests;
 
 use crate::run_text::{Style, bars, columns, quantity};
-use chart::Chart;
+use chart::LiveChart;
 use paceline_record::{Counts, Phase, Second};
 use paceline_stats::Histogram;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The state of a running run.
 #[derive(Clone, Debug, Default)]
-pub struct Live {
+pub struct LiveView {
     /// The target.
     pub target: String,
     /// The phase according to the clock; none while connections are made.
@@ -39,7 +39,7 @@ pub struct Live {
     pub errors: BTreeMap<&'static str, u64>,
 }
 
-impl Live {
+impl LiveView {
     /// Adds a completed second.
     pub fn add(&mut self, second: &Second, times: &Histogram) {
         let counts = Counts {
@@ -86,7 +86,7 @@ const DONE_COLUMNS: usize = 24;
 /// Maximum columns of the sparkline.
 const RATES_MOST: usize = 60;
 
-impl Live {
+impl LiveView {
     /// The lines: none wider than `width`, and at most `height` of them, if that is at least 5.
     pub fn lines(&self, width: usize, height: usize, colour: bool) -> Vec<String> {
         let style = Style::new(colour, width);
@@ -110,11 +110,11 @@ impl Live {
     fn charts(&self, second: &Second, height: usize, style: Style) -> Vec<String> {
         let rates: Vec<(f64, f64)> = self.rates.iter().map(|rate| (*rate, *rate)).collect();
         let rate_chart =
-            Chart { title: "requests/s", values: &rates, label: quantity::count, paint: Style::good };
+            LiveChart { title: "requests/s", values: &rates, label: quantity::count, paint: Style::good };
         let (name, _) = times_of(second);
         let title = format!("{name}, p50 \u{2588} and p99 \u{2591}");
         let time_chart =
-            Chart { title: &title, values: &self.times_ns, label: quantity::nanos, paint: Style::warn };
+            LiveChart { title: &title, values: &self.times_ns, label: quantity::nanos, paint: Style::warn };
         // Two titles and the axis, the title of the histogram, and the rest for their rows.
         let for_rows = height.saturating_sub(4);
         let bars_wanted = (for_rows / 3).clamp(*HISTOGRAM_ROWS.start(), *HISTOGRAM_ROWS.end());
@@ -138,7 +138,7 @@ impl Live {
             Some(Phase::Window) => "window".to_owned(),
             Some(Phase::Drain | Phase::End) => "drain: waiting for the last answers".to_owned(),
         };
-        let mut line = Line::new(style);
+        let mut line = LiveLine::new(style);
         line.add(&phase, Style::strong);
         if let (Some(left), false) = (self.left, self.stopping) {
             line.add(&format!("{} left", people(left)), Style::plain);
@@ -161,7 +161,7 @@ impl Live {
 
     /// Errors and backlog.
     fn trouble(&self, second: &Second, style: Style) -> String {
-        let mut line = Line::new(style);
+        let mut line = LiveLine::new(style);
         match self.errors.values().sum::<u64>() {
             0 => line.add("no errors", Style::plain),
             errors => line.add(&format!("{} errors", quantity::count(errors as f64)), Style::bad),
@@ -184,7 +184,7 @@ impl Live {
 }
 
 fn rate(second: &Second, style: Style) -> String {
-    let mut line = Line::new(style);
+    let mut line = LiveLine::new(style);
     line.add(&format!("{}/s", quantity::count(second.achieved_per_s)), Style::strong);
     if let Some(offered) = second.offered_per_s {
         line.add(&format!("of {}/s offered", quantity::count(offered)), Style::plain);
@@ -195,7 +195,7 @@ fn rate(second: &Second, style: Style) -> String {
 /// Response times if there are any, else service times; those of the last second.
 fn times(second: &Second, style: Style) -> Option<String> {
     let (name, times) = times_of(second);
-    let mut line = Line::new(style);
+    let mut line = LiveLine::new(style);
     // In a narrow view the percentiles are more useful than the full name, and the last ones most.
     let is_narrow = style.width < 60;
     line.add(if is_narrow { &name[..name.len() - 5] } else { name }, Style::dim);
@@ -228,13 +228,13 @@ fn people(left: Duration) -> String {
 }
 
 /// A line that accepts parts while they fit.
-struct Line {
+struct LiveLine {
     style: Style,
     text: String,
     used: usize,
 }
 
-impl Line {
+impl LiveLine {
     fn new(style: Style) -> Self {
         Self { style, text: " ".to_owned(), used: 1 }
     }

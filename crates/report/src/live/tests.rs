@@ -6,7 +6,7 @@
 use super::*;
 
 /// The seventh second of an open loop that the server does not keep up with.
-fn live() -> Live {
+fn live() -> LiveView {
     let second = serde_json::json!({
         "at": "2026-11-21T04:00:00.000Z", "start_s": 7.0, "length_s": 1.0, "phase": "window",
         "offered_per_s": 30_000.0, "sent_per_s": 12_175.0, "achieved_per_s": 12_175.0,
@@ -19,7 +19,7 @@ fn live() -> Live {
     });
     let mut times = Histogram::new();
     (1..=1_000).for_each(|time| times.record(time * 10_000));
-    Live {
+    LiveView {
         target: "127.0.0.1:8080".to_owned(),
         phase: Some(Phase::Window),
         done: Some(0.75),
@@ -59,7 +59,7 @@ fn at_40_columns() {
 
 #[test]
 fn no_line_is_wider_than_asked_for() {
-    let live = Live { rates: (1..200).map(f64::from).collect(), ..live() };
+    let live = LiveView { rates: (1..200).map(f64::from).collect(), ..live() };
     let plain = |line: &String| {
         let mut inside = false;
         let shown = line.chars().filter(|c| {
@@ -71,7 +71,7 @@ fn no_line_is_wider_than_asked_for() {
         shown.count()
     };
     for width in 1..120 {
-        for live in [live.clone(), Live { phase: None, ..live.clone() }] {
+        for live in [live.clone(), LiveView { phase: None, ..live.clone() }] {
             for height in [5, 16, 24, 50] {
                 let lines = live.lines(width, height, true);
                 let widest = lines.iter().map(plain).max();
@@ -84,7 +84,7 @@ fn no_line_is_wider_than_asked_for() {
 
 #[test]
 fn a_closed_loop_that_is_stopping_shows_service_times() {
-    let mut live = Live { stopping: true, errors: BTreeMap::new(), ..live() };
+    let mut live = LiveView { stopping: true, errors: BTreeMap::new(), ..live() };
     let second = live.last.as_mut().unwrap();
     (second.response_time_ns_p50, second.offered_per_s, second.backlog) = (None, None, None);
     (second.service_time_ns_p50, second.service_time_ns_p90) = (Some(1_000), Some(2_000));

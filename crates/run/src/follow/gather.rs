@@ -3,25 +3,25 @@
 //! Called by the thread in `mod.rs`. A second is held back until every worker has reported it, or the run is over.
 //! Complete seconds are turned into rows in `row.rs`.
 
-use paceline_engine::{KeptInterval, Nanos, Second};
+use paceline_engine::{KeptInterval, Nanos, WorkerSecond};
 use std::collections::BTreeMap;
 
 /// Seconds that not every worker has reported yet.
-pub(crate) struct Gather {
+pub(crate) struct PendingSeconds {
     /// The time up to which each worker has reported.
     reported: Vec<Nanos>,
     /// Keyed by their start; the connect phase, which starts at a different time in each worker, has the key 0.
-    pending: BTreeMap<Nanos, Second>,
+    pending: BTreeMap<Nanos, WorkerSecond>,
 }
 
-impl Gather {
+impl PendingSeconds {
     /// For this number of workers.
     pub(crate) fn new(workers: u32) -> Self {
         Self { reported: vec![Nanos::ZERO; workers as usize], pending: BTreeMap::new() }
     }
 
     /// Adds one worker's second.
-    pub(crate) fn add(&mut self, second: Second) {
+    pub(crate) fn add(&mut self, second: WorkerSecond) {
         let Some(reported) = self.reported.get_mut(second.worker as usize) else { return };
         let is_first = *reported == Nanos::ZERO;
         *reported = second.end;
@@ -35,7 +35,7 @@ impl Gather {
     }
 
     /// The seconds that all workers have reported, in order.
-    pub(crate) fn whole(&mut self) -> Vec<Second> {
+    pub(crate) fn whole(&mut self) -> Vec<WorkerSecond> {
         let all_told = self.reported.iter().copied().min().unwrap_or(Nanos::ZERO);
         let mut whole = Vec::new();
         while let Some(entry) = self.pending.first_entry()
@@ -47,13 +47,13 @@ impl Gather {
     }
 
     /// The remaining seconds, when the run is over.
-    pub(crate) fn rest(&mut self) -> Vec<Second> {
+    pub(crate) fn rest(&mut self) -> Vec<WorkerSecond> {
         std::mem::take(&mut self.pending).into_values().collect()
     }
 }
 
 /// Adds another worker's second to a sum.
-fn add(sum: &mut Second, other: Second) {
+fn add(sum: &mut WorkerSecond, other: WorkerSecond) {
     sum.start = sum.start.min(other.start);
     sum.end = sum.end.max(other.end);
     sum.backlog = sum.backlog.saturating_add(other.backlog);
@@ -69,17 +69,17 @@ fn add(sum: &mut Second, other: Second) {
 mod tests {
     use super::*;
 
-    fn second(worker: u32, start: u64, end: u64) -> Second {
-        Second { worker, start: Nanos(start), end: Nanos(end), cohorts: Vec::new(), backlog: 1 }
+    fn second(worker: u32, start: u64, end: u64) -> WorkerSecond {
+        WorkerSecond { worker, start: Nanos(start), end: Nanos(end), cohorts: Vec::new(), backlog: 1 }
     }
 
-    fn reported(seconds: Vec<Second>) -> Vec<(u64, u64, u64)> {
+    fn reported(seconds: Vec<WorkerSecond>) -> Vec<(u64, u64, u64)> {
         seconds.iter().map(|second| (second.start.0, second.end.0, second.backlog)).collect()
     }
 
     #[test]
     fn a_second_is_whole_when_all_have_told() {
-        let mut gather = Gather::new(2);
+        let mut gather = PendingSeconds::new(2);
         gather.add(second(0, 3, 10));
         gather.add(second(0, 10, 20));
         assert!(gather.whole().is_empty(), "the other may yet tell of either");
@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn no_backlog_is_too_much_to_add() {
-        let mut gather = Gather::new(2);
+        let mut gather = PendingSeconds::new(2);
         gather.add(second(0, 3, 10));
-        gather.add(Second { backlog: u64::MAX, ..second(1, 3, 10) });
+        gather.add(WorkerSecond { backlog: u64::MAX, ..second(1, 3, 10) });
         assert_eq!(reported(gather.whole()), [(3, 10, u64::MAX)]);
     }
 }

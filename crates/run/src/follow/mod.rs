@@ -7,11 +7,11 @@
 mod gather;
 mod row;
 
-pub use row::{Plan, Progress, Rows, times};
+pub use row::{RowSettings, Rows, RunProgress, times};
 
 use crate::{Health, RunError};
-use gather::Gather;
-use paceline_engine::{Nanos, Observer, Phase, Second, Stop};
+use gather::PendingSeconds;
+use paceline_engine::{Nanos, Observer, Phase, StopFlag, WorkerSecond};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Receives the seconds and the progress of a run.
 pub trait Sink: Send {
     /// A second is over: as a row, and as the sum of the workers' reports.
-    fn second(&mut self, row: &paceline_record::Second, second: &Second, rows: &Rows);
+    fn second(&mut self, row: &paceline_record::Second, second: &WorkerSecond, rows: &Rows);
 
     /// Whether [`Sink::tick`] should be called.
     fn wants_ticks(&self) -> bool {
@@ -38,16 +38,16 @@ pub trait Sink: Send {
 }
 
 /// A message to the thread that follows the run.
-enum Message {
+enum FollowMessage {
     Phase(Phase, Nanos),
-    Second(Second),
+    Second(WorkerSecond),
 }
 
 /// Observes a run: for the generator's health, and for the sinks.
 #[derive(Debug)]
 pub(crate) struct Follower {
     health: Health,
-    messages: Option<Sender<Message>>,
+    messages: Option<Sender<FollowMessage>>,
     thread: Option<JoinHandle<Vec<io::Error>>>,
 }
 
@@ -55,15 +55,15 @@ impl Follower {
     /// Follows a run of this plan, if there is a sink.
     pub(crate) fn new(
         health: Health,
-        plan: Plan,
+        plan: RowSettings,
         sinks: Vec<Box<dyn Sink>>,
-        stop: &'static Stop,
+        stop: &'static StopFlag,
     ) -> Result<Self, RunError> {
         if sinks.is_empty() {
             return Ok(Self { health, messages: None, thread: None });
         }
         let (messages, received) = mpsc::channel();
-        let follow = move || Following { rows: Rows::new(plan, stop), sinks }.until_the_end(&received);
+        let follow = move || FollowThread { rows: Rows::new(plan, stop), sinks }.until_the_end(&received);
         let thread = thread::Builder::new().name("follow".to_owned()).spawn(follow).map_err(|error| {
             RunError::environment("cannot start the thread that reports progress")
                 .because(error)
@@ -80,7 +80,7 @@ impl Follower {
         (self.health, errors)
     }
 
-    fn send(&self, message: Message) {
+    fn send(&self, message: FollowMessage) {
         if let Some(sender) = &self.messages {
             // The receiver lives until the sender is dropped.
             let _ = sender.send(message);
@@ -91,7 +91,7 @@ impl Follower {
 impl Observer for Follower {
     fn phase(&self, phase: Phase, at: Nanos) {
         self.health.phase(phase, at);
-        self.send(Message::Phase(phase, at));
+        self.send(FollowMessage::Phase(phase, at));
     }
 
     fn thread_phase(&self, worker: u32, phase: Phase) {
@@ -102,21 +102,21 @@ impl Observer for Follower {
         self.messages.is_some()
     }
 
-    fn second(&self, second: Second) {
-        self.send(Message::Second(second));
+    fn second(&self, second: WorkerSecond) {
+        self.send(FollowMessage::Second(second));
     }
 }
 
 /// The state of the thread that follows.
-struct Following {
+struct FollowThread {
     rows: Rows,
     sinks: Vec<Box<dyn Sink>>,
 }
 
-impl Following {
-    fn until_the_end(mut self, messages: &Receiver<Message>) -> Vec<io::Error> {
+impl FollowThread {
+    fn until_the_end(mut self, messages: &Receiver<FollowMessage>) -> Vec<io::Error> {
         yield_to_workers();
-        let mut gather = Gather::new(self.rows.workers());
+        let mut gather = PendingSeconds::new(self.rows.workers());
         let ticks = self.sinks.iter().any(|sink| sink.wants_ticks());
         loop {
             let message = match ticks {
@@ -124,8 +124,8 @@ impl Following {
                 false => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match message {
-                Ok(Message::Phase(phase, at)) => self.rows.phase(phase, at),
-                Ok(Message::Second(second)) => gather.add(second),
+                Ok(FollowMessage::Phase(phase, at)) => self.rows.phase(phase, at),
+                Ok(FollowMessage::Second(second)) => gather.add(second),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -137,7 +137,7 @@ impl Following {
         self.sinks.into_iter().flat_map(Sink::end).collect()
     }
 
-    fn hand_over(&mut self, seconds: Vec<Second>) {
+    fn hand_over(&mut self, seconds: Vec<WorkerSecond>) {
         for second in seconds {
             let row = self.rows.row(&second);
             let rows = &self.rows;

@@ -1,8 +1,8 @@
 //! Turns a second of the run into a row of the output, and computes the progress of the run.
 
 use paceline_engine::{
-    Bound, Clock as _, Counts, Ending, LoadModel, Measure, Nanos, Phase, Second, Settings, Stop, Timeline,
-    WindowLength, due_between, kernel::KernelClock,
+    Bound, Clock as _, Ending, LoadModel, Measure, Nanos, Phase, Settings, StopFlag, TallyCounts, Timeline,
+    WindowLength, WorkerSecond, due_between, kernel::KernelClock,
 };
 use paceline_record as record;
 use paceline_stats::Histogram;
@@ -13,13 +13,13 @@ const RATES_KEPT: usize = 3;
 
 /// The requested settings that the rows need.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RowSettings {
     settings: Settings,
     target: String,
     length: WindowLength,
 }
 
-impl Plan {
+impl RowSettings {
     /// The plan of a run.
     pub fn of(settings: &Settings) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Plan {
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Progress {
+pub struct RunProgress {
     /// The phase at this time; `None` during the connect phase.
     pub phase: Option<record::Phase>,
     /// The fraction of the whole run that is over, 0 to 1; `None` if unknown.
@@ -45,11 +45,11 @@ pub struct Progress {
 
 /// The progress of a run, and the sums of its seconds.
 pub struct Rows {
-    plan: Plan,
+    plan: RowSettings,
     /// The start of the run: on its own clock, and as wall-clock time.
     start: (Nanos, jiff::Timestamp),
     /// Whether a stop was requested.
-    stop: &'static Stop,
+    stop: &'static StopFlag,
     /// Known when the connect phase is over.
     timeline: Option<Timeline>,
     /// When the drain began, if earlier than planned.
@@ -62,7 +62,7 @@ pub struct Rows {
 
 impl Rows {
     /// The state of a run that has not begun.
-    pub(super) fn new(plan: Plan, stop: &'static Stop) -> Self {
+    pub(super) fn new(plan: RowSettings, stop: &'static StopFlag) -> Self {
         let start = (KernelClock.now(), jiff::Timestamp::now());
         Self { plan, start, stop, timeline: None, drain: Nanos::NEVER, rates: Vec::new(), ended: 0 }
     }
@@ -106,7 +106,7 @@ impl Rows {
     }
 
     /// Turns a second into a row.
-    pub(super) fn row(&mut self, second: &Second) -> record::Second {
+    pub(super) fn row(&mut self, second: &WorkerSecond) -> record::Second {
         // The first row is the connect phase; the warm-up begins at its end.
         let settings = &self.plan.settings;
         let phase = match self.timeline {
@@ -147,7 +147,7 @@ impl Rows {
         row
     }
 
-    fn remember(&mut self, row: &record::Second, second: &Second) {
+    fn remember(&mut self, row: &record::Second, second: &WorkerSecond) {
         let window = second.cohorts.iter().filter(|kept| kept.cohort == Phase::Window);
         self.ended += window.map(|kept| kept.tally.counts.endings.iter().sum::<u64>()).sum::<u64>();
         if row.phase == record::Phase::Connect {
@@ -162,9 +162,9 @@ impl Rows {
     }
 
     /// The progress of the run now.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> RunProgress {
         let now = KernelClock.now();
-        let mut progress = Progress { stopping: self.stop.at() != Nanos::NEVER, ..Progress::default() };
+        let mut progress = RunProgress { stopping: self.stop.at() != Nanos::NEVER, ..RunProgress::default() };
         let Some(timeline) = self.timeline else { return progress };
         progress.phase = Some(phase_at(&timeline, now, self.drain));
         if timeline.window_end != Nanos::NEVER {
@@ -188,7 +188,7 @@ impl Rows {
     }
 
     /// The rate that the schedule offered in this second; `None` before the warm-up and after the window.
-    fn offered_per_s(&self, second: &Second) -> Option<f64> {
+    fn offered_per_s(&self, second: &WorkerSecond) -> Option<f64> {
         let LoadModel::Open { shape, .. } = &self.plan.settings.job.load else { return None };
         let timeline = self.timeline?;
         let from = second.start.max(timeline.epoch);
@@ -202,14 +202,14 @@ impl Rows {
 }
 
 /// The times of one measure in a second, for the selected cohorts.
-pub fn times(second: &Second, measure: Measure, wanted: fn(Phase) -> bool) -> Histogram {
+pub fn times(second: &WorkerSecond, measure: Measure, wanted: fn(Phase) -> bool) -> Histogram {
     let mut histogram = Histogram::new();
     let cohorts = second.cohorts.iter().filter(|kept| wanted(kept.cohort));
     cohorts.for_each(|kept| histogram.merge_compact(kept.tally.times(measure)));
     histogram
 }
 
-fn sum_of(second: &Second) -> Counts {
+fn sum_of(second: &WorkerSecond) -> TallyCounts {
     let mut sum = paceline_engine::CompactTally::default();
     second.cohorts.iter().for_each(|kept| sum.merge(&kept.tally));
     sum.counts

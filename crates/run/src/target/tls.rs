@@ -5,7 +5,7 @@
 
 use crate::requests::proxy_authorization;
 use crate::{Inputs, RunError};
-use paceline_engine::tls::{Identity, TlsAsked, TlsFault, TlsSettings, Trust};
+use paceline_engine::tls::{ClientIdentity, TlsFault, TlsOptions, TlsSettings, Trust};
 use paceline_job::{Job, Proxy, TlsSpec};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -19,7 +19,7 @@ pub(super) fn name_of(job: &Job) -> &str {
 /// The TLS settings, ready for use.
 pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, RunError> {
     let (name, spec) = (name_of(job), &job.tls);
-    let asked = TlsAsked {
+    let asked = TlsOptions {
         name: ServerName::try_from(name.to_owned())
             .map_err(|_| RunError::usage(format!("{name:?} is not a valid server name for TLS")))?,
         trust: trust(spec, inputs)?,
@@ -86,7 +86,7 @@ fn certificates(
     Ok(found)
 }
 
-fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Identity, RunError> {
+fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<ClientIdentity, RunError> {
     let chain = certificates("--cert", cert, inputs)?;
     let (flag, file) = key.map_or(("--cert", cert), |key| ("--key", key));
     let bytes = inputs
@@ -96,7 +96,7 @@ fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Iden
         RunError::usage(format!("{flag} {}: contains no private key in PEM format", file.display()))
             .hint("decrypt an encrypted key first: openssl pkey -in FILE -out PLAIN")
     })?;
-    Ok(Identity { chain, key })
+    Ok(ClientIdentity { chain, key })
 }
 
 /// The remedy for a TLS fault.

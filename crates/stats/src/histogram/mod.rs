@@ -13,7 +13,7 @@ mod tests;
 
 pub use codec::DecodeError;
 pub use compact::Compact;
-pub use spectrum::Step;
+pub use spectrum::SpectrumStep;
 
 /// Bits of a value that are kept exactly; 2^11 sub-buckets give three significant decimal digits.
 const PRECISION_BITS: u32 = 11;

@@ -6,7 +6,7 @@ use super::Histogram;
 
 /// One line of a spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct SpectrumStep {
     /// The percentile as a share, 0 to 1.
     pub quantile: f64,
     /// The value at the percentile, in nanoseconds: the highest value of a cell, as in [`Histogram::quantile`].
@@ -18,7 +18,7 @@ pub struct Step {
 impl Histogram {
     /// Percentiles with `steps_per_half` steps for each halving of the distance to 100 (the `percentiles` iterator of
     /// HdrHistogram). The last is the maximum, at 1. Empty for an empty histogram.
-    pub fn spectrum(&self, steps_per_half: u32) -> Vec<Step> {
+    pub fn spectrum(&self, steps_per_half: u32) -> Vec<SpectrumStep> {
         let mut steps = Vec::new();
         let mut levels = levels(steps_per_half.max(1)).peekable();
         let mut count = 0;
@@ -27,15 +27,15 @@ impl Histogram {
             let value = highest.clamp(self.min, self.max);
             if count == self.count() {
                 // All further levels have the maximum as their value: keep the first.
-                steps.extend(levels.next().map(|quantile| Step { quantile, value, count }));
+                steps.extend(levels.next().map(|quantile| SpectrumStep { quantile, value, count }));
                 break;
             }
             let share = count as f64 / self.count() as f64;
             while let Some(quantile) = levels.next_if(|level| *level <= share) {
-                steps.push(Step { quantile, value, count });
+                steps.push(SpectrumStep { quantile, value, count });
             }
         }
-        steps.extend(self.max().map(|value| Step { quantile: 1.0, value, count: self.count() }));
+        steps.extend(self.max().map(|value| SpectrumStep { quantile: 1.0, value, count: self.count() }));
         steps
     }
 

@@ -139,7 +139,7 @@ fn spectrum_ends_at_the_maximum() {
     let steps = histogram.spectrum(5);
     let first: Vec<f64> = steps.iter().take(7).map(|step| step.quantile).collect();
     assert_eq!(first, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55]);
-    assert_eq!(steps.last(), Some(&Step { quantile: 1.0, value: 1_000, count: 1_000 }));
+    assert_eq!(steps.last(), Some(&SpectrumStep { quantile: 1.0, value: 1_000, count: 1_000 }));
     let half = steps.iter().find(|step| step.quantile == 0.5).unwrap();
     assert_eq!((half.value, half.count), (500, 500));
     // Of the values 1 to n: sqrt((n^2 - 1) / 12).

@@ -141,7 +141,7 @@ impl ComparePage {
     }
 }
 
-type Key = (String, String, String, String);
+type RowKey = (String, String, String, String);
 
 /// The load on a server, without its name in the plan and its length.
 fn asked(load: &Load) -> String {
@@ -162,7 +162,7 @@ fn cells<'a>(
     page: &'a RoundPage,
     server: Option<&str>,
     any_server: bool,
-) -> BTreeMap<Key, (&'a TablePage, &'a RowPage)> {
+) -> BTreeMap<RowKey, (&'a TablePage, &'a RowPage)> {
     let mut cells = BTreeMap::new();
     for table in &page.tables {
         for row in table.rows.iter().filter(|row| server.is_none_or(|server| row.server == server)) {

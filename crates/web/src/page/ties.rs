@@ -75,7 +75,7 @@ pub fn by_metric(id: &str, rows: &[Row], figures: &[Option<FigurePage>]) -> Ties
 }
 
 /// The pairs for which `are_tied` is true; it is called once for each, in order.
-fn pairs_of<T: Place>(all: &[T], mut are_tied: impl FnMut(&T, &T) -> bool) -> Pairs {
+fn pairs_of<T: TablePosition>(all: &[T], mut are_tied: impl FnMut(&T, &T) -> bool) -> Pairs {
     let mut pairs = Vec::new();
     for (index, one) in all.iter().enumerate() {
         for other in all.get(index + 1..).unwrap_or_default() {
@@ -88,17 +88,17 @@ fn pairs_of<T: Place>(all: &[T], mut are_tied: impl FnMut(&T, &T) -> bool) -> Pa
 }
 
 /// Something with a place in the table.
-trait Place {
+trait TablePosition {
     fn place(&self) -> u16;
 }
 
-impl Place for (u16, &Row) {
+impl TablePosition for (u16, &Row) {
     fn place(&self) -> u16 {
         self.0
     }
 }
 
-impl Place for (u16, &Row, &FigurePage) {
+impl TablePosition for (u16, &Row, &FigurePage) {
     fn place(&self) -> u16 {
         self.0
     }

@@ -4,14 +4,15 @@
 
 use crate::root;
 use flate2::read::GzDecoder;
-use paceline_web::{Library, Live, Server};
+use paceline_web::{Library, LiveFeed, WebServer};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
 /// A server of the rounds kept with the project, on any port of loopback. It ends with the process.
 fn start() -> SocketAddr {
     let library = Library::of_folder(&root().join("history")).unwrap();
-    let server = Server::bind("127.0.0.1:0".parse().unwrap(), Vec::new(), library, Live::default()).unwrap();
+    let server =
+        WebServer::bind("127.0.0.1:0".parse().unwrap(), Vec::new(), library, LiveFeed::default()).unwrap();
     let url = server.url();
     let address = url.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap();
     std::thread::spawn(move || server.serve());

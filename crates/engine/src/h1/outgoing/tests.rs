@@ -4,7 +4,7 @@
 //! templates, in `crates/http`.
 
 use super::*;
-use crate::{Check, RequestKind};
+use crate::{RequestKind, ResponseCheck};
 use paceline_http::{LineFiles, Method, Request, Url};
 
 /// A mix of requests with these paths and weights.
@@ -13,22 +13,22 @@ fn mix(kinds: &[(&str, u32)]) -> Arc<Requests> {
     let kind = |(path, weight): &(&str, u32)| {
         let request = Request { path: (*path).into(), ..Request::get(&url) };
         let template = request.compile(&LineFiles::default()).unwrap();
-        RequestKind { weight: *weight, template, method: Method::Other, check: Check::default() }
+        RequestKind { weight: *weight, template, method: Method::Other, check: ResponseCheck::default() }
     };
     Arc::new(Requests::of(kinds.iter().map(kind).collect(), 0))
 }
 
-fn outgoing(requests: &Arc<Requests>, depth: u16, worker: u32) -> Outgoing {
-    Outgoing::new(requests, depth, 7, worker, 2)
+fn outgoing(requests: &Arc<Requests>, depth: u16, worker: u32) -> Http1Outgoing {
+    Http1Outgoing::new(requests, depth, 7, worker, 2)
 }
 
 /// The requests that begin in the bytes sent.
-fn begun(outgoing: &mut Outgoing, slot: Slot, sent: usize) -> Begun {
+fn begun(outgoing: &mut Http1Outgoing, slot: Slot, sent: usize) -> SentRequests {
     outgoing.begun_alike(sent).unwrap_or_else(|| outgoing.begun_differing(slot, sent))
 }
 
 /// Sends the whole next request; returns its path and its kind.
-fn send_one(outgoing: &mut Outgoing) -> (String, u16) {
+fn send_one(outgoing: &mut Http1Outgoing) -> (String, u16) {
     let bytes = outgoing.next(1).to_vec();
     let begun = begun(outgoing, 0, bytes.len());
     assert_eq!((begun.count, begun.bytes, begun.unsent), (1, bytes.len(), 0));
@@ -42,12 +42,12 @@ fn paths(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn the_same_request_is_a_slice() {
-    let requests = Arc::new(Requests::fixed(*b"abc", Method::Other, Check::default()));
+    let requests = Arc::new(Requests::fixed(*b"abc", Method::Other, ResponseCheck::default()));
     let mut outgoing = outgoing(&requests, 3, 0);
     assert_eq!(outgoing.next(1), b"abc");
     assert_eq!(outgoing.next(3), b"abcabcabc");
     for (sent, count, unsent) in [(3, 1, 0), (1, 1, 2), (4, 2, 2), (9, 3, 0)] {
-        assert_eq!(begun(&mut outgoing, 0, sent), Begun { kind: 0, count, bytes: sent, unsent });
+        assert_eq!(begun(&mut outgoing, 0, sent), SentRequests { kind: 0, count, bytes: sent, unsent });
     }
     assert_eq!(outgoing.tail(0, 2), b"bc");
     assert_eq!(outgoing.skip(), 0);
@@ -144,7 +144,7 @@ fn a_request_cut_short_is_completed_with_its_own_bytes() {
 fn buffers_do_not_grow_once_a_run_goes() {
     let requests = mix(&[("/{seq}/{rand:1:1000000}", 3), ("/fixed", 1)]);
     let mut outgoing = outgoing(&requests, 4, 0);
-    let room = |outgoing: &Outgoing| outgoing.varied.as_ref().unwrap().source.capacity();
+    let room = |outgoing: &Http1Outgoing| outgoing.varied.as_ref().unwrap().source.capacity();
     let before = room(&outgoing);
     for turn in 0..1_000 {
         let length = outgoing.next(1 + (turn % 4) as u16).len();

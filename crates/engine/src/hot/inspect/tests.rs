@@ -18,7 +18,7 @@ fn digest_of(body: &[u8]) -> BodyCheck {
 }
 
 fn inspector(body: BodyCheck) -> Inspector {
-    Inspector::new(&Check { status: None, body })
+    Inspector::new(&ResponseCheck { status: None, body })
 }
 
 fn whole(inspector: &mut Inspector, body: &[u8]) -> Ending {

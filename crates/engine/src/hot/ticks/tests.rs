@@ -4,9 +4,9 @@
 //! against their expected number, and with the test that is applied to a run's own sends.
 
 use super::*;
-use crate::arrivals::{Notes, Stretches};
+use crate::arrivals::{SampledIntervals, SampledSends};
 use crate::hot::schedule::Schedule;
-use crate::{Arrivals, BodyCheck, Bound, Check, Job, Random, Rate, Requests};
+use crate::{Arrivals, BodyCheck, Bound, Job, Random, Rate, Requests, ResponseCheck};
 use paceline_http::Method;
 use paceline_job::LoaderShare;
 
@@ -15,7 +15,7 @@ fn rate(per_second: f64) -> Rate {
 }
 
 fn settings(shape: Shape, arrivals: Arrivals, threads: u32, window: Nanos) -> Settings {
-    let check = Check { status: None, body: BodyCheck::Any };
+    let check = ResponseCheck { status: None, body: BodyCheck::Any };
     let requests = Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check));
     let job = Job {
         connections: threads,
@@ -134,7 +134,7 @@ fn the_sends_of_all_loaders_pass_the_test() {
         .iter()
         .map(|loader| {
             let timeline = crate::WindowLength::of(loader).timeline(loader, Nanos::ZERO);
-            let mut notes = Notes::of(Stretches::of(loader, &timeline));
+            let mut notes = SampledSends::of(SampledIntervals::of(loader, &timeline));
             for send in moments(loader) {
                 if send >= notes.from {
                     notes.note(send);
@@ -173,8 +173,8 @@ fn a_trace_is_sent_to_the_letter() {
 fn noted_gaps(settings: &Settings, sends: &[Nanos]) -> Vec<f64> {
     let epoch = Nanos::from_secs(77);
     let timeline = crate::WindowLength::of(settings).timeline(settings, epoch);
-    let stretches = || Stretches::of(settings, &timeline);
-    let mut workers = [Notes::of(stretches()), Notes::of(stretches())];
+    let stretches = || SampledIntervals::of(settings, &timeline);
+    let mut workers = [SampledSends::of(stretches()), SampledSends::of(stretches())];
     for (index, send) in sends.iter().enumerate() {
         let notes = &mut workers[index % 2];
         if epoch + *send >= notes.from {
@@ -201,7 +201,7 @@ fn the_sends_of_random_arrivals_pass_the_test_and_even_ones_do_not() {
         }
     }
     assert!(
-        Stretches::of(&settings(ramp(), Arrivals::Constant, 1, Nanos::from_secs(1)), &Timeline::NEVER)
+        SampledIntervals::of(&settings(ramp(), Arrivals::Constant, 1, Nanos::from_secs(1)), &Timeline::NEVER)
             .is_none()
     );
 }

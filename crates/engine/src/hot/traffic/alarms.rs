@@ -1,10 +1,10 @@
 //! Handles timers: deadlines of requests, limits of attempts to connect, pauses, think times, and the end of the drain.
 
 use super::Traffic;
-use crate::hot::pool::{ClosedBy, State};
-use crate::hot::protocol::{Cancelled, ProtocolHandler};
-use crate::outcome::Failure;
-use crate::timers::Alarm;
+use crate::hot::pool::{ClosedBy, ConnectionState};
+use crate::hot::protocol::{CancelOutcome, ProtocolHandler};
+use crate::outcome::ConnectionFailure;
+use crate::timers::TimerKind;
 use crate::{Clock, Ending, Nanos, Slot, Transport};
 
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
@@ -13,15 +13,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     pub(in crate::hot) fn ring(&mut self, now: Nanos) {
         while let Some((slot, alarm)) = self.timers.due(now) {
             match alarm {
-                Alarm::Deadline => self.check_deadline(slot, now),
-                Alarm::ConnectLimit => self.check_connect_limit(slot, now),
-                Alarm::Reconnect => self.reconnect(slot),
-                Alarm::Step => {
+                TimerKind::Deadline => self.check_deadline(slot, now),
+                TimerKind::ConnectLimit => self.check_connect_limit(slot, now),
+                TimerKind::Reconnect => self.reconnect(slot),
+                TimerKind::Step => {
                     if self.protocol.next_step(slot) <= now {
                         self.send_step(slot);
                     }
                 }
-                Alarm::Think => {
+                TimerKind::Think => {
                     if self.pool.wake(slot, now) {
                         self.pool.stand_in_line(slot);
                     }
@@ -35,7 +35,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     pub(super) fn set_deadline(&mut self, slot: Slot, since: Nanos) {
         if self.pool.set_deadline(slot) {
             let at = coarse(since + self.settings.job.timeout, self.deadline_grid);
-            self.timers.set(at, slot, Alarm::Deadline);
+            self.timers.set(at, slot, TimerKind::Deadline);
         }
     }
 
@@ -43,7 +43,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// protocol cannot continue without their responses, the connection does too.
     fn check_deadline(&mut self, slot: Slot, now: Nanos) {
         self.pool.deadline_rang(slot);
-        if self.pool.state(slot) <= State::Greeting {
+        if self.pool.state(slot) <= ConnectionState::Greeting {
             // The alarm was for an earlier connection; the attempt at this one has its own limit.
             return;
         }
@@ -52,10 +52,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             return self.set_deadline(slot, since);
         }
         if self.ledger.exchanges().live(slot) == 0 {
-            return self.disconnect(slot, ClosedBy::Us, Some(Failure::Unread), now);
+            return self.disconnect(slot, ClosedBy::Us, Some(ConnectionFailure::Unread), now);
         }
         let was_full = self.room(slot) == 0;
-        let mut cancelled = Cancelled::Exchange;
+        let mut cancelled = CancelOutcome::Exchange;
         let latest = now.since(self.settings.job.timeout);
         for place in 0..self.ledger.exchanges().places() {
             if !self.ledger.exchanges().is_sent_by(slot, place, latest) {
@@ -64,19 +64,21 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             self.ledger.abandon(slot, place, Ending::TimedOut, now);
             let live = self.ledger.exchanges().live(slot);
             let left = self.protocol.cancel(slot, place, live, now, &mut self.transport);
-            if left == Cancelled::Connection {
-                cancelled = Cancelled::Connection;
+            if left == CancelOutcome::Connection {
+                cancelled = CancelOutcome::Connection;
             } else {
-                self.pool.note(Failure::TimedOut);
+                self.pool.note(ConnectionFailure::TimedOut);
             }
         }
         self.last_progress = now;
         match cancelled {
-            Cancelled::Connection => self.disconnect(slot, ClosedBy::Us, Some(Failure::TimedOut), now),
-            Cancelled::Exchange if self.is_used_up(slot) => {
+            CancelOutcome::Connection => {
+                self.disconnect(slot, ClosedBy::Us, Some(ConnectionFailure::TimedOut), now)
+            }
+            CancelOutcome::Exchange if self.is_used_up(slot) => {
                 self.disconnect(slot, ClosedBy::Plan, None, now);
             }
-            Cancelled::Exchange => {
+            CancelOutcome::Exchange => {
                 self.keep(slot, was_full, now);
                 if let Some(since) = self.waits_since(slot) {
                     self.set_deadline(slot, since);
@@ -88,7 +90,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Since when a connection has waited for a response; if all are answered, for the server to read the rest of the
     /// sent bytes, or to make room for the next request.
     fn waits_since(&self, slot: Slot) -> Option<Nanos> {
-        let is_full = self.pool.state(slot) == State::Full;
+        let is_full = self.pool.state(slot) == ConnectionState::Full;
         let full_since = is_full.then(|| self.pool.free_at(slot));
         self.ledger.exchanges().oldest(slot).or(self.protocol.unsent_since(slot)).or(full_since)
     }
@@ -101,7 +103,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 continue;
             }
             self.abandon_all(slot, Ending::TimedOut, now);
-            self.pool.note(Failure::CutOff);
+            self.pool.note(ConnectionFailure::CutOff);
             self.disconnect(slot, ClosedBy::Us, None, now);
         }
         let protocol = &mut self.protocol;

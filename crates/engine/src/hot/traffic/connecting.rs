@@ -5,12 +5,12 @@
 
 use super::Traffic;
 use super::alarms::coarse;
-use crate::hot::pool::{ClosedBy, Pool, State};
+use crate::hot::pool::{ClosedBy, ConnectionState, Pool};
 use crate::hot::protocol::ProtocolHandler;
-use crate::outcome::Failure;
-use crate::timers::Alarm;
+use crate::outcome::ConnectionFailure;
+use crate::timers::TimerKind;
 use crate::tls::{TlsError, TlsFault};
-use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
+use crate::{Clock, Ending, IoProgress, Nanos, Slot, Transport};
 use std::io;
 
 /// The maximum number of handshakes under way at once before the run, over all workers: below the listen backlog of
@@ -40,10 +40,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn start_connecting(&mut self, slot: Slot, now: Nanos) {
         self.pool.connect(slot, now);
         match self.transport.connect(slot) {
-            Ok(Progress::Pending) => self.limit_attempt(slot, now),
-            Ok(Progress::Done) => self.open(slot, now),
+            Ok(IoProgress::Pending) => self.limit_attempt(slot, now),
+            Ok(IoProgress::Done) => self.open(slot, now),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.queue_outside(slot, now),
-            Err(error) => self.attempt_failed(slot, Failure::of(&error), now),
+            Err(error) => self.attempt_failed(slot, ConnectionFailure::of(&error), now),
         }
     }
 
@@ -52,7 +52,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn limit_attempt(&mut self, slot: Slot, since: Nanos) {
         if self.pool.set_limit(slot) {
             let limit = coarse(since + self.settings.job.connect_timeout, CONNECT_GRID);
-            self.timers.set(limit, slot, Alarm::ConnectLimit);
+            self.timers.set(limit, slot, TimerKind::ConnectLimit);
         }
     }
 
@@ -61,28 +61,28 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn queue_outside(&mut self, slot: Slot, now: Nanos) {
         self.pool.attempt_ended(slot);
         self.transport.close(slot);
-        self.timers.set(now + Pool::shortest_pause(), slot, Alarm::Reconnect);
+        self.timers.set(now + Pool::shortest_pause(), slot, TimerKind::Reconnect);
     }
 
     /// Handles an event of a slot that was connecting: it is connected, or it failed.
     pub(super) fn check_connecting(&mut self, slot: Slot) {
         let now = self.clock.now();
         match self.transport.finish_connect(slot) {
-            Ok(Progress::Pending) => {}
-            Ok(Progress::Done) => self.open(slot, now),
-            Err(error) => self.attempt_failed(slot, Failure::of(&error), now),
+            Ok(IoProgress::Pending) => {}
+            Ok(IoProgress::Done) => self.open(slot, now),
+            Err(error) => self.attempt_failed(slot, ConnectionFailure::of(&error), now),
         }
     }
 
     /// The transport has connected: sends the first bytes of the protocol.
     fn open(&mut self, slot: Slot, began: Nanos) {
         match self.protocol.open(slot, &mut self.transport) {
-            Ok(Progress::Done) => self.connected(slot),
-            Ok(Progress::Pending) => {
+            Ok(IoProgress::Done) => self.connected(slot),
+            Ok(IoProgress::Pending) => {
                 self.pool.greet(slot);
                 self.limit_attempt(slot, began);
             }
-            Err(error) => self.attempt_failed(slot, Failure::of(&error), began),
+            Err(error) => self.attempt_failed(slot, ConnectionFailure::of(&error), began),
         }
     }
 
@@ -101,8 +101,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// An attempt to connect failed. If a request is due and has no connection, the attempt was made for it and the
     /// request fails with it.
-    pub(super) fn attempt_failed(&mut self, slot: Slot, failure: Failure, now: Nanos) {
-        let greeted = self.pool.state(slot) == State::Greeting;
+    pub(super) fn attempt_failed(&mut self, slot: Slot, failure: ConnectionFailure, now: Nanos) {
+        let greeted = self.pool.state(slot) == ConnectionState::Greeting;
         let began = self.pool.free_at(slot);
         self.pool.attempt_ended(slot);
         self.pool.attempt_failed(failure);
@@ -124,7 +124,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     pub(super) fn check_connect_limit(&mut self, slot: Slot, now: Nanos) {
         self.pool.limit_rang(slot);
         let state = self.pool.state(slot);
-        if !matches!(state, State::Connecting | State::Greeting) {
+        if !matches!(state, ConnectionState::Connecting | ConnectionState::Greeting) {
             return;
         }
         let began = self.pool.free_at(slot);
@@ -133,9 +133,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         let in_handshake = self.transport.handshake_began(slot).is_some();
         let failure = match state {
-            State::Greeting => Failure::NoSettings,
-            _ if in_handshake => Failure::Tls(TlsFault::TooSlow),
-            _ => Failure::ConnectLimit,
+            ConnectionState::Greeting => ConnectionFailure::NoSettings,
+            _ if in_handshake => ConnectionFailure::Tls(TlsFault::TooSlow),
+            _ => ConnectionFailure::ConnectLimit,
         };
         self.attempt_failed(slot, failure, now);
     }
@@ -143,12 +143,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Tries again after a pause that grows with the number of failures in sequence, at `rested` at the earliest.
     fn pause(&mut self, slot: Slot, rested: Nanos, now: Nanos) {
         let pause = self.pool.pause(slot);
-        self.timers.set(rested.max(now + pause), slot, Alarm::Reconnect);
+        self.timers.set(rested.max(now + pause), slot, TimerKind::Reconnect);
     }
 
     /// Connects again after a pause.
     pub(super) fn reconnect(&mut self, slot: Slot) {
-        if self.pool.state(slot) == State::Closed && self.wants_connections() {
+        if self.pool.state(slot) == ConnectionState::Closed && self.wants_connections() {
             self.pool.queue_connect(slot);
         }
     }
@@ -161,13 +161,19 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Ends an open connection. Requests outstanding on it end as `io_failed`. It is remade at once if there was no
     /// failure, after a pause otherwise; if it was thinking, not before that ends.
-    pub(super) fn disconnect(&mut self, slot: Slot, by: ClosedBy, failure: Option<Failure>, now: Nanos) {
+    pub(super) fn disconnect(
+        &mut self,
+        slot: Slot,
+        by: ClosedBy,
+        failure: Option<ConnectionFailure>,
+        now: Nanos,
+    ) {
         self.transport.close(slot);
         self.last_progress = now;
         if self.ledger.exchanges().live(slot) > 0 && failure.is_none() && by == ClosedBy::Server {
             // The server may do this, and it is no reason to pause before the next request: the requests were sent
             // ahead at our own risk.
-            self.pool.note(Failure::ClosedBehind);
+            self.pool.note(ConnectionFailure::ClosedBehind);
         }
         self.abandon_all(slot, Ending::IoFailed, now);
         let rested = self.pool.closed(slot, by).unwrap_or(now);
@@ -181,7 +187,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 self.pause(slot, rested, now);
             }
             None if !self.wants_connections() => {}
-            None if rested > now => self.timers.set(rested, slot, Alarm::Reconnect),
+            None if rested > now => self.timers.set(rested, slot, TimerKind::Reconnect),
             None => self.pool.queue_connect(slot),
         }
     }
@@ -195,13 +201,13 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 }
-impl Failure {
+impl ConnectionFailure {
     /// The failure for a network error.
     pub(crate) fn of(error: &io::Error) -> Self {
         match (TlsError::within(error), error.raw_os_error()) {
-            (Some(error), _) => Failure::Tls(error.fault),
-            (None, Some(number)) => Failure::Os(number),
-            (None, None) => Failure::Closed,
+            (Some(error), _) => ConnectionFailure::Tls(error.fault),
+            (None, Some(number)) => ConnectionFailure::Os(number),
+            (None, None) => ConnectionFailure::Closed,
         }
     }
 }
@@ -211,14 +217,14 @@ mod tests {
     use crate::h1::Http1;
     use crate::hot::Recorder;
     use crate::sim::{Act, Connect, Script, VirtualClock, drive, response};
-    use crate::{BodyCheck, Bound, Check, Job, Nanos, NoObserver, Requests, Settings, Slot};
+    use crate::{BodyCheck, Bound, Job, Nanos, NoObserver, Requests, ResponseCheck, Settings, Slot};
     use paceline_http::Method;
     use std::sync::Arc;
 
     /// Accepts after a millisecond and answers at once.
-    struct Prompt;
+    struct PromptServer;
 
-    impl Script for Prompt {
+    impl Script for PromptServer {
         fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
             Connect::Accept(Nanos::from_millis(1))
         }
@@ -230,7 +236,7 @@ mod tests {
 
     #[test]
     fn attempts_share_an_alarm() {
-        let check = Check { status: None, body: BodyCheck::Any };
+        let check = ResponseCheck { status: None, body: BodyCheck::Any };
         let requests = Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check));
         let job = Job {
             connections: 3,
@@ -243,7 +249,8 @@ mod tests {
         let settings = Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests);
         let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
         let worker =
-            drive::<Http1, _>(&settings, Prompt, &clock, Nanos::NEVER, &mut recorder, &NoObserver).unwrap();
+            drive::<Http1, _>(&settings, PromptServer, &clock, Nanos::NEVER, &mut recorder, &NoObserver)
+                .unwrap();
         let (made, alarms) = worker.connections_and_alarms();
         assert_eq!(made, 3_000);
         // For each connection: the limit of an attempt, and a deadline.

@@ -5,12 +5,12 @@
 //! share of the due requests in an open one.
 
 use super::Traffic;
-use crate::hot::ledger::Departure;
-use crate::hot::pool::{ClosedBy, State};
+use crate::hot::ledger::SendTimes;
+use crate::hot::pool::{ClosedBy, ConnectionState};
 use crate::hot::protocol::ProtocolHandler;
-use crate::outcome::Failure;
-use crate::timers::Alarm;
-use crate::{Clock, Ending, Nanos, Progress, Slot, Transport};
+use crate::outcome::ConnectionFailure;
+use crate::timers::TimerKind;
+use crate::{Clock, Ending, IoProgress, Nanos, Slot, Transport};
 use std::io;
 
 /// The maximum read where no input is expected.
@@ -71,7 +71,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline(always)]
     pub(super) fn room(&self, slot: Slot) -> u16 {
         let live = self.ledger.exchanges().live(slot);
-        if self.pool.state(slot) != State::Open || self.settings.job.batch && live > 0 {
+        if self.pool.state(slot) != ConnectionState::Open || self.settings.job.batch && live > 0 {
             return 0;
         }
         self.protocol.room(slot, live)
@@ -115,13 +115,13 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             let most = if self.pool.has_plain_life() { u64::MAX } else { self.pool.allowance(slot) };
             most.min(self.ledger.schedule().remaining()).min(room.into()) as u16
         };
-        let departure = Departure { due, at, free_at: self.pool.free_at(slot) };
+        let departure = SendTimes { due, at, free_at: self.pool.free_at(slot) };
         match self.protocol.begin(slot, wanted, &departure, &mut self.ledger, &mut self.transport) {
             Ok(started) => self.sent(slot, started, started < room, at),
             // The socket has no room, and the request stays due.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
             // No byte of the request was sent: it stays due and is sent on another connection.
-            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
+            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(ConnectionFailure::of(&error)), at),
         }
         at
     }
@@ -145,7 +145,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => self.broken(slot, Failure::of(error), at),
+            Err(error) => self.broken(slot, ConnectionFailure::of(error), at),
         }
         !received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
@@ -176,13 +176,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// The socket has room again: sends the bytes that waited, and puts the connection back in line.
     pub(super) fn continue_sending(&mut self, slot: Slot) {
         match self.protocol.flush(slot, &mut self.ledger, &mut self.transport) {
-            Ok(Progress::Done) => {}
-            Ok(Progress::Pending) => return,
+            Ok(IoProgress::Done) => {}
+            Ok(IoProgress::Pending) => return,
             Err(error) => {
                 let now = self.clock.now();
                 return match self.pool.state(slot) {
-                    State::Greeting => self.attempt_failed(slot, Failure::of(&error), now),
-                    _ => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), now),
+                    ConnectionState::Greeting => {
+                        self.attempt_failed(slot, ConnectionFailure::of(&error), now)
+                    }
+                    _ => self.disconnect(slot, ClosedBy::Server, Some(ConnectionFailure::of(&error)), now),
                 };
             }
         }
@@ -207,7 +209,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         match self.protocol.next_step(slot) {
             Nanos::NEVER => return false,
             due if due <= now => self.send_step(slot),
-            due => self.timers.set(due, slot, Alarm::Step),
+            due => self.timers.set(due, slot, TimerKind::Step),
         }
         true
     }
@@ -215,12 +217,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Sends the step that is due on a connection; if that is not open, the step is sent once it is.
     #[cold]
     pub(super) fn send_step(&mut self, slot: Slot) {
-        if self.pool.state(slot) != State::Open {
+        if self.pool.state(slot) != ConnectionState::Open {
             return;
         }
         let at = self.clock.now();
         let due = self.protocol.next_step(slot);
-        let departure = Departure { due, at, free_at: self.pool.free_at(slot) };
+        let departure = SendTimes { due, at, free_at: self.pool.free_at(slot) };
         match self.protocol.begin(slot, 1, &departure, &mut self.ledger, &mut self.transport) {
             Ok(started) => {
                 // A request that follows a redirect on a new connection was first sent on an earlier one.
@@ -228,7 +230,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 self.sent(slot, started, false, since);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
-            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(Failure::of(&error)), at),
+            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(ConnectionFailure::of(&error)), at),
         }
     }
 
@@ -239,7 +241,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let Some(step) = self.protocol.give_up_step(slot) else { return };
         match (&step.sent, ending) {
             (Some(exchange), Ending::Unsent) => {
-                self.pool.note(Failure::CutOff);
+                self.pool.note(ConnectionFailure::CutOff);
                 self.ledger.not_continued(exchange, Ending::TimedOut, now);
             }
             (Some(exchange), _) => self.ledger.not_continued(exchange, Ending::IoFailed, now),

@@ -95,7 +95,7 @@ impl Default for HpackDecoder {
 
 /// The table that an index refers to.
 #[derive(Clone, Copy)]
-enum Source {
+enum TableIndex {
     /// The static table, at this index from 0.
     Static(usize),
     /// The dynamic table; the entry was inserted this many insertions ago.
@@ -120,7 +120,7 @@ impl HpackDecoder {
             match first {
                 0x80.. => {
                     let (name, value, source) = self.indexed(&mut rest)?;
-                    summary.refers_to_table |= matches!(source, Source::Dynamic(_));
+                    summary.refers_to_table |= matches!(source, TableIndex::Dynamic(_));
                     summary.list_size += entry_size(name.len(), value.len());
                     field(DecodedField { name, value, is_inserted: false });
                 }
@@ -144,20 +144,20 @@ impl HpackDecoder {
 
     /// An indexed field (RFC 7541 §6.1).
     #[inline]
-    fn indexed(&self, rest: &mut &[u8]) -> Result<(&[u8], &[u8], Source), HpackError> {
+    fn indexed(&self, rest: &mut &[u8]) -> Result<(&[u8], &[u8], TableIndex), HpackError> {
         let index = integer(rest, 7)?;
         self.entry(index)
     }
 
     /// Name and value at an index of both tables (RFC 7541 §2.3.3).
-    fn entry(&self, index: u32) -> Result<(&[u8], &[u8], Source), HpackError> {
+    fn entry(&self, index: u32) -> Result<(&[u8], &[u8], TableIndex), HpackError> {
         let place = (index as usize).checked_sub(1).ok_or(HpackError::Index { index })?;
         if let Some((name, value)) = STATIC.get(place) {
-            return Ok((name.as_bytes(), value.as_bytes(), Source::Static(place)));
+            return Ok((name.as_bytes(), value.as_bytes(), TableIndex::Static(place)));
         }
         let age = place - STATIC.len();
         let (name, value) = self.table.get(age).ok_or(HpackError::Index { index })?;
-        Ok((name, value, Source::Dynamic(age)))
+        Ok((name, value, TableIndex::Dynamic(age)))
     }
 
     /// A literal field, with or without indexing (RFC 7541 §6.2).
@@ -186,13 +186,13 @@ impl HpackDecoder {
         summary.list_size += entry_size(name.len(), value.len());
         field(DecodedField { name, value, is_inserted });
         match source {
-            Source::Dynamic(age) => {
+            TableIndex::Dynamic(age) => {
                 summary.refers_to_table = true;
                 if is_inserted {
                     self.table.insert_with_name_of(age, value);
                 }
             }
-            Source::Static(place) => {
+            TableIndex::Static(place) => {
                 if is_inserted {
                     self.table.insert(STATIC[place].0.as_bytes(), value);
                 }

@@ -41,10 +41,10 @@ const LENGTH_MAX: u8 = 30;
 static CODES: [u32; SYMBOLS] = codes();
 
 /// The step from each node of the tree for each value of the next four bits.
-static STEPS: [[Step; 16]; NODES] = steps();
+static STEPS: [[HuffmanStep; 16]; NODES] = steps();
 
 #[derive(Clone, Copy)]
-struct Step {
+struct HuffmanStep {
     node: u8,
     symbol: u8,
     /// See the flags below.
@@ -103,10 +103,10 @@ const fn tree() -> [[u16; 2]; NODES] {
     tree
 }
 
-const fn steps() -> [[Step; 16]; NODES] {
+const fn steps() -> [[HuffmanStep; 16]; NODES] {
     let tree = tree();
     let may_end = nodes_where_a_string_may_end(&tree);
-    let mut steps = [[Step { node: 0, symbol: 0, flags: 0 }; 16]; NODES];
+    let mut steps = [[HuffmanStep { node: 0, symbol: 0, flags: 0 }; 16]; NODES];
     let mut from = 0;
     while from < NODES {
         let mut bits = 0;
@@ -127,7 +127,7 @@ const fn steps() -> [[Step; 16]; NODES] {
             if may_end[node] {
                 flags |= MAY_END;
             }
-            steps[from][bits] = Step { node: node as u8, symbol, flags };
+            steps[from][bits] = HuffmanStep { node: node as u8, symbol, flags };
             bits += 1;
         }
         from += 1;

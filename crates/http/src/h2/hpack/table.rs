@@ -34,7 +34,7 @@ pub(super) fn entry_size(name: usize, value: usize) -> usize {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct TableEntry {
     /// The start of its name, counted from the first byte ever stored; its value follows.
     start: usize,
     name_len: usize,
@@ -46,7 +46,7 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct DynamicTable {
     /// Oldest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TableEntry>,
     bytes: Vec<u8>,
     /// Bytes ever removed from the front of `bytes`.
     removed: usize,
@@ -90,7 +90,7 @@ impl DynamicTable {
     /// Inserts an entry with the name of the one at `age`, which may be evicted by it (RFC 7541 §4.4).
     pub(super) fn insert_with_name_of(&mut self, age: usize, value: &[u8]) {
         let Some(place) = self.entries.len().checked_sub(age + 1) else { return };
-        let Some(Entry { start, name_len, .. }) = self.entries.get(place).copied() else { return };
+        let Some(TableEntry { start, name_len, .. }) = self.entries.get(place).copied() else { return };
         if self.make_room(name_len, value.len()) {
             // Evicted bytes stay in the buffer until `add` has copied the bytes that it needs.
             let start = start.wrapping_sub(self.removed);
@@ -110,7 +110,7 @@ impl DynamicTable {
     fn add(&mut self, name_len: usize, value: &[u8]) {
         let start = self.removed.wrapping_add(self.bytes.len() - name_len);
         self.bytes.extend_from_slice(value);
-        self.entries.push_back(Entry { start, name_len, value_len: value.len() });
+        self.entries.push_back(TableEntry { start, name_len, value_len: value.len() });
         self.size += entry_size(name_len, value.len());
         let dead = self.entries.front().map_or(0, |oldest| oldest.start.wrapping_sub(self.removed));
         if dead > self.bytes.len() / 2 {

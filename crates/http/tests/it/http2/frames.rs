@@ -44,7 +44,7 @@ fn raw_events(bytes: &[u8], sizes: &[usize]) -> Vec<Seen> {
                     return seen;
                 }
             };
-            if event == Event::NeedMore {
+            if event == FrameEvent::NeedMore {
                 assert_eq!(taken, piece.len(), "NeedMore leaves nothing unread");
                 break;
             }
@@ -58,22 +58,22 @@ fn raw_events(bytes: &[u8], sizes: &[usize]) -> Vec<Seen> {
     seen
 }
 
-fn note(event: Event<'_>, seen: &mut Vec<Seen>) {
+fn note(event: FrameEvent<'_>, seen: &mut Vec<Seen>) {
     seen.push(match event {
-        Event::NeedMore => return,
-        Event::Data { stream, piece, flow_bytes, end_stream } => {
+        FrameEvent::NeedMore => return,
+        FrameEvent::Data { stream, piece, flow_bytes, end_stream } => {
             Seen::Data { stream, bytes: piece.to_vec(), flow: flow_bytes, end: end_stream }
         }
-        Event::FieldBlock { stream, block, end_stream } => {
+        FrameEvent::FieldBlock { stream, block, end_stream } => {
             Seen::Block { stream, block: block.to_vec(), end: end_stream }
         }
-        Event::Reset { stream, code } => Seen::Reset(stream, code),
-        Event::Settings(payload) => Seen::Settings(payload.iter().collect()),
-        Event::SettingsAck => Seen::SettingsAck,
-        Event::Ping(opaque) => Seen::Ping(opaque),
-        Event::PingAck(opaque) => Seen::PingAck(opaque),
-        Event::GoAway { last_stream, code, debug } => Seen::GoAway(last_stream, code, debug.to_vec()),
-        Event::WindowUpdate { stream, increment } => Seen::Window(stream, increment),
+        FrameEvent::Reset { stream, code } => Seen::Reset(stream, code),
+        FrameEvent::Settings(payload) => Seen::Settings(payload.iter().collect()),
+        FrameEvent::SettingsAck => Seen::SettingsAck,
+        FrameEvent::Ping(opaque) => Seen::Ping(opaque),
+        FrameEvent::PingAck(opaque) => Seen::PingAck(opaque),
+        FrameEvent::GoAway { last_stream, code, debug } => Seen::GoAway(last_stream, code, debug.to_vec()),
+        FrameEvent::WindowUpdate { stream, increment } => Seen::Window(stream, increment),
     });
 }
 
@@ -255,7 +255,9 @@ fn settings_are_checked_and_applied() {
         FrameHead { length: bytes.len() as u32, kind: 4, flags: 0, stream: 0 }.write(&mut settings);
         settings.extend_from_slice(&bytes);
         let mut reader = FrameReader::default();
-        let (Event::Settings(payload), _) = reader.next(&settings).unwrap() else { panic!("not SETTINGS") };
+        let (FrameEvent::Settings(payload), _) = reader.next(&settings).unwrap() else {
+            panic!("not SETTINGS")
+        };
         let mut peer = PeerSettings::default();
         peer.apply(payload).map(|change| (peer, change))
     };

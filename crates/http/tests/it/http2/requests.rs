@@ -47,7 +47,7 @@ impl Server {
     fn read(&mut self, bytes: &[u8]) -> Received {
         let (event, taken) = self.reader.next(bytes).unwrap();
         assert_eq!(taken, bytes.len());
-        let Event::FieldBlock { block, end_stream, stream: 1 } = event else { panic!("{event:?}") };
+        let FrameEvent::FieldBlock { block, end_stream, stream: 1 } = event else { panic!("{event:?}") };
         let mut fields = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         self.hpack

@@ -16,12 +16,12 @@ fn block(lines: &[(&str, &str)]) -> Vec<u8> {
     block
 }
 
-fn decode(lines: &[(&str, &str)]) -> Result<Fields, Http2Error> {
+fn decode(lines: &[(&str, &str)]) -> Result<DecodedFields, Http2Error> {
     FieldDecoder::default().decode(&mut BlockCache::default(), &block(lines))
 }
 
-fn response(status: u16, content_length: Option<u64>) -> Fields {
-    Fields::Response(ResponseFields { status, content_length, is_encoded: false })
+fn response(status: u16, content_length: Option<u64>) -> DecodedFields {
+    DecodedFields::Response(ResponseFields { status, content_length, is_encoded: false })
 }
 
 #[test]
@@ -29,13 +29,15 @@ fn fields_are_read() {
     assert_eq!(decode(&[(":status", "200")]), Ok(response(200, None)));
     let ordinary = [(":status", "404"), ("content-length", "13"), ("content-length", "13"), ("x", "")];
     assert_eq!(decode(&ordinary), Ok(response(404, Some(13))));
-    assert_eq!(decode(&[("grpc-status", "0")]), Ok(Fields::Trailers));
-    assert_eq!(decode(&[]), Ok(Fields::Trailers));
-    let Ok(Fields::Response(encoded)) = decode(&[(":status", "200"), ("content-encoding", "gzip")]) else {
+    assert_eq!(decode(&[("grpc-status", "0")]), Ok(DecodedFields::Trailers));
+    assert_eq!(decode(&[]), Ok(DecodedFields::Trailers));
+    let Ok(DecodedFields::Response(encoded)) = decode(&[(":status", "200"), ("content-encoding", "gzip")])
+    else {
         panic!()
     };
     assert!(encoded.is_encoded);
-    let Ok(Fields::Response(plain)) = decode(&[(":status", "200"), ("content-encoding", "identity")]) else {
+    let Ok(DecodedFields::Response(plain)) = decode(&[(":status", "200"), ("content-encoding", "identity")])
+    else {
         panic!()
     };
     assert!(!plain.is_encoded);
@@ -95,14 +97,14 @@ fn a_header_list_is_limited() {
 #[test]
 fn the_parts_of_a_response_come_in_order() {
     enum Part {
-        Block(Fields, bool),
+        Block(DecodedFields, bool),
         Data(usize, bool),
     }
     use Part::{Block, Data};
     let head = |end| Block(response(200, None), end);
     let length = |bytes, end| Block(response(200, Some(bytes)), end);
     let early = || Block(response(103, None), false);
-    let trailers = |end| Block(Fields::Trailers, end);
+    let trailers = |end| Block(DecodedFields::Trailers, end);
     for (method, parts, expected) in [
         (Method::Other, vec![head(true)], "ended"),
         (Method::Other, vec![early(), early(), head(false), Data(5, false), Data(0, true)], "ended"),
@@ -201,7 +203,7 @@ proptest! {
                 if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
                     prop_assert!(decoded.is_err());
                 } else {
-                    prop_assert_eq!(decoded, Ok(Fields::Response(expected)));
+                    prop_assert_eq!(decoded, Ok(DecodedFields::Response(expected)));
                 }
             }
         }

@@ -3,10 +3,10 @@
 //! It keeps a connection only if the server sends `Connection: keep-alive`. Its percentiles and its own rate are not
 //! read: they are rounded to milliseconds, and the rate follows from count and time.
 
-use super::peer::{Peer, PeerReport, count_after, number_after};
+use super::peer::{PeerGenerator, PeerReport, count_after, number_after};
 
 /// `ab`. `-t` sets `-n` to 50,000, so that a larger `-n` must come after it; `ab` keeps 32 bytes for each.
-pub const AB: Peer = Peer {
+pub const AB: PeerGenerator = PeerGenerator {
     name: "ab",
     arguments: &["-q", "-k", "-c", "{connections}", "-t", "{duration_s}", "-n", "5000000", "{url}"],
     required: None,

@@ -1,11 +1,11 @@
 //! autocannon with `--json`: `2xx`, `statusCodeStats`, `errors` and percentiles in whole milliseconds.
 
-use super::peer::{Peer, PeerReport};
+use super::peer::{PeerGenerator, PeerReport};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// `autocannon` from npm.
-pub const AUTOCANNON: Peer = Peer {
+pub const AUTOCANNON: PeerGenerator = PeerGenerator {
     name: "autocannon",
     arguments: &["--json", "-c", "{connections}", "-d", "{duration_s}", "{url}"],
     required: None,
@@ -19,21 +19,21 @@ pub const AUTOCANNON: Peer = Peer {
 /// The fields used of its output.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Printed {
+struct AutocannonOutput {
     /// In seconds.
     duration: f64,
     /// Connections that broke, timeouts among them.
     errors: u64,
-    status_code_stats: BTreeMap<String, Responses>,
+    status_code_stats: BTreeMap<String, StatusCount>,
 }
 
 #[derive(Deserialize)]
-struct Responses {
+struct StatusCount {
     count: u64,
 }
 
 fn read(text: &str, status: u16) -> Option<PeerReport> {
-    let printed: Printed = serde_json::from_str(text).ok()?;
+    let printed: AutocannonOutput = serde_json::from_str(text).ok()?;
     let responses = printed.status_code_stats.values().fold(0_u64, |sum, one| sum.saturating_add(one.count));
     let ok = printed.status_code_stats.get(&status.to_string()).map_or(0, |one| one.count);
     PeerReport::of(ok, responses - ok, printed.errors, printed.duration)

@@ -2,11 +2,11 @@
 //!
 //! The object holds a histogram too, which is not read: its buckets are coarse.
 
-use super::peer::{Peer, PeerReport};
+use super::peer::{PeerGenerator, PeerReport};
 use std::collections::BTreeMap;
 
 /// `fortio`; `-qps 0` sets no rate limit.
-pub const FORTIO: Peer = Peer {
+pub const FORTIO: PeerGenerator = PeerGenerator {
     name: "fortio",
     arguments: &[
         "load",
@@ -32,7 +32,7 @@ pub const FORTIO: Peer = Peer {
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Printed {
+struct FortioOutput {
     /// Nanoseconds.
     actual_duration: u64,
     /// By status; -1 for no response.
@@ -40,7 +40,7 @@ struct Printed {
 }
 
 fn read(text: &str, _status: u16) -> Option<PeerReport> {
-    let printed: Printed = serde_json::from_str(text).ok()?;
+    let printed: FortioOutput = serde_json::from_str(text).ok()?;
     let count = |is_counted: fn(&str) -> bool| -> u64 {
         let codes = printed.ret_codes.iter().filter(|(status, _)| is_counted(status));
         codes.fold(0, |sum, (_, count)| sum.saturating_add(*count))

@@ -2,10 +2,10 @@
 //!
 //! The line by status is not read: the failed ones include responses with an error status.
 
-use super::peer::{Peer, PeerReport, number_after};
+use super::peer::{PeerGenerator, PeerReport, number_after};
 
 /// `h2load`, which speaks HTTP/2 without `--h1`.
-pub const H2LOAD: Peer = Peer {
+pub const H2LOAD: PeerGenerator = PeerGenerator {
     name: "h2load",
     arguments: &["--h1", "-t", "{threads}", "-c", "{connections}", "-D", "{duration_s}", "{url}"],
     required: Some("--h1"),

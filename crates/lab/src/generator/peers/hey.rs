@@ -4,10 +4,10 @@
 //! text after it. The histogram's bars are skipped, and so is the rate, which follows from time and counts. It prints
 //! no version, so a round does not run it.
 
-use super::peer::{Peer, PeerReport, number_after};
+use super::peer::{PeerGenerator, PeerReport, number_after};
 
 /// `hey`, on all cores that it may use.
-pub const HEY: Peer = Peer {
+pub const HEY: PeerGenerator = PeerGenerator {
     name: "hey",
     arguments: &["-z", "{duration_s}s", "-c", "{connections}", "{url}"],
     required: None,

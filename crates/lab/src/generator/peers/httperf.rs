@@ -3,10 +3,10 @@
 //! It has no closed loop for a given time, only a number of calls on each connection: a run lasts as long as they take.
 //! Replies by status are read, not its own rate or reply times. `{port}` and `{calls}` are filled in by `speed/`.
 
-use super::peer::{Peer, PeerReport, number_after};
+use super::peer::{PeerGenerator, PeerReport, number_after};
 
 /// `httperf`: connections made at once, each with its calls in sequence. It polls without sleeping.
-pub const HTTPERF: Peer = Peer {
+pub const HTTPERF: PeerGenerator = PeerGenerator {
     name: "httperf",
     arguments: &[
         "--hog",

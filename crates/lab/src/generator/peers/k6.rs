@@ -3,7 +3,7 @@
 //! `speed/` writes the script ([`K6_SCRIPT`]) and fills in `{work}`, its folder. The length of a run is computed from
 //! count and rate. No body is compared: the script discards it.
 
-use super::peer::{Peer, PeerReport};
+use super::peer::{PeerGenerator, PeerReport};
 
 /// The script: one request after the other, with the body discarded, as in other generators that do not check it; at
 /// the end it prints the metrics as JSON on standard output, in place of the text report.
@@ -19,7 +19,7 @@ export function handleSummary(data) {
 ";
 
 /// `k6`: a closed loop of virtual users.
-pub const K6: Peer = Peer {
+pub const K6: PeerGenerator = PeerGenerator {
     name: "k6",
     arguments: &[
         "run",
@@ -42,33 +42,33 @@ pub const K6: Peer = Peer {
 };
 
 #[derive(serde::Deserialize)]
-struct Printed {
-    http_reqs: Metric<Counter>,
-    http_req_failed: Metric<Failed>,
+struct K6Output {
+    http_reqs: K6Metric<K6Counter>,
+    http_req_failed: K6Metric<K6Failed>,
 }
 
 #[derive(serde::Deserialize)]
-struct Metric<T> {
+struct K6Metric<T> {
     values: T,
 }
 
 #[derive(serde::Deserialize)]
-struct Counter {
+struct K6Counter {
     count: u64,
     rate: f64,
 }
 
 #[derive(serde::Deserialize)]
-struct Failed {
+struct K6Failed {
     /// The number of failures: k6 counts a failure as a pass, since the condition of this metric is that a request
     /// failed.
     passes: u64,
 }
 
 fn read(text: &str, _status: u16) -> Option<PeerReport> {
-    let printed: Printed = serde_json::from_str(text).ok()?;
+    let printed: K6Output = serde_json::from_str(text).ok()?;
     let failed = printed.http_req_failed.values.passes;
-    let Counter { count, rate } = printed.http_reqs.values;
+    let K6Counter { count, rate } = printed.http_reqs.values;
     PeerReport::of(count.saturating_sub(failed), 0, failed, count as f64 / rate)
 }
 

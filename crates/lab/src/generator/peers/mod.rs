@@ -16,11 +16,11 @@ mod siege;
 mod wrk;
 
 pub use k6::K6_SCRIPT;
-pub use peer::{Peer, PeerReport};
+pub use peer::{PeerGenerator, PeerReport};
 pub use siege::SIEGE_SETTINGS;
 
 /// Every peer.
-pub const PEERS: [&Peer; 11] = [
+pub const PEERS: [&PeerGenerator; 11] = [
     &wrk::WRK,
     &oha::OHA,
     &h2load::H2LOAD,
@@ -35,7 +35,7 @@ pub const PEERS: [&Peer; 11] = [
 ];
 
 /// The peer with this name.
-pub fn peer(name: &str) -> Option<&'static Peer> {
+pub fn peer(name: &str) -> Option<&'static PeerGenerator> {
     PEERS.into_iter().find(|peer| peer.name == name)
 }
 

@@ -2,13 +2,13 @@
 //!
 //! Requests in flight at the end are left out, as in oha's own figures: it does not wait for their responses.
 
-use super::peer::{Peer, PeerReport};
+use super::peer::{PeerGenerator, PeerReport};
 use paceline_record::{Bytes, Counts};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// `oha`.
-pub const OHA: Peer = Peer {
+pub const OHA: PeerGenerator = PeerGenerator {
     name: "oha",
     arguments: &[
         "--no-tui",
@@ -33,8 +33,8 @@ const CUT_OFF: &str = "aborted due to deadline";
 /// The fields used of its output. A number that is not available is null.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Printed {
-    summary: Summary,
+struct OhaOutput {
+    summary: OhaSummary,
     /// In seconds.
     #[serde(rename = "latencyPercentiles", default)]
     percentiles: BTreeMap<String, Option<f64>>,
@@ -44,13 +44,13 @@ struct Printed {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Summary {
+struct OhaSummary {
     total: f64,
     total_data: u64,
 }
 
 fn read(text: &str, status: u16) -> Option<PeerReport> {
-    let printed: Printed = serde_json::from_str(text).ok()?;
+    let printed: OhaOutput = serde_json::from_str(text).ok()?;
     let total = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let answers = total(&mut printed.status_code_distribution.values().copied());
     let ok = printed.status_code_distribution.get(&status.to_string()).copied().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// A program whose output can be read.
 #[derive(Debug)]
-pub struct Peer {
+pub struct PeerGenerator {
     /// The program's file name.
     pub name: &'static str,
     /// The arguments for a closed loop with keep-alive over HTTP/1.1. `{url}`, `{connections}`, `{duration_s}` and

@@ -3,14 +3,14 @@
 //! `speed/` writes the settings ([`SIEGE_SETTINGS`]) and fills in `{work}`, its folder: the user's own settings are
 //! neither read nor written. Its shortest and longest times are not read.
 
-use super::peer::{Peer, PeerReport};
+use super::peer::{PeerGenerator, PeerReport};
 
 /// Its settings: without `connection = keep-alive` every request has a separate connection.
 pub const SIEGE_SETTINGS: &str = "connection = keep-alive\nprotocol = HTTP/1.1\nlimit = 1024\nparser = false\n\
     logging = false\nshow-logfile = false\nverbose = false\njson_output = true\n";
 
 /// `siege`: a closed loop, a thread for each connection. It writes a template of its settings into its home folder.
-pub const SIEGE: Peer = Peer {
+pub const SIEGE: PeerGenerator = PeerGenerator {
     name: "siege",
     arguments: &["-R", "{work}/siegerc", "-b", "-c", "{connections}", "-t", "{duration_s}S", "{url}"],
     required: None,
@@ -22,7 +22,7 @@ pub const SIEGE: Peer = Peer {
 };
 
 #[derive(serde::Deserialize)]
-struct Printed {
+struct SiegeOutput {
     transactions: u64,
     failed_transactions: u64,
     elapsed_time: f64,
@@ -31,7 +31,7 @@ struct Printed {
 /// Reads the object, wherever it begins.
 fn read(text: &str, _status: u16) -> Option<PeerReport> {
     let object = &text[text.find('{')?..];
-    let printed: Printed = serde_json::from_str(object.trim_end()).ok()?;
+    let printed: SiegeOutput = serde_json::from_str(object.trim_end()).ok()?;
     PeerReport::of(printed.transactions, 0, printed.failed_transactions, printed.elapsed_time)
 }
 

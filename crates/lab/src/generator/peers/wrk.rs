@@ -3,12 +3,12 @@
 //! Percentiles are also read from lines `percentile 85 4069 us`, which `speed/scripts/percentiles.lua` prints. Lines
 //! with averages are skipped.
 
-use super::peer::{Peer, PeerReport};
+use super::peer::{PeerGenerator, PeerReport};
 use paceline_record::{Bytes, Counts};
 use std::collections::BTreeMap;
 
 /// `wrk`.
-pub const WRK: Peer = Peer {
+pub const WRK: PeerGenerator = PeerGenerator {
     name: "wrk",
     arguments: &["-t{threads}", "-c{connections}", "-d{duration_s}s", "--latency", "{url}"],
     required: None,
@@ -16,7 +16,7 @@ pub const WRK: Peer = Peer {
     version_prefix: "wrk ",
     timeout_ns: Some(2_000_000_000),
     prints: "its summary",
-    read: |text, _status| Printed::parse(text).map(Printed::report),
+    read: |text, _status| WrkOutput::parse(text).map(WrkOutput::report),
 };
 
 /// `wrk2`, which needs a rate: one that no server reaches makes it a closed loop.
@@ -24,7 +24,7 @@ pub const WRK: Peer = Peer {
 /// It may sleep for up to a second at its start: if its first timer is overdue by a millisecond before it waits, its
 /// event loop (`src/ae.c`) waits for the rest of a second instead of not at all. A run of one second then has one
 /// request per connection, and the rate of a longer one is too low; CPU time per request is hardly affected.
-pub const WRK2: Peer = Peer {
+pub const WRK2: PeerGenerator = PeerGenerator {
     name: "wrk2",
     arguments: &["-t{threads}", "-c{connections}", "-d{duration_s}s", "-R10000000", "{url}"],
     ..WRK
@@ -32,7 +32,7 @@ pub const WRK2: Peer = Peer {
 
 /// The values read from wrk's output.
 #[derive(Debug, Default, PartialEq)]
-struct Printed {
+struct WrkOutput {
     answers: u64,
     elapsed_s: f64,
     per_second: Option<f64>,
@@ -44,9 +44,9 @@ struct Printed {
     percentiles_ns: BTreeMap<String, u64>,
 }
 
-impl Printed {
-    fn parse(text: &str) -> Option<Printed> {
-        let mut printed = Printed::default();
+impl WrkOutput {
+    fn parse(text: &str) -> Option<WrkOutput> {
+        let mut printed = WrkOutput::default();
         for line in text.lines().map(str::trim) {
             if let Some((answers, rest)) = line.split_once(" requests in ") {
                 let (elapsed, bytes) = rest.split_once(", ")?;
@@ -154,7 +154,7 @@ Transfer/sec:    374.00KB
 
     #[test]
     fn what_wrk_prints_is_read() {
-        let printed = Printed::parse(PRINTED).unwrap();
+        let printed = WrkOutput::parse(PRINTED).unwrap();
         let counts = printed.counts();
         assert_eq!((counts.ok, counts.bad_status, counts.io_failed, counts.timed_out), (700, 38, 4, 2));
         assert_eq!(counts.scheduled, counts.ended());
@@ -168,7 +168,8 @@ Transfer/sec:    374.00KB
 
     #[test]
     fn percentiles_of_the_script_are_read() {
-        let printed = Printed::parse(&format!("{PRINTED}percentile 85 4069 us\npercentile 99.9 15863 us\n"));
+        let printed =
+            WrkOutput::parse(&format!("{PRINTED}percentile 85 4069 us\npercentile 99.9 15863 us\n"));
         let report = printed.unwrap().report();
         assert_eq!(
             (report.percentiles_ns["p85_ns"], report.percentiles_ns["p99.9_ns"]),
@@ -179,7 +180,7 @@ Transfer/sec:    374.00KB
 
     #[test]
     fn other_output_is_rejected() {
-        assert_eq!(Printed::parse("unable to connect"), None);
-        assert_eq!(Printed::parse(""), None);
+        assert_eq!(WrkOutput::parse("unable to connect"), None);
+        assert_eq!(WrkOutput::parse(""), None);
     }
 }

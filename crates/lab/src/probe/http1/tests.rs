@@ -9,7 +9,7 @@ use std::io::{Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Reads an answer that arrives in pieces of `step` bytes.
-fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, Trouble> {
+fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, ProbeError> {
     struct Steps(Cursor<Vec<u8>>, u64);
     impl Read for Steps {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -18,8 +18,8 @@ fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, Trouble> {
     }
     let mut stream = Steps(Cursor::new(text.as_bytes().to_vec()), step);
     let mut reader = Reader::default();
-    let patience = Patience::of(Duration::from_secs(60), Interrupt::never());
-    let answer = reader.answer(&mut stream, &Question::new(method, "/"), &patience)?;
+    let patience = ProbeDeadline::of(Duration::from_secs(60), Interrupt::never());
+    let answer = reader.answer(&mut stream, &ProbeRequest::new(method, "/"), &patience)?;
     reader.nothing_left()?;
     Ok(answer)
 }
@@ -110,14 +110,14 @@ fn endless_trailers_are_given_up() {
 
 /// A server that sends without end: after `beginning` one `piece` per read, with an interrupt after `reads` of them. A
 /// reader that ignores the interrupt fails the test instead of hanging it.
-struct Dripping<'a> {
+struct EndlessServer<'a> {
     beginning: &'a [u8],
     piece: &'a [u8],
     reads: usize,
     asked: &'static AtomicBool,
 }
 
-impl Read for Dripping<'_> {
+impl Read for EndlessServer<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         assert!(!self.asked.load(Ordering::Relaxed), "read on after the end was asked for");
         self.reads -= 1;
@@ -129,12 +129,14 @@ impl Read for Dripping<'_> {
 }
 
 /// The error that ends the reading of an endless answer.
-fn drip(beginning: &str, piece: &str, limit: Duration) -> Trouble {
+fn drip(beginning: &str, piece: &str, limit: Duration) -> ProbeError {
     let (interrupt, asked) = Interrupt::by_hand();
     let (beginning, piece) = (beginning.as_bytes(), piece.as_bytes());
-    let mut stream = Dripping { beginning, piece, reads: 10, asked };
-    let patience = Patience::of(limit, interrupt);
-    Reader::default().answer(&mut stream, &Question::new("GET", "/"), &patience).expect_err("it never ends")
+    let mut stream = EndlessServer { beginning, piece, reads: 10, asked };
+    let patience = ProbeDeadline::of(limit, interrupt);
+    Reader::default()
+        .answer(&mut stream, &ProbeRequest::new("GET", "/"), &patience)
+        .expect_err("it never ends")
 }
 
 #[test]
@@ -150,8 +152,8 @@ fn a_dripping_server_is_given_up_and_stopped() {
     ];
     for (beginning, piece) in table {
         let stopped = drip(beginning, piece, Duration::from_secs(60));
-        assert!(matches!(stopped, Trouble::Interrupted), "{beginning:?} then {piece:?}: {stopped}");
+        assert!(matches!(stopped, ProbeError::Interrupted), "{beginning:?} then {piece:?}: {stopped}");
         let given_up = drip(beginning, piece, Duration::ZERO);
-        assert!(matches!(given_up, Trouble::TimedOut), "{beginning:?} then {piece:?}: {given_up}");
+        assert!(matches!(given_up, ProbeError::TimedOut), "{beginning:?} then {piece:?}: {given_up}");
     }
 }

@@ -1,22 +1,25 @@
 //! Tests which trials are retried, and which cells count as measured in the end.
 //!
 //! Trials are made from a plan's cells, with a run as from a generator and an added verdict. No store and no server:
-//! `Tally` alone.
+//! `RoundAttempts` alone.
 
 use super::*;
 use crate::generator::tests::run_of;
-use crate::trial::{self, Place};
-use paceline_catalogue::fixture::Tree;
+use crate::trial::{self, TrialContext};
+use paceline_catalogue::fixture::TestTree;
 use paceline_catalogue::{Plan, order};
-use paceline_judge::Finding;
+use paceline_judge::TypedVerdict;
 use paceline_record::{Fault, Pinning, Server, Severity, Stage};
 
 /// The launches of a plan with one cell, measured once.
 fn launches() -> Vec<PlannedLaunch> {
     let plan = "name = \"one\"\nrepeats = 1\nworkloads = [\"hello\"]\n\
                 [[load]]\nname = \"closed\"\nconnections = 4\nduration = \"1s\"\n";
-    let cells =
-        Plan::parse("one.toml", plan).unwrap().resolve(&Tree::with(&["a-one"]).catalogue()).unwrap().cells;
+    let cells = Plan::parse("one.toml", plan)
+        .unwrap()
+        .resolve(&TestTree::with(&["a-one"]).catalogue())
+        .unwrap()
+        .cells;
     order(&cells, 1, 7)
 }
 
@@ -29,7 +32,8 @@ fn tried(launches: &[PlannedLaunch], at: &str, ok: u64) -> Trial {
 fn tried_cell(launches: &[PlannedLaunch], cell: &Cell, at: &str, ok: u64) -> Trial {
     let server = Server { id: launches[0].server.id.clone(), ..Server::default() };
     let pinning = Pinning { server: vec![0], generator: vec![1], disjoint: true, ..Pinning::default() };
-    let place = Place { round: "r", sitting: "s", launch: "l", block: 0, server: &server, pinning: &pinning };
+    let place =
+        TrialContext { round: "r", sitting: "s", launch: "l", block: 0, server: &server, pinning: &pinning };
     let mut trial = trial::begin(&place, cell, at.to_owned(), 0, at.to_owned());
     trial.run = Some(run_of(ok));
     trial
@@ -38,14 +42,14 @@ fn tried_cell(launches: &[PlannedLaunch], cell: &Cell, at: &str, ok: u64) -> Tri
 /// The trial with a verdict that the run was disturbed.
 fn disturbed(mut trial: Trial, severity: Severity) -> Trial {
     let (run_delay_share, percent, pin) = (0.5, 50.0, String::new());
-    let verdict = Finding::GeneratorDescheduled { run_delay_share, severity, percent, pin }.verdict();
+    let verdict = TypedVerdict::GeneratorDescheduled { run_delay_share, severity, percent, pin }.verdict();
     trial.run.as_mut().unwrap().verdicts.push(verdict);
     trial
 }
 
 /// How many trials are to be retried, and how many cells have no usable one.
 fn left(launches: &[PlannedLaunch], kept: &[Trial]) -> (usize, usize) {
-    let tally = Tally::of(kept);
+    let tally = RoundAttempts::of(kept);
     (tally.left(launches, Pass::Again).len(), tally.unusable(launches, &[]).len())
 }
 
@@ -67,7 +71,7 @@ fn launch_with_twins() -> Vec<PlannedLaunch> {
     let plan = "name = \"twins\"\nrepeats = 1\nworkloads = [\"hello\", \"tetra/3\"]\n\
                 [[load]]\nname = \"a\"\nconnections = 4\nduration = \"1s\"\ntwins = [\"http10\", \"close\"]\n\
                 [[load]]\nname = \"b\"\nconnections = 4\nduration = \"1s\"\n";
-    let tree = Tree::with(&["a-one"]);
+    let tree = TestTree::with(&["a-one"]);
     let cells = Plan::parse("twins.toml", plan).unwrap().resolve(&tree.catalogue()).unwrap().cells;
     order(&cells, 1, 7)
 }
@@ -80,7 +84,7 @@ fn again(spoiled: &[&str]) -> Vec<String> {
         let is_spoiled = cell.case.address == "hello" && spoiled.contains(&cell.load.name.as_str());
         if is_spoiled { disturbed(trial, Severity::Invalid) } else { trial }
     });
-    let left = Tally::of(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
+    let left = RoundAttempts::of(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
     assert!(
         left.len() <= 1 && left.iter().flat_map(|launch| &launch.cells).all(|c| c.case.address == "hello")
     );
@@ -106,7 +110,7 @@ fn a_twin_that_is_still_to_be_tried_brings_its_load_along() {
         launches[0].cells.iter().partition(|cell| cell.key() == "a-one single hello a-close");
     assert_eq!(missing.len(), 1);
     let kept: Vec<Trial> = tried.iter().map(|cell| tried_cell(&launches, cell, "1", 9)).collect();
-    let left = Tally::of(&kept).left(&launches, Pass::First);
+    let left = RoundAttempts::of(&kept).left(&launches, Pass::First);
     let mut names: Vec<&str> = left[0].cells.iter().map(|cell| cell.load.name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["a", "a-close"]);
@@ -124,7 +128,7 @@ fn left_after(tries: &[(&str, &str, bool)]) -> Vec<String> {
         let trial = Trial { launch: (*launch).to_owned(), ..trial };
         if *is_spoiled { disturbed(trial, Severity::Invalid) } else { trial }
     });
-    let left = Tally::of(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
+    let left = RoundAttempts::of(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
     let mut names: Vec<String> =
         left.iter().flat_map(|launch| &launch.cells).map(|cell| cell.load.name.clone()).collect();
     names.sort();
@@ -157,7 +161,7 @@ fn partners_that_an_interruption_parted_are_tried_together() {
 fn what_was_planned_and_is_gone_counts_as_long_as_it_has_no_usable_trial() {
     let launches = launches();
     let gone = ["z-gone single hello closed".to_owned(), launches[0].cells[0].key()];
-    let unusable = |kept: &[Trial]| Tally::of(kept).unusable(&[], &gone).len();
+    let unusable = |kept: &[Trial]| RoundAttempts::of(kept).unusable(&[], &gone).len();
     assert_eq!(unusable(&[]), 2);
     assert_eq!(unusable(&[tried(&launches, "1", 9)]), 1);
 }
@@ -167,9 +171,9 @@ fn a_clean_try_is_not_superseded_by_a_disturbed_one() {
     let launches = launches();
     let first = tried(&launches, "1", 100);
     let second = disturbed(tried(&launches, "2", 100), Severity::Invalid);
-    let tally = Tally::of(&[first, second]);
-    let tries: Vec<Tries> = tally.tries.values().cloned().collect();
-    assert!(matches!(tries[..], [Tries { count: 2, spoiled: false, .. }]), "{tries:?}");
+    let tally = RoundAttempts::of(&[first, second]);
+    let tries: Vec<CellAttempts> = tally.tries.values().cloned().collect();
+    assert!(matches!(tries[..], [CellAttempts { count: 2, spoiled: false, .. }]), "{tries:?}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! Called by `main`. The search is `paceline_experiment::find_capacity`; progress goes to standard error.
 
 use super::child::LoadFlags;
-use super::output::{OutputFlags, ResultFormat};
-use super::{Bench, Target, complaint, status_of};
+use super::output::{ResultFlags, ResultFormat};
+use super::{ExperimentContext, ExperimentTarget, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::TerminalText;
 use paceline_experiment::{
@@ -49,21 +49,21 @@ pub struct Arguments {
     #[arg(long)]
     no_curve: bool,
     #[command(flatten)]
-    output: OutputFlags<Format>,
+    output: ResultFlags<CapacityFormat>,
     #[command(flatten)]
     load: LoadFlags,
 }
 
 /// Values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum CapacityFormat {
     /// For people
     Text,
     /// Everything, for programs
     Json,
 }
 
-impl ResultFormat for Format {
+impl ResultFormat for CapacityFormat {
     const TEXT: Self = Self::Text;
     const EXTENSIONS: &'static [(&'static str, Self)] = &[("txt", Self::Text), ("json", Self::Json)];
 }
@@ -86,7 +86,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Err(Complaint::usage("--windows must be at least 1").into());
     }
     arguments.output.check(&[])?;
-    let bench = Bench::new(arguments.load)?;
+    let bench = ExperimentContext::new(arguments.load)?;
     let plan = CapacityPlan {
         objective: arguments.slo,
         window: arguments.window,
@@ -97,7 +97,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         curve: !arguments.no_curve,
     };
     let capacity = (|| {
-        let mut target = bench.open(&Target::of(&arguments.target), "")?;
+        let mut target = bench.open(&ExperimentTarget::of(&arguments.target), "")?;
         target.load.judge_by(Some(plan.objective.clone()));
         if !target.warm(bench.flags.warm_limit)? {
             exit::say("the server was still getting faster when --warm-limit was reached");
@@ -105,12 +105,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         find_capacity(&mut target.load, &plan, &mut |progress| exit::say(&line(&progress)))
     })()
     .map_err(|error: LoadError| complaint(error))?;
-    arguments.output.deliver(|format| match format {
-        Format::Text => {
+    arguments.output.write(|format| match format {
+        CapacityFormat::Text => {
             let text = format!("{}records      {}\n", capacity_text(&capacity), bench.records.display());
             Ok(TerminalText::lines(&exit::fitted_lines(&text)).into())
         }
-        Format::Json => exit::json(&capacity),
+        CapacityFormat::Json => exit::json(&capacity),
     })?;
     let found = if capacity.half_pass_per_s.is_some() { Status::Done } else { Status::Failed };
     Ok(status_of(capacity.ended_early.as_deref(), found))

@@ -3,9 +3,9 @@
 //! If the server's processes run on this machine and leave cores free, the child runs on those, and the result includes
 //! the server's CPU and memory during the run.
 
-use super::listener::Listener;
+use super::listener::ListeningProcesses;
 use crate::commands::run::duration;
-use paceline_experiment::{Load, LoadError, LoadRequest, LoadResult, Objective, ServerUse};
+use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, Objective};
 use paceline_host::{Interrupt, system};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -107,16 +107,16 @@ impl ChildLoad {
     }
 }
 
-impl Load for ChildLoad {
+impl LoadRunner for ChildLoad {
     fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
         self.runs += 1;
         let record = self.records.join(format!("{}{:03}.json", self.prefix, self.runs));
         let record_name = record.to_string_lossy().into_owned();
         let arguments = self.arguments(request, &record_name);
-        let listener = Listener::of_url(&self.url);
-        let before = listener.as_ref().map(Listener::used);
+        let listener = ListeningProcesses::of_url(&self.url);
+        let before = listener.as_ref().map(ListeningProcesses::used);
         let output = run_beside(arguments, listener.as_ref().map_or(&[], |listener| &listener.cores))?;
-        let after = listener.as_ref().map(Listener::used);
+        let after = listener.as_ref().map(ListeningProcesses::used);
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
         let json = paceline_files::read_text(&record, RECORD_BYTES_MOST)
@@ -124,7 +124,7 @@ impl Load for ChildLoad {
         let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
         let mut result = LoadResult::of(&run, None);
         if let (Some(listener), Some(before), Some(after)) = (&listener, before, after) {
-            result.server = Some(ServerUse {
+            result.server = Some(LoadServerUse {
                 cpu_s: after.cpu_s - before.cpu_s,
                 busiest_thread_s: after.busiest_thread_since(&before),
                 run_delay_s: after.run_delay_since(&before),

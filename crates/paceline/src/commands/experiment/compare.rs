@@ -5,17 +5,18 @@
 
 use super::capacity::percent;
 use super::child::LoadFlags;
-use super::output::{OutputFlags, ResultFormat};
-use super::{Bench, OpenTarget, Target, complaint, status_of};
+use super::output::{ResultFlags, ResultFormat};
+use super::{ExperimentContext, ExperimentTarget, OpenTarget, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText, markdown};
 use paceline_experiment::{
-    CapacityPlan, ComparePlan, CompareProgress, ComparedMetric, Load as _, LoadError, LoadRequest,
-    LoadResult, Objective, PairedComparison, SampleSet, ServerUse, Side, compare_html, compare_markdown,
-    compare_rounds, compare_samples, compare_text, find_capacity, rounds_markdown, run_comparison,
+    CapacityPlan, ComparePlan, CompareProgress, ComparedMetric, ComparedSide, LoadError, LoadRequest,
+    LoadResult, LoadRunner as _, LoadServerUse, Objective, PairedComparison, SampleSet, compare_html,
+    compare_markdown, compare_rounds, compare_samples, compare_text, find_capacity, rounds_markdown,
+    run_comparison,
 };
 use paceline_record::Round;
-use paceline_web::{Contents, Records, single_file};
+use paceline_web::{Records, SingleFilePages, single_file};
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub struct Arguments {
     #[command(flatten)]
     how: CompareFlags,
     #[command(flatten)]
-    output: OutputFlags<Format>,
+    output: ResultFlags<CompareFormat>,
     #[command(flatten)]
     load: LoadFlags,
 }
@@ -75,7 +76,7 @@ pub struct CompareFlags {
 
 /// Values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum CompareFormat {
     /// For people
     Text,
     /// For a pull request
@@ -86,7 +87,7 @@ pub enum Format {
     Html,
 }
 
-impl ResultFormat for Format {
+impl ResultFormat for CompareFormat {
     const TEXT: Self = Self::Text;
     const EXTENSIONS: &'static [(&'static str, Self)] =
         &[("txt", Self::Text), ("md", Self::Markdown), ("json", Self::Json), ("html", Self::Html)];
@@ -110,12 +111,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return compare_folders(sides, &arguments.how, &arguments.output);
     }
     let comparison = compare(sides, &arguments.how, arguments.load)?;
-    arguments.output.deliver(|format| {
+    arguments.output.write(|format| {
         Ok(match format {
-            Format::Text => TerminalText::lines(&exit::fitted_lines(&compare_text(&comparison))).into(),
-            Format::Markdown => compare_markdown(&comparison).into(),
-            Format::Json => exit::json(&comparison)?,
-            Format::Html => compare_html(&comparison).into(),
+            CompareFormat::Text => {
+                TerminalText::lines(&exit::fitted_lines(&compare_text(&comparison))).into()
+            }
+            CompareFormat::Markdown => compare_markdown(&comparison).into(),
+            CompareFormat::Json => exit::json(&comparison)?,
+            CompareFormat::Html => compare_html(&comparison).into(),
         })
     })?;
     Ok(status_of(comparison.ended_early.as_deref(), Status::Done))
@@ -125,7 +128,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 fn compare_folders(
     sides: [&str; 2],
     how: &CompareFlags,
-    output: &OutputFlags<Format>,
+    output: &ResultFlags<CompareFormat>,
 ) -> anyhow::Result<Status> {
     let read = |side: &str| {
         let (round, trials) = paceline_store::archive::read(Path::new(side))
@@ -133,7 +136,7 @@ fn compare_folders(
         anyhow::Ok(Records { round, trials, unreadable: Vec::new() })
     };
     let rounds = [read(sides[0])?, read(sides[1])?];
-    output.deliver(|format| compared_rounds(&rounds, how.metric, how.margin / 100.0, format))?;
+    output.write(|format| compared_rounds(&rounds, how.metric, how.margin / 100.0, format))?;
     Ok(Status::Done)
 }
 
@@ -142,7 +145,7 @@ pub fn compared_rounds(
     rounds: &[Records; 2],
     metric: Option<ComparedMetric>,
     margin: f64,
-    format: Format,
+    format: CompareFormat,
 ) -> anyhow::Result<Printable> {
     let [first, second] = rounds;
     let cells = compare_rounds(
@@ -164,17 +167,17 @@ pub fn compared_rounds(
         )
     };
     Ok(match format {
-        Format::Text | Format::Markdown => markdown!(
+        CompareFormat::Text | CompareFormat::Markdown => markdown!(
             "First: {}.\nSecond: {}.\n\n{}",
             about(&first.round),
             about(&second.round),
             rounds_markdown(&cells)
         )
         .into(),
-        Format::Json => exit::json(&cells)?,
-        Format::Html => single_file(
+        CompareFormat::Json => exit::json(&cells)?,
+        CompareFormat::Html => single_file(
             &format!("{} · Paceline", first.round.plan),
-            &Contents::of_comparison(first, second)?,
+            &SingleFilePages::of_comparison(first, second)?,
         )?,
     })
 }
@@ -190,10 +193,10 @@ pub(super) fn compare(
     // Files are read first: one that is missing or damaged is reported before anything is measured.
     match [stored(sides[0])?, stored(sides[1])?] {
         [None, None] => {
-            let bench = Bench::new(load)?;
-            let [first, second] = sides.map(Target::of);
-            let mut first = Measured::open(&bench, how, first, "a-").map_err(complaint)?;
-            let mut second = Measured::open(&bench, how, second, "b-").map_err(complaint)?;
+            let bench = ExperimentContext::new(load)?;
+            let [first, second] = sides.map(ExperimentTarget::of);
+            let mut first = MeasuredSide::open(&bench, how, first, "a-").map_err(complaint)?;
+            let mut second = MeasuredSide::open(&bench, how, second, "b-").map_err(complaint)?;
             let plan = ComparePlan {
                 names: sides.map(str::to_owned),
                 primary: how.metric,
@@ -222,8 +225,8 @@ fn is_file(side: &str) -> bool {
 
 /// Measures one side alone, half as often as there are pairs.
 pub(super) fn measure(side: &str, how: &CompareFlags, load: LoadFlags) -> anyhow::Result<SampleSet> {
-    let bench = Bench::new(load)?;
-    let mut measured = Measured::open(&bench, how, Target::of(side), "").map_err(complaint)?;
+    let bench = ExperimentContext::new(load)?;
+    let mut measured = MeasuredSide::open(&bench, how, ExperimentTarget::of(side), "").map_err(complaint)?;
     let mut samples = SampleSet::new(side);
     for number in 1..=usize::from(how.pairs).div_ceil(2) {
         samples.add(&measured.observe().map_err(complaint)?);
@@ -254,9 +257,9 @@ pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
 }
 
 /// A side that is measured now. A server of the lab is started for each observation; a URL is loaded as it is.
-struct Measured<'a> {
-    bench: &'a Bench,
-    target: Target,
+struct MeasuredSide<'a> {
+    bench: &'a ExperimentContext,
+    target: ExperimentTarget,
     request: LoadRequest,
     prefix: String,
     launches: usize,
@@ -264,16 +267,21 @@ struct Measured<'a> {
     objective: Option<Objective>,
 }
 
-impl<'a> Measured<'a> {
-    fn open(bench: &'a Bench, how: &CompareFlags, target: Target, prefix: &str) -> Result<Self, LoadError> {
+impl<'a> MeasuredSide<'a> {
+    fn open(
+        bench: &'a ExperimentContext,
+        how: &CompareFlags,
+        target: ExperimentTarget,
+        prefix: &str,
+    ) -> Result<Self, LoadError> {
         let request = LoadRequest { rate_per_s: how.rate, warmup: bench.flags.warmup, window: how.duration };
         let url = match &target {
-            Target::Url(_) => {
+            ExperimentTarget::Url(_) => {
                 let mut open = bench.open(&target, prefix)?;
                 open.warm(bench.flags.warm_limit)?;
                 Some(open)
             }
-            Target::Server(_) => None,
+            ExperimentTarget::Server(_) => None,
         };
         Ok(Self {
             bench,
@@ -287,13 +295,13 @@ impl<'a> Measured<'a> {
     }
 }
 
-impl Side for Measured<'_> {
+impl ComparedSide for MeasuredSide<'_> {
     fn observe(&mut self) -> Result<LoadResult, LoadError> {
         let objective = self.objective.as_ref();
         if let Some(open) = &mut self.url {
             let mut result = observe(open, &self.request, objective)?;
             // If the same process runs throughout, its memory is one observation, however often it is read.
-            result.server = result.server.map(|server| ServerUse { rss_bytes: 0, ..server });
+            result.server = result.server.map(|server| LoadServerUse { rss_bytes: 0, ..server });
             return Ok(result);
         }
         self.launches += 1;

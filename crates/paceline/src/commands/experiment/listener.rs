@@ -9,7 +9,7 @@ use std::fs;
 use std::net::{IpAddr, ToSocketAddrs as _};
 
 /// Processes that listen on one port.
-pub(super) struct Listener {
+pub(super) struct ListeningProcesses {
     processes: BTreeSet<i32>,
     /// The cores they may run on.
     pub(super) cores: Vec<u32>,
@@ -17,7 +17,7 @@ pub(super) struct Listener {
 
 /// Their resource use since they started.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Used {
+pub(super) struct ListenerUse {
     pub(super) cpu_s: f64,
     pub(super) rss_bytes: u64,
     pub(super) memory: MemoryAccount,
@@ -27,14 +27,14 @@ pub(super) struct Used {
     delays: BTreeMap<i32, f64>,
 }
 
-impl Used {
+impl ListenerUse {
     /// CPU time of the thread that used the most since `before`.
-    pub(super) fn busiest_thread_since(&self, before: &Used) -> f64 {
+    pub(super) fn busiest_thread_since(&self, before: &ListenerUse) -> f64 {
         largest_since(&self.threads, &before.threads)
     }
 
     /// The longest time that one thread waited for a core since `before`.
-    pub(super) fn run_delay_since(&self, before: &Used) -> f64 {
+    pub(super) fn run_delay_since(&self, before: &ListenerUse) -> f64 {
         largest_since(&self.delays, &before.delays)
     }
 }
@@ -45,7 +45,7 @@ fn largest_since(now: &BTreeMap<i32, f64>, before: &BTreeMap<i32, f64>) -> f64 {
     now.iter().map(since).fold(0.0, f64::max)
 }
 
-impl Listener {
+impl ListeningProcesses {
     /// The listener behind a URL, if it is on this machine's loopback interface and visible.
     pub(super) fn of_url(url: &str) -> Option<Self> {
         let url = Url::parse(url).ok()?;
@@ -65,9 +65,9 @@ impl Listener {
     }
 
     /// Their resource use so far.
-    pub(super) fn used(&self) -> Used {
+    pub(super) fn used(&self) -> ListenerUse {
         let memory = MemoryAccount::of(self.processes.first().copied());
-        let mut used = Used { memory, ..Used::default() };
+        let mut used = ListenerUse { memory, ..ListenerUse::default() };
         for pid in &self.processes {
             if let Some(stat) = process::Stat::read(*pid) {
                 used.cpu_s += stat.cpu_ticks as f64 / system::ticks_per_s();
@@ -114,11 +114,11 @@ mod tests {
     fn this_process_is_found_by_its_port() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let found = Listener::of_url(&url).unwrap();
+        let found = ListeningProcesses::of_url(&url).unwrap();
         assert!(found.processes.contains(&(std::process::id() as i32)));
         assert!(!found.cores.is_empty() && found.used().rss_bytes > 0);
         drop(listener);
-        assert!(Listener::of_url(&url).is_none());
+        assert!(ListeningProcesses::of_url(&url).is_none());
     }
 
     #[test]

@@ -21,14 +21,14 @@ use std::time::Duration;
 
 /// The target of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Target {
+enum ExperimentTarget {
     /// A running server.
     Url(String),
     /// A server of the lab, by its id.
     Server(String),
 }
 
-impl Target {
+impl ExperimentTarget {
     /// A URL has a scheme; anything else is a server's id.
     fn of(text: &str) -> Self {
         if text.contains("://") { Self::Url(text.to_owned()) } else { Self::Server(text.to_owned()) }
@@ -36,13 +36,13 @@ impl Target {
 }
 
 /// What an experiment needs to start loads and servers.
-struct Bench {
+struct ExperimentContext {
     flags: LoadFlags,
     records: PathBuf,
     interrupt: Interrupt,
 }
 
-impl Bench {
+impl ExperimentContext {
     /// Prepares the folder for records and listens for Ctrl-C.
     fn new(flags: LoadFlags) -> anyhow::Result<Self> {
         use anyhow::Context as _;
@@ -57,10 +57,10 @@ impl Bench {
     }
 
     /// Opens a target for load. A server of the lab is started for it and stopped with it.
-    fn open(&self, target: &Target, prefix: &str) -> Result<OpenTarget, LoadError> {
+    fn open(&self, target: &ExperimentTarget, prefix: &str) -> Result<OpenTarget, LoadError> {
         let (server, url) = match target {
-            Target::Url(url) => (None, url.clone()),
-            Target::Server(id) => {
+            ExperimentTarget::Url(url) => (None, url.clone()),
+            ExperimentTarget::Server(id) => {
                 let log = self.records.join(format!("{prefix}serve.log"));
                 let server = ServerChild::start(
                     id,
@@ -118,7 +118,10 @@ mod tests {
 
     #[test]
     fn a_scheme_makes_a_url() {
-        assert_eq!(Target::of("http://[::1]:80/x"), Target::Url("http://[::1]:80/x".to_owned()));
-        assert_eq!(Target::of("go-nethttp"), Target::Server("go-nethttp".to_owned()));
+        assert_eq!(
+            ExperimentTarget::of("http://[::1]:80/x"),
+            ExperimentTarget::Url("http://[::1]:80/x".to_owned())
+        );
+        assert_eq!(ExperimentTarget::of("go-nethttp"), ExperimentTarget::Server("go-nethttp".to_owned()));
     }
 }

@@ -4,7 +4,7 @@
 //! before the first load, because an experiment takes minutes.
 
 use crate::exit::{Complaint, print};
-use crate::file::{self, Identity};
+use crate::file::{self, FileIdentity};
 use clap::ValueEnum;
 use paceline_escape::Printable;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub trait ResultFormat: ValueEnum + Copy + PartialEq + Send + Sync + 'static {
 
 /// The output flags of a command with formats `F`.
 #[derive(clap::Args, Clone, Debug)]
-pub struct OutputFlags<F: ResultFormat> {
+pub struct ResultFlags<F: ResultFormat> {
     /// Format of the printed result [default: text]
     #[arg(long, value_enum)]
     pub format: Option<F>,
@@ -28,17 +28,17 @@ pub struct OutputFlags<F: ResultFormat> {
     output: Vec<PathBuf>,
 }
 
-impl<F: ResultFormat> OutputFlags<F> {
+impl<F: ResultFormat> ResultFlags<F> {
     /// Checks that every file has a known format, can be written, and is neither an input nor named twice.
     ///
     /// # Errors
     /// A usage error, or the error of a file that cannot be written.
     pub fn check(&self, inputs: &[&str]) -> anyhow::Result<()> {
         let inputs = inputs.iter().map(Path::new).filter(|input| input.exists());
-        let mut used: Vec<Identity> = inputs.map(Identity::of_path).collect();
+        let mut used: Vec<FileIdentity> = inputs.map(FileIdentity::of_path).collect();
         for path in self.files() {
             format_of::<F>(path)?;
-            let identity = Identity::of_path(path);
+            let identity = FileIdentity::of_path(path);
             if used.contains(&identity) && !file::is_in_place(path) {
                 let what = format!("--output {}: this file is an input or named twice", path.display());
                 return Err(Complaint::usage(what).hint("write the result to another file").into());
@@ -53,7 +53,7 @@ impl<F: ResultFormat> OutputFlags<F> {
     ///
     /// # Errors
     /// The first file that cannot be written.
-    pub fn deliver(&self, render: impl Fn(F) -> anyhow::Result<Printable>) -> anyhow::Result<()> {
+    pub fn write(&self, render: impl Fn(F) -> anyhow::Result<Printable>) -> anyhow::Result<()> {
         let mut failed = None;
         let mut is_text_in_file = false;
         for path in self.files() {

@@ -3,10 +3,10 @@
 //! The lab crate's workshop detects changes and runs builds. A server that was never set up is not set up here: use
 //! `lab setup`, which prints beforehand what it installs.
 
-use super::selection::{Chosen, for_each, working};
+use super::selection::{ServerSelection, for_each, working};
 use crate::exit::Status;
 use paceline_catalogue::Catalogue;
-use paceline_lab::Made;
+use paceline_lab::StepOutcome;
 
 /// Flags of `paceline lab build`.
 #[derive(clap::Args)]
@@ -15,7 +15,7 @@ use paceline_lab::Made;
   paceline lab build rust-hyper --again  one server, changed or not")]
 pub struct Arguments {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: ServerSelection,
     /// Build again even if nothing has changed
     #[arg(long)]
     again: bool,
@@ -30,8 +30,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         let made = workshop.build(server, arguments.again)?;
         let versions = workshop.versions(server)?.lines().collect::<Vec<_>>().join("; ");
         Ok(match made {
-            Made::Already => format!("up to date ({versions})"),
-            Made::Now(took) => format!("built in {:.1} s ({versions})", took.as_secs_f64()),
+            StepOutcome::Already => format!("up to date ({versions})"),
+            StepOutcome::Now(took) => format!("built in {:.1} s ({versions})", took.as_secs_f64()),
         })
     })?;
     Ok(if failed + broken > 0 { Status::Environment } else { Status::Done })

@@ -5,7 +5,7 @@
 use super::selection::workshop;
 use crate::exit::{Complaint, Status, print, say};
 use paceline_catalogue::Catalogue;
-use paceline_host::{Id, Joined, Neighbours};
+use paceline_host::{Id, JoinResult, Neighbours};
 use paceline_lab::LeftOver;
 use paceline_run::moment;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     // Held until the end, so that no round begins meanwhile.
     let _place = match Neighbours::join(&Id::parse(&moment::new_id())?, false) {
-        Ok(Joined::Occupied(others)) => {
+        Ok(JoinResult::Occupied(others)) => {
             let what = format!("a round is running: {}", others.join(", "));
             return Err(Complaint::environment(what).hint("wait for that round to end").into());
         }

@@ -8,7 +8,7 @@ use crate::exit::{Status, json, print, say};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
-use paceline_lab::{LabError, Workshop};
+use paceline_lab::{LabError, Provisioner};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// A table for people, or JSON for programs
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+    format: ListFormat,
 }
 
 /// How the list is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ListFormat {
     Text,
     Json,
 }
@@ -39,13 +39,13 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let workshop = workshop(catalogue)?;
     workshop.ask_tools(&catalogue.servers, TOOLS_LIMIT);
     print(match arguments.format {
-        Format::Text => as_text(catalogue, &workshop)?,
-        Format::Json => as_json(catalogue, &workshop)?,
+        ListFormat::Text => as_text(catalogue, &workshop)?,
+        ListFormat::Json => as_json(catalogue, &workshop)?,
     })?;
     Ok(Status::Done)
 }
 
-fn as_text(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printable> {
+fn as_text(catalogue: &Catalogue, workshop: &Provisioner) -> anyhow::Result<Printable> {
     catalogue.notes.iter().for_each(|note| say(&format!("note: {note}")));
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     let mut below = String::new();
@@ -79,7 +79,7 @@ fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
 }
 
 /// The state of a server. If a tool reports no version, the other servers are still listed.
-fn state(server: &Manifest, workshop: &Workshop) -> anyhow::Result<String> {
+fn state(server: &Manifest, workshop: &Provisioner) -> anyhow::Result<String> {
     match workshop.state(server) {
         Ok(state) => Ok(state.to_string()),
         Err(error @ LabError::ToolVersion { .. }) => Ok(format!("unknown: {error}")),
@@ -166,7 +166,7 @@ fn table(rows: &[[String; COLUMNS.len()]]) -> String {
     text
 }
 
-fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printable> {
+fn as_json(catalogue: &Catalogue, workshop: &Provisioner) -> anyhow::Result<Printable> {
     let mut servers = Vec::new();
     for server in &catalogue.servers {
         servers.push(serde_json::json!({
@@ -184,7 +184,7 @@ fn as_json(catalogue: &Catalogue, workshop: &Workshop) -> anyhow::Result<Printab
             "state": state(server, workshop)?,
         }));
     }
-    let broken = |broken: &paceline_catalogue::Broken| serde_json::json!({ "name": broken.id, "error": broken.error.to_string() });
+    let broken = |broken: &paceline_catalogue::BrokenEntry| serde_json::json!({ "name": broken.id, "error": broken.error.to_string() });
     let list = serde_json::json!({
         "servers": servers,
         "broken_servers": catalogue.broken_servers.iter().map(broken).collect::<Vec<_>>(),

@@ -13,21 +13,21 @@ pub mod serve;
 mod setup;
 
 use crate::exit::Status;
-use crate::places::PlaceArguments;
+use crate::places::FolderArguments;
 use clap::Subcommand;
 
 /// Flags of `paceline lab`.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    places: PlaceArguments,
+    places: FolderArguments,
     #[command(subcommand)]
-    command: Command,
+    command: LabCommand,
 }
 
 /// The steps of a server's life, in order.
 #[derive(Subcommand)]
-enum Command {
+enum LabCommand {
     /// Write a manifest for a new server, to be filled in
     New(new::Arguments),
     /// Show every server, what it serves and its state
@@ -48,12 +48,12 @@ enum Command {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let catalogue = arguments.places.catalogue()?;
     match arguments.command {
-        Command::New(arguments) => new::run(&arguments, &catalogue),
-        Command::List(arguments) => list::run(&arguments, &catalogue),
-        Command::Setup(arguments) => setup::run(&arguments, &catalogue),
-        Command::Build(arguments) => build::run(&arguments, &catalogue),
-        Command::Check(arguments) => check::run(&arguments, &catalogue),
-        Command::Serve(arguments) => serve::run(&arguments, &catalogue),
-        Command::Clean(arguments) => clean::run(&arguments, &catalogue),
+        LabCommand::New(arguments) => new::run(&arguments, &catalogue),
+        LabCommand::List(arguments) => list::run(&arguments, &catalogue),
+        LabCommand::Setup(arguments) => setup::run(&arguments, &catalogue),
+        LabCommand::Build(arguments) => build::run(&arguments, &catalogue),
+        LabCommand::Check(arguments) => check::run(&arguments, &catalogue),
+        LabCommand::Serve(arguments) => serve::run(&arguments, &catalogue),
+        LabCommand::Clean(arguments) => clean::run(&arguments, &catalogue),
     }
 }

@@ -5,13 +5,13 @@ use crate::places::{complain, end_left_overs, server_user, shepherd_command, use
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, nearest};
 use paceline_host::Interrupt;
-use paceline_lab::{LabError, Workshop};
+use paceline_lab::{LabError, Provisioner};
 use std::sync::Arc;
 
 /// The servers that a command applies to.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
-pub(super) struct Chosen {
+pub(super) struct ServerSelection {
     /// Servers by id, or by pattern: 'go-*'
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) struct Chosen {
     plan: Option<String>,
 }
 
-impl Chosen {
+impl ServerSelection {
     pub(super) fn of(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
         if self.all {
             return Ok(catalogue.servers.clone());
@@ -111,15 +111,15 @@ fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabE
     Ok(servers)
 }
 
-pub(super) fn workshop(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
+pub(super) fn workshop(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
-    let workshop = Workshop::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(say);
+    let workshop = Provisioner::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(say);
     Ok(workshop.with_user(server_user(&catalogue.places)?))
 }
 
 /// The workshop, with a check that its user can be used; prints the notice if that user is a default. Ends what an
 /// earlier lab left running.
-pub(super) fn working(catalogue: &Catalogue) -> anyhow::Result<Workshop> {
+pub(super) fn working(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
     let workshop = workshop(catalogue)?;
     if let Some(notice) = end_left_overs() {
         say(&notice);

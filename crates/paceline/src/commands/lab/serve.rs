@@ -10,8 +10,10 @@ use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, POOL, Variables, WorkloadCase, fresh_seed};
 use paceline_escape::JsonText;
 use paceline_host::Interrupt;
-use paceline_host::shepherd::Guard;
-use paceline_lab::{Cores, CoresWanted, Databases, Launch, LaunchOf, Ready, Spoiled, Starter};
+use paceline_host::shepherd::TrackingMethod;
+use paceline_lab::{
+    Cores, CoresWanted, Databases, LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter,
+};
 use paceline_run::moment;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -44,8 +46,8 @@ pub struct Arguments {
     #[arg(long, value_name = "CORE", num_args = 1..)]
     cores: Vec<u32>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ServeFormat::Text)]
+    format: ServeFormat,
     /// Start the server without a PID namespace, for machines that do not allow one
     #[arg(long)]
     no_namespace: bool,
@@ -53,7 +55,7 @@ pub struct Arguments {
 
 /// Values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ServeFormat {
     /// The URL, then a line for people
     Text,
     /// One line of JSON
@@ -80,7 +82,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let workshop = working(catalogue)?;
     workshop.build(&server, false).map_err(complain)?;
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
-    let guard = if arguments.no_namespace { Guard::Subreaper } else { Guard::Namespace };
+    let guard = if arguments.no_namespace { TrackingMethod::Subreaper } else { TrackingMethod::Namespace };
     let user = server_user(&catalogue.places)?;
     let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt, user };
     let variables = workshop.variables(&server, 0, cores.len() as u32);
@@ -90,25 +92,27 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             let database = catalogue.database(name).map_err(complain)?;
             match databases.start(&database, &moment::new_id(), &[], fresh_seed()) {
                 Ok(started) => Some(started),
-                Err(Spoiled::Interrupted) => return Ok(Status::Interrupted),
-                Err(Spoiled::Fault { fault, .. }) => return Err(Complaint::environment(fault.message).into()),
+                Err(LaunchError::Interrupted) => return Ok(Status::Interrupted),
+                Err(LaunchError::Fault { fault, .. }) => {
+                    return Err(Complaint::environment(fault.message).into());
+                }
             }
         }
         None => None,
     };
     let access = database.as_ref().map(|(_, running)| running.access(POOL));
-    let launched = starter.launch(&LaunchOf {
+    let launched = starter.launch(&LaunchSpec {
         id: &moment::new_id(),
         server: &server,
         form: &arguments.form,
         variables: Variables { port: arguments.port, database: access, ..variables },
         cores: &cores,
-        ready: Ready::Answers(&ready),
+        ready: ReadyCondition::Answers(&ready),
     });
     let launch = match launched {
         Ok(launch) => launch,
-        Err(Spoiled::Interrupted) => return Ok(Status::Interrupted),
-        Err(Spoiled::Fault { fault, .. }) => {
+        Err(LaunchError::Interrupted) => return Ok(Status::Interrupted),
+        Err(LaunchError::Fault { fault, .. }) => {
             return Err(Complaint::environment(format!("{}: {}", server.id, fault.message)).into());
         }
     };
@@ -147,10 +151,15 @@ fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
     Ok(arguments.cores.clone())
 }
 
-fn announce(format: Format, server: &Manifest, launch: &Launch, cores: &[u32]) -> anyhow::Result<()> {
+fn announce(
+    format: ServeFormat,
+    server: &Manifest,
+    launch: &RunningServer,
+    cores: &[u32],
+) -> anyhow::Result<()> {
     let url = format!("http://{}/", launch.address);
     let first_answer_ns = launch.startup.first_answer_ns;
-    if format == Format::Json {
+    if format == ServeFormat::Json {
         let serving = Serving { url, first_answer_ns, cores: cores.to_vec() };
         return print(JsonText::of_document(&serde_json::to_string(&serving)?));
     }
@@ -167,7 +176,7 @@ fn announce(format: Format, server: &Manifest, launch: &Launch, cores: &[u32]) -
     ))
 }
 
-fn wait(server: &Manifest, mut launch: Launch, interrupt: Interrupt) -> anyhow::Result<Status> {
+fn wait(server: &Manifest, mut launch: RunningServer, interrupt: Interrupt) -> anyhow::Result<Status> {
     loop {
         if let Some(ended) = launch.wait_ended(LOOK_EVERY) {
             return Err(Complaint::environment(format!("server {} ended with {ended}", server.id)).into());

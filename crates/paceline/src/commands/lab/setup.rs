@@ -2,11 +2,11 @@
 //!
 //! If one server fails, the others are still set up. Completed steps are not repeated.
 
-use super::selection::{Chosen, working};
+use super::selection::{ServerSelection, working};
 use crate::exit::{Status, error_text, print, say};
 use crate::places::complain;
 use paceline_catalogue::{Catalogue, Manifest};
-use paceline_lab::{LabError, Made, SetupPlan, Workshop};
+use paceline_lab::{LabError, Provisioner, SetupPlan, StepOutcome};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +24,7 @@ Exit status: 0 done, 2 usage, 3 something could not be set up (it is listed at
 the end) or, with --dry-run, the user cannot access a tool, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: ServerSelection,
     /// Only print what would be done
     #[arg(long)]
     dry_run: bool,
@@ -58,13 +58,18 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         print(&format!("{}: {shown}\n", server.id))?;
     }
     let grown = workshop.packages_bytes().zip(packages_before).map(|(now, then)| now.saturating_sub(then));
-    let sum = Sum { servers: servers.len(), seconds: begun.elapsed().as_secs_f64(), made_bytes, grown };
+    let sum =
+        SetupTotals { servers: servers.len(), seconds: begun.elapsed().as_secs_f64(), made_bytes, grown };
     print(&sum.summary(&failures))?;
     Ok(if failures.is_empty() && broken == 0 { Status::Done } else { Status::Environment })
 }
 
 /// The plan of what to do. If the package manager has no sizes, its index is updated first.
-fn plan(workshop: &Workshop, servers: &[Arc<Manifest>], arguments: &Arguments) -> anyhow::Result<SetupPlan> {
+fn plan(
+    workshop: &Provisioner,
+    servers: &[Arc<Manifest>],
+    arguments: &Arguments,
+) -> anyhow::Result<SetupPlan> {
     let plan = workshop.setup_plan(servers, arguments.again).map_err(complain)?;
     if arguments.dry_run || plan.packages.is_empty() || plan.package_bytes.is_some() {
         return Ok(plan);
@@ -80,10 +85,10 @@ fn plan(workshop: &Workshop, servers: &[Arc<Manifest>], arguments: &Arguments) -
 
 /// Installs all packages in one call; if that fails, server by server, so that an unavailable package affects only the
 /// servers that need it.
-fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
+fn install(workshop: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures> {
     match workshop.install_packages(plan) {
-        Ok(Made::Already) => Ok(Failures::new()),
-        Ok(Made::Now(took)) => {
+        Ok(StepOutcome::Already) => Ok(Failures::new()),
+        Ok(StepOutcome::Now(took)) => {
             print(&format!("packages: installed in {:.1} s\n", took.as_secs_f64()))?;
             Ok(Failures::new())
         }
@@ -104,7 +109,7 @@ fn install(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
     }
 }
 
-fn one_by_one(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures> {
+fn one_by_one(workshop: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures> {
     let mut failures = Failures::new();
     for (id, packages) in &plan.short_of {
         match workshop.install_some(packages) {
@@ -122,16 +127,18 @@ fn one_by_one(workshop: &Workshop, plan: &SetupPlan) -> anyhow::Result<Failures>
 /// Sets one server up and reports the result. It may work even if its packages failed: a program may be installed by
 /// other means.
 fn set_up(
-    workshop: &Workshop,
+    workshop: &Provisioner,
     server: &Manifest,
     again: bool,
     failures: &mut Failures,
 ) -> anyhow::Result<String> {
     let size = || megabytes(workshop.made_bytes(server));
     match workshop.set_up(server, again) {
-        Ok(Made::Already) if failures.contains_key(&server.id) => Ok("failed, see below".into()),
-        Ok(Made::Already) => Ok("already set up".into()),
-        Ok(Made::Now(took)) => Ok(format!("set up in {:.1} s, {} on disk", took.as_secs_f64(), size())),
+        Ok(StepOutcome::Already) if failures.contains_key(&server.id) => Ok("failed, see below".into()),
+        Ok(StepOutcome::Already) => Ok("already set up".into()),
+        Ok(StepOutcome::Now(took)) => {
+            Ok(format!("set up in {:.1} s, {} on disk", took.as_secs_f64(), size()))
+        }
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
         Err(error) => {
             // The reason why a package could not be installed is more useful than its missing program.
@@ -173,7 +180,7 @@ fn described(plan: &SetupPlan) -> String {
 }
 
 /// The totals.
-struct Sum {
+struct SetupTotals {
     servers: usize,
     seconds: f64,
     made_bytes: u64,
@@ -181,7 +188,7 @@ struct Sum {
     grown: Option<u64>,
 }
 
-impl Sum {
+impl SetupTotals {
     fn summary(&self, failures: &Failures) -> String {
         let mut text = String::new();
         for (id, why) in failures {
@@ -217,7 +224,8 @@ mod tests {
     #[test]
     fn the_sum_names_what_failed_and_why() {
         let failures = Failures::from([("go-one".to_owned(), "only root can install golang-go".to_owned())]);
-        let sum = Sum { servers: 3, seconds: 90.0, made_bytes: 12_300_000, grown: Some(1_240_000_000) };
+        let sum =
+            SetupTotals { servers: 3, seconds: 90.0, made_bytes: 12_300_000, grown: Some(1_240_000_000) };
         let expected = "\ngo-one is not set up: only root can install golang-go\n\n\
                         2 set up, 1 failed; 1.5 min; 12.3 MB written to disk, 1.24 GB of new packages\n";
         assert_eq!(sum.summary(&failures), expected);

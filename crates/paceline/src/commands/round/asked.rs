@@ -4,7 +4,7 @@
 //! A changed plan is checked by the rules for plan files, and the changes are reported. The lab resolves the plan on a
 //! tree of servers and fits it to a machine and its time budget.
 
-use super::flags::Asked;
+use super::flags::PlanFlags;
 use crate::exit::Complaint;
 use crate::places::complain;
 use paceline_catalogue::{AdHoc, Catalogue, Plan, PlannedLaunch, Resolution, Select, format_duration};
@@ -12,7 +12,7 @@ use paceline_record::Round;
 use std::time::Duration;
 
 /// A round before anything has been started for it.
-pub struct Begun {
+pub struct NewRound {
     /// Its record.
     pub round: Round,
     /// Its resolved plan.
@@ -26,7 +26,7 @@ pub struct Begun {
 }
 
 /// The requested plan, and what the flags changed in it, as text.
-pub fn plan(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
+pub fn plan(asked: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
     let Some(name) = &asked.plan else {
         return Ok((Plan { steady_within: asked.steady_within, ..ad_hoc(asked)? }, Vec::new()));
     };
@@ -54,7 +54,7 @@ fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Optio
     (Plan { repeats, full_repeats: None, ..plan }, reported)
 }
 
-fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
+fn ad_hoc(asked: &PlanFlags) -> anyhow::Result<Plan> {
     if asked.servers.is_empty() && asked.workloads.is_empty() {
         return Err(Complaint::usage("nothing to measure: neither a plan nor --servers was given")
             .hint("paceline round plans/quick.toml, or paceline round --servers 'go-*' --workloads hello")
@@ -87,7 +87,7 @@ fn ad_hoc(asked: &Asked) -> anyhow::Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_catalogue::Room;
+    use paceline_catalogue::MachineCapacity;
 
     #[test]
     fn repeats_by_a_flag_are_told_and_hold() {
@@ -95,7 +95,7 @@ mod tests {
                     [[load]]\nname = \"a\"\nconnections = 1\nduration = \"1s\"\n";
         let changed = |repeats, is_full| {
             let (plan, reported) = with_repeats(Plan::parse("p", text).unwrap(), repeats, is_full);
-            let room = Room { cores: 1, open_files: 1024 };
+            let room = MachineCapacity { cores: 1, open_files: 1024 };
             (plan.sized(is_full, room).plan.repeats, reported.unwrap_or_default())
         };
         assert_eq!(changed(None, false), (3, String::new()));

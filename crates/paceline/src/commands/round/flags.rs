@@ -1,15 +1,15 @@
 //! The flags of `paceline round`.
 //!
-//! `open.rs` makes a plan from [`Asked`]; [`Carrying`] says how the round is run, and whether an earlier one is
+//! `open.rs` makes a plan from [`PlanFlags`]; [`ResumeFlags`] says how the round is run, and whether an earlier one is
 //! resumed. The lab checks the values, for flags and plan files alike.
 
 use crate::exit::Complaint;
 use crate::kept::StoreArguments;
-use crate::places::PlaceArguments;
+use crate::places::FolderArguments;
 use clap::builder::FalseyValueParser;
 use paceline_catalogue::parse_duration;
 use paceline_host::Machines;
-use paceline_host::shepherd::Guard;
+use paceline_host::shepherd::TrackingMethod;
 use paceline_lab::{FleetSettings, NodeUser};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use std::time::Duration;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     #[command(flatten)]
-    pub asked: Asked,
+    pub asked: PlanFlags,
     #[command(flatten)]
-    pub carrying: Carrying,
+    pub carrying: ResumeFlags,
     #[command(flatten)]
     pub store: StoreArguments,
     #[command(flatten)]
-    pub places: PlaceArguments,
+    pub places: FolderArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -42,7 +42,7 @@ are invalid or overloaded, 2 usage or plan, 3 environment, 130 interrupted";
 
 /// What to measure: a plan, or flags that make one.
 #[derive(clap::Args)]
-pub struct Asked {
+pub struct PlanFlags {
     /// The plan: a file, or the name of a plan in the plans folder
     #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "database", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
@@ -94,7 +94,7 @@ pub struct Asked {
 /// How to run it.
 #[derive(clap::Args)]
 #[command(next_help_heading = "How to run it")]
-pub struct Carrying {
+pub struct ResumeFlags {
     /// Resume the round whose id begins with this, or the newest unfinished one
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
@@ -155,7 +155,7 @@ fn machines(on: &str) -> anyhow::Result<Machines> {
     Ok(on.parse().map_err(|error| Complaint::usage(format!("--on {on}: {error}")))?)
 }
 
-impl Carrying {
+impl ResumeFlags {
     /// The command of the load generator, if one was given: `paceline run` with flags if several generators share the
     /// load.
     pub fn generator(&self) -> anyhow::Result<Option<String>> {
@@ -205,7 +205,7 @@ impl Carrying {
     }
 
     /// How the processes of a server are kept together.
-    pub fn guard(&self) -> Guard {
-        if self.no_namespace { Guard::Subreaper } else { Guard::Namespace }
+    pub fn guard(&self) -> TrackingMethod {
+        if self.no_namespace { TrackingMethod::Subreaper } else { TrackingMethod::Namespace }
     }
 }

@@ -6,13 +6,13 @@
 
 use crate::exit::Complaint;
 use crate::places::{complain, shepherd_command};
-use paceline_lab::{Generator, LabError, generator, generator_command, is_built_in, missing_program};
+use paceline_lab::{LabError, LoadGenerator, generator, generator_command, is_built_in, missing_program};
 use paceline_record::Round;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 /// The generator of the round, or the requested one, which is then noted in the round. An unusable generator is
 /// reported here, before anything is kept.
-pub fn of_round(round: &mut Round, asked: Option<&str>) -> anyhow::Result<Box<dyn Generator + Send>> {
+pub fn of_round(round: &mut Round, asked: Option<&str>) -> anyhow::Result<Box<dyn LoadGenerator + Send>> {
     let command = chosen(round, asked)?;
     // `paceline run` is this program, like the shepherd.
     let own = &shepherd_command()?[..1];

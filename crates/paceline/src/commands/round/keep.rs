@@ -3,38 +3,38 @@
 //! The lab runs a round without knowing the store; `mod.rs` gives it this keeper. The round's record is written
 //! elsewhere: by `open.rs` when a sitting begins, by `mod.rs` when the round is finished.
 
-use paceline_lab::{KeepError, Keeper};
+use paceline_lab::{TrialStore, TrialStoreError};
 use paceline_record::Trial;
 use paceline_store::Store;
-use paceline_web::Live;
+use paceline_web::LiveFeed;
 use serde_json::json;
 
 /// The trials of one round, in the store.
-pub struct StoreKeeper<'a> {
+pub struct RoundTrialStore<'a> {
     store: &'a Store,
     round: &'a str,
-    watched: Option<Watched>,
+    watched: Option<TrialFeed>,
 }
 
 /// A live view that receives each trial.
-pub struct Watched {
+pub struct TrialFeed {
     /// Where events go.
-    pub live: Live,
+    pub live: LiveFeed,
     /// Trials that were kept before this sitting.
     pub kept: u32,
     /// Trials of the whole round.
     pub planned: u32,
 }
 
-impl<'a> StoreKeeper<'a> {
+impl<'a> RoundTrialStore<'a> {
     /// For the round with this id, which must be in the store.
-    pub fn new(store: &'a Store, round: &'a str, watched: Option<Watched>) -> Self {
+    pub fn new(store: &'a Store, round: &'a str, watched: Option<TrialFeed>) -> Self {
         Self { store, round, watched }
     }
 }
 
-impl Keeper for StoreKeeper<'_> {
-    fn keep(&mut self, trial: &Trial) -> Result<(), KeepError> {
+impl TrialStore for RoundTrialStore<'_> {
+    fn keep(&mut self, trial: &Trial) -> Result<(), TrialStoreError> {
         self.store.put_trial(trial)?;
         if let Some(watched) = &mut self.watched {
             watched.kept += 1;
@@ -52,7 +52,7 @@ impl Keeper for StoreKeeper<'_> {
         Ok(())
     }
 
-    fn kept(&mut self) -> Result<Vec<Trial>, KeepError> {
+    fn kept(&mut self) -> Result<Vec<Trial>, TrialStoreError> {
         // Unreadable trials are measured again.
         Ok(self.store.readable_trials(self.round)?.0)
     }

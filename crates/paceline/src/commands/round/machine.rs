@@ -5,14 +5,14 @@
 //! other. Settings that a killed round left changed are restored first, even without `--tune`; on a machine shared with
 //! another round neither is done. The host crate has the settings and the process that restores them in any case.
 
-use super::flags::Carrying;
-use super::progress::Progress;
+use super::flags::ResumeFlags;
+use super::progress::RoundProgress;
 use crate::exit::Complaint;
 use crate::kept;
 use crate::places::shepherd_command;
 use anyhow::Context as _;
 use paceline_catalogue::Catalogue;
-use paceline_host::{FileLock, Id, Joined, LockAttempt, Neighbours, QuietCpu, Tuning, mend_tuning};
+use paceline_host::{FileLock, Id, JoinResult, LockAttempt, Neighbours, QuietCpu, Tuning, mend_tuning};
 use paceline_record::Tuned;
 use paceline_store::Store;
 use std::path::{Path, PathBuf};
@@ -42,10 +42,10 @@ pub fn join_machine(
     notes: &mut Vec<String>,
 ) -> anyhow::Result<(Option<Neighbours>, Option<String>)> {
     match Neighbours::join(id, share) {
-        Ok(Joined::Placed(neighbours, others)) => {
+        Ok(JoinResult::Placed(neighbours, others)) => {
             Ok((Some(neighbours), (!others.is_empty()).then(|| others.join(", "))))
         }
-        Ok(Joined::Occupied(others)) => {
+        Ok(JoinResult::Occupied(others)) => {
             Err(Complaint::environment(format!("another round runs on this machine: {}", others.join(", ")))
                 .hint("two rounds at the same time disturb each other: wait for that one to end, or continue with --share-machine")
                 .into())
@@ -59,7 +59,7 @@ pub fn join_machine(
 
 /// Settings of the machine that apply until the round ends.
 #[derive(Default)]
-pub struct HeldSettings {
+pub struct MachineSettings {
     tuning: Option<Tuning>,
     quiet_cpu: Option<QuietCpu>,
     /// Each with its value before and now, for the record; empty if none was requested.
@@ -69,11 +69,11 @@ pub struct HeldSettings {
 /// Sets what `--tune` and `--quiet-cpu` request; messages go to `notes`. While another round uses the machine, `--tune`
 /// changes nothing.
 pub fn hold_settings(
-    carrying: &Carrying,
+    carrying: &ResumeFlags,
     catalogue: &Catalogue,
     shares_with: Option<&str>,
     notes: &mut Vec<String>,
-) -> anyhow::Result<HeldSettings> {
+) -> anyhow::Result<MachineSettings> {
     let note = note(catalogue);
     let shares_with = shares_with.filter(|_| carrying.tune_root == Path::new("/"));
     // Settings that another round changed are still in use.
@@ -84,7 +84,7 @@ pub fn hold_settings(
                 .map(|left| format!("machine setting changed by a round that was killed: {left}")),
         );
     }
-    let mut held = HeldSettings::default();
+    let mut held = MachineSettings::default();
     match shares_with {
         _ if !carrying.tune => {}
         Some(other) => {
@@ -118,7 +118,7 @@ pub fn hold_settings(
 }
 
 /// Restores all settings.
-pub fn restore_settings(held: HeldSettings, progress: &mut Progress) {
+pub fn restore_settings(held: MachineSettings, progress: &mut RoundProgress) {
     drop(held.quiet_cpu);
     for left in held.tuning.map(Tuning::end).unwrap_or_default() {
         progress.note(&format!("machine setting could not be restored: {left}"));

@@ -15,25 +15,26 @@ pub use machine::lock_round;
 
 pub use flags::Arguments;
 
-use super::view::Beside;
+use super::view::LiveServer;
 use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
 use crate::places::{complain, end_left_overs, server_user, shepherd_command, user_notice};
 use crate::{kept, terminal};
 use anyhow::Context as _;
-use flags::Carrying;
-use keep::{StoreKeeper, Watched};
-use open::Opened;
-use paceline_catalogue::{Catalogue, Places, PlannedLaunch};
+use flags::ResumeFlags;
+use keep::{RoundTrialStore, TrialFeed};
+use open::OpenedRound;
+use paceline_catalogue::{Catalogue, Folders, PlannedLaunch};
 use paceline_host::{Id, Interrupt, User};
 use paceline_lab::{
-    Bench, Cores, Fleet, LabError, NodeUser, Outlook, Scratch, Sitting, Starter, Summary, Workshop, carry_out,
+    Cores, CurrentSitting, Fleet, LabError, NodeUser, Provisioner, RoundContext, RoundEstimate, RoundSummary,
+    Scratch, Starter, carry_out,
 };
 use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
 use paceline_run::moment;
 use paceline_store::Store;
 use paceline_web::Library;
-use progress::Progress;
+use progress::RoundProgress;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -51,13 +52,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     // Before the machine is described: what an earlier lab left may keep it busy.
     let left_overs = end_left_overs();
     let mut opened = open::open(&asked, &carrying, &catalogue, &store)?;
-    let mut progress = Progress::new(carrying.quiet);
+    let mut progress = RoundProgress::new(carrying.quiet);
     left_overs.iter().chain(&opened.notes).for_each(|note| progress.note(note));
     if let Some(other) = &opened.shares_with {
         progress.note(&format!("another round runs on this machine and disturbs this one: {other}"));
     }
     opened.round.changes.iter().for_each(|change| progress.note(change));
-    progress.begin(&opened.round, opened.is_resumed, &Outlook::of(&opened.launches, opened.steady_within));
+    progress.begin(
+        &opened.round,
+        opened.is_resumed,
+        &RoundEstimate::of(&opened.launches, opened.steady_within),
+    );
     let view = carrying.view.then(|| begin_view(&opened.round, &place)).transpose()?;
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
     let outcome = sit(&opened, &carrying, &catalogue, &store, watched, &mut progress);
@@ -65,8 +70,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     machine::restore_settings(std::mem::take(&mut opened.held), &mut progress);
     let summary = match outcome {
         Ok(summary) => summary,
-        Err(Stopped::Interrupted) => return Err(interrupted(&opened.round.id)),
-        Err(Stopped::By(error)) => return Err(kept::resumable(&error, &opened.round.id)),
+        Err(StopReason::Interrupted) => return Err(interrupted(&opened.round.id)),
+        Err(StopReason::By(error)) => return Err(kept::resumable(&error, &opened.round.id)),
     };
     opened.round.finished_at = Some(moment::now_rfc3339());
     let put = store.put_round(&opened.round).map_err(kept::complain);
@@ -86,58 +91,58 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 }
 
 /// Serves the store in a browser during the round, through a read-only connection.
-fn begin_view(round: &Round, place: &Path) -> anyhow::Result<Beside> {
+fn begin_view(round: &Round, place: &Path) -> anyhow::Result<LiveServer> {
     let store = Store::open_existing(place).map_err(kept::complain)?;
-    Beside::start(&round.plan, Some(&round.id), Library::of_store(store))
+    LiveServer::start(&round.plan, Some(&round.id), Library::of_store(store))
 }
 
-fn watched(view: &Beside, round: &Round, store: &Store) -> anyhow::Result<Watched> {
+fn watched(view: &LiveServer, round: &Round, store: &Store) -> anyhow::Result<TrialFeed> {
     let (kept, _) = store.tally(&round.id).map_err(kept::complain)?;
-    Ok(Watched { live: view.live(), kept: kept as u32, planned: round.planned })
+    Ok(TrialFeed { live: view.live(), kept: kept as u32, planned: round.planned })
 }
 
 /// Why a round stopped early.
-enum Stopped {
+enum StopReason {
     /// Ctrl-C or a termination signal.
     Interrupted,
     /// A problem that must be fixed first.
     By(anyhow::Error),
 }
 
-impl From<LabError> for Stopped {
+impl From<LabError> for StopReason {
     fn from(error: LabError) -> Self {
         match error {
-            LabError::Interrupted => Stopped::Interrupted,
-            error => Stopped::By(complain(error)),
+            LabError::Interrupted => StopReason::Interrupted,
+            error => StopReason::By(complain(error)),
         }
     }
 }
 
 /// One sitting: all remaining trials of the round.
 fn sit(
-    opened: &Opened,
-    carrying: &Carrying,
+    opened: &OpenedRound,
+    carrying: &ResumeFlags,
     catalogue: &Catalogue,
     store: &Store,
-    watched: Option<Watched>,
-    progress: &mut Progress,
-) -> Result<Summary, Stopped> {
+    watched: Option<TrialFeed>,
+    progress: &mut RoundProgress,
+) -> Result<RoundSummary, StopReason> {
     let interrupt = Interrupt::listen_saying(progress.stopping())
         .context("cannot listen to Ctrl-C")
-        .map_err(Stopped::By)?;
-    let shepherd = shepherd_command().map_err(Stopped::By)?;
-    let cores = Cores::allowed().context("cannot read the list of cores").map_err(Stopped::By)?;
+        .map_err(StopReason::By)?;
+    let shepherd = shepherd_command().map_err(StopReason::By)?;
+    let cores = Cores::allowed().context("cannot read the list of cores").map_err(StopReason::By)?;
     let state = &catalogue.places.state_dir;
-    let scratch = scratch(state, &opened.sitting).map_err(Stopped::By)?;
+    let scratch = scratch(state, &opened.sitting).map_err(StopReason::By)?;
     let starter_command = shepherd.clone();
     let listen = carrying.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
-    let user = server_user(&catalogue.places).map_err(Stopped::By)?;
-    let workshop = Workshop::new(&catalogue.places, shepherd.clone(), interrupt)
+    let user = server_user(&catalogue.places).map_err(StopReason::By)?;
+    let workshop = Provisioner::new(&catalogue.places, shepherd.clone(), interrupt)
         .listening_on(listen)
         .with_notice(progress.notice())
         .with_user(user.clone());
     let there = node_user(&catalogue.places, user.as_ref());
-    let fleet = carrying.fleet(opened.round.generator.as_deref(), there).map_err(Stopped::By)?;
+    let fleet = carrying.fleet(opened.round.generator.as_deref(), there).map_err(StopReason::By)?;
     if let Some(notice) = user_notice(&catalogue.places, user.as_ref()) {
         progress.note(&notice);
     }
@@ -146,7 +151,7 @@ fn sit(
     let fleet = fleet
         .map(|settings| Fleet::new(settings, &catalogue.places, program, interrupt, moment::new_id))
         .transpose()?;
-    let bench = Bench {
+    let bench = RoundContext {
         workshop: &workshop,
         starter: &Starter {
             shepherd,
@@ -170,13 +175,13 @@ fn sit(
         now: moment::now_rfc3339,
         new_id: moment::new_id,
     };
-    let sitting = Sitting {
+    let sitting = CurrentSitting {
         round: &opened.round.id,
         sitting: &opened.sitting,
         seed: opened.round.seed,
         gone: &opened.gone,
     };
-    let mut keeper = StoreKeeper::new(store, &opened.round.id, watched);
+    let mut keeper = RoundTrialStore::new(store, &opened.round.id, watched);
     let launches: &[PlannedLaunch] = &opened.launches;
     Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
 }
@@ -189,7 +194,7 @@ fn scratch(state: &Path, sitting: &str) -> anyhow::Result<Scratch> {
 }
 
 /// The user that servers on other machines run as: the one given, else the one that they run as here.
-fn node_user(places: &Places, user: Option<&User>) -> Option<NodeUser> {
+fn node_user(places: &Folders, user: Option<&User>) -> Option<NodeUser> {
     let named = places.user.clone().map(|name| NodeUser { name, is_named: true });
     named.or_else(|| user.map(|user| NodeUser { name: user.name.clone(), is_named: false }))
 }
@@ -201,7 +206,7 @@ fn interrupted(round: &str) -> anyhow::Error {
 }
 
 fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
-    let trials = kept::Readable::of(store.readable_trials(&round.id))?.records;
+    let trials = kept::ReadableRecords::of(store.readable_trials(&round.id))?.records;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let report = Report::new(round, &trials);
     print(report.render(Format::Text, options))?;
@@ -210,7 +215,7 @@ fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
 }
 
 /// A cell without any usable result makes the round a failure.
-fn tell_unusable(summary: &Summary, progress: &mut Progress) -> Status {
+fn tell_unusable(summary: &RoundSummary, progress: &mut RoundProgress) -> Status {
     if summary.unusable.is_empty() {
         return Status::Done;
     }

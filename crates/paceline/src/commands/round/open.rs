@@ -3,8 +3,8 @@
 //! Called by `mod.rs`, also for `--estimate`, which begins nothing. The lab resolves the plan, fits it to its time
 //! budget and orders it. Afterwards the round is locked and kept; no server has started yet.
 
-use super::asked::Begun;
-use super::flags::{Asked, Carrying};
+use super::asked::NewRound;
+use super::flags::{PlanFlags, ResumeFlags};
 use super::progress::people;
 use super::{asked, generator, machine, resume};
 use crate::exit::Complaint;
@@ -12,12 +12,12 @@ use crate::kept;
 use crate::places::complain;
 use paceline_catalogue::estimate as estimate_of;
 use paceline_catalogue::{
-    Balancer, Catalogue, Cell, Database, Plan, PlannedLaunch, Resolution, Room, STEADY_WITHIN, Workload,
-    fresh_seed, order,
+    Balancer, Catalogue, Cell, Database, MachineCapacity, Plan, PlannedLaunch, Resolution, STEADY_WITHIN,
+    Workload, fresh_seed, order,
 };
 use paceline_experiment::Objective;
 use paceline_host::{FileLock, Id, Neighbours};
-use paceline_lab::{Cores, Generator};
+use paceline_lab::{Cores, LoadGenerator};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_run::{environment, moment};
 use paceline_store::Store;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A round that is kept in the store and ready to run.
-pub struct Opened {
+pub struct OpenedRound {
     /// Its record.
     pub round: Round,
     /// The sitting that begins.
@@ -50,20 +50,20 @@ pub struct Opened {
     /// The machine as it is now; the round's record has its state when the round began.
     pub environment: Environment,
     /// The load generator.
-    pub generator: Box<dyn Generator + Send>,
+    pub generator: Box<dyn LoadGenerator + Send>,
     /// Other rounds that already run on this machine, if sharing it is allowed.
     pub shares_with: Option<String>,
     /// Detects other rounds on this machine at any time.
     pub neighbours: Option<Neighbours>,
     /// Changed settings of the machine, to be restored.
-    pub held: machine::HeldSettings,
+    pub held: machine::MachineSettings,
     /// The lock: no other process can resume the round while this value lives.
     _lock: Option<FileLock>,
 }
 
 /// The size and duration of a new round, as text; nothing is begun.
-pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> {
-    let Begun { round, resolution, launches, steady_within, .. } =
+pub fn estimate(asked: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<String> {
+    let NewRound { round, resolution, launches, steady_within, .. } =
         new_round(asked, catalogue, environment::read(), None)?;
     let servers: BTreeSet<&str> = launches.iter().map(|launch| launch.server.id.as_str()).collect();
     let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
@@ -82,11 +82,11 @@ pub fn estimate(asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<String> 
 
 /// Opens the round that the flags select, and keeps it.
 pub fn open(
-    asked: &Asked,
-    carrying: &Carrying,
+    asked: &PlanFlags,
+    carrying: &ResumeFlags,
     catalogue: &Catalogue,
     store: &Store,
-) -> anyhow::Result<Opened> {
+) -> anyhow::Result<OpenedRound> {
     let is_resumed = carrying.resume.is_some();
     let (mut begun, lock) = match &carrying.resume {
         Some(id) => resume::resumed(id, asked.plan.as_deref(), catalogue, store)?,
@@ -110,7 +110,7 @@ pub fn open(
     if !is_resumed {
         begun = for_machine(begun, asked, catalogue, &environment)?;
     }
-    let Begun { mut round, mut resolution, launches, gone, steady_within } = begun;
+    let NewRound { mut round, mut resolution, launches, gone, steady_within } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if held.settings.is_empty() && was_tuned {
         let note = "the round began with --tune or --quiet-cpu and is resumed without: the new trials get separate tables";
@@ -123,7 +123,7 @@ pub fn open(
     let put = store.put_round(&round).map_err(kept::complain);
     put.map_err(|error| if is_resumed { kept::resumable(&error, &round.id) } else { error })?;
     let Resolution { workloads, balancers, databases, notes, .. } = resolution;
-    Ok(Opened {
+    Ok(OpenedRound {
         round,
         sitting,
         launches,
@@ -158,11 +158,11 @@ fn check_objectives(plan: &Plan) -> anyhow::Result<()> {
 /// A new round with the plan sized for a machine and for its time budget. If neither the flags nor the plan nor `seed`
 /// has a seed, a random one is drawn.
 fn new_round(
-    asked: &Asked,
+    asked: &PlanFlags,
     catalogue: &Catalogue,
     environment: Environment,
     seed: Option<u64>,
-) -> anyhow::Result<Begun> {
+) -> anyhow::Result<NewRound> {
     let (asked_for, mut changes) = asked::plan(asked, catalogue)?;
     // Drawn here if the plan has none, so that the kept plan always has one.
     let seed = asked_for.seed.or(seed).unwrap_or_else(fresh_seed);
@@ -192,32 +192,32 @@ fn new_round(
         changes,
         observed: plan.observed.clone(),
     };
-    Ok(Begun { round, resolution, launches, gone: Vec::new(), steady_within })
+    Ok(NewRound { round, resolution, launches, gone: Vec::new(), steady_within })
 }
 
 /// A new round for the machine after tuning: if that gives more room, the plan is sized again.
 fn for_machine(
-    begun: Begun,
-    asked: &Asked,
+    begun: NewRound,
+    asked: &PlanFlags,
     catalogue: &Catalogue,
     environment: &Environment,
-) -> anyhow::Result<Begun> {
+) -> anyhow::Result<NewRound> {
     if room(environment) == room(&begun.round.environment) {
         let round = Round { environment: environment.clone(), ..begun.round };
-        return Ok(Begun { round, ..begun });
+        return Ok(NewRound { round, ..begun });
     }
     let again = new_round(asked, catalogue, environment.clone(), Some(begun.round.seed))?;
     let Round { id, started_at, generator, .. } = begun.round;
     let round = Round { id, started_at, generator, ..again.round };
     // The notes on the plan are the same; the tuning is reported separately.
     let resolution = Resolution { notes: begun.resolution.notes, ..again.resolution };
-    Ok(Begun { round, resolution, ..again })
+    Ok(NewRound { round, resolution, ..again })
 }
 
 /// The resources of this process: its allowed cores, and the machine's open-file limit.
-fn room(machine: &Environment) -> Room {
+fn room(machine: &Environment) -> MachineCapacity {
     let cores = Cores::allowed().map_or(machine.cores, |cores| cores.numbers().len() as u32);
-    Room { cores, open_files: machine.open_files_hard }
+    MachineCapacity { cores, open_files: machine.open_files_hard }
 }
 
 #[cfg(test)]
@@ -237,7 +237,7 @@ mod tests {
                         [[load]]\nname = \"a\"\nconnections = 4096\nduration = \"1s\"\n";
 
     #[derive(clap::Parser)]
-    struct Flags {
+    struct TestFlags {
         #[command(flatten)]
         arguments: Arguments,
     }
@@ -255,10 +255,10 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let servers = tree.path().join("servers").display().to_string();
-        let flags = Flags::parse_from(["paceline", "many", "--servers-dir", &servers]).arguments;
+        let flags = TestFlags::parse_from(["paceline", "many", "--servers-dir", &servers]).arguments;
         let catalogue = flags.places.catalogue().unwrap();
         let machine = |open_files_hard| Environment { cores: 2, open_files_hard, ..Environment::default() };
-        let scale = |begun: &Begun| Plan::parse("kept", &begun.round.plan_toml).unwrap().scale;
+        let scale = |begun: &NewRound| Plan::parse("kept", &begun.round.plan_toml).unwrap().scale;
 
         let begun = new_round(&flags.asked, &catalogue, machine(1_224), None).unwrap();
         assert_eq!((scale(&begun), begun.round.changes.len()), (Some(Scale::Factor(0.25)), 1));

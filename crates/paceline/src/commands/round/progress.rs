@@ -7,7 +7,7 @@
 use crate::exit::fitted;
 use paceline_catalogue::PlannedLaunch;
 use paceline_escape::TerminalText;
-use paceline_lab::{Event, Outlook};
+use paceline_lab::{RoundEstimate, RoundEvent};
 use paceline_record::{LoopKind, Round, Trial};
 use paceline_report::whole;
 use std::io::{IsTerminal as _, Write as _};
@@ -17,13 +17,13 @@ use std::time::Duration;
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
 /// Prints events.
-pub struct Progress {
+pub struct RoundProgress {
     is_quiet: bool,
     is_terminal: bool,
     width: usize,
 }
 
-impl Progress {
+impl RoundProgress {
     /// On standard error, or disabled.
     pub fn new(is_quiet: bool) -> Self {
         let width = crate::terminal::width().saturating_sub(1).max(20);
@@ -50,7 +50,7 @@ impl Progress {
     }
 
     /// Prints the beginning of the round.
-    pub fn begin(&mut self, round: &Round, is_resumed: bool, whole: &Outlook) {
+    pub fn begin(&mut self, round: &Round, is_resumed: bool, whole: &RoundEstimate) {
         let verb = if is_resumed { "resuming round" } else { "round" };
         self.done(&format!(
             "{verb} {} of plan {}: {} trials, seed {}; about {} in total; if interrupted, --resume continues it",
@@ -68,25 +68,27 @@ impl Progress {
     }
 
     /// Prints one event.
-    pub fn hear(&mut self, event: Event<'_>) {
+    pub fn hear(&mut self, event: RoundEvent<'_>) {
         match event {
-            Event::Building { server, of, nth } => self.doing(&format!("building {server} ({nth} of {of})")),
-            Event::CannotUse { server, fault } => {
+            RoundEvent::Building { server, of, nth } => {
+                self.doing(&format!("building {server} ({nth} of {of})"))
+            }
+            RoundEvent::CannotUse { server, fault } => {
                 self.line(&format!("{server} cannot be used: {}", first_line(&fault.message)));
             }
-            Event::Launching { launch, outlook } => self.now(&with_outlook(&starting(launch), outlook)),
-            Event::WarmingUp { launch, outlook } => {
+            RoundEvent::Launching { launch, outlook } => self.now(&with_outlook(&starting(launch), outlook)),
+            RoundEvent::WarmingUp { launch, outlook } => {
                 self.now(&with_outlook(&format!("warming up {}", launch.server.id), outlook));
             }
-            Event::Loading { trial, outlook } => self.now(&with_outlook(&cell(trial), outlook)),
-            Event::Kept { trial, outlook } => self.kept(trial, outlook),
-            Event::Again { trials } => {
+            RoundEvent::Loading { trial, outlook } => self.now(&with_outlook(&cell(trial), outlook)),
+            RoundEvent::Kept { trial, outlook } => self.kept(trial, outlook),
+            RoundEvent::Again { trials } => {
                 self.done(&format!("repeating {trials} trials that the environment disturbed"));
             }
         }
     }
 
-    fn kept(&mut self, trial: &Trial, outlook: &Outlook) {
+    fn kept(&mut self, trial: &Trial, outlook: &RoundEstimate) {
         let text = format!("{}  {}", cell(trial), headline(trial));
         // Without a terminal this is the only line of a trial.
         let text = if self.is_terminal { text } else { with_outlook(&text, outlook) };
@@ -164,7 +166,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn with_outlook(text: &str, outlook: &Outlook) -> String {
+fn with_outlook(text: &str, outlook: &RoundEstimate) -> String {
     let left = outlook.left();
     let (done, planned) = (outlook.trials_done, outlook.trials_planned);
     if done >= planned {

@@ -3,7 +3,7 @@
 //! Called by `open.rs` for `--resume`. The round follows the plan that is kept with it. Cells that can no longer be
 //! measured are reported, kept with the round and counted when it ends; none is dropped silently.
 
-use super::asked::Begun;
+use super::asked::NewRound;
 use super::machine;
 use crate::exit::Complaint;
 use crate::kept;
@@ -22,7 +22,7 @@ pub fn resumed(
     plan: Option<&str>,
     catalogue: &Catalogue,
     store: &Store,
-) -> anyhow::Result<(Begun, Option<FileLock>)> {
+) -> anyhow::Result<(NewRound, Option<FileLock>)> {
     let id = meant(id, plan, catalogue, store)?.id;
     let lock = machine::lock_round(&Id::parse(&id).map_err(|error| forged(&error, store))?, store)?;
     // Read after locking: another process may just have resumed it.
@@ -44,7 +44,7 @@ pub fn resumed(
         round.changes.push(change);
     }
     Ok((
-        Begun { round, resolution, launches, gone, steady_within: plan.steady_within.unwrap_or_default() },
+        NewRound { round, resolution, launches, gone, steady_within: plan.steady_within.unwrap_or_default() },
         lock,
     ))
 }
@@ -86,7 +86,7 @@ fn meant(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
             .map_err(kept::complain)?
             .ok_or_else(|| nothing_to_resume("", store));
     };
-    let newest = kept::Readable::of(store.readable_rounds())?
+    let newest = kept::ReadableRecords::of(store.readable_rounds())?
         .records
         .into_iter()
         .find(|round| round.finished_at.is_none() && round.plan == name);

@@ -17,7 +17,7 @@ pub struct ConnectionFlags {
 
     /// Closed loop: pause between a response and the next request of a connection; 100ms constant, 100ms:exp random
     #[arg(hide_short_help = true, long, value_name = "T[:exp]", value_parser = think)]
-    pub think: Option<Pause>,
+    pub think: Option<ThinkFlag>,
 
     /// Keep cookies that the server sets, separately for each connection
     #[arg(hide_short_help = true, long)]
@@ -37,15 +37,15 @@ impl ConnectionFlags {
         job.keep_alive &= !no_keepalive;
         job.requests_per_connection =
             requests_per_connection.map(NonZeroU32::get).or(job.requests_per_connection);
-        job.think = think.map_or(job.think, |Pause(think)| think);
+        job.think = think.map_or(job.think, |ThinkFlag(think)| think);
     }
 }
 
 /// The value of `--think`; 0 is no pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pause(Option<Think>);
+pub struct ThinkFlag(Option<Think>);
 
-fn think(text: &str) -> Result<Pause, String> {
+fn think(text: &str) -> Result<ThinkFlag, String> {
     let (time, exponential) = match text.split_once(':') {
         None => (text, false),
         Some((time, "exp")) => (time, true),
@@ -54,7 +54,7 @@ fn think(text: &str) -> Result<Pause, String> {
         }
     };
     let time = Nanos::from(super::values::duration(time)?);
-    Ok(Pause(match (time, exponential) {
+    Ok(ThinkFlag(match (time, exponential) {
         (Nanos::ZERO, _) => None,
         (time, true) => Some(Think::exponential(time)),
         (time, false) => Some(Think::constant(time)),
@@ -67,9 +67,9 @@ mod tests {
 
     #[test]
     fn think_times() {
-        assert_eq!(think("100ms"), Ok(Pause(Some(Think::constant(Nanos::from_millis(100))))));
-        assert_eq!(think("1s:exp"), Ok(Pause(Some(Think::exponential(Nanos::from_secs(1))))));
-        assert_eq!(think("0"), Ok(Pause(None)));
+        assert_eq!(think("100ms"), Ok(ThinkFlag(Some(Think::constant(Nanos::from_millis(100))))));
+        assert_eq!(think("1s:exp"), Ok(ThinkFlag(Some(Think::exponential(Nanos::from_secs(1))))));
+        assert_eq!(think("0"), Ok(ThinkFlag(None)));
         assert!(think("1s:uniform").unwrap_err().contains("1s:exp"));
         assert!(think("soon").is_err());
     }

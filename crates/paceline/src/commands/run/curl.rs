@@ -10,7 +10,7 @@ use paceline_job::{Content, Headers, Job, Protocol};
 
 /// The meaning of a curl flag.
 #[derive(Clone, Copy)]
-enum Meaning {
+enum CurlFlag {
     Method,
     Header,
     Data,
@@ -35,45 +35,45 @@ enum Meaning {
 }
 
 /// The curl flags that are supported.
-const FLAGS: &[(&str, &str, Meaning)] = &[
-    ("-X", "--request", Meaning::Method),
-    ("-H", "--header", Meaning::Header),
-    ("-d", "--data", Meaning::Data),
-    ("", "--data-ascii", Meaning::Data),
-    ("", "--data-binary", Meaning::Data),
-    ("", "--data-raw", Meaning::RawData),
-    ("", "--data-urlencode", Meaning::EncodedData),
-    ("", "--json", Meaning::Json),
-    ("-F", "--form", Meaning::Part),
-    ("-G", "--get", Meaning::DataInQuery),
-    ("-I", "--head", Meaning::Head),
-    ("-u", "--user", Meaning::User),
-    ("-A", "--user-agent", Meaning::Agent),
-    ("-e", "--referer", Meaning::Referer),
-    ("-b", "--cookie", Meaning::Cookie),
-    ("-k", "--insecure", Meaning::Insecure),
-    ("", "--compressed", Meaning::Compressed),
-    ("-0", "--http1.0", Meaning::Http(Protocol::Http10)),
-    ("", "--http1.1", Meaning::Http(Protocol::Http11)),
-    ("", "--http2", Meaning::Http(Protocol::Http2)),
-    ("", "--http2-prior-knowledge", Meaning::Http(Protocol::Http2)),
-    ("", "--url", Meaning::Url),
-    ("-s", "--silent", Meaning::Ignored),
-    ("-S", "--show-error", Meaning::Ignored),
-    ("-v", "--verbose", Meaning::Ignored),
-    ("-i", "--include", Meaning::Ignored),
-    ("-f", "--fail", Meaning::Ignored),
-    ("-N", "--no-buffer", Meaning::Ignored),
-    ("-#", "--progress-bar", Meaning::Ignored),
-    ("-g", "--globoff", Meaning::Ignored),
-    ("-o", "--output", Meaning::IgnoredValue),
-    ("-w", "--write-out", Meaning::IgnoredValue),
-    ("-m", "--max-time", Meaning::IgnoredValue),
+const FLAGS: &[(&str, &str, CurlFlag)] = &[
+    ("-X", "--request", CurlFlag::Method),
+    ("-H", "--header", CurlFlag::Header),
+    ("-d", "--data", CurlFlag::Data),
+    ("", "--data-ascii", CurlFlag::Data),
+    ("", "--data-binary", CurlFlag::Data),
+    ("", "--data-raw", CurlFlag::RawData),
+    ("", "--data-urlencode", CurlFlag::EncodedData),
+    ("", "--json", CurlFlag::Json),
+    ("-F", "--form", CurlFlag::Part),
+    ("-G", "--get", CurlFlag::DataInQuery),
+    ("-I", "--head", CurlFlag::Head),
+    ("-u", "--user", CurlFlag::User),
+    ("-A", "--user-agent", CurlFlag::Agent),
+    ("-e", "--referer", CurlFlag::Referer),
+    ("-b", "--cookie", CurlFlag::Cookie),
+    ("-k", "--insecure", CurlFlag::Insecure),
+    ("", "--compressed", CurlFlag::Compressed),
+    ("-0", "--http1.0", CurlFlag::Http(Protocol::Http10)),
+    ("", "--http1.1", CurlFlag::Http(Protocol::Http11)),
+    ("", "--http2", CurlFlag::Http(Protocol::Http2)),
+    ("", "--http2-prior-knowledge", CurlFlag::Http(Protocol::Http2)),
+    ("", "--url", CurlFlag::Url),
+    ("-s", "--silent", CurlFlag::Ignored),
+    ("-S", "--show-error", CurlFlag::Ignored),
+    ("-v", "--verbose", CurlFlag::Ignored),
+    ("-i", "--include", CurlFlag::Ignored),
+    ("-f", "--fail", CurlFlag::Ignored),
+    ("-N", "--no-buffer", CurlFlag::Ignored),
+    ("-#", "--progress-bar", CurlFlag::Ignored),
+    ("-g", "--globoff", CurlFlag::Ignored),
+    ("-o", "--output", CurlFlag::IgnoredValue),
+    ("-w", "--write-out", CurlFlag::IgnoredValue),
+    ("-m", "--max-time", CurlFlag::IgnoredValue),
 ];
 
-impl Meaning {
+impl CurlFlag {
     fn takes_value(self) -> bool {
-        use Meaning::*;
+        use CurlFlag::*;
         match self {
             Method | Header | Data | RawData | EncodedData | Json | Part | User | Agent | Referer
             | Cookie | Url | IgnoredValue => true,
@@ -125,7 +125,7 @@ impl CurlCommand {
             } else if word.len() > 1 && word.starts_with('-') {
                 command.short(&word, &mut words)?;
             } else {
-                command.take(Meaning::Url, word)?;
+                command.take(CurlFlag::Url, word)?;
             }
         }
         if command.url.is_empty() {
@@ -153,51 +153,51 @@ impl CurlCommand {
         Ok(())
     }
 
-    fn take(&mut self, meaning: Meaning, value: String) -> Result<(), Complaint> {
+    fn take(&mut self, meaning: CurlFlag, value: String) -> Result<(), Complaint> {
         let mut header = |name: &str, value: String| self.headers.push((name.to_owned(), value));
         match meaning {
-            Meaning::Method => self.method = Some(value),
-            Meaning::Header => self.headers.push(Headers::parse(&value).ok_or_else(|| {
+            CurlFlag::Method => self.method = Some(value),
+            CurlFlag::Header => self.headers.push(Headers::parse(&value).ok_or_else(|| {
                 Complaint::usage(format!("--curl: -H {value:?} is not a header field"))
                     .hint("write the header field as \"Name: value\"")
             })?),
-            Meaning::Data => self.data.push(match value.strip_prefix('@') {
+            CurlFlag::Data => self.data.push(match value.strip_prefix('@') {
                 Some(file) => Data::File(file.to_owned()),
                 None => Data::Text(value),
             }),
-            Meaning::RawData => self.data.push(Data::Text(value)),
-            Meaning::EncodedData => self.data.push(Data::Text(match value.split_once('=') {
+            CurlFlag::RawData => self.data.push(Data::Text(value)),
+            CurlFlag::EncodedData => self.data.push(Data::Text(match value.split_once('=') {
                 Some(("", value)) => form::percent_encoded(value),
                 Some((name, value)) => format!("{name}={}", form::percent_encoded(value)),
                 None => form::percent_encoded(&value),
             })),
-            Meaning::Json => {
+            CurlFlag::Json => {
                 header("Content-Type", "application/json".to_owned());
                 header("Accept", "application/json".to_owned());
                 self.data.push(Data::Text(value));
             }
-            Meaning::Part => self.parts.push(value),
-            Meaning::DataInQuery => self.in_query = true,
-            Meaning::Head => self.method = Some("HEAD".to_owned()),
-            Meaning::User => header("Authorization", format!("Basic {}", BASE64_STANDARD.encode(value))),
-            Meaning::Agent => header("User-Agent", value),
-            Meaning::Referer => header("Referer", value),
-            Meaning::Cookie if value.contains('=') => header("Cookie", value),
-            Meaning::Cookie => {
+            CurlFlag::Part => self.parts.push(value),
+            CurlFlag::DataInQuery => self.in_query = true,
+            CurlFlag::Head => self.method = Some("HEAD".to_owned()),
+            CurlFlag::User => header("Authorization", format!("Basic {}", BASE64_STANDARD.encode(value))),
+            CurlFlag::Agent => header("User-Agent", value),
+            CurlFlag::Referer => header("Referer", value),
+            CurlFlag::Cookie if value.contains('=') => header("Cookie", value),
+            CurlFlag::Cookie => {
                 return Err(Complaint::usage(format!(
                     "--curl: -b {value} names a cookie file, which is not supported"
                 ))
                 .hint("write the cookies on the command line: -b 'name=value'"));
             }
-            Meaning::Insecure => self.insecure = true,
-            Meaning::Compressed => header("Accept-Encoding", "gzip, deflate".to_owned()),
-            Meaning::Http(protocol) => self.protocol = Some(protocol),
-            Meaning::Url if self.url.is_empty() => self.url = value,
-            Meaning::Url => {
+            CurlFlag::Insecure => self.insecure = true,
+            CurlFlag::Compressed => header("Accept-Encoding", "gzip, deflate".to_owned()),
+            CurlFlag::Http(protocol) => self.protocol = Some(protocol),
+            CurlFlag::Url if self.url.is_empty() => self.url = value,
+            CurlFlag::Url => {
                 return Err(Complaint::usage(format!("--curl: a second URL, {value:?}"))
                     .hint("use one --curl command for each URL, or a request file (--mix)"));
             }
-            Meaning::Ignored | Meaning::IgnoredValue => {}
+            CurlFlag::Ignored | CurlFlag::IgnoredValue => {}
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ impl CurlCommand {
     }
 }
 
-fn meaning(flag: &str) -> Result<Meaning, Complaint> {
+fn meaning(flag: &str) -> Result<CurlFlag, Complaint> {
     let known = FLAGS.iter().find(|(short, long, _)| *short == flag || *long == flag);
     known.map(|(.., meaning)| *meaning).ok_or_else(|| {
         let instead = match flag {

@@ -8,7 +8,7 @@ use crate::exit::{Complaint, print};
 use paceline_escape::{CsvText, JsonText, MarkdownText, Printable, TerminalText, markdown};
 use paceline_record::{LoopKind, Run};
 use paceline_report::{RunTextOptions, TimeUnit, hgrm, run_text};
-use paceline_web::{Contents, single_file};
+use paceline_web::{SingleFilePages, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub fn deliver(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -
 
 /// The run as a page of one file.
 fn page(run: &Run) -> anyhow::Result<Printable> {
-    Ok(single_file(&format!("{} · Paceline", run.target.url), &Contents::of_run(run)?)?)
+    Ok(single_file(&format!("{} · Paceline", run.target.url), &SingleFilePages::of_run(run)?)?)
 }
 
 /// The summary as CSV: a line of keys, a line of values.

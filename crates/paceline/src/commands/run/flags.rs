@@ -7,7 +7,7 @@ use super::connections::ConnectionFlags;
 use super::curl::CurlCommand;
 use super::gates::GateFlags;
 use super::requests::RequestFlags;
-use super::several::SeveralFlags;
+use super::several::LoaderFlags;
 use super::shape::ShapeFlags;
 use super::target::TargetFlags;
 use super::telling::OutputFlags;
@@ -96,7 +96,7 @@ pub struct Arguments {
     pub gates: GateFlags,
 
     #[command(flatten)]
-    pub several: SeveralFlags,
+    pub several: LoaderFlags,
 
     #[command(flatten)]
     pub telling: OutputFlags,

@@ -5,11 +5,17 @@
 
 use crate::exit::Complaint;
 use paceline_catalogue::nearest;
-use paceline_judge::gate::{Demand, Gate, Statistic, TimeOf};
+use paceline_judge::gate::{Gate, GateRequirement, GateTime, Statistic};
 
 /// The times that a gate can limit.
-const TIMES: [TimeOf; 6] =
-    [TimeOf::Response, TimeOf::Service, TimeOf::Connect, TimeOf::Handshake, TimeOf::FirstByte, TimeOf::Lag];
+const TIMES: [GateTime; 6] = [
+    GateTime::Response,
+    GateTime::Service,
+    GateTime::Connect,
+    GateTime::Handshake,
+    GateTime::FirstByte,
+    GateTime::Lag,
+];
 /// Statistics to suggest.
 const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
 
@@ -52,7 +58,7 @@ impl GateFlags {
 /// Why a target without TLS cannot evaluate a gate.
 fn without_tls(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
-    matches!(gate.demand, Demand::Time { of: TimeOf::Handshake, .. }).then(|| {
+    matches!(gate.demand, GateRequirement::Time { of: GateTime::Handshake, .. }).then(|| {
         Complaint::usage(format!("--slo {expression:?}: an http:// URL has no TLS handshakes"))
             .hint("use an https:// URL, or limit the connect time: connect.p99")
     })
@@ -62,7 +68,7 @@ fn without_tls(gate: &Gate) -> Option<Complaint> {
 fn refusal(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
     match gate.demand {
-        Demand::Time { of: TimeOf::Response, .. } => Some(
+        GateRequirement::Time { of: GateTime::Response, .. } => Some(
             Complaint::usage(format!(
                 "--slo {expression:?}: a closed loop has no response times. It waits for a stalled server and leaves out \
                  the requests that users would have sent meanwhile (coordinated omission)"
@@ -72,11 +78,11 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
                 expression.replacen("response", "service", 1)
             )),
         ),
-        Demand::Time { of, .. } if of.needs_open_loop() => Some(
+        GateRequirement::Time { of, .. } if of.needs_open_loop() => Some(
             Complaint::usage(format!("--slo {expression:?}: a closed loop has no schedule, and so no generator lag"))
                 .hint("use an offered rate (-r 1000)"),
         ),
-        Demand::AchievedShare(_) => Some(
+        GateRequirement::AchievedShare(_) => Some(
             Complaint::usage(format!("--slo {expression:?}: a closed loop has no offered rate, so `achieved` cannot be a share"))
                 .hint("use an offered rate (-r 1000), or require a number per second: \"achieved>=1000\""),
         ),
@@ -102,19 +108,19 @@ fn slo(text: &str) -> Result<Gate, String> {
     Ok(Gate { expression: dense, demand })
 }
 
-fn achieved(operator: &str, value: &str) -> Result<Demand, String> {
+fn achieved(operator: &str, value: &str) -> Result<GateRequirement, String> {
     if operator != ">=" {
         return Err(format!("achieved supports only >=; write 'achieved>={value}'"));
     }
     if value.ends_with('%') {
-        return share(value).map(Demand::AchievedShare);
+        return share(value).map(GateRequirement::AchievedShare);
     }
     let rate = super::values::rate(value)
         .map_err(|_| format!("{value:?} is not a rate; write 20000, 20k or 99%"))?;
-    Ok(Demand::AchievedPerS(rate.get()))
+    Ok(GateRequirement::AchievedPerS(rate.get()))
 }
 
-fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
+fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, String> {
     let (name, figure) = subject.split_once('.').map_or((subject, None), |(name, f)| (name, Some(f)));
     let names = || TIMES.iter().map(|time| time.name());
     if figure.is_none() && statistic(name).is_ok() {
@@ -153,7 +159,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<Demand, String> {
         return Err("the limit must be above 0".to_owned());
     }
     let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-    Ok(Demand::Time { of, statistic, limit_ns, or_equal: operator == "<=" })
+    Ok(GateRequirement::Time { of, statistic, limit_ns, or_equal: operator == "<=" })
 }
 
 fn statistic(figure: &str) -> Result<Statistic, String> {
@@ -187,10 +193,12 @@ fn percentile(text: &str) -> Option<f64> {
 /// Parses a value of `--max-errors`.
 fn max_errors(text: &str) -> Result<Gate, String> {
     let demand = if text.ends_with('%') {
-        Demand::ErrorShare(share(text)?)
+        GateRequirement::ErrorShare(share(text)?)
     } else {
         let count = text.replace('_', "").parse::<u64>();
-        Demand::ErrorCount(count.map_err(|_| "write a share such as 0.1%, or a whole number of requests")?)
+        GateRequirement::ErrorCount(
+            count.map_err(|_| "write a share such as 0.1%, or a whole number of requests")?,
+        )
     };
     Ok(Gate { expression: format!("errors<={text}"), demand })
 }
@@ -207,24 +215,25 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_is_demanded() {
-        let time = |of, statistic, limit_ns, or_equal| Demand::Time { of, statistic, limit_ns, or_equal };
+        let time =
+            |of, statistic, limit_ns, or_equal| GateRequirement::Time { of, statistic, limit_ns, or_equal };
         for (text, demand) in [
-            ("response.p99<10ms", time(TimeOf::Response, Statistic::Percentile(99.0), 10_000_000, false)),
+            ("response.p99<10ms", time(GateTime::Response, Statistic::Percentile(99.0), 10_000_000, false)),
             (
                 " service.p99.9 <= 1.5s ",
-                time(TimeOf::Service, Statistic::Percentile(99.9), 1_500_000_000, true),
+                time(GateTime::Service, Statistic::Percentile(99.9), 1_500_000_000, true),
             ),
-            ("lag.max<250\u{b5}s", time(TimeOf::Lag, Statistic::Max, 250_000, false)),
-            ("first_byte.mean<1s", time(TimeOf::FirstByte, Statistic::Mean, 1_000_000_000, false)),
-            ("handshake.max<1s", time(TimeOf::Handshake, Statistic::Max, 1_000_000_000, false)),
-            ("connect.p50<=5ms", time(TimeOf::Connect, Statistic::Percentile(50.0), 5_000_000, true)),
-            ("achieved>=99%", Demand::AchievedShare(0.99)),
-            ("achieved >= 20k", Demand::AchievedPerS(20_000.0)),
+            ("lag.max<250\u{b5}s", time(GateTime::Lag, Statistic::Max, 250_000, false)),
+            ("first_byte.mean<1s", time(GateTime::FirstByte, Statistic::Mean, 1_000_000_000, false)),
+            ("handshake.max<1s", time(GateTime::Handshake, Statistic::Max, 1_000_000_000, false)),
+            ("connect.p50<=5ms", time(GateTime::Connect, Statistic::Percentile(50.0), 5_000_000, true)),
+            ("achieved>=99%", GateRequirement::AchievedShare(0.99)),
+            ("achieved >= 20k", GateRequirement::AchievedPerS(20_000.0)),
         ] {
             assert_eq!(slo(text).unwrap().demand, demand, "{text}");
         }
-        assert_eq!(max_errors("0.1%").unwrap().demand, Demand::ErrorShare(0.001));
-        assert_eq!(max_errors("1_000").unwrap().demand, Demand::ErrorCount(1_000));
+        assert_eq!(max_errors("0.1%").unwrap().demand, GateRequirement::ErrorShare(0.001));
+        assert_eq!(max_errors("1_000").unwrap().demand, GateRequirement::ErrorCount(1_000));
     }
 
     #[test]

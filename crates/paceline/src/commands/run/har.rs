@@ -16,45 +16,45 @@ const LEFT_OUT: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "keep-alive", "upgrade", "te"];
 
 #[derive(serde::Deserialize)]
-struct Archive {
-    log: Log,
+struct HarArchive {
+    log: HarLog,
 }
 
 #[derive(serde::Deserialize)]
-struct Log {
-    entries: Vec<Entry>,
+struct HarLog {
+    entries: Vec<HarEntry>,
 }
 
 #[derive(serde::Deserialize)]
-struct Entry {
-    request: Recorded,
+struct HarEntry {
+    request: HarRequest,
 }
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Recorded {
+struct HarRequest {
     method: String,
     url: String,
     #[serde(default)]
-    headers: Vec<Field>,
-    post_data: Option<PostData>,
+    headers: Vec<HarField>,
+    post_data: Option<HarPostData>,
 }
 
 #[derive(serde::Deserialize)]
-struct Field {
+struct HarField {
     name: String,
     value: String,
 }
 
 #[derive(serde::Deserialize)]
-struct PostData {
+struct HarPostData {
     #[serde(default)]
     text: String,
 }
 
 /// The requests of an archive to one target.
 #[derive(Debug)]
-pub struct Requests {
+pub struct HarMix {
     /// The target: the one given, or that of the first request.
     pub url: Url,
     pub specs: Vec<RequestSpec>,
@@ -63,19 +63,19 @@ pub struct Requests {
 }
 
 /// Reads an archive; `target` is the URL of the command line.
-pub fn read(path: &Path, target: Option<&Url>, inputs: &mut Inputs) -> anyhow::Result<Requests> {
+pub fn read(path: &Path, target: Option<&Url>, inputs: &mut Inputs) -> anyhow::Result<HarMix> {
     let wrong = || Complaint::usage(format!("--har {}", path.display()));
     let bytes = inputs.read("--har", path).with_context(wrong)?;
-    let archive: Archive = serde_json::from_slice(&bytes).with_context(wrong)?;
+    let archive: HarArchive = serde_json::from_slice(&bytes).with_context(wrong)?;
     Ok(requests(archive, target)
         .map_err(|error| Complaint { what: format!("--har {}: {}", path.display(), error.what), ..error })?)
 }
 
-fn requests(archive: Archive, target: Option<&Url>) -> Result<Requests, Complaint> {
+fn requests(archive: HarArchive, target: Option<&Url>) -> Result<HarMix, Complaint> {
     let mut target = target.cloned();
     let mut specs: Vec<RequestSpec> = Vec::new();
     let mut elsewhere = 0;
-    for Entry { request } in archive.log.entries {
+    for HarEntry { request } in archive.log.entries {
         let Ok(url) = Url::parse(&request.url) else {
             elsewhere += 1;
             continue;
@@ -114,11 +114,11 @@ fn requests(archive: Archive, target: Option<&Url>) -> Result<Requests, Complain
     let notice = (elsewhere > 0).then(|| {
         format!("paceline: --har: left out {elsewhere} requests to hosts other than {}", url.authority())
     });
-    Ok(Requests { url, specs, notice })
+    Ok(HarMix { url, specs, notice })
 }
 
-fn spec_of(request: Recorded, path: String) -> RequestSpec {
-    let is_sent = |field: &Field| {
+fn spec_of(request: HarRequest, path: String) -> RequestSpec {
+    let is_sent = |field: &HarField| {
         !field.name.starts_with(':') && !LEFT_OUT.iter().any(|name| name.eq_ignore_ascii_case(&field.name))
     };
     let fields = request.headers.into_iter().filter(is_sent).map(|field| (field.name, field.value));
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn archive(urls: &[(&str, &str)]) -> Archive {
+    fn archive(urls: &[(&str, &str)]) -> HarArchive {
         let entry = |(method, url): &(&str, &str)| {
             json!({ "request": { "method": method, "url": url, "httpVersion": "HTTP/2",
                 "headers": [{ "name": ":authority", "value": "h" }, { "name": "accept", "value": "*/*" }] } })

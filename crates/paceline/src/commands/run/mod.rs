@@ -26,14 +26,14 @@ pub use flags::Arguments;
 pub use several::loader;
 pub use values::duration;
 
-use super::view::{Beside, Seconds};
+use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use explain::{explain, explain_through};
 use paceline_http::Scheme;
 use paceline_judge::VerdictName;
 use paceline_record::{LoopKind, Run, Severity};
-use paceline_run::{Events, Inputs, Prepared, Sink, Watching};
+use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
 use paceline_web::Library;
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     process::large_blocks_from_kernel();
     let outputs = &arguments.telling;
     // Opened first, before any file opened here can get the same descriptor number.
-    let events = outputs.events.map(Events::open).transpose().map_err(explain)?;
+    let events = outputs.events.map(PhaseEventWriter::open).transpose().map_err(explain)?;
     if outputs.prints() {
         crate::exit::check_printable().context(
             Complaint::environment("nothing was measured").hint("-o FILE writes the result to a file"),
@@ -80,9 +80,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let mut sinks = sinks(outputs)?;
     let what = arguments.url.as_deref().unwrap_or("a run");
-    let view = outputs.view.then(|| Beside::start(what, None, Library::empty())).transpose()?;
+    let view = outputs.view.then(|| LiveServer::start(what, None, Library::empty())).transpose()?;
     sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
-    let watching = Watching { events, sinks };
+    let watching = RunObservers { events, sinks };
     let stop = process::listen()?;
     let proxy = prepared.settings.job.proxy.clone();
     let carried_out = prepared.carry_out(argv(&arguments), watching, stop);

@@ -4,17 +4,17 @@
 //! `paceline run` installs the handler shortly before the engine starts; before that a signal ends the process. Rounds
 //! and the lab's commands have servers to stop and use the lab's `Interrupt`.
 
-use paceline_engine::Stop;
+use paceline_engine::StopFlag;
 use paceline_host::system::{end_signals, handle_signal};
 use std::io;
 
-static STOP: Stop = Stop::new();
+static STOP: StopFlag = StopFlag::new();
 
 /// The exit status of an interrupted command, for the handler that may not return.
 const INTERRUPTED: i32 = 130;
 
 /// Stops the run on SIGINT, SIGTERM and, except under nohup, SIGHUP from now on.
-pub fn listen() -> io::Result<&'static Stop> {
+pub fn listen() -> io::Result<&'static StopFlag> {
     for signal in end_signals() {
         handle_signal(signal, on_signal)?;
     }

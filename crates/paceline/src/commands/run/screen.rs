@@ -4,9 +4,9 @@
 //! of the view, below which there is nothing else, and everything from there on is redrawn or cleared. A terminal that
 //! rewraps the lines of the view when it is resized keeps the cursor at that place.
 
-use paceline_engine::{Measure, Second};
-use paceline_report::Live;
-use paceline_run::{Progress, Rows, Sink, times};
+use paceline_engine::{Measure, WorkerSecond};
+use paceline_report::LiveView;
+use paceline_run::{Rows, RunProgress, Sink, times};
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ pub(super) struct Screen {
     drawn: Instant,
     /// Lines of the last drawing.
     height: usize,
-    live: Live,
+    live: LiveView,
 }
 
 impl Screen {
@@ -85,7 +85,7 @@ impl Screen {
             stays,
             drawn: Instant::now(),
             height: 0,
-            live: Live::default(),
+            live: LiveView::default(),
         })
     }
 
@@ -101,7 +101,7 @@ impl Screen {
             return;
         };
         // The last column stays empty: terminals differ in how they handle a character there.
-        let Progress { phase, done, left, stopping } = rows.progress();
+        let RunProgress { phase, done, left, stopping } = rows.progress();
         (self.live.phase, self.live.done, self.live.left, self.live.stopping) = (phase, done, left, stopping);
         rows.target().clone_into(&mut self.live.target);
         let height = usize::from(height.saturating_sub(1)).max(1);
@@ -116,7 +116,7 @@ impl Screen {
 }
 
 impl Sink for Screen {
-    fn second(&mut self, row: &paceline_record::Second, second: &Second, rows: &Rows) {
+    fn second(&mut self, row: &paceline_record::Second, second: &WorkerSecond, rows: &Rows) {
         if row.phase != paceline_record::Phase::Connect {
             let measure = if rows.is_open() { Measure::Response } else { Measure::Service };
             self.live.add(row, &times(second, measure, |_| true));

@@ -7,7 +7,7 @@
 use super::telling::OutputFlags;
 use crate::exit::Complaint;
 use anyhow::Context as _;
-use paceline_engine::{Measure, Phase, Second};
+use paceline_engine::{Measure, Phase, WorkerSecond};
 use paceline_record as record;
 use paceline_report::{hlog_header, hlog_line, second_csv, seconds_csv_header};
 use paceline_run::{Rows, Sink, times};
@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 /// All files that are written during a run.
 #[derive(Debug, Default)]
-pub struct Files(Vec<Followed>);
+pub struct Files(Vec<SecondsFile>);
 
 /// One such file.
 #[derive(Debug)]
-struct Followed {
+struct SecondsFile {
     path: PathBuf,
-    kind: Kind,
+    kind: SecondsFormat,
     /// None after it was abandoned.
     file: Option<File>,
     /// Whether it is a regular file that was opened for this run alone and has no other content.
@@ -33,7 +33,7 @@ struct Followed {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum SecondsFormat {
     Csv,
     Ndjson,
     Hlog,
@@ -43,12 +43,12 @@ impl Files {
     /// Opens the files that the flags name. Lines for a program that follows the run come last: by then everything else
     /// is written. A file's previous content stays until the run has begun.
     pub fn open(flags: &OutputFlags) -> anyhow::Result<Self> {
-        let csv = flags.csv.iter().map(|path| (path, Kind::Csv));
-        let ndjson = flags.ndjson.iter().map(|path| (path, Kind::Ndjson));
-        let hlog = flags.hlogs().map(|path| (path, Kind::Hlog));
+        let csv = flags.csv.iter().map(|path| (path, SecondsFormat::Csv));
+        let ndjson = flags.ndjson.iter().map(|path| (path, SecondsFormat::Ndjson));
+        let hlog = flags.hlogs().map(|path| (path, SecondsFormat::Hlog));
         csv.chain(hlog)
             .chain(ndjson)
-            .map(|(path, kind)| Followed::open(path, kind))
+            .map(|(path, kind)| SecondsFile::open(path, kind))
             .collect::<Result<_, _>>()
             .map(Self)
     }
@@ -60,15 +60,15 @@ impl Files {
 }
 
 impl Sink for Files {
-    fn second(&mut self, row: &record::Second, second: &Second, rows: &Rows) {
+    fn second(&mut self, row: &record::Second, second: &WorkerSecond, rows: &Rows) {
         for file in &mut self.0 {
             if !std::mem::replace(&mut file.has_begun, true) {
                 file.begin(rows);
             }
             match file.kind {
-                Kind::Csv => file.write(&second_csv(row)),
-                Kind::Ndjson => file.write(&(serde_json::to_string(row).unwrap_or_default() + "\n")),
-                Kind::Hlog => file.write(&hlog_lines(row, second, rows)),
+                SecondsFormat::Csv => file.write(&second_csv(row)),
+                SecondsFormat::Ndjson => file.write(&(serde_json::to_string(row).unwrap_or_default() + "\n")),
+                SecondsFormat::Hlog => file.write(&hlog_lines(row, second, rows)),
             }
         }
     }
@@ -87,7 +87,7 @@ fn cannot(path: &Path) -> String {
 }
 
 /// What this second added to the window's cohort, by kind of time: the lines of a run add up to its result.
-fn hlog_lines(row: &record::Second, second: &Second, rows: &Rows) -> String {
+fn hlog_lines(row: &record::Second, second: &WorkerSecond, rows: &Rows) -> String {
     let response = ("response", Measure::Response);
     let service = ("service", Measure::Service);
     let kinds = if rows.is_open() { vec![response, service] } else { vec![service] };
@@ -101,8 +101,8 @@ fn hlog_lines(row: &record::Second, second: &Second, rows: &Rows) -> String {
     lines
 }
 
-impl Followed {
-    fn open(path: &Path, kind: Kind) -> anyhow::Result<Self> {
+impl SecondsFile {
+    fn open(path: &Path, kind: SecondsFormat) -> anyhow::Result<Self> {
         let opened = crate::file::open_in_place(path).and_then(|found| match found {
             Some(file) => Ok((file, false)),
             None => {
@@ -121,9 +121,9 @@ impl Followed {
         }
         let started_at = rows.started_at();
         match self.kind {
-            Kind::Csv => self.write(&seconds_csv_header()),
-            Kind::Ndjson => {}
-            Kind::Hlog => self.write(&hlog_header(
+            SecondsFormat::Csv => self.write(&seconds_csv_header()),
+            SecondsFormat::Ndjson => {}
+            SecondsFormat::Hlog => self.write(&hlog_header(
                 env!("CARGO_PKG_VERSION"),
                 rows.target(),
                 started_at.as_millisecond() as f64 / 1e3,

@@ -7,13 +7,13 @@ use super::values::{duration, whole};
 use crate::exit::{Complaint, Status, say};
 use anyhow::Context as _;
 use paceline_host::{
-    Allocation, AllocationRequest, Interrupt, Machines, Place, Shipment, SlurmError, check_job,
+    Allocation, AllocationRequest, Interrupt, Machines, Place, ProgramCopy, SlurmError, check_job,
 };
 use paceline_job::{Bound, Job};
 use paceline_judge::gate::Gate;
-use paceline_loaders::{Coordinator, LoaderProgram, LoadersError, Progress};
+use paceline_loaders::{Coordinator, LoaderProgram, LoaderProgress, LoadersError};
 use paceline_record::Run;
-use paceline_run::{Events, Inputs, Prepared};
+use paceline_run::{Inputs, PhaseEventWriter, Prepared};
 use std::io::BufReader;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const OPEN_ENDED: Duration = Duration::from_secs(3600);
 
 /// How many generators share the load, and where they run.
 #[derive(clap::Args, Debug)]
-pub struct SeveralFlags {
+pub struct LoaderFlags {
     /// Share the load among N generators, each a process with separate threads (-t)
     ///
     /// They follow one schedule and begin at the same moment; rate and connections are totals. The result is one
@@ -46,7 +46,7 @@ pub struct SeveralFlags {
     queue_limit: Duration,
 }
 
-impl SeveralFlags {
+impl LoaderFlags {
     /// Whether the run needs more than this process.
     pub fn is_asked(&self) -> bool {
         self.loaders.is_some() || self.on.is_some()
@@ -127,11 +127,11 @@ fn no_allocation(error: SlurmError) -> anyhow::Error {
 
 /// Executes a run by several generators; `argv` is the command line for its record.
 pub fn run(
-    flags: &SeveralFlags,
+    flags: &LoaderFlags,
     argv: Vec<String>,
     job: Job,
     gates: Vec<Gate>,
-    events: Option<&Events>,
+    events: Option<&PhaseEventWriter>,
     inputs: &mut Inputs,
 ) -> anyhow::Result<Run> {
     if flags.loaders == Some(0) {
@@ -148,8 +148,8 @@ pub fn run(
     let coordinator =
         Coordinator::start(prepared, connections, &places, &program, interrupt).map_err(complaint)?;
     let run = coordinator.carry_out(argv, events, |progress, host| match progress {
-        Progress::Started => {}
-        Progress::Lost => {
+        LoaderProgress::Started => {}
+        LoaderProgress::Lost => {
             say(&format!("paceline: the load generator on {host} was lost; the others continue"))
         }
     });
@@ -164,7 +164,7 @@ fn program_for(places: &[Place]) -> anyhow::Result<LoaderProgram> {
     if places.iter().all(|place| *place == Place::Local) {
         return Ok(LoaderProgram::Here(program));
     }
-    Shipment::of(&program).map(LoaderProgram::Sent).context("cannot read the executable file of Paceline")
+    ProgramCopy::of(&program).map(LoaderProgram::Sent).context("cannot read the executable file of Paceline")
 }
 
 /// An error as a complaint, with its remedy and exit status.

@@ -4,7 +4,7 @@
 //! `deliver.rs` the percentile distributions.
 
 use crate::exit::Complaint;
-use crate::file::Identity;
+use crate::file::FileIdentity;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use paceline_report::TimeUnit;
 use paceline_run::Inputs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// An output file.
 #[derive(Clone, Copy, Debug)]
-pub struct Output<'a> {
+pub struct OutputFile<'a> {
     /// The flag that names it.
     pub flag: &'static str,
     /// Where it is.
@@ -131,12 +131,12 @@ impl OutputFlags {
     }
 
     /// Every named output file, results first.
-    pub fn outputs(&self) -> Vec<Output<'_>> {
+    pub fn outputs(&self) -> Vec<OutputFile<'_>> {
         let results = self.files().map(|path| ("--output", Some(path)));
         let seconds = [("--csv", self.csv.as_deref()), ("--ndjson", self.ndjson.as_deref())];
         let flagged = results.chain(seconds);
-        let ours = flagged.filter_map(|(flag, path)| Some(Output { flag, path: path? }));
-        ours.chain(self.hdr.iter().map(|path| Output { flag: "--hdr", path })).collect()
+        let ours = flagged.filter_map(|(flag, path)| Some(OutputFile { flag, path: path? }));
+        ours.chain(self.hdr.iter().map(|path| OutputFile { flag: "--hdr", path })).collect()
     }
 
     /// Refuses outputs during the run if there are several generators, whose results are merged at the end.
@@ -170,9 +170,9 @@ impl OutputFlags {
                 .hint("use FILE.hlog for a log with one histogram per second, FILE.hgrm for the percentile distribution")
                 .into());
         }
-        let mut seen: Vec<(Identity, &'static str)> = Vec::new();
-        for Output { flag, path } in self.outputs() {
-            let identity = Identity::of_path(path);
+        let mut seen: Vec<(FileIdentity, &'static str)> = Vec::new();
+        for OutputFile { flag, path } in self.outputs() {
+            let identity = FileIdentity::of_path(path);
             // A descriptor, a terminal or a pipe may be named twice on purpose.
             if let Some((_, other)) = seen.iter().find(|(seen, _)| *seen == identity)
                 && !crate::file::is_in_place(path)
@@ -246,8 +246,8 @@ fn has_ending(path: &Path, ending: &str) -> bool {
 }
 
 /// Refuses outputs that would overwrite an input file.
-pub fn keep_inputs(inputs: &Inputs, outputs: &[Output<'_>]) -> anyhow::Result<()> {
-    for Output { flag, path } in outputs {
+pub fn keep_inputs(inputs: &Inputs, outputs: &[OutputFile<'_>]) -> anyhow::Result<()> {
+    for OutputFile { flag, path } in outputs {
         let found = std::fs::metadata(path).ok();
         let input = found.as_ref().and_then(|found| inputs.named_by(found));
         if let Some(named_by) = input.filter(|_| !crate::file::is_in_place(path)) {

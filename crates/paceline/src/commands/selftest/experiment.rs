@@ -6,8 +6,8 @@
 use super::child::Reference;
 use crate::reference::{BODY, FREEZE, FREEZE_PERIOD, Service};
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Check, Job, LoadModel, Measure, Nanos, PaceKind, Rate, Requests, RunOutcome,
-    Settings, Shape, Stop,
+    Arrivals, BodyCheck, Bound, Job, LoadModel, Measure, Nanos, PaceKind, Rate, Requests, ResponseCheck,
+    RunOutcome, Settings, Shape, StopFlag,
 };
 use paceline_http::{Method, Request, Url};
 use paceline_run::Health;
@@ -23,9 +23,9 @@ const CONNECTIONS: u32 = 50;
 const SHORT: Duration = Duration::from_secs(2);
 
 /// All results of the self-test.
-pub(super) struct Instrument {
+pub(super) struct SelftestResults {
     /// Reported against true times.
-    pub truths: Vec<Truth>,
+    pub truths: Vec<TruePercentiles>,
     /// Generator lag by pace.
     pub lags: Vec<(&'static str, Histogram)>,
     /// The increase in the median response time if the server sleeps, in nanoseconds; none if it cannot be measured.
@@ -43,7 +43,7 @@ pub(super) struct Instrument {
 }
 
 /// One distribution: true and reported times.
-pub(super) struct Truth {
+pub(super) struct TruePercentiles {
     /// The distribution.
     pub service: Service,
     /// What was compared: service time, or response time.
@@ -53,7 +53,7 @@ pub(super) struct Truth {
 }
 
 /// Runs every experiment and reports progress.
-pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow::Result<Instrument> {
+pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow::Result<SelftestResults> {
     let allowed = paceline_run::allowed_cores();
     let cores = match allowed.as_slice() {
         [server, .., generator] => Some((*generator, *server)),
@@ -62,7 +62,7 @@ pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow
     if let Some((generator, _)) = cores {
         paceline_host::pin_self(&[generator])?;
     }
-    let mut bench = Bench { cores, run_delay_s: 0.0, steal_s: 0.0, measured_s: 0.0 };
+    let mut bench = SelftestContext { cores, run_delay_s: 0.0, steal_s: 0.0, measured_s: 0.0 };
     let mut truths = Vec::new();
     for service in [Service::Fixed, Service::Bimodal, Service::Exponential] {
         say(&format!("service times, {} ...", service.name()));
@@ -77,7 +77,7 @@ pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow
     let (_, woken_response) = bench.lag(PaceKind::Spin, false)?;
     say("this machine's ceiling, one core ...");
     let (ceiling_per_s, ceiling_cpu_ns) = bench.ceiling()?;
-    Ok(Instrument {
+    Ok(SelftestResults {
         truths,
         lags: vec![("spin", spin), ("hybrid", hybrid), ("sleep", sleep)],
         wake_up_ns: cores.map(|_| woken_response.saturating_sub(spun_response)),
@@ -90,16 +90,16 @@ pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow
 }
 
 /// The cores of the experiments, and the disturbances during them.
-struct Bench {
+struct SelftestContext {
     cores: Option<(u32, u32)>,
     run_delay_s: f64,
     steal_s: f64,
     measured_s: f64,
 }
 
-impl Bench {
+impl SelftestContext {
     /// Compares reported service times with those that the server recorded, at three percentiles.
-    fn service_times(&mut self, service: Service, duration: Duration) -> anyhow::Result<Truth> {
+    fn service_times(&mut self, service: Service, duration: Duration) -> anyhow::Result<TruePercentiles> {
         let reference = self.start(service, true)?;
         let settings = open_loop(&reference, duration, self.pace())?;
         let outcome = self.run(&settings)?;
@@ -107,12 +107,12 @@ impl Bench {
         let reported = outcome.total.times(Measure::Service);
         let points =
             [0.5, 0.9, 0.99].map(|q| (q, truth.quantile(q).unwrap_or(0), reported.quantile(q).unwrap_or(0)));
-        Ok(Truth { service, what: "service time", points: points.into() })
+        Ok(TruePercentiles { service, what: "service time", points: points.into() })
     }
 
     /// Compares reported response times of a server that freezes with computed ones: a request that falls due when a
     /// share x of the freeze has passed waits for the rest of it.
-    fn freeze(&mut self, duration: Duration) -> anyhow::Result<Truth> {
+    fn freeze(&mut self, duration: Duration) -> anyhow::Result<TruePercentiles> {
         let reference = self.start(Service::Freeze, true)?;
         let periods = (duration.as_nanos() as u64).div_ceil(FREEZE_PERIOD.0).max(1);
         let settings = open_loop(&reference, Duration::from_nanos(periods * FREEZE_PERIOD.0), self.pace())?;
@@ -123,7 +123,7 @@ impl Bench {
             let truth = FREEZE.0 as f64 * (1.0 - (1.0 - q) / frozen_share);
             (q, truth as u64, reported.quantile(q).unwrap_or(0))
         });
-        Ok(Truth { service: Service::Freeze, what: "response time", points: points.into() })
+        Ok(TruePercentiles { service: Service::Freeze, what: "response time", points: points.into() })
     }
 
     /// Generator lag at one pace, and the median response time, of a server that spins or sleeps.
@@ -143,7 +143,7 @@ impl Bench {
             job.connections = 64;
         });
         let health = Health::new(1, None);
-        let outcome = paceline_engine::run(&settings, &Stop::new(), &health)?;
+        let outcome = paceline_engine::run(&settings, &StopFlag::new(), &health)?;
         let completed = outcome.total.counts.completed_in_window as f64;
         let cpu_s: f64 = health.by_thread().iter().map(|thread| thread.user_s + thread.system_s).sum();
         Ok((completed / SHORT.as_secs_f64(), cpu_s * 1e9 / completed.max(1.0)))
@@ -160,7 +160,7 @@ impl Bench {
 
     fn run(&mut self, settings: &Settings) -> anyhow::Result<RunOutcome> {
         let health = Health::new(1, None);
-        let outcome = paceline_engine::run(settings, &Stop::new(), &health)?;
+        let outcome = paceline_engine::run(settings, &StopFlag::new(), &health)?;
         self.run_delay_s += health.by_thread().iter().map(|thread| thread.run_delay_s).sum::<f64>();
         self.steal_s += health.by_core().iter().map(|core| core.steal_s).sum::<f64>();
         self.measured_s += outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
@@ -174,7 +174,7 @@ fn open_loop(reference: &Reference, duration: Duration, pace: PaceKind) -> anyho
         shape: Shape::Steady { rate },
         arrivals: Arrivals::Constant,
     });
-    let check = Check { status: Some(200), body: BodyCheck::Exact(Arc::from(BODY)) };
+    let check = ResponseCheck { status: Some(200), body: BodyCheck::Exact(Arc::from(BODY)) };
     let requests = Arc::new(Requests::fixed(Request::get(&url).encode()?, Method::Other, check));
     let job = Job {
         load,

@@ -3,7 +3,7 @@
 //! It judges the machine as it is now. Single runs are judged in the record crate, which also provides the limit of a
 //! disturbance that is too large.
 
-use super::experiment::{Instrument, Truth};
+use super::experiment::{SelftestResults, TruePercentiles};
 use paceline_judge::DISTURBANCE_MOST;
 
 /// A reported time may exceed the true one by this much: the kernel's path in both directions, and a wake-up, which the
@@ -18,7 +18,7 @@ const LAG_MOST_NS: u64 = 50_000;
 
 /// The verdict of the self-test.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct SelftestVerdict {
     /// Reported times that are wrong: no measurement made here can be trusted.
     pub wrong: Vec<String>,
     /// Factors that reduce the machine's accuracy.
@@ -27,15 +27,15 @@ pub(super) struct Verdict {
     pub is_unfit: bool,
 }
 
-impl Verdict {
+impl SelftestVerdict {
     pub(super) fn is_fatal(&self) -> bool {
         !self.wrong.is_empty()
     }
 }
 
 /// Judges the figures.
-pub(super) fn judge(instrument: &Instrument) -> Verdict {
-    let mut verdict = Verdict::default();
+pub(super) fn judge(instrument: &SelftestResults) -> SelftestVerdict {
+    let mut verdict = SelftestVerdict::default();
     let worst_share = instrument.run_delay_share.max(instrument.steal_share);
     verdict.is_unfit = worst_share > DISTURBANCE_MOST;
     let disturbed = worst_share > NOISE_MOST || instrument.cores.is_none();
@@ -74,7 +74,7 @@ pub(super) fn judge(instrument: &Instrument) -> Verdict {
 
 /// A reported time below the true one is impossible; one far above it is wrong, unless other load took the time: then
 /// its excess is returned, in nanoseconds.
-fn judge_truth(truth: &Truth, disturbed: bool, verdict: &mut Verdict) -> Option<u64> {
+fn judge_truth(truth: &TruePercentiles, disturbed: bool, verdict: &mut SelftestVerdict) -> Option<u64> {
     let mut excess_most_ns = None;
     for &(q, real, reported) in &truth.points {
         let tolerance = (real as f64 * EXCESS_SHARE_MOST) as u64;
@@ -97,10 +97,10 @@ mod tests {
     use super::*;
     use crate::reference::Service;
 
-    fn instrument(real: u64, reported: u64, run_delay_share: f64) -> Instrument {
+    fn instrument(real: u64, reported: u64, run_delay_share: f64) -> SelftestResults {
         let points = vec![(0.99, real, reported)];
-        Instrument {
-            truths: vec![Truth { service: Service::Fixed, what: "service time", points }],
+        SelftestResults {
+            truths: vec![TruePercentiles { service: Service::Fixed, what: "service time", points }],
             lags: Vec::new(),
             wake_up_ns: None,
             ceiling_per_s: 1.0,
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn truth_is_told_from_error_and_from_noise() {
-        assert_eq!(judge(&instrument(1_000_000, 1_100_000, 0.0)), Verdict::default());
+        assert_eq!(judge(&instrument(1_000_000, 1_100_000, 0.0)), SelftestVerdict::default());
         assert!(judge(&instrument(1_000_000, 900_000, 0.0)).is_fatal(), "faster than the truth");
         assert!(
             judge(&instrument(1_000_000, 900_000, 0.5)).is_fatal(),

@@ -3,12 +3,12 @@
 //! `mod.rs` prints it. `judge.rs` decides what is wrong and what is only a note. There is no machine-readable report;
 //! programs use the exit status.
 
-use super::experiment::Instrument;
-use super::judge::Verdict;
+use super::experiment::SelftestResults;
+use super::judge::SelftestVerdict;
 use paceline_report::whole;
 
 /// The results and the verdict.
-pub(super) fn text(instrument: &Instrument, verdict: &Verdict) -> String {
+pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> String {
     let mut text = String::from("\n  reported against true times            true   reported     excess\n");
     for truth in &instrument.truths {
         for (index, &(q, real, reported)) in truth.points.iter().enumerate() {
@@ -44,7 +44,7 @@ pub(super) fn text(instrument: &Instrument, verdict: &Verdict) -> String {
     text
 }
 
-fn conclusion(verdict: &Verdict) -> String {
+fn conclusion(verdict: &SelftestVerdict) -> String {
     let lines =
         |mark: &str, all: &[String]| all.iter().map(|line| format!("  {mark}: {line}\n")).collect::<String>();
     let said = match (verdict.wrong.is_empty(), verdict.notes.is_empty()) {
@@ -75,14 +75,14 @@ mod tests {
     #[test]
     fn a_machine_that_is_not_fit_is_called_so() {
         let notes = vec!["other processes kept the generator waiting 25% of the time".to_owned()];
-        let noisy = Verdict { notes: notes.clone(), ..Verdict::default() };
+        let noisy = SelftestVerdict { notes: notes.clone(), ..SelftestVerdict::default() };
         assert!(conclusion(&noisy).starts_with("Reported times are correct"));
-        let unfit = Verdict { is_unfit: true, notes, ..Verdict::default() };
+        let unfit = SelftestVerdict { is_unfit: true, notes, ..SelftestVerdict::default() };
         let said = conclusion(&unfit);
         assert!(
             said.starts_with("Do not measure on this machine now") && said.contains("note: other processes"),
             "{said}"
         );
-        assert!(conclusion(&Verdict::default()).starts_with("This machine is a good"));
+        assert!(conclusion(&SelftestVerdict::default()).starts_with("This machine is a good"));
     }
 }

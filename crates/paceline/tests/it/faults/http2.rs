@@ -6,8 +6,8 @@
 use super::servers::each;
 use super::{Fault, UNMEASURED};
 use paceline_http::h2::{
-    CLIENT_PREFACE, ErrorCode, Event, FrameReader, write_data, write_field_block, write_goaway, write_ping,
-    write_reset, write_settings, write_settings_ack,
+    CLIENT_PREFACE, ErrorCode, FrameEvent, FrameReader, write_data, write_field_block, write_goaway,
+    write_ping, write_reset, write_settings, write_settings_ack,
 };
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -170,8 +170,8 @@ fn converse(
             // A client that closes the connection during a flood may leave a frame incomplete.
             let Ok((event, taken)) = reader.next(rest) else { return };
             match event {
-                Event::Settings(_) => write_settings_ack(&mut out),
-                Event::FieldBlock { stream, end_stream: true, .. } => {
+                FrameEvent::Settings(_) => write_settings_ack(&mut out),
+                FrameEvent::FieldBlock { stream, end_stream: true, .. } => {
                     on_connection += 1;
                     let in_all = in_all.fetch_add(1, Ordering::Relaxed) + 1;
                     goes_on = answer(&mut out, &Asked { stream, on_connection, in_all });

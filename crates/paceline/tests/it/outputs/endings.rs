@@ -4,7 +4,7 @@
 //! Most are a run of an hour that is stopped, killed or loses its readers after the first second of its window. Files
 //! of runs that end normally are in `files.rs`, the removal of the live view is in `screen.rs`.
 
-use super::{PACELINE, Runs as _, Server, text};
+use super::{PACELINE, ReferenceServer, Runs as _, text};
 use crate::noise::within_five_tries;
 use serde_json::Value;
 use std::fs::{self, File};
@@ -37,7 +37,7 @@ fn signal(child: &Child, signal: i32) {
 
 /// A run of an hour with output files, after the first second of its window; the folder of its files; a reader of its
 /// pipe.
-fn under_way(server: &Server) -> (Child, tempfile::TempDir, BufReader<File>) {
+fn under_way(server: &ReferenceServer) -> (Child, tempfile::TempDir, BufReader<File>) {
     under_way_at(&server.url())
 }
 
@@ -75,7 +75,7 @@ fn names(folder: &tempfile::TempDir) -> Vec<String> {
 
 #[test]
 fn signals_to_end_keep_what_was_measured() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     // Also the end of a terminal, unless the tests run under nohup.
     for stop in paceline_host::system::end_signals() {
         let (mut child, folder, mut reader) = under_way(&server);
@@ -136,7 +136,7 @@ fn a_second_ctrl_c_exits_at_once() {
 
 #[test]
 fn a_killed_run_leaves_whole_lines_and_no_half_file() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let (mut child, folder, _reader) = under_way(&server);
     signal(&child, libc::SIGKILL);
     child.wait().unwrap();
@@ -151,7 +151,7 @@ fn a_killed_run_leaves_whole_lines_and_no_half_file() {
 
 #[test]
 fn a_full_disk_loses_nothing() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let output = server.output(&["-n", "100", "-o", "/dev/full"]);
     let (report, reported) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(3), "{reported}");
@@ -168,7 +168,7 @@ fn a_full_disk_loses_nothing() {
 
 #[test]
 fn a_named_pipe_gets_the_result_and_ends_with_it() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     for (flag, name, said) in [("-o", "pipe", "100 requests, all ok"), ("--hdr", "a.hgrm", "#[Mean")] {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join(name);
@@ -189,7 +189,7 @@ fn a_named_pipe_gets_the_result_and_ends_with_it() {
 
 #[test]
 fn a_closed_output_pipe_does_not_change_the_run() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     // The reader of descriptor 3 exits before the run begins.
     let script = r#"exec 3> >(true); wait $!; "$0" run "$1" -c 3 -n 100 -o /dev/fd/3 "${@:2}""#;
     let mut command = Command::new("bash");
@@ -202,7 +202,7 @@ fn a_closed_output_pipe_does_not_change_the_run() {
 
 #[test]
 fn a_closed_pipe_does_not_change_the_run() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let script = r#"exec 3> >(true); wait $!; "$0" run "$1" -c 3 -n 100 "${@:2}" >&3"#;
     for (flags, code) in
         [(&[][..], 0), (&["--format", "json", "--max-errors", "0"], 0), (&["--slo", "service.p50<1ns"], 1)]

@@ -3,7 +3,7 @@
 //! The HdrHistogram log is read by the crate of that name. Files that cannot be written or combined are reported before
 //! the run. Files of runs that ended early are in `endings.rs`.
 
-use super::{Runs as _, Server, text};
+use super::{ReferenceServer, Runs as _, text};
 use crate::faults::closed_port;
 use crate::noise::quiet_status;
 use hdrhistogram::Histogram;
@@ -36,7 +36,7 @@ fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
 
 #[test]
 fn seconds_add_up_to_what_was_achieved() {
-    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let names = [path("run.json"), path("s.csv"), path("s.ndjson")];
     let files = ["--format", "json", "-o", &names[0], "--csv", &names[1], "--ndjson", &names[2]];
@@ -115,7 +115,7 @@ fn base64_of(text: &str) -> Vec<u8> {
 
 #[test]
 fn hdrhistogram_reads_what_is_in_the_record() {
-    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let names = [path("run.json"), path("a.hlog"), path("a.hgrm")];
     let files = ["--format", "json", "-o", &names[0], "--hdr", &names[1], "--hdr", &names[2]];
@@ -146,7 +146,7 @@ fn hdrhistogram_reads_what_is_in_the_record() {
 
 #[test]
 fn a_closed_loop_logs_service_times_alone() {
-    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let log = folder.path().join("a.HLOG");
     let output = server.output(&["-n", "500", "--hdr", log.to_str().unwrap(), "--format", "json"]);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output.stderr));
@@ -162,7 +162,7 @@ fn invalid_files_are_refused_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.csv");
     let path = path.to_str().unwrap();
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     for (flags, code, said) in [
         (["--csv", path, "--ndjson", path], 2, "is used for two outputs"),
         (["--csv", "/dev/no/such", "--ndjson", "/dev/no/such"], 2, "is used for two outputs"),
@@ -191,7 +191,7 @@ fn a_run_that_never_begins_leaves_an_older_file_alone() {
 }
 
 /// The content of a file after runs whose standard output appends to it.
-fn appended(server: &Server, file: &Path, runs: &[&[&str]]) -> String {
+fn appended(server: &ReferenceServer, file: &Path, runs: &[&[&str]]) -> String {
     for flags in runs {
         let end = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
         let output = server.run(&[&["-n", "100"], *flags].concat()).stdout(end).output().unwrap();
@@ -202,7 +202,7 @@ fn appended(server: &Server, file: &Path, runs: &[&[&str]]) -> String {
 
 #[test]
 fn standard_output_is_written_to_and_never_replaced() {
-    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let link = folder.path().join("link");
     std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
     let runs = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", link.to_str().unwrap()];
@@ -218,7 +218,7 @@ fn standard_output_is_written_to_and_never_replaced() {
 
 #[test]
 fn seconds_and_report_share_standard_output() {
-    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let path = folder.path().join("all.txt");
     // As opened by `> all.txt`: output continues where the previous output ended.
     let file = fs::File::create(&path).unwrap();

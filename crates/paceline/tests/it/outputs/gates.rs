@@ -3,7 +3,7 @@
 //! A few of them, to check that they are parsed, judged and reported. The record crate tests each demand and each
 //! reason to fail; parsing is tested beside the code, in `run/gates.rs`.
 
-use super::{Runs as _, Server, text};
+use super::{ReferenceServer, Runs as _, text};
 use serde_json::Value;
 
 /// A run of a second at 2,000/s.
@@ -11,7 +11,7 @@ const RUN: [&str; 6] = ["-r", "2000", "-d", "1s", "--warmup", "100ms"];
 
 #[test]
 fn a_run_exits_0_if_it_meets_its_gates_and_1_otherwise() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let flags = ["--slo", "response.p99<9s", "--slo", "achieved>=1%", "--max-errors", "0"];
     let output = server.output(&[&RUN[..], &flags].concat());
     let report = text(&output.stdout);
@@ -30,7 +30,7 @@ fn a_run_exits_0_if_it_meets_its_gates_and_1_otherwise() {
 
 #[test]
 fn each_outcome_is_in_the_record_with_its_evidence() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let flags = ["--slo", "response.p99.99<9s", "--max-errors", "1%", "--format", "json"];
     let output = server.output(&[&RUN[..], &flags].concat());
     assert_eq!(output.status.code(), Some(1), "2,000 requests are too few for p99.99");
@@ -45,7 +45,7 @@ fn each_outcome_is_in_the_record_with_its_evidence() {
 
 #[test]
 fn gates_that_cannot_be_judged_are_refused_before_the_run() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     for (flags, said) in [
         (["--slo", "response.p99<10ms"], "coordinated omission"),
         (["--slo", "achieved>=99%"], "no offered rate"),

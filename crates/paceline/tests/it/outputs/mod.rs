@@ -14,7 +14,7 @@ mod streams;
 mod terminal;
 mod viewed;
 
-use crate::reference::{PACELINE, Server};
+use crate::reference::{PACELINE, ReferenceServer};
 use std::process::{Command, Output, Stdio};
 
 /// Runs `paceline run` against a server.
@@ -28,7 +28,7 @@ trait Runs {
     }
 }
 
-impl Runs for Server {
+impl Runs for ReferenceServer {
     fn run(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(PACELINE);
         command.args(["run", &self.url(), "-c", "3"]).args(flags).stdin(Stdio::null());

@@ -3,20 +3,20 @@
 //! Files of successful runs are in `files.rs`; missing permissions are tested beside `file.rs`.
 
 use super::terminal::Terminal;
-use super::{PACELINE, Runs as _, Server, text};
+use super::{PACELINE, ReferenceServer, Runs as _, text};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// One request, with `folder` as the current folder.
-fn in_folder(folder: &Path, server: &Server, flags: &[&str]) -> Output {
+fn in_folder(folder: &Path, server: &ReferenceServer, flags: &[&str]) -> Output {
     server.run(&["-n", "1"]).args(flags).current_dir(folder).output().unwrap()
 }
 
 #[test]
 fn an_output_never_replaces_an_input() {
-    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name);
     let held = "[[request]]\nbody_file = 'body'\npath = '/{line:lines}'\n";
     for (name, content) in
@@ -51,7 +51,7 @@ fn an_output_never_replaces_an_input() {
 
 #[test]
 fn two_names_of_one_file_are_recognised() {
-    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     fs::create_dir(folder.path().join("out")).unwrap();
     symlink("same", folder.path().join("out/link")).unwrap();
     for other in ["./out/../out/same", "out/link"] {
@@ -65,7 +65,7 @@ fn two_names_of_one_file_are_recognised() {
 
 #[test]
 fn a_result_that_cannot_be_written_is_a_failure() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     for (end, said) in [
         (">&-", "the descriptor was closed before"),
         ("1</dev/null", "the descriptor is open for reading only"),
@@ -82,7 +82,7 @@ fn a_result_that_cannot_be_written_is_a_failure() {
 
 #[test]
 fn a_dash_is_standard_output() {
-    let (server, folder) = (Server::start("immediate"), tempfile::tempdir().unwrap());
+    let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let output = in_folder(folder.path(), &server, &["-o", "-", "--csv", "-"]);
     let reported = text(&output.stdout);
     assert!(reported.starts_with("at,start_s,") && reported.contains("1 request, all ok"), "{reported}");
@@ -91,7 +91,7 @@ fn a_dash_is_standard_output() {
 
 #[test]
 fn a_dumb_terminal_gets_no_colours() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     for (change, is_coloured) in
         [(["-u", "TERM"], false), (["--", "TERM=dumb"], false), (["--", "TERM=xterm"], true)]
     {
@@ -107,7 +107,7 @@ fn a_dumb_terminal_gets_no_colours() {
 
 #[test]
 fn a_summary_is_the_same_in_every_format() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for (flags, time) in [(&[][..], "service"), (&["-r", "5000"], "response")] {

@@ -3,7 +3,7 @@
 //! It covers the run's record and its seconds. The record crate's `schemas.rs` tests that the published schemas equal
 //! those of the code; trials and reports are not printed by a run.
 
-use super::{Runs as _, Server, text};
+use super::{ReferenceServer, Runs as _, text};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn check(schema: &jsonschema::Validator, value: &Value) {
 #[test]
 fn every_kind_of_run_keeps_to_the_published_schema() {
     let (run, second) = (schema("run.schema.json"), schema("second.schema.json"));
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let ndjson = folder.path().join("s.ndjson");
     let kinds: [&[&str]; 6] = [

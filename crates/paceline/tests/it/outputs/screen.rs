@@ -5,7 +5,7 @@
 //! tested in the report crate's `live/tests.rs`.
 
 use super::terminal::Terminal;
-use super::{Runs as _, Server, text};
+use super::{ReferenceServer, Runs as _, text};
 use crate::noise::within_five_tries;
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
@@ -32,7 +32,7 @@ fn assert_gone(terminal: &Terminal) {
 
 #[test]
 fn the_live_view_fits_any_width_and_is_removed_after_ctrl_c() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     for columns in [80, 40] {
         let mut terminal = Terminal::run(server.run(&LONG), 60, columns);
         terminal.wait_for_frame(|shown| shown.contains("window") && is_drawn(shown)).unwrap();
@@ -51,7 +51,7 @@ fn the_live_view_fits_any_width_and_is_removed_after_ctrl_c() {
 
 #[test]
 fn it_survives_being_resized() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     // Too few rows for charts.
     let mut terminal = Terminal::run(server.run(&LONG), 12, 80);
     terminal.wait_until(|shown| is_drawn(shown) && shown.contains(BAR));
@@ -72,7 +72,7 @@ fn it_survives_being_resized() {
 
 #[test]
 fn the_live_view_uses_the_height_and_stays_on_request() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let flags = ["-r", "500", "-d", "4s", "--warmup", "0s", "--keep-live"];
     within_five_tries(|| {
         let mut terminal = Terminal::run(server.run(&flags), 40, 100);
@@ -127,7 +127,7 @@ fn the_live_view_is_removed_after_an_error() {
 
 #[test]
 fn it_is_nowhere_it_was_not_wanted() {
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     let flags = ["-r", "500", "-d", "5s", "--warmup", "0s"];
     let mut terminal = Terminal::run(server.run(&[&flags[..], &["--no-live"]].concat()), 60, 80);
     terminal.wait_end();

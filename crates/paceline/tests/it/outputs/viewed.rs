@@ -3,7 +3,7 @@
 //! The content of pages is tested by the browser tests in `ui/tests`.
 
 use super::{PACELINE, Runs as _, text};
-use crate::reference::Server;
+use crate::reference::ReferenceServer;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn a_page_of_a_run_stays_below_500_kb_and_one_of_a_round_below_2_mb() {
     let page = folder.path().join("page.html");
     let output = page.display().to_string();
     let size = || page.metadata().unwrap().len();
-    let server = Server::start("immediate");
+    let server = ReferenceServer::start("immediate");
     // Whether a busy machine keeps up does not matter here.
     let flags = ["-r", "500", "-d", "3s", "--warmup", "0s", "--allow-invalid", "-o", &output];
     let ran = server.output(&flags);

@@ -7,18 +7,18 @@
 mod one;
 mod table;
 
-use super::selection::{Chosen, check_form, check_workloads, working};
+use super::selection::{ServerSelection, check_form, check_workloads, working};
 use crate::exit::{Complaint, Status, fitted_lines, print};
 use crate::places::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
-use one::{Checker, Found};
+use one::{Checker, ServerCheck};
 use paceline_catalogue::{Catalogue, Manifest, fresh_seed, parse_duration};
 use paceline_host::Interrupt;
-use paceline_host::shepherd::Guard;
-use paceline_lab::{Examination, Starter};
+use paceline_host::shepherd::TrackingMethod;
+use paceline_lab::{ExamineOptions, Starter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use table::Table;
+use table::CheckTable;
 
 /// Flags of `paceline lab check`.
 #[derive(clap::Args)]
@@ -31,7 +31,7 @@ Exit status: 0 none failed, 1 one failed, 2 usage, manifest or workload, 3 a
 server named by its id is not set up, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: ServerSelection,
     /// The form to start servers in: single (one process) or cores
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
@@ -58,11 +58,17 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let checker = Checker {
         catalogue,
         workshop: &working(catalogue)?,
-        starter: &Starter { shepherd: shepherd_command()?, guard: Guard::Namespace, logs, interrupt, user },
+        starter: &Starter {
+            shepherd: shepherd_command()?,
+            guard: TrackingMethod::Namespace,
+            logs,
+            interrupt,
+            user,
+        },
         form: &arguments.form,
-        how: Examination { idle: arguments.idle, seed },
+        how: ExamineOptions { idle: arguments.idle, seed },
     };
-    let mut table = Table::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
+    let mut table = CheckTable::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
     let outcome = each(&servers, &checker, &mut table);
     print(&fitted_lines(&table.below(seed)))?;
     outcome?;
@@ -70,7 +76,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 }
 
 /// Checks each server and prints its row; an interruption ends the loop.
-fn each(servers: &[Arc<Manifest>], checker: &Checker<'_>, table: &mut Table) -> anyhow::Result<()> {
+fn each(servers: &[Arc<Manifest>], checker: &Checker<'_>, table: &mut CheckTable) -> anyhow::Result<()> {
     print(&table.head())?;
     for server in servers {
         let begun = Instant::now();
@@ -80,11 +86,11 @@ fn each(servers: &[Arc<Manifest>], checker: &Checker<'_>, table: &mut Table) -> 
     Ok(())
 }
 
-fn status(table: &Table, broken: usize, chosen: &Chosen) -> anyhow::Result<Status> {
+fn status(table: &CheckTable, broken: usize, chosen: &ServerSelection) -> anyhow::Result<Status> {
     if table.failed() + broken > 0 {
         return Ok(Status::Failed);
     }
-    let absent = table.with(|found| matches!(found, Found::NotSetUp(_)));
+    let absent = table.with(|found| matches!(found, ServerCheck::NotSetUp(_)));
     let named: Vec<&str> = absent.into_iter().filter(|id| chosen.names(id)).collect();
     if named.is_empty() {
         return Ok(Status::Done);

@@ -8,8 +8,8 @@ use paceline_catalogue::{
     Catalogue, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
 };
 use paceline_lab::{
-    Cores, CoresWanted, Databases, Examination, LabError, Launch, LaunchOf, Ready, SourceFiles, Spoiled,
-    Starter, State, Workshop, examine, examine_database,
+    Cores, CoresWanted, Databases, ExamineOptions, LabError, LaunchError, LaunchSpec, Provisioner,
+    ReadyCondition, RunningServer, ServerState, SourceFiles, Starter, examine, examine_database,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
 use paceline_run::moment;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const LOG_LINES: usize = 10;
 
 /// The result for one server.
-pub enum Found {
+pub enum ServerCheck {
     /// It was started and checked.
     Examined {
         /// Each check, in order.
@@ -42,54 +42,56 @@ pub enum Found {
 /// Checks servers with the same settings.
 pub struct Checker<'a> {
     pub catalogue: &'a Catalogue,
-    pub workshop: &'a Workshop,
+    pub workshop: &'a Provisioner,
     pub starter: &'a Starter,
     pub form: &'a str,
-    pub how: Examination,
+    pub how: ExamineOptions,
 }
 
 impl Checker<'_> {
     /// Checks a server. Only an interruption is an error.
-    pub fn check(&self, server: &Manifest) -> Result<Found, LabError> {
+    pub fn check(&self, server: &Manifest) -> Result<ServerCheck, LabError> {
         match self.workshop.state(server) {
-            Ok(State::Lacking(missing)) => {
-                return Ok(Found::NotSetUp(format!("missing: {}", missing.join(", "))));
+            Ok(ServerState::Lacking(missing)) => {
+                return Ok(ServerCheck::NotSetUp(format!("missing: {}", missing.join(", "))));
             }
-            Ok(State::NotSetUp) => {
-                return Ok(Found::NotSetUp(String::new()));
+            Ok(ServerState::NotSetUp) => {
+                return Ok(ServerCheck::NotSetUp(String::new()));
             }
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => return Ok(Found::Failed(error_text(&error))),
+            Err(error) => return Ok(ServerCheck::Failed(error_text(&error))),
             Ok(_) => {}
         }
         if server.form(self.form).is_none() {
-            return Ok(Found::NoForm(server.forms.keys().cloned().collect::<Vec<_>>().join(", ")));
+            return Ok(ServerCheck::NoForm(server.forms.keys().cloned().collect::<Vec<_>>().join(", ")));
         }
         // A server without a version is not measured.
         match self.workshop.build(server, false).and_then(|_| self.workshop.versions(server)) {
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => return Ok(Found::Failed(error_text(&error))),
+            Err(error) => return Ok(ServerCheck::Failed(error_text(&error))),
             Ok(_) => {}
         }
         if let Some(broken) = server.workloads.iter().find_map(|name| self.catalogue.broken_workload(name)) {
             let why = format!("workload `{}` cannot be used: {}", broken.id, broken.error);
-            return Ok(Found::Failed(why));
+            return Ok(ServerCheck::Failed(why));
         }
         match self.examined(server) {
             Ok(found) => Ok(found),
-            Err(Spoiled::Interrupted) => Err(LabError::Interrupted),
-            Err(Spoiled::Fault { fault, log_tail }) => Ok(Found::Failed(fault.message + &end_of(&log_tail))),
+            Err(LaunchError::Interrupted) => Err(LabError::Interrupted),
+            Err(LaunchError::Fault { fault, log_tail }) => {
+                Ok(ServerCheck::Failed(fault.message + &end_of(&log_tail)))
+            }
         }
     }
 
-    fn examined(&self, server: &Manifest) -> Result<Found, Spoiled> {
+    fn examined(&self, server: &Manifest) -> Result<ServerCheck, LaunchError> {
         let named = |name: &String| self.catalogue.workload(name).map(Arc::clone);
         let known = server.workloads.iter().filter_map(named);
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
             let message =
                 "all workloads of this server need a database: add one that does not, such as `hello`";
-            return Err(Spoiled::fault(Stage::Start, message, false));
+            return Err(LaunchError::fault(Stage::Start, message, false));
         };
         let before = SourceFiles::of(&server.folder);
         let mut launch = self.launch(server, ready)?;
@@ -97,7 +99,7 @@ impl Checker<'_> {
         let startup = Box::new(Startup { first_since_build, ..launch.startup.clone() });
         let interrupt = self.starter.interrupt;
         let found = examine(launch.address, &workloads, &server.traits, self.how, interrupt);
-        let mut found = found.map_err(|_only_interrupted| Spoiled::Interrupted)?;
+        let mut found = found.map_err(|_only_interrupted| LaunchError::Interrupted)?;
         found.checks.push(alive(&mut launch));
         found.checks.push(listens_locally(launch.address.port()));
         found.checks.push(stop(server, launch));
@@ -111,8 +113,8 @@ impl Checker<'_> {
                 let _the_same = stop(server, launch);
                 Some(startup)
             }
-            Err(Spoiled::Interrupted) => return Err(Spoiled::Interrupted),
-            Err(Spoiled::Fault { fault, log_tail }) => {
+            Err(LaunchError::Interrupted) => return Err(LaunchError::Interrupted),
+            Err(LaunchError::Fault { fault, log_tail }) => {
                 let detail = fault.message + &end_of(&log_tail);
                 found.checks.push(Check {
                     name: "a second start".into(),
@@ -122,11 +124,11 @@ impl Checker<'_> {
                 None
             }
         };
-        Ok(Found::Examined { checks: found.checks, idle: found.idle, startup, again })
+        Ok(ServerCheck::Examined { checks: found.checks, idle: found.idle, startup, again })
     }
 
     /// Checks the answers with a database; an unavailable database is a warning.
-    fn with_database(&self, server: &Manifest, name: &str) -> Result<Vec<Check>, Spoiled> {
+    fn with_database(&self, server: &Manifest, name: &str) -> Result<Vec<Check>, LaunchError> {
         let check = |outcome, detail| Check { name: format!("with {name}"), outcome, detail };
         let database = match self.catalogue.database(name) {
             Ok(database) => database,
@@ -137,8 +139,8 @@ impl Checker<'_> {
                 let named = |one: Check| Check { name: format!("{name}: {}", one.name), ..one };
                 Ok(checks.into_iter().map(named).collect())
             }
-            Err(Spoiled::Interrupted) => Err(Spoiled::Interrupted),
-            Err(Spoiled::Fault { fault, log_tail }) => {
+            Err(LaunchError::Interrupted) => Err(LaunchError::Interrupted),
+            Err(LaunchError::Fault { fault, log_tail }) => {
                 let outcome =
                     if fault.stage == Stage::Setup { CheckOutcome::Warn } else { CheckOutcome::Fail };
                 Ok(vec![check(outcome, fault.message + &end_of(&log_tail))])
@@ -146,7 +148,7 @@ impl Checker<'_> {
         }
     }
 
-    fn examined_with(&self, server: &Manifest, database: &Arc<Database>) -> Result<Vec<Check>, Spoiled> {
+    fn examined_with(&self, server: &Manifest, database: &Arc<Database>) -> Result<Vec<Check>, LaunchError> {
         let known = server.workloads.iter().filter_map(|name| self.catalogue.workload(name));
         let workloads: Vec<Arc<Workload>> = known.filter(|one| one.needs_database()).cloned().collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
@@ -168,7 +170,7 @@ impl Checker<'_> {
         checks
     }
 
-    fn launch(&self, server: &Manifest, ready: &WorkloadCase) -> Result<Launch, Spoiled> {
+    fn launch(&self, server: &Manifest, ready: &WorkloadCase) -> Result<RunningServer, LaunchError> {
         self.launch_with(server, ready, None)
     }
 
@@ -177,25 +179,25 @@ impl Checker<'_> {
         server: &Manifest,
         ready: &WorkloadCase,
         database: Option<DatabaseAccess>,
-    ) -> Result<Launch, Spoiled> {
-        let fault = |message: String| Spoiled::fault(Stage::Start, message, false);
+    ) -> Result<RunningServer, LaunchError> {
+        let fault = |message: String| LaunchError::fault(Stage::Start, message, false);
         let cores =
             Cores::allowed().map_err(|error| fault(format!("cannot read the list of cores: {error}")))?;
         let cores = cores.split(CoresWanted::of_form(self.form)).server;
         let variables = self.workshop.variables(server, 0, cores.len() as u32);
-        self.starter.launch(&LaunchOf {
+        self.starter.launch(&LaunchSpec {
             id: &moment::new_id(),
             server,
             form: self.form,
             variables: Variables { port: None, database, ..variables },
             cores: &cores,
-            ready: Ready::Answers(ready),
+            ready: ReadyCondition::Answers(ready),
         })
     }
 }
 
 /// Whether the server still runs after all checks: a check may have crashed it.
-fn alive(launch: &mut Launch) -> Check {
+fn alive(launch: &mut RunningServer) -> Check {
     let (outcome, detail) = match launch.ended() {
         None => (CheckOutcome::Pass, String::new()),
         Some(ended) => {
@@ -207,7 +209,7 @@ fn alive(launch: &mut Launch) -> Check {
 
 /// Stops a server. One that has to be killed delays every launch of a round by 5 s and loses what it would write on
 /// exit.
-fn stop(server: &Manifest, launch: Launch) -> Check {
+fn stop(server: &Manifest, launch: RunningServer) -> Check {
     let detail = match launch.stop() {
         Ok(gone) if gone.forced => {
             "the server did not end within 5 s after SIGTERM and was killed".to_owned()

@@ -3,7 +3,7 @@
 //! All columns but the first have fixed widths, so that a row can be printed before the next server is checked. The
 //! table fits 80 columns if no id has more than 23 characters.
 
-use super::one::Found;
+use super::one::ServerCheck;
 use paceline_record::{Check, CheckOutcome, Startup};
 use paceline_report::wrap;
 use std::collections::BTreeMap;
@@ -26,14 +26,14 @@ const RESULT: usize = 6;
 const WIDTH: usize = 80;
 
 /// The rows so far.
-pub struct Table {
+pub struct CheckTable {
     width: usize,
     verbose: bool,
-    found: Vec<(String, Found)>,
+    found: Vec<(String, ServerCheck)>,
     took: Duration,
 }
 
-impl Table {
+impl CheckTable {
     /// A table for servers with these ids.
     pub fn new<'a>(ids: impl Iterator<Item = &'a str>, verbose: bool) -> Self {
         let width = ids.map(str::len).chain(["server".len()]).max().unwrap_or_default();
@@ -51,10 +51,10 @@ impl Table {
     }
 
     /// Adds a server's row; the text below the table uses it too.
-    pub fn row(&mut self, id: &str, found: Found, took: Duration) -> String {
+    pub fn row(&mut self, id: &str, found: ServerCheck, took: Duration) -> String {
         let mut line = format!("{id:width$}  {:RESULT$}", result(&found), width = self.width);
         match &found {
-            Found::Examined { checks, startup, again, .. } => {
+            ServerCheck::Examined { checks, startup, again, .. } => {
                 let passed = checks.iter().filter(|check| check.outcome == CheckOutcome::Pass).count();
                 let first = if startup.first_since_build == Some(true) { "*" } else { "" };
                 let cells = [
@@ -69,11 +69,11 @@ impl Table {
                     line.push_str(&format!("  {cell:>width$}"));
                 }
             }
-            Found::NotSetUp(why) => line.push_str(&format!("  {why}")),
-            Found::NoForm(has) => {
+            ServerCheck::NotSetUp(why) => line.push_str(&format!("  {why}")),
+            ServerCheck::NoForm(has) => {
                 line.push_str(&format!("  not checked: the server has only the form {has}"))
             }
-            Found::Failed(_) => line.push_str("  see below"),
+            ServerCheck::Failed(_) => line.push_str("  see below"),
         }
         self.found.push((id.to_owned(), found));
         self.took += took;
@@ -107,7 +107,7 @@ impl Table {
     fn idle(&self) -> String {
         let mut servers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (id, found) in &self.found {
-            if let Found::Examined { idle, .. } = found
+            if let ServerCheck::Examined { idle, .. } = found
                 && !idle.is_empty()
             {
                 servers.entry(idle).or_default().push(id);
@@ -128,14 +128,14 @@ impl Table {
         format!("{}; {:.0} s", parts.join(", "), self.took.as_secs_f64())
     }
 
-    fn differences(&self, id: &str, found: &Found) -> Option<String> {
+    fn differences(&self, id: &str, found: &ServerCheck) -> Option<String> {
         let lines: String = match found {
-            Found::Examined { checks, .. } => {
+            ServerCheck::Examined { checks, .. } => {
                 let shown = |check: &&Check| self.verbose || check.outcome != CheckOutcome::Pass;
                 checks.iter().filter(shown).map(line).collect()
             }
-            Found::Failed(why) => format!("  fail  {why}\n"),
-            Found::NotSetUp(_) | Found::NoForm(_) => String::new(),
+            ServerCheck::Failed(why) => format!("  fail  {why}\n"),
+            ServerCheck::NotSetUp(_) | ServerCheck::NoForm(_) => String::new(),
         };
         (!lines.is_empty()).then(|| format!("\n{id}\n{lines}"))
     }
@@ -146,26 +146,26 @@ impl Table {
     }
 
     /// The servers that satisfy a condition.
-    pub fn with(&self, holds: impl Fn(&Found) -> bool) -> Vec<&str> {
+    pub fn with(&self, holds: impl Fn(&ServerCheck) -> bool) -> Vec<&str> {
         self.found.iter().filter(|(_, found)| holds(found)).map(|(id, _)| id.as_str()).collect()
     }
 }
 
-fn startup(found: &Found) -> Option<&Startup> {
+fn startup(found: &ServerCheck) -> Option<&Startup> {
     match found {
-        Found::Examined { startup, .. } => Some(startup),
+        ServerCheck::Examined { startup, .. } => Some(startup),
         _ => None,
     }
 }
 
-fn result(found: &Found) -> &'static str {
+fn result(found: &ServerCheck) -> &'static str {
     match found {
-        Found::Examined { checks, .. } => {
+        ServerCheck::Examined { checks, .. } => {
             word(checks.iter().map(|check| check.outcome).max().unwrap_or(CheckOutcome::Pass))
         }
-        Found::NotSetUp(_) => "not set up",
-        Found::NoForm(_) => "without this form",
-        Found::Failed(_) => "fail",
+        ServerCheck::NotSetUp(_) => "not set up",
+        ServerCheck::NoForm(_) => "without this form",
+        ServerCheck::Failed(_) => "fail",
     }
 }
 
@@ -218,11 +218,11 @@ mod tests {
             ..Startup::default()
         });
         let again = Some(Box::new(Startup { first_answer_ns: 9_000_000, ..Startup::default() }));
-        let found = Found::Examined { checks, idle: "kept open for 6.0 s".into(), startup, again };
-        let mut table = Table::new(["go-nethttp", "node"].into_iter(), false);
+        let found = ServerCheck::Examined { checks, idle: "kept open for 6.0 s".into(), startup, again };
+        let mut table = CheckTable::new(["go-nethttp", "node"].into_iter(), false);
         let mut text = table.head();
         text.push_str(&table.row("go-nethttp", found, Duration::from_secs(7)));
-        text.push_str(&table.row("node", Found::NotSetUp("missing: node".into()), Duration::ZERO));
+        text.push_str(&table.row("node", ServerCheck::NotSetUp("missing: node".into()), Duration::ZERO));
         text.push_str(&table.below(7));
         let expected = "\
 server      result   checks  listens  answers  again  memory   disk
@@ -244,7 +244,7 @@ random numbers from --seed 7
 ";
         assert_eq!(text, expected);
         assert_eq!(
-            (table.failed(), table.with(|found| matches!(found, Found::NotSetUp(_)))),
+            (table.failed(), table.with(|found| matches!(found, ServerCheck::NotSetUp(_)))),
             (1, vec!["node"])
         );
     }
