@@ -1,5 +1,5 @@
-//! Any bytes as a chunked body: no panic, the same body and the same verdict however the bytes are cut, and never more body
-//! than bytes.
+//! Any bytes as a chunked body: no panic, the same body and the same verdict however the bytes are cut, and never more
+//! body than bytes.
 //!
 //! `scripts/fuzz` runs it. Heads are tested by `response`; here there is one valid head.
 #![no_main]

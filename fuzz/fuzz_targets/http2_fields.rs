@@ -1,5 +1,5 @@
-//! Any bytes as field blocks of a connection: no panic, and a decoder that compares known blocks gives the same result as
-//! one that decodes every block.
+//! Any bytes as field blocks of a connection: no panic, and a decoder that compares known blocks gives the same result
+//! as one that decodes every block.
 //!
 //! `scripts/fuzz` runs it. Each block is preceded by its length, one byte. Every block is decoded three times.
 #![no_main]

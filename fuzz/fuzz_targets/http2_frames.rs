@@ -1,7 +1,7 @@
 //! Any bytes as HTTP/2 frames: no panic, no loop, and the same events one byte at a time as at once.
 //!
-//! `scripts/fuzz` runs it. The first byte decides whether valid SETTINGS precede the rest, so that the decoder reaches the
-//! rest. Field blocks are tested by `http2_fields`.
+//! `scripts/fuzz` runs it. The first byte decides whether valid SETTINGS precede the rest, so that the decoder reaches
+//! the rest. Field blocks are tested by `http2_fields`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as responses: no panic, no endless loop, the same events one byte at a time as at once, and `whole` agrees with
-//! `decode`.
+//! Any bytes as responses: no panic, no endless loop, the same events one byte at a time as at once, and `whole` agrees
+//! with `decode`.
 //!
 //! `scripts/fuzz` runs it. Chunked bodies, which random bytes rarely reach, are tested by `chunked`.
 #![no_main]

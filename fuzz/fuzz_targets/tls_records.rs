@@ -1,8 +1,8 @@
-//! A TLS server whose records are damaged on the way, or any bytes instead of a server: no panic, no endless loop, and no
-//! byte that the server did not send.
+//! A TLS server whose records are damaged on the way, or any bytes instead of a server: no panic, no endless loop, and
+//! no byte that the server did not send.
 //!
-//! `scripts/fuzz` runs it. An input selects the byte that is changed, its new value, and how the records are cut; if the
-//! first bit is set, the rest of the input replaces the server.
+//! `scripts/fuzz` runs it. An input selects the byte that is changed, its new value, and how the records are cut; if
+//! the first bit is set, the rest of the input replaces the server.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_truth_of_a_known_server() {
+    fn the_times_of_a_freezing_server_match_the_formula() {
         let truth = FreezeModel { rate_per_s: 2000.0, freeze_s: 1.0, every_s: 10.0 };
         // Computed by simulation of the queue: 500.5, 505.5, 520.5 and 600.5 ms at p95, of which half a millisecond is
         // the spacing of arrivals.

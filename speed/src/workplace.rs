@@ -49,7 +49,8 @@ pub struct ExpandedCommand {
 }
 
 impl Workspace {
-    /// Makes the folder, compiles the floor programs, and writes the scripts and the bursts of a run of so many seconds.
+    /// Makes the folder, compiles the floor programs, and writes the scripts and the bursts of a run of so many
+    /// seconds.
     pub fn prepare(&self, seconds: u32) -> anyhow::Result<()> {
         for sub in ["home", "results", "floor"] {
             fs::create_dir_all(self.folder.join(sub)).with_context(|| self.folder.display().to_string())?;
@@ -148,8 +149,8 @@ impl Workspace {
     }
 }
 
-/// Send times of 20,000 requests a second as with h2load's `--rps`: its timer expires every 10 ms, and all requests that
-/// are due by then are sent at once.
+/// Send times of 20,000 requests a second as with h2load's `--rps`: its timer expires every 10 ms, and all requests
+/// that are due by then are sent at once.
 fn bursts(seconds: u32) -> String {
     (0..seconds * 100).map(|burst| format!("{}ms\n", burst * 10).repeat(200)).collect()
 }

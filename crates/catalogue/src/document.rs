@@ -68,7 +68,7 @@ impl Document {
             if missing.is_some_and(|key| found.iter().any(|found| found == key)) {
                 break;
             }
-            found.extend(meant(message));
+            found.extend(suggested_key(message));
             errors.push(self.complain(start, with_nearest(message)));
             match start.filter(|_| missing.is_none()).and_then(|start| blank_line(&mut text, start)) {
                 Some(_) if is_enough(errors.len(), text.len()) => {
@@ -136,7 +136,7 @@ fn blank_line(text: &mut String, offset: usize) -> Option<String> {
 }
 
 /// The key that the unknown one was most likely meant to be.
-fn meant(message: &str) -> Option<String> {
+fn suggested_key(message: &str) -> Option<String> {
     let mut quoted = message.strip_prefix("unknown field `")?.split('`').step_by(2);
     nearest(quoted.next()?, quoted).map(str::to_owned)
 }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_told_with_its_line_and_the_nearest_right_one() {
+    fn an_unknown_key_is_reported_with_its_line_and_the_nearest_valid_key() {
         assert_eq!(
             complaint("name = 'x'\n\nabuot = 3\n"),
             "a/b.toml:3: unknown key `abuot`; did you mean `about`?"
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_and_a_missing_key_are_told_with_their_place() {
+    fn a_wrong_type_and_a_missing_key_are_reported_with_their_position() {
         let wrong = complaint("name = 'x'\nabout = 'no'\n");
         assert_eq!(wrong, "a/b.toml:2: expected a whole number of 0 or more, found the text \"no\"");
         let missing = complaint("about = 1\n");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_told_at_once() {
+    fn all_errors_are_reported_at_once() {
         let all = complaint("nmae = 'x'\nabout = 'no'\ncolour = 3\n");
         let lines: Vec<&str> = all.lines().collect();
         // A misspelt key is not reported as missing, too.
@@ -292,14 +292,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_length_is_not_compared_letter_by_letter() {
+    fn a_key_of_very_different_length_is_not_compared() {
         // That would take 96 GB here.
         let (long, short) = ("k".repeat(200_000), "x".repeat(60_000));
         assert_eq!(nearest(&long, [short.as_str()]), None);
     }
 
     #[test]
-    fn finds_the_word_that_was_meant() {
+    fn suggests_the_nearest_word() {
         let workloads = ["hello", "byte", "page", "tetra"];
         assert_eq!(nearest("helo", workloads), Some("hello"));
         assert_eq!(nearest("paeg", workloads), Some("page"));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn suggests_nothing_for_a_word_unlike_all() {
+    fn suggests_nothing_for_an_unrelated_word() {
         assert_eq!(nearest("database", ["hello", "byte"]), None);
         assert_eq!(nearest("x", []), None);
         assert_eq!(nearest("foo", ["pool", "load"]), None);

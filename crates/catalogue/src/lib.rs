@@ -11,9 +11,9 @@ mod duration;
 mod error;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
+mod folders;
 mod manifest;
 mod order;
-mod places;
 mod plan;
 mod request_file;
 mod variables;
@@ -24,11 +24,11 @@ pub use catalogue::{BrokenEntry, Catalogue};
 pub use database::{DATABASE_FILE, Database, DatabaseCommands, DatabaseSetting, StopSignal};
 pub use document::nearest;
 pub use error::CatalogueError;
+pub use folders::{FolderFlags, Folders};
 pub use manifest::{Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::hexadecimal::format as hex;
 pub use paceline_job::{DurationError, format_duration, parse_duration};
-pub use places::{FolderFlags, Folders};
 pub use plan::{
     AdHoc, Balance, COUNTED_GUESS, Cell, DEFAULT_POLICY, LoadSearch, MachineCapacity, POOL, Percent, Pin,
     PinBalancer, PinDatabase, PinInstances, Plan, PlanLoad, Resolution, SEED_MAX, STEADY_WITHIN, Scale,

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn expands_names_and_leaves_the_rest() {
+    fn variables_are_expanded_and_other_text_is_unchanged() {
         let table = [
             ("$PACELINE_CORES", "2"),
             ("-w${PACELINE_CORES}x", "-w2x"),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_nearest_variable() {
+    fn an_unknown_variable_suggests_the_nearest_one() {
         let wrong = check("$PACELINE_CORE").expect_err("no such variable");
         assert!(wrong.ends_with("did you mean `$PACELINE_CORES`?"), "{wrong}");
         assert!(check("$HOME").is_err());

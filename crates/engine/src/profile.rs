@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ramp_by_arithmetic() {
+    fn a_ramp_matches_its_closed_form() {
         // From 0.001 to 2,000/s in 10 s: t seconds in, 100 t² have come. The 2,500th comes after 5 s.
         let mut ramp = Profile::new(&[(10e9, 1e-3, 2_000.0)]);
         assert!((ramp.arrivals(10e9) - 10_000.0).abs() < 0.01);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_undo_arrivals_and_never_fall() {
+    fn arrival_times_invert_counts_and_never_decrease() {
         for stretches in [
             vec![(2e9, 500.0, 500.0)],
             vec![(1e9, 1e3, 1e3), (10e9, 1e3, 5e4)],

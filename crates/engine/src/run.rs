@@ -203,7 +203,7 @@ fn work(
     }
     let transport = Epoll::new(settings, worker)?;
     let outcome = match &settings.tls {
-        None => speak(settings, worker, transport, &mut recorder, gate, observer),
+        None => drive_with_protocol(settings, worker, transport, &mut recorder, gate, observer),
         Some(tls) => {
             let transport = TlsTransport::new(
                 tls,
@@ -212,16 +212,16 @@ fn work(
                 KernelClock,
                 transport,
             );
-            speak(settings, worker, transport, &mut recorder, gate, observer)
+            drive_with_protocol(settings, worker, transport, &mut recorder, gate, observer)
         }
     }?;
     gate.drained.fetch_max(outcome.spans.drain.0, Ordering::Relaxed);
-    finish.well();
+    finish.succeed();
     Ok(outcome)
 }
 
 /// Drives a worker with the protocol of the job.
-fn speak<T: Transport>(
+fn drive_with_protocol<T: Transport>(
     settings: &Settings,
     worker: u32,
     transport: T,
@@ -259,7 +259,7 @@ struct FinishGuard<'a>(&'a SharedRunState<'a>);
 
 impl FinishGuard<'_> {
     /// The worker succeeded.
-    fn well(self) {
+    fn succeed(self) {
         self.0.finished.fetch_add(1, Ordering::Release);
         self.0.coordinator.unpark();
         std::mem::forget(self);

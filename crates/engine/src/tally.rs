@@ -355,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_sum_is_the_same_sum() {
+    fn all_breakdowns_have_the_same_sum() {
         let block = |scheduled| {
             let mut tally = Tally::default();
             tally.counts.scheduled = scheduled;

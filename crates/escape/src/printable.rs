@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_of_json_stays_equal() {
+    fn escaping_does_not_change_a_json_value() {
         let safe = JsonText::of_document("{\n  \"name\": \"a\u{9b}b\u{202e}\u{e0041}é\"\n}");
         assert_eq!(safe.0, "{\n  \"name\": \"a\\u009bb\\u202e\\udb40\\udc41é\"\n}\n");
     }

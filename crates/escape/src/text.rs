@@ -213,7 +213,7 @@ mod tests {
     const HOSTILE: &str = "a\u{1b}[2Jb\u{202e}c\u{200b}d\u{9b}e\nf\u{7}";
 
     #[test]
-    fn nothing_steers_a_terminal() {
+    fn control_characters_are_escaped_for_terminals() {
         let shown = "a\\u{1b}[2Jb\\u{202e}c\\u{200b}d\\u{9b}e f\\u{7}";
         assert_eq!(TerminalText::of(HOSTILE).as_str(), shown);
         assert_eq!(terminal!("<{}> {:>3}\n", HOSTILE, 7_u64).as_str(), format!("<{shown}>   7\n"));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn only_colours_stay() {
+    fn only_colour_sequences_are_kept() {
         let coloured = "\x1b[1;31mbad\x1b[0m\nplain";
         assert_eq!(TerminalText::coloured(coloured).as_str(), coloured);
         for (raw, shown) in [
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_becomes_markup() {
+    fn markup_is_escaped() {
         assert_eq!(MarkdownText::of("a|b\n<c> `d` &e").as_str(), "a\\|b &lt;c&gt; \\`d\\` &amp;e");
         assert_eq!(HtmlText::of("<script>\"'&\u{202e}").as_str(), "&lt;script&gt;&quot;&#39;&amp;\\u{202e}");
         for text in [MarkdownText::of(HOSTILE).text, HtmlText::of(HOSTILE).text, CsvText::of(HOSTILE).text] {
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_is_not_escaped_again_in_its_own_format_alone() {
+    fn escaped_text_is_escaped_again_only_in_another_format() {
         let cell = MarkdownText::of("a|b");
         assert_eq!(markdown!("| {} |", cell).as_str(), "| a\\|b |");
         assert_eq!(html!("<p>{}</p>", MarkdownText::of("<").as_str()).as_str(), "<p>&amp;lt;</p>");
     }
 
     #[test]
-    fn no_cell_is_a_formula() {
+    fn a_csv_cell_is_never_a_formula() {
         let field = |text| CsvText::of(text).text;
         assert_eq!(field("=1+1"), "\"'=1+1\"");
         assert_eq!(field("@sum(a)"), "\"'@sum(a)\"");

@@ -476,7 +476,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn noise_is_undecided_and_says_how_many_pairs_are_missing() {
+    fn noise_is_undecided_with_the_number_of_missing_pairs() {
         let comparison = compare(1.0, 0.3);
         assert_eq!(comparison.pairs, 20);
         let Direction::Undecided { more_pairs } = comparison.decision().unwrap().direction else {
@@ -486,7 +486,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_quieter_metric_is_proposed_where_the_first_is_undecided() {
+    fn a_less_noisy_metric_is_proposed_for_an_undecided_one() {
         let mut comparison = compare(1.0, 0.2);
         assert_eq!(comparison.quieter_metric(), None, "the rate is all there is");
         for set in &mut comparison.samples {
@@ -515,7 +515,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn spoiled_observations_are_repeated_and_then_reported() {
+    fn disturbed_observations_are_repeated_and_then_reported() {
         let mut a = SimulatedSide { spoiled: 2, ..SimulatedSide::new(1_000.0, 0.01, 1) };
         let mut b = SimulatedSide::new(1_000.0, 0.01, 2);
         let comparison = run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap();

@@ -113,7 +113,7 @@ mod tests {
     use crate::compare::tests::compare;
 
     #[test]
-    fn only_a_proven_slowdown_fails_unless_asked_otherwise() {
+    fn only_a_significant_slowdown_fails_by_default() {
         for (ratio, sd, policy, passed) in [
             (0.9, 0.02, GatePolicy::PassUndecided, false),
             (1.1, 0.02, GatePolicy::FailUndecided, true),

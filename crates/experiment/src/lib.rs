@@ -1,8 +1,8 @@
 //! Experiments that take several runs: the capacity of a server, and whether two servers differ.
 //!
 //! This crate decides which load comes next and evaluates the results. It starts no process and reads no clock: the
-//! binary implements [`LoadRunner`] (with `paceline run` as a child process), and the tests implement it with a simulated
-//! server.
+//! binary implements [`LoadRunner`] (with `paceline run` as a child process), and the tests implement it with a
+//! simulated server.
 
 mod capacity;
 mod capacity_text;

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn each_limit_is_named_from_its_figures() {
+    fn each_limit_is_derived_from_its_figures() {
         assert_eq!(limit(|_, _| {}), LimitKind::Waiting);
         assert_eq!(limit(|_, server| server.cpu_s = 9.5), LimitKind::ServerCpu);
         assert_eq!(limit(|_, server| server.busiest_thread_s = 4.9), LimitKind::ServerThread);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_objectives_name_the_part() {
+    fn errors_name_the_invalid_part_of_an_objective() {
         for (text, part) in [
             ("response.p99", "response.p99"),
             ("errors<1%", "errors<1%"),

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_are_read_and_none_is_waited_for() {
+    fn only_regular_files_are_read_without_waiting() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
         let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn pipes_that_are_open_are_inputs_and_named_ones_are_not() {
+    fn open_pipes_are_read_and_named_pipes_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_named_by_its_place() {
+    fn invalid_utf_8_is_reported_with_its_position() {
         assert_eq!(rejected(take_text(&b"ab\xffcd"[..], 10)), FileError::NotText(2));
         assert_eq!(FileError::NotText(2).to_string(), "byte 3 is not valid UTF-8");
         assert_eq!(FileError::TooLarge(4 << 20).to_string(), "the file is larger than the limit of 4 MiB");
@@ -286,7 +286,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_bounded_reader_gives_all_or_an_error(bytes: Vec<u8>, most in 0..200u64) {
+        fn a_bounded_reader_returns_everything_or_an_error(bytes: Vec<u8>, most in 0..200u64) {
             let mut read = Vec::new();
             let result = Bounded::new(bytes.as_slice(), FileError::TooLarge(most), most).read_to_end(&mut read);
             proptest::prop_assert_eq!(result.is_ok(), bytes.len() as u64 <= most);

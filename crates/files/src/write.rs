@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_and_nothing_is_left_beside_it() {
+    fn a_file_is_replaced_without_leaving_temporary_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");
         replace(&path, b"first").unwrap();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_keeps_its_place() {
+    fn a_symbolic_link_is_kept_when_its_file_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let (link, file) = (folder.path().join("link"), folder.path().join("file"));
         std::os::unix::fs::symlink("file", &link).unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_place_of_a_temporary_file_is_not_followed() {
+    fn a_link_named_like_a_temporary_file_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let (path, victim) = (folder.path().join("run.json"), folder.path().join("victim"));
         fs::write(&victim, "safe").unwrap();

@@ -256,7 +256,7 @@ mod tests {
     const OWN: &str = "4:cpu,cpuacct:/jobs/7\n1:name=systemd:/\n0::/user.slice/session-2.scope\n";
 
     #[test]
-    fn the_own_group_is_found_in_either_version() {
+    fn the_own_control_group_is_found_in_both_versions() {
         let v1 = place(MOUNTS, OWN, CgroupVersion::V1, ACCOUNT);
         assert_eq!(v1.as_deref(), Some(Path::new("/sys/fs/cgroup/cpu,cpuacct/jobs/7")));
         let v2 = place(MOUNTS, OWN, CgroupVersion::V2, ACCOUNT);
@@ -264,13 +264,13 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_groups_has_none() {
+    fn a_machine_without_control_groups_has_none() {
         assert_eq!(place("24 20 0:22 / /proc rw - proc proc rw", OWN, CgroupVersion::V2, ACCOUNT), None);
         assert_eq!(place(MOUNTS, "1:name=systemd:/\n", CgroupVersion::V1, ACCOUNT), None);
     }
 
     #[test]
-    fn a_group_that_can_be_made_can_be_read_and_goes_again() {
+    fn a_control_group_is_created_read_and_removed() {
         let name = format!("test-{}", std::process::id());
         let Some(group) = ControlGroup::create(&name) else { return };
         assert_eq!((group.cpu_ns(), group.processes()), (Some(0), Vec::new()));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_a_lab_that_has_ended_goes_with_its_processes() {
+    fn a_control_group_of_an_ended_lab_is_removed_with_its_processes() {
         let own = Owner::this_process().unwrap();
         assert_eq!(Owner::parse(&format!("{own}-20261123-040822-645ec3c5")), Some(own));
         assert_eq!(Owner::parse("20261123-040822-645ec3c5"), None);

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn no_round_trip_says_nothing() {
+    fn without_a_round_trip_there_is_no_offset() {
         assert_eq!(offset(&[]), None);
     }
 }

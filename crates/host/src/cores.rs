@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn busy_holds_interrupts_but_neither_idle_nor_steal() {
+    fn busy_time_includes_interrupts_but_not_idle_or_steal() {
         let ticks = parse("cpu1 10 1 5 1000 50 2 3 7 4 0");
         assert_eq!(ticks, Some(TickCounts { core: 1, busy: 21, interrupt: 5, steal: 7 }));
         assert_eq!(parse("cpu  10 1 5 1000 50 2 3 7 4 0"), None);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_is_the_difference() {
+    fn an_interval_is_the_difference_of_two_readings() {
         let at = |monotonic_ns, line| CoreTicks { monotonic_ns, cores: vec![parse(line).unwrap()] };
         let since = at(2_000_000_000, "cpu0 110 0 50 0 0 0 20 3").since(&at(0, "cpu0 10 0 0 0 0 0 0 1"));
         let per_s = crate::system::ticks_per_s();

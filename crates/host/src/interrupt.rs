@@ -62,18 +62,18 @@ impl Interrupt {
     }
 
     /// Whether the interrupt has arrived.
-    pub fn asked(self) -> bool {
+    pub fn requested(self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag itself, for a [`crate::Workshop`].
+    /// The flag itself, for a [`crate::Provisioner`].
     pub fn flag(self) -> Arc<AtomicBool> {
         Arc::clone(self.0)
     }
 }
 
 /// Whether a second signal arrived: waits end at once.
-pub(crate) fn insisted() -> bool {
+pub(crate) fn requested_twice() -> bool {
     INSISTED.load(Ordering::Relaxed)
 }
 

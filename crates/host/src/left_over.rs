@@ -114,8 +114,8 @@ impl LaunchMark {
         self.by_root == own.is_root() && (own.is_root() || process::user(pid) == Some(own.as_raw()))
     }
 
-    /// The process with this id, if it is the one with this mark and can descend from the shepherd: it is not older. The
-    /// mark is read again, since the id may have passed to another process.
+    /// The process with this id, if it is the one with this mark and can descend from the shepherd: it is not older.
+    /// The mark is read again, since the id may have passed to another process.
     fn confirm(self, pid: Pid) -> Option<ProcessIdentity> {
         let process = ProcessIdentity::of(pid)?;
         let is_younger = process.started_ticks >= self.shepherd.started_ticks;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_holds_a_mark() {
+    fn a_resource_limit_stores_a_mark() {
         for mark in [mark(1, 0, false), mark((1 << PID_BITS) - 1, (1 << TICKS_BITS) - 1, true)] {
             assert_eq!(LaunchMark::decode(mark.encode()), Some(mark));
             assert!(i64::try_from(mark.encode()).is_ok());
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_read_where_the_kernel_shows_it() {
+    fn a_mark_is_read_from_proc() {
         let text = |value: u64| {
             format!(
                 "Limit                     Soft Limit           Hard Limit           Units     \n\

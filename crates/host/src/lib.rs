@@ -28,7 +28,7 @@ mod network;
 mod place;
 pub mod port;
 pub mod process;
-mod quiet;
+mod quiet_cpu;
 pub mod shepherd;
 mod slurm;
 mod sock_diag;
@@ -50,7 +50,7 @@ pub use paceline_record::{Id, InvalidId};
 pub use place::{
     Machines, PROGRAM_DIGEST, Place, PlaceError, ProgramCopy, SSH_CONTROL, SshConnection, machine_id,
 };
-pub use quiet::QuietCpu;
+pub use quiet_cpu::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
-pub use tune::{Tuning, mend_tuning};
+pub use tune::{Tuning, restore_tuning};
 pub use user::{User, UserError, owner_remedy, user_name};

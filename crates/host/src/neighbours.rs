@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_sees_the_others_that_live() {
+    fn each_round_detects_the_other_running_rounds() {
         let prefix = prefix("live");
         let first = placed(&prefix, "r1");
         let alone = first.look();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_begins_beside_another_only_if_it_may() {
+    fn a_round_starts_beside_another_only_if_allowed() {
         let prefix = prefix("share");
         let first = placed(&prefix, "r1");
         assert!(
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn of_rounds_that_begin_at_once_one_is_first() {
+    fn simultaneous_rounds_are_ordered() {
         let prefix = prefix("race");
         let joined: Vec<JoinResult> = std::thread::scope(|scope| {
             let begin = |n: usize| {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_came_and_went_is_named() {
+    fn a_round_that_started_and_ended_meanwhile_is_named() {
         let prefix = prefix("gone");
         let first = placed(&prefix, "r1");
         let before = first.look();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_words_of_strangers_are_not_repeated() {
+    fn names_and_messages_of_other_users_are_not_printed() {
         let prefix = prefix("strange");
         let first = placed(&prefix, "r1");
         let _strange = ["\u{1b}[2J/7", "r9/x", "r9"].map(|name| listen(&format!("{prefix}{name}")).unwrap());

@@ -137,7 +137,7 @@ Inter-|   Receive                                                |  Transmit
     }
 
     #[test]
-    fn only_a_device_has_a_speed() {
+    fn only_a_hardware_device_has_a_speed() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("speed"), "10000\n").unwrap();
         assert_eq!(driver_speed(folder.path()), None);
@@ -148,7 +148,7 @@ Inter-|   Receive                                                |  Transmit
     }
 
     #[test]
-    fn what_was_moved_is_that_of_the_busiest_interface() {
+    fn traffic_is_reported_for_the_busiest_interface() {
         let at = |at_ns, bytes: [(&str, (u64, u64)); 2]| NetworkCounters {
             at_ns,
             bytes: bytes.map(|(name, counts)| (name.to_owned(), counts)).into(),

@@ -263,8 +263,8 @@ impl ProgramCopy {
     }
 
     /// A command that runs the program at a place. If the program is missing there, the command requests it first: it
-    /// prints [`ProgramCopy::MISSING`], reads the program, and prints [`ProgramCopy::THERE`] before the program starts. All
-    /// of this uses one connection.
+    /// prints [`ProgramCopy::MISSING`], reads the program, and prints [`ProgramCopy::THERE`] before the program starts.
+    /// All of this uses one connection.
     pub fn command(&self, place: &Place, control: SshConnection<'_>, arguments: &[&str]) -> Command {
         if *place == Place::Local {
             let script = format!("echo {}; exec \"$0\" \"$@\"", Self::THERE);
@@ -313,7 +313,7 @@ impl ProgramCopy {
         drop(input);
         let ended = child.wait_with_output().map_err(local)?;
         let said = match String::from_utf8_lossy(&ended.stderr).trim() {
-            _ if was_killed && interrupt.asked() => "interrupted".to_owned(),
+            _ if was_killed && interrupt.requested() => "interrupted".to_owned(),
             _ if was_killed => format!("the program did not start within {} s", START_LIMIT.as_secs()),
             "" => format!("the program ended with {}", ended.status),
             said => said.to_owned(),
@@ -352,12 +352,12 @@ impl ProgramCopy {
     }
 }
 
-/// Kills a process group after [`START_LIMIT`] or an interrupt, unless the other end of `ended` is dropped before; returns
-/// whether it did.
+/// Kills a process group after [`START_LIMIT`] or an interrupt, unless the other end of `ended` is dropped before;
+/// returns whether it did.
 fn kill_unless_ended(group: i32, interrupt: Interrupt, ended: &Receiver<()>) -> bool {
     let deadline = Instant::now() + START_LIMIT;
     while ended.recv_timeout(Interrupt::CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        if interrupt.asked() || Instant::now() >= deadline {
+        if interrupt.requested() || Instant::now() >= deadline {
             let _ = system::kill_group(group, libc::SIGKILL);
             return true;
         }
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_on_the_other_side_reads_the_same_words() {
+    fn a_remote_shell_parses_the_same_words() {
         let ssh = Place::Ssh { host: "bench@n2".to_owned() };
         let words = words(&ssh.command("/opt/it's here/paceline", &["loader", "$HOME; rm"]));
         assert_eq!(words.last().unwrap(), r"'/opt/it'\''s here/paceline' 'loader' '$HOME; rm'");
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_received_once_and_whole() {
+    fn a_program_is_received_once_and_completely() {
         let cache = tempfile::tempdir().unwrap();
         let receive = |bytes: u64, sent: &[u8]| {
             let mut child = Command::new("sh")

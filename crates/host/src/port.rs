@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_is_told_from_a_connection() {
+    fn a_listener_is_distinguished_from_a_connection() {
         let line =
             "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 4711 1 0";
         let found = listener(line, 8080).unwrap();

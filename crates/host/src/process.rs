@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn a_process_name_may_contain_any_character() {
         let line = "7 (a) b (c) S 3 7 7 0 -1 4194304 1 2 3 4 50 60 70 80 20 0 9 0 123 4096 77 1 2";
         let expected = Stat {
             parent: 3,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_is_runnable_and_who_sleeps_is_not() {
+    fn a_running_process_is_runnable_and_a_sleeping_one_is_not() {
         let own = std::process::id() as Pid;
         // SAFETY: takes no arguments and cannot fail.
         assert!(is_runnable(own, unsafe { libc::gettid() }));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_process_that_was_meant_is_killed() {
+    fn a_reused_pid_is_not_killed() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let process = ProcessIdentity::of(child.id() as Pid).unwrap();
         let earlier = ProcessIdentity { started_ticks: process.started_ticks - 1, ..process };

@@ -182,7 +182,7 @@ fn grant(
     let start = |source| SlurmError::Start { command: "salloc", source };
     let mut child = command.spawn().map_err(start)?;
     while child.try_wait().map_err(start)?.is_none() {
-        if interrupt.asked() {
+        if interrupt.requested() {
             let _ = child.kill();
             let _ = child.wait();
             return Err(SlurmError::Interrupted);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guard_cancels_by_name_when_its_input_ends() {
+    fn the_allocation_is_cancelled_by_name_when_the_input_ends() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         for (name, body) in [("scancel", "echo \"$@\" >>\"$LOG\""), ("squeue", "")] {

@@ -3,8 +3,8 @@
 //! CPU time comes from a control group if there is one and no process has left it: then it is complete. Otherwise it
 //! comes from `/proc`: a lower bound, since a process that started and ended between two samples and was not waited for
 //! is missing. All other values come from `/proc`. A server process may leave its group, its session or its parent:
-//! [`ProcessTree::search`] looks for it in all of them, and among the processes that listen on its port. The caller decides
-//! when to sample.
+//! [`ProcessTree::search`] looks for it in all of them, and among the processes that listen on its port. The caller
+//! decides when to sample.
 
 use crate::cgroup::ControlGroup;
 use crate::memory::MemoryAccount;
@@ -44,8 +44,8 @@ pub struct TreeSample {
     pub involuntary_switches: u64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
-    /// CPU time of the busiest thread since the sample that followed [`ProcessTree::mark_threads`], in seconds; none without
-    /// that call, or if the kernel does not keep it.
+    /// CPU time of the busiest thread since the sample that followed [`ProcessTree::mark_threads`], in seconds; none
+    /// without that call, or if the kernel does not keep it.
     pub busiest_thread_s: Option<f64>,
 }
 
@@ -293,7 +293,7 @@ impl ProcessTree {
     }
 
     /// CPU time from `/proc`: of the living processes, of the children they waited for, and of the orphans that the
-    /// shepherd and the fence waited for.
+    /// shepherd and the tracker waited for.
     fn cpu_s_of(&self, stats: &[Stat]) -> f64 {
         let living: u64 = stats.iter().map(|stat| stat.cpu_ticks + stat.children_ticks).sum();
         let guards = self.own.iter().chain([&self.shepherd]);

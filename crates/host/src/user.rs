@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_are_found_by_their_whole_name() {
+    fn users_are_found_by_their_exact_name() {
         let passwd =
             "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65533:nobody:/nonexistent:/bin/false\nbad:x:a\n";
         assert_eq!(find(passwd, "nobody"), Some((65_534, 65_533)));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_folder_on_the_way_is_named() {
+    fn an_inaccessible_parent_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("inside");
         fs::create_dir(&inside).unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn files_with_another_name_are_not_handed_over() {
+    fn hard_linked_files_keep_their_owner() {
         // SAFETY: takes no arguments and cannot fail.
         if unsafe { libc::geteuid() } != 0 {
             return;

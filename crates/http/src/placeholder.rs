@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_and_placeholders_in_turn() {
+    fn texts_and_placeholders_alternate() {
         let of = |text| parse_placeholders(text).unwrap();
         assert_eq!(of(""), []);
         assert_eq!(of("/a"), [PlaceholderPiece::Text("/a")]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_that_are_text() {
+    fn doubled_braces_are_text() {
         for text in ["{\"a\": {\"b\": 1}}", "{}", "{ seq }", "}", "a{", "{1}", "{\u{e9}}", "{user(id:1)}"] {
             assert_eq!(parse_placeholders(text).unwrap(), [PlaceholderPiece::Text(text)], "{text}");
         }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_placeholder_must_be_one() {
+    fn an_invalid_placeholder_is_an_error() {
         for (text, at, problem) in [
             ("/{sed}", 2, PlaceholderProblem::Unknown),
             ("{Seq}", 1, PlaceholderProblem::Unknown),

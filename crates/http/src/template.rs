@@ -447,7 +447,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_as_files_end_them() {
+    fn lines_end_in_lf_or_cr_lf() {
         for (text, lines) in [
             ("", &[][..]),
             ("a", &["a"]),

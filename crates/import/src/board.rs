@@ -290,7 +290,7 @@ fn rfc3339(seconds: f64) -> String {
 }
 
 #[test]
-fn moments_are_dates() {
+fn timestamps_are_converted_to_dates() {
     assert_eq!(rfc3339(1_668_373_925.906), "2022-11-13T21:12:05.000Z");
     assert_eq!(rfc3339(951_782_400.0), "2000-02-29T00:00:00.000Z");
     assert_eq!(rfc3339(f64::NAN), "");

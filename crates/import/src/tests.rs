@@ -177,7 +177,7 @@ fn boards() {
 }
 
 #[test]
-fn published_figures_have_their_place_and_nothing_else() {
+fn published_figures_have_their_source() {
     let text = "name = \"s\"\nstarted_at = \"2013-06-11T00:00:00.000Z\"\nmachine = \"a laptop\"\ntool = \"siege\"\n\
                 [[figure]]\nplace = \"lines 1 to 2\"\nserver = \"go\"\nname = \"Go\"\nworkload = \"hello\"\n";
     let (round, trials) = read("s.toml", &format!("{text}requests_per_s = 9346.0\n")).unwrap();
@@ -194,7 +194,7 @@ fn published_figures_have_their_place_and_nothing_else() {
 }
 
 #[test]
-fn damaged_reports_say_what_is_wrong() {
+fn damaged_reports_are_rejected_with_a_reason() {
     let reported = |text: &str| read("x", text).unwrap_err().to_string();
     assert!(
         reported("hello")

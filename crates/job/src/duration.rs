@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn common_notations_are_read() {
         let ms = Duration::from_millis;
         let table = [("3s", 3_000), ("500ms", 500), ("2m", 120_000), ("1m30s", 90_000), ("1.5s", 1_500)];
         for (text, expected) in table {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_the_rest() {
+    fn other_notations_are_rejected() {
         for text in ["", "3", "s", "3 parsecs", "-1s", "1..5s", "3s!", "99999h", "s3", "1e3s", "٣s"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
@@ -92,13 +92,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(us in 0..10_000_000_000_u64) {
+        fn a_written_duration_is_read_back(us in 0..10_000_000_000_u64) {
             let duration = Duration::from_micros(us);
             prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,20}") {
+        fn no_input_causes_a_panic(text in ".{0,20}") {
             let _ = parse_duration(&text);
         }
     }

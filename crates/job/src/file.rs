@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_survive_toml_and_json() {
+    fn jobs_round_trip_through_toml_and_json() {
         for job in jobs() {
             let text = job.to_toml();
             assert_eq!(Job::from_toml(&text, false).unwrap(), job, "{text}");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_job_has_the_defaults_and_errors_have_a_place() {
+    fn a_short_job_has_defaults_and_errors_have_a_position() {
         let job = Job::from_toml("url = \"http://a/\"\nconnections = 3\n", false).unwrap();
         assert_eq!((job.connections, job.depth, job.url.to_string().as_str()), (3, 1, "http://a/"));
         assert!(matches!(Job::from_toml("connections = 3", false), Err(JobFileError::NoUrl)));

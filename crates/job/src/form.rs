@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_have_the_form_or_the_fault_says_where_not() {
+    fn a_mismatch_with_the_form_is_reported_with_its_position() {
         let row = JsonForm::parse(ROW).unwrap();
         let rows = JsonForm::parse(&format!("[2, {ROW}]")).unwrap();
         for right in [r#"{"id":1,"randomNumber":10000}"#, " { \"randomNumber\" : 7 ,\n\"id\" : 3 } "] {

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_long_after_the_last_send() {
+    fn the_window_ends_soon_after_the_last_send() {
         // Ten minutes without a send, then a burst: half a second per send on average.
         let silence = 600_000 * MILLISECOND;
         assert_eq!(after((0..1_000).map(|i| i * MILLISECOND).chain([silence; 200])), ANSWERED_WITHIN);

@@ -93,8 +93,8 @@ pub(crate) fn pin(run: &Run) -> String {
     }
 }
 
-/// Percentiles of the judged times of a run, with their intervals within the run: none if the record's intervals have no
-/// histograms, or if there are fewer than ten intervals.
+/// Percentiles of the judged times of a run, with their intervals within the run: none if the record's intervals have
+/// no histograms, or if there are fewer than ten intervals.
 pub fn percentiles_of_run<const N: usize>(run: &Run, ps: [f64; N]) -> [Option<RunPercentile>; N] {
     percentiles_of(run, ps, |block| judged_times(block, run.loop_.kind))
 }

@@ -130,9 +130,10 @@ fn median(block: &Block) -> Option<u64> {
 }
 
 /// The loader with the longest median service time, if it is longer than the shortest by the constants above and by
-/// more than the scatter within the run explains: their 95 % intervals do not overlap. The intervals take the dispersion
-/// of the whole run, because a record has no intervals of each loader; if all loaders slow down together it is too large,
-/// which errs on the side of no verdict. Without intervals, or with too few requests for one, there is none.
+/// more than the scatter within the run explains: their 95 % intervals do not overlap. The intervals take the
+/// dispersion of the whole run, because a record has no intervals of each loader; if all loaders slow down together it
+/// is too large, which errs on the side of no verdict. Without intervals, or with too few requests for one, there is
+/// none.
 fn slower_loader(run: &Run, blocks: &[Block]) -> Option<usize> {
     let [median_of_run] = percentiles_of(run, [0.5], |block| block.service_time_ns.as_ref());
     let dispersion = median_of_run?.dispersion;
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_noise_of_a_busy_machine_is_no_difference() {
+    fn noise_of_a_busy_machine_is_not_a_difference() {
         let mut random = Random::new(18);
         for (requests, noise, second_ns, least, most) in [
             (100, 0.0, 1e6, 0, 2),

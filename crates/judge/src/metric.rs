@@ -107,7 +107,7 @@ macro_rules! metric_table {
         $(percentile $is_percentile:literal)? = $of:expr;
     )+) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "places of the constants below")]
-        enum Place { $( $metric, )+ }
+        enum MetricIndex { $( $metric, )+ }
 
         impl Metric {
             $(
@@ -123,7 +123,7 @@ macro_rules! metric_table {
                     closed: column($closed),
                     open: column($open),
                     of: $of,
-                    index: Place::$metric as usize,
+                    index: MetricIndex::$metric as usize,
                 };
             )+
 
@@ -176,8 +176,8 @@ metric_table! {
     closed Some((40, 12, 11)), open Some((10, 0, 0)),
     = |trial, _| plain(trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
 
-    /// CPU time of the server's processes for each response at the fixed rate at which rows that reached the generator's
-    /// limit are compared. Taken from another table of the round.
+    /// CPU time of the server's processes for each response at the fixed rate at which rows that reached the
+    /// generator's limit are compared. Taken from another table of the round.
     SERVER_CPU_AT_REFERENCE "server_cpu_us_per_request_at_reference" "CPU time per request at a fixed rate"
     ["CPU µs", ""], Microseconds Lower
     closed Some((30, 0, 11)), open None,

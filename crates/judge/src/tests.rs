@@ -49,7 +49,7 @@ fn invalid(name: &str) -> Vec<(String, Severity)> {
 }
 
 #[test]
-fn a_sound_run_has_none() {
+fn a_sound_run_has_no_verdict() {
     assert_eq!(verdicts(sound(), |_| {}), []);
     assert_eq!(verdicts(closed(), |_| {}), []);
 }
@@ -76,7 +76,7 @@ fn a_run_that_measured_nothing_is_invalid() {
 }
 
 #[test]
-fn a_wait_that_the_end_of_the_run_cut_short_is_no_timeout() {
+fn a_wait_cut_short_by_the_end_of_the_run_is_not_a_timeout() {
     for (waited_ns, way) in [(100_000_000, "--drain"), (10_000_000_000, "--timeout")] {
         let mut run = closed();
         run.timeout_ns = 10_000_000_000;
@@ -89,7 +89,7 @@ fn a_wait_that_the_end_of_the_run_cut_short_is_no_timeout() {
 }
 
 #[test]
-fn a_number_of_requests_must_be_reached_unless_it_was_stopped() {
+fn the_request_count_must_be_reached_unless_the_run_is_stopped() {
     assert_eq!(verdicts(closed(), |run| run.loop_.requests = Some(10_000)), []);
     assert_eq!(verdicts(closed(), |run| run.loop_.requests = Some(10_001)), invalid("gave_up"));
     let stopped = |run: &mut Run| (run.loop_.requests, run.stopped) = (Some(10_001), true);
@@ -110,7 +110,7 @@ fn silent_intervals_are_an_outage_wherever_the_window_begins() {
 }
 
 #[test]
-fn silence_that_is_to_be_expected_is_no_outage() {
+fn expected_silence_is_not_an_outage() {
     let silent =
         |run: &mut Run| [2, 3, 5, 6, 8].iter().for_each(|second| run.intervals[*second].block.counts.ok = 0);
     let slow = |p50: u64| {
@@ -137,7 +137,7 @@ fn with_pause(pause_ms: u64, waiting: u64) -> Times {
 }
 
 #[test]
-fn a_pause_is_an_outage_of_its_length_and_no_overload() {
+fn a_pause_is_an_outage_and_not_overload() {
     // 1,000/s: a pause of 500 ms delays 500 requests.
     let paused = |run: &mut Run| run.total.response_time_ns = Some(with_pause(500, 500));
     assert_eq!(verdicts(sound(), paused), caution("outage"));
@@ -161,7 +161,7 @@ fn a_pause_is_an_outage_of_its_length_and_no_overload() {
 }
 
 #[test]
-fn connections_that_wait_while_others_are_answered_are_no_outage() {
+fn waiting_connections_beside_answered_ones_are_not_an_outage() {
     let waited = |run: &mut Run| run.total.service_time_ns = Some(with_pause(2_500, 20));
     // Each interval of a second has responses: no pause of the server is longer than two.
     assert!(!verdicts(closed(), waited).iter().any(|(name, _)| *name == "outage"));
@@ -173,7 +173,7 @@ fn connections_that_wait_while_others_are_answered_are_no_outage() {
 }
 
 #[test]
-fn a_pause_of_the_generator_is_not_the_server_s() {
+fn a_pause_of_the_generator_is_not_blamed_on_the_server() {
     let stalled = |run: &mut Run| {
         run.generator.longest_gap_ns = Some(500_000_000);
         run.total.service_time_ns = Some(with_pause(500, 20));
@@ -241,7 +241,7 @@ fn a_window_that_changes_is_not_steady() {
 }
 
 #[test]
-fn a_last_byte_that_comes_40_ms_after_the_first_waits_for_an_acknowledgement() {
+fn a_last_byte_40_ms_after_the_first_is_a_delayed_acknowledgement() {
     let gap = |gap_ns: u64| {
         move |run: &mut Run| {
             run.total.first_byte_ns.as_mut().unwrap().p50 = 96_000;
@@ -311,7 +311,7 @@ fn overload_is_growth_of_what_is_outstanding() {
 }
 
 #[test]
-fn a_window_of_a_moment_is_judged_by_what_is_missing() {
+fn a_very_short_window_is_judged_by_missing_responses() {
     // 1,000/s with a median of 5 ms keep five in service.
     let brief = |missing: u64| {
         move |run: &mut Run| {
@@ -325,7 +325,7 @@ fn a_window_of_a_moment_is_judged_by_what_is_missing() {
 }
 
 #[test]
-fn a_load_that_changes_breaks_where_completions_fall_behind() {
+fn a_changing_load_breaks_at_the_step_where_completions_fall_behind() {
     let segment = |run: &Run, offered_per_s: f64, completed: u64, lag_max: u64| {
         let mut block = run.total.clone();
         block.counts =
@@ -353,7 +353,7 @@ fn a_load_that_changes_breaks_where_completions_fall_behind() {
 }
 
 #[test]
-fn lag_colours_what_it_is_a_tenth_of_and_spoils_what_it_is_half_of() {
+fn lag_is_a_caution_from_a_tenth_and_invalid_from_a_half() {
     let lag = |p50: u64, p99: u64| {
         move |run: &mut Run| {
             let lag = run.total.generator_lag_ns.as_mut().unwrap();
@@ -383,7 +383,7 @@ fn lag_colours_what_it_is_a_tenth_of_and_spoils_what_it_is_half_of() {
 }
 
 #[test]
-fn answers_that_lay_here_are_our_own_queue() {
+fn responses_that_waited_in_the_generator_are_its_own_queue() {
     let lay = |p50: u64| {
         move |run: &mut Run| {
             let mut delay = run.total.service_time_ns.clone().unwrap();
@@ -416,7 +416,7 @@ fn a_rate_needs_rate_times_service_time_connections() {
 }
 
 #[test]
-fn failures_spoil_a_run_when_they_are_the_rule() {
+fn mostly_failed_requests_make_a_run_invalid() {
     let failed = |failed: u64| {
         move |run: &mut Run| (run.total.counts.ok, run.total.counts.bad_body) = (10_000 - failed, failed)
     };
@@ -428,7 +428,7 @@ fn failures_spoil_a_run_when_they_are_the_rule() {
 }
 
 #[test]
-fn connections_are_as_asked_and_kept() {
+fn missing_and_closed_connections_are_reported() {
     assert_eq!(verdicts(closed(), |run| run.connections.had = 4), caution("connections_short"));
     assert_eq!(verdicts(closed(), |run| run.connections.broke_rules = 1), caution("broke_rules"));
     let closed_by_server = |closes: u64| {
@@ -443,7 +443,7 @@ fn connections_are_as_asked_and_kept() {
 }
 
 #[test]
-fn what_others_took_is_weighed() {
+fn cpu_use_of_other_processes_is_judged() {
     let delayed = |delay_s: f64| move |run: &mut Run| run.generator.run_delay_s = delay_s;
     assert_eq!(verdicts(closed(), delayed(0.1)), []);
     assert_eq!(verdicts(closed(), delayed(0.11)), caution("generator_descheduled"));
@@ -463,7 +463,7 @@ fn what_others_took_is_weighed() {
 }
 
 #[test]
-fn notes_say_what_was_left_open() {
+fn missing_information_is_noted() {
     let lengths = |max: u64| move |run: &mut Run| run.total.body_bytes = Some(Lengths { min: 5, max });
     assert_eq!(verdicts(closed(), lengths(5)), []);
     assert_eq!(verdicts(closed(), lengths(6)), note("body_length_varies"));
@@ -497,7 +497,7 @@ fn notes_say_what_was_left_open() {
 }
 
 #[test]
-fn random_arrivals_are_held_to_it() {
+fn arrivals_that_are_not_random_are_reported() {
     let p = |p_value: f64| {
         move |run: &mut Run| {
             run.arrival_check = Some(ArrivalCheck { gaps: 100, anderson_darling: 9.0, p_value });
@@ -508,7 +508,7 @@ fn random_arrivals_are_held_to_it() {
 }
 
 #[test]
-fn the_worst_comes_first() {
+fn verdicts_are_sorted_by_severity() {
     let all = |run: &mut Run| {
         run.total.body_bytes = Some(Lengths { min: 5, max: 6 });
         run.connections.had = 4;
@@ -521,7 +521,7 @@ fn the_worst_comes_first() {
 }
 
 #[test]
-fn littles_law_finds_connections_that_were_idle() {
+fn idle_connections_are_found_by_littles_law() {
     // 1,000/s of 5 ms each keep 5 requests outstanding.
     let carried = |connections: u64| move |run: &mut Run| run.connections.had = connections;
     assert_eq!(verdicts(closed(), carried(6)), []);
@@ -549,7 +549,7 @@ fn littles_law_finds_connections_that_were_idle() {
 }
 
 #[test]
-fn compression_is_named_where_nobody_asked_for_it() {
+fn unrequested_compression_is_reported() {
     assert_eq!(
         verdicts(closed(), |run| run.connections.compressed_unasked = true),
         note("compressed_unasked")
@@ -557,7 +557,7 @@ fn compression_is_named_where_nobody_asked_for_it() {
 }
 
 #[test]
-fn a_limit_of_streams_is_named_where_it_is_below_what_was_asked() {
+fn a_stream_limit_below_the_requested_depth_is_reported() {
     let allowed = |streams: u32| {
         move |run: &mut Run| {
             (run.loop_.depth, run.connections.streams_allowed) = (10, Some(streams));
@@ -574,7 +574,7 @@ fn a_limit_of_streams_is_named_where_it_is_below_what_was_asked() {
 }
 
 #[test]
-fn broken_rules_are_those_of_the_protocol() {
+fn protocol_violations_are_named_by_protocol() {
     for (protocol, words) in [("http/1.1", "is not HTTP/1.1"), ("http/2", "violates HTTP/2: a flood")] {
         let mut run = closed();
         (run.total.counts.ok, run.total.counts.io_failed, run.total.completed_in_window) = (0, 10_000, 0);
@@ -588,7 +588,7 @@ fn broken_rules_are_those_of_the_protocol() {
 }
 
 #[test]
-fn rows_that_do_other_work_are_named() {
+fn rows_with_unequal_work_are_named() {
     let run = |body: u64, head: u64| {
         let mut run = closed();
         (run.total.bytes.body, run.total.bytes.received) = (body * 10_000, (body + head) * 10_000);

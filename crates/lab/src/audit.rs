@@ -110,8 +110,8 @@ pub fn examine_database(
     database: &RunningDatabase,
     interrupt: Interrupt,
 ) -> Result<Vec<Check>, LaunchError> {
-    let asker = CheckClient { address, interrupt };
-    let found = answers(&asker, workloads).map_err(|_only_interrupted| LaunchError::Interrupted)?;
+    let client = CheckClient { address, interrupt };
+    let found = answers(&client, workloads).map_err(|_only_interrupted| LaunchError::Interrupted)?;
     let mut checks = found.validation.checks;
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address);
     for case in workloads.iter().flat_map(|workload| &workload.cases).filter(right) {
@@ -119,7 +119,7 @@ pub fn examine_database(
         let before = database.counts()?;
         for _ in 0..CHECK_REQUESTS {
             // A failure here shows as missing work.
-            let _ = asker.ask(question(case)).map_err(|_only_interrupted| LaunchError::Interrupted)?;
+            let _ = client.ask(question(case)).map_err(|_only_interrupted| LaunchError::Interrupted)?;
         }
         let counted = database.counts()?.since(&before);
         checks.push(same(

@@ -161,7 +161,7 @@ mod tests {
                         instances,BACKEND,1000,7,2,9,3,UP,,,\n\n";
 
     #[test]
-    fn haproxy_tells_each_instance() {
+    fn haproxy_statistics_have_each_instance() {
         let counted = haproxy(STAT, 2).unwrap();
         assert!(counted.is_down(1) && !counted.is_down(0) && !counted.is_down(7));
         let reported = Statistics::Haproxy
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nginx_tells_what_clients_did() {
+    fn nginx_statistics_count_client_requests() {
         let answer = "HTTP/1.1 200 OK\r\n\r\nActive connections: 1 \nserver accepts handled requests\n 16 16 31 \n\
                       Reading: 0 Writing: 1 Waiting: 0 \n";
         let counted = nginx(answer).unwrap();

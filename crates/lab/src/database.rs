@@ -10,7 +10,7 @@ pub(crate) use rows::returned;
 
 use crate::launch::{LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter};
 use crate::node::RemoteDatabase;
-use crate::workshop::{CommandStep, CommandWords, run_command};
+use crate::provision::{CommandStep, CommandWords, run_command};
 use crate::{LabError, Provisioner, Scratch, ServerState};
 use paceline_catalogue::{
     DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, DatabaseAccess, Form, Manifest, StopSignal,
@@ -44,7 +44,7 @@ const FORTUNES: &str = include_str!("../../../databases/fortune.tsv");
 /// Starts databases.
 pub struct Databases<'a> {
     /// Sets up databases and keeps their templates.
-    pub workshop: &'a Provisioner,
+    pub provisioner: &'a Provisioner,
     /// Starts their processes.
     pub starter: &'a Starter,
 }
@@ -138,16 +138,16 @@ impl Databases<'_> {
     fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, LaunchError> {
         let manifest = database.as_server();
         if let ServerState::Lacking(_) | ServerState::NotSetUp =
-            self.workshop.state(&manifest).map_err(of_lab)?
+            self.provisioner.state(&manifest).map_err(of_lab)?
         {
             let message = format!("{} is not set up; run: paceline lab setup {}", database.name, database.id);
             return Err(LaunchError::fault(Stage::Setup, message, false));
         }
-        self.workshop.build(&manifest, false).map_err(of_lab)?;
+        self.provisioner.build(&manifest, false).map_err(of_lab)?;
         Ok(DatabaseReceipt {
             id: database.id.clone(),
             name: database.name.clone(),
-            versions: self.workshop.versions(&manifest).map_err(of_lab)?,
+            versions: self.provisioner.versions(&manifest).map_err(of_lab)?,
             settings: database.setting_words(),
         })
     }
@@ -161,7 +161,7 @@ impl Databases<'_> {
     ) -> Result<PathBuf, LaunchError> {
         let made_from = format!("{:?} {} {:?}", database.commands, receipt.versions, run_as());
         let name = format!("template-{}", hex(&Sha256::digest(made_from)[..8]));
-        let folder = self.workshop.build_dir(&database.as_server()).join(name);
+        let folder = self.provisioner.build_dir(&database.as_server()).join(name);
         if folder.is_dir() {
             return Ok(folder);
         }
@@ -202,7 +202,7 @@ impl Databases<'_> {
             None => Ok(()),
         });
         made.map_err(|error| of_file("make", &home, error))?;
-        let build = self.workshop.build_dir(&database.as_server());
+        let build = self.provisioner.build_dir(&database.as_server());
         let environment = [
             ("DATABASE_FOLDER", home.to_string_lossy().into_owned()),
             ("DATABASE_NAME", DATABASE_NAME.to_owned()),
@@ -237,7 +237,8 @@ impl Databases<'_> {
             let port = port::free_port()
                 .map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
             commands.environment.insert("DATABASE_PORT".to_owned(), port.to_string());
-            let variables = self.workshop.variables(&commands.as_server(), port, cores.len().max(1) as u32);
+            let variables =
+                self.provisioner.variables(&commands.as_server(), port, cores.len().max(1) as u32);
             match commands.start(&format!("{id}-database"), cores, variables.clone()) {
                 Ok(launch) => return Ok((launch, commands, variables)),
                 // If the port is taken after our database has ended, another process took it.

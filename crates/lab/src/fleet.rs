@@ -6,7 +6,7 @@
 
 use crate::LabError;
 use crate::database::RunningDatabase;
-use crate::farm::RunningBalancer;
+use crate::deployment::RunningBalancer;
 use crate::launch::{LaunchError, LaunchSpec, ReadyCondition, RunningServer};
 use crate::node::{
     BalancerOrder, DatabaseOrder, FolderContent, Launched, LaunchedBalancer, LaunchedDatabase, Node,
@@ -385,7 +385,7 @@ impl ReservedMachines {
     ///
     /// # Errors
     /// [`LaunchError`], with nothing left running.
-    pub(crate) fn start_front(
+    pub(crate) fn start_balancer(
         &self,
         node: &Arc<Node>,
         balancer: &Balancer,
@@ -400,8 +400,8 @@ impl ReservedMachines {
         let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &balancer.needs))?;
         let LaunchedBalancer { launched, receipt, statistics_at } = launched;
         let processes = RemoteProcesses::new(node, &launched);
-        let front = RunningBalancer { receipt, statistics: balancer.statistics, statistics_at };
-        Ok((RunningServer::there(processes, launched.address, launched.startup), front))
+        let running_balancer = RunningBalancer { receipt, statistics: balancer.statistics, statistics_at };
+        Ok((RunningServer::there(processes, launched.address, launched.startup), running_balancer))
     }
 }
 

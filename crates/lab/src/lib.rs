@@ -5,25 +5,25 @@
 
 mod audit;
 mod balancer;
+mod balancer_launch;
 mod database;
+mod deployment;
 mod error;
-mod farm;
 mod fleet;
-mod front;
 mod generator;
+mod idle_wait;
 mod launch;
 mod node;
 mod node_service;
 mod placement;
 mod probe;
+mod provision;
 mod recovery;
-mod rest;
 mod round;
 mod scratch;
 mod trial;
 mod validate;
-mod warm;
-mod workshop;
+mod warm_up;
 
 pub use audit::examine_database;
 pub use database::{Databases, RunningDatabase};
@@ -39,10 +39,10 @@ pub use launch::{LaunchSpec, ReadyCondition, RunningServer, Starter};
 pub use node::NodeUser;
 pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
+pub use provision::{LeftOver, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles, StepOutcome};
 pub use round::{
     CurrentSitting, RoundContext, RoundEstimate, RoundEvent, RoundSummary, TrialStore, TrialStoreError,
     carry_out,
 };
 pub use scratch::Scratch;
 pub use validate::{ExamineOptions, ExamineResult, ValidationResult, examine, validate};
-pub use workshop::{LeftOver, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles, StepOutcome};

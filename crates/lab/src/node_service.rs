@@ -3,14 +3,14 @@
 //! One thread reads the lab's requests, the other answers them, with the code of a local launch. When the connection
 //! ends (closed, silent, a signal), a launch in progress is ended, then all started processes, then this one.
 
+use crate::balancer_launch::Balancers;
 use crate::database::{Databases, RunningDatabase};
-use crate::front::Balancers;
 use crate::launch::{LaunchError, ReadyCondition, RunningServer, Starter};
 use crate::node::{
     BalancerOrder, DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedBalancer, LaunchedDatabase,
     NodeInfo, NodeQuery, NodeSettings, NodeUser, SILENCE_LIMIT, ToNode, digest, kept_folder, line, read_line,
 };
-use crate::workshop::find;
+use crate::provision::find;
 use crate::{Provisioner, Scratch};
 use paceline_catalogue::{Balancer, Database, WorkloadCase};
 use paceline_host::shepherd::CommandResult;
@@ -114,7 +114,7 @@ struct NodeService {
     /// The user that servers run as, or the reason why they cannot.
     user: Result<Option<User>, String>,
     launches: BTreeMap<u32, RunningServer>,
-    workshop: Provisioner,
+    provisioner: Provisioner,
     /// The launches that are databases.
     databases: BTreeMap<u32, RunningDatabase>,
     /// The folders of launches that are balancers, removed with them.
@@ -128,14 +128,14 @@ impl NodeService {
     fn new(settings: NodeSettings, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
         paceline_host::end_left_overs();
         let logs = Some(settings.places.state_dir.join("logs"));
-        let workshop = Provisioner::new(&settings.places, shepherd.clone(), interrupt);
+        let provisioner = Provisioner::new(&settings.places, shepherd.clone(), interrupt);
         let starter = Starter { shepherd, guard: settings.guard, logs, interrupt, user: None };
         let user = server_user(settings.user.as_ref(), &settings.places.state_dir);
         Self {
             starter,
             user,
             launches: BTreeMap::new(),
-            workshop,
+            provisioner,
             databases: BTreeMap::new(),
             folders: BTreeMap::new(),
             state: settings.places.state_dir,
@@ -150,7 +150,7 @@ impl NodeService {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if self.starter.interrupt.asked() {
+            if self.starter.interrupt.requested() {
                 return Ok(());
             }
         }
@@ -170,7 +170,7 @@ impl NodeService {
             ToNode::Launch { order, ready } => answer(output, &self.launch(*order, &ready)),
             ToNode::Database(order) => answer(output, &self.database(&order)),
             ToNode::StartAgain { launch, cores } => answer(output, &self.start_again(launch, &cores)),
-            ToNode::Front(order) => answer(output, &self.front(&order)),
+            ToNode::Front(order) => answer(output, &self.start_balancer(&order)),
             ToNode::Cores => answer(output, &CoreTicks::now()),
             ToNode::Network { speeds: true } => answer(output, &NetworkCounters::now().with_speeds()),
             ToNode::Network { speeds: false } => answer(output, &NetworkCounters::now()),
@@ -196,19 +196,24 @@ impl NodeService {
         Ok(Starter { user, ..self.starter.clone() })
     }
 
-    fn front(&mut self, order: &BalancerOrder) -> Result<LaunchedBalancer, LaunchError> {
+    fn start_balancer(&mut self, order: &BalancerOrder) -> Result<LaunchedBalancer, LaunchError> {
         let fault = |problem: String| LaunchError::fault(Stage::Setup, problem, false);
         let balancer = Balancer::read(&order.balancer).map_err(|error| fault(error.to_string()))?;
         let starter = self.unprivileged(&order.balancer)?;
         let id = Id::parse(&order.id).map_err(|error| fault(error.to_string()))?;
         let scratch = Scratch::begin(&self.state.join("scratch"), &id)
             .map_err(|error| fault(format!("cannot make a folder in {}: {error}", self.state.display())))?;
-        let fronts = Balancers { workshop: &self.workshop, starter: &starter };
-        let (launch, front) = fronts.start(&balancer, order, &scratch.folder().join("balancer"))?;
+        let balancers = Balancers { provisioner: &self.provisioner, starter: &starter };
+        let (launch, running_balancer) =
+            balancers.start(&balancer, order, &scratch.folder().join("balancer"))?;
         let address = launch.address;
         let launched = self.keep(launch, address);
         self.folders.insert(launched.launch, scratch);
-        Ok(LaunchedBalancer { launched, receipt: front.receipt, statistics_at: front.statistics_at })
+        Ok(LaunchedBalancer {
+            launched,
+            receipt: running_balancer.receipt,
+            statistics_at: running_balancer.statistics_at,
+        })
     }
 
     fn keep(&mut self, launch: RunningServer, address: SocketAddr) -> Launched {
@@ -221,7 +226,7 @@ impl NodeService {
     fn database(&mut self, order: &DatabaseOrder) -> Result<LaunchedDatabase, LaunchError> {
         let database = Database::read(&order.folder)
             .map_err(|error| LaunchError::fault(Stage::Setup, error.to_string(), false))?;
-        let databases = Databases { workshop: &self.workshop, starter: &self.starter };
+        let databases = Databases { provisioner: &self.provisioner, starter: &self.starter };
         let DatabaseOrder { id, cores, seed, listen, .. } = order;
         let (launch, running) = databases.start_on(*listen, &Arc::new(database), id, cores, *seed)?;
         let receipt = running.receipt.clone();

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn two_cores_are_one_each() {
+    fn two_cores_are_split_evenly() {
         let cores = [vec![0], vec![1]];
         assert_eq!(split(&cores, CoresWanted::One), pinning(&[0], &[1], true));
         assert_eq!(split(&cores, CoresWanted::Half), pinning(&[0], &[1], true));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn one_core_is_shared_and_said() {
+    fn one_core_is_shared_and_recorded() {
         assert_eq!(split(&[vec![3]], CoresWanted::Half), pinning(&[3], &[3], false));
     }
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_and_balancer_get_what_the_generator_leaves() {
+    fn instances_and_balancer_get_the_cores_left_by_the_generator() {
         let own = Pin::default();
         assert_eq!(balanced(1, 2, own), (vec![vec![0]; 2], vec![0], vec![0]));
         assert_eq!(balanced(2, 2, own), (vec![vec![0]; 2], vec![0], vec![1]));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn on_other_machines_nothing_is_left_for_the_generator() {
+    fn on_other_machines_no_core_is_reserved_for_the_generator() {
         let machine: Vec<Vec<u32>> = (0..4).map(|core| vec![core]).collect();
         let split = |wanted, balancer| {
             let split = Cores::balanced_apart(&machine, wanted, 2, balancer);
@@ -301,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn instances_of_several_cores_share_them_out() {
+    fn cores_are_divided_among_instances() {
         let cores: Vec<Vec<u32>> = (0..8).map(|core| vec![core]).collect();
         let split = split_balanced(&cores, CoresWanted::Half, 2, Pin::default(), false);
         assert_eq!((split.instances, split.balancer), (vec![vec![0, 2], vec![1, 3]], vec![4]));
     }
 
     #[test]
-    fn a_database_has_cores_of_its_own_where_there_are_three() {
+    fn a_database_has_separate_cores_with_three_or_more() {
         let split = |cores: u32, wanted| {
             let physical: Vec<Vec<u32>> = (0..cores).map(|core| vec![core]).collect();
             let split = split_with_database(&physical, wanted, PinDatabase::Own);

@@ -4,7 +4,7 @@
 //! One request at a time, until a valid answer or the limit. The launch is not used for further loads.
 
 use crate::audit;
-use crate::farm::Deployment;
+use crate::deployment::Deployment;
 use crate::launch::LaunchError;
 use crate::probe::{self, ProbeDeadline};
 use crate::validate::{difference, question};
@@ -62,7 +62,7 @@ fn ask_until_valid(cell: &Cell, launch: &Deployment, interrupt: Interrupt) -> Op
         recovery.last_failure = wrong;
         std::thread::sleep(ASK_EVERY);
     }
-    (!interrupt.asked()).then_some(recovery)
+    (!interrupt.requested()).then_some(recovery)
 }
 
 fn sentence(recovery: &DatabaseRecovery) -> String {

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_killed_sittings_go_and_those_in_use_stay() {
+    fn folders_of_killed_sittings_are_removed_and_others_kept() {
         let root = tempfile::tempdir().unwrap();
         let id = |text: &str| Id::parse(text).unwrap();
         fs::create_dir_all(root.path().join("killed/deep")).unwrap();

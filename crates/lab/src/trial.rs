@@ -6,7 +6,7 @@ use crate::ValidationResult;
 use crate::audit;
 use crate::balancer::StatisticsReader as _;
 use crate::database::RunningDatabase;
-use crate::farm::{Deployment, RolePlace};
+use crate::deployment::{Deployment, RolePlace};
 use crate::generator::{Assignment, FollowOptions, LoadGenerator, ObservedRun, follow};
 use crate::launch::LaunchError;
 use crate::recovery::after_database_end;

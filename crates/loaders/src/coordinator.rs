@@ -137,7 +137,7 @@ impl Coordinator {
             }
         }
         if let Some(error) = failed {
-            return Err(if interrupt.asked() { LoadersError::Interrupted } else { error });
+            return Err(if interrupt.requested() { LoadersError::Interrupted } else { error });
         }
         for (index, order) in orders.into_iter().enumerate() {
             coordinator.tell(index, &ToLoader::Order(Box::new(order)));
@@ -168,7 +168,7 @@ impl Coordinator {
         events: Option<&PhaseEventWriter>,
         mut progress: impl FnMut(LoaderProgress, &str),
     ) -> Result<Run, LoadersError> {
-        let started_at = paceline_run::moment::now_rfc3339();
+        let started_at = paceline_run::wall_clock::now_rfc3339();
         let tell = |phase, at_ns| events.into_iter().for_each(|events| events.write(phase, at_ns));
         tell(Phase::Connect, self.begun_ns);
         self.await_connections(Duration::from(self.job.connect_timeout) + START_LIMIT)?;
@@ -216,7 +216,7 @@ impl Coordinator {
     fn await_connections(&mut self, limit: Duration) -> Result<(), LoadersError> {
         let deadline = Instant::now() + limit;
         while let Some(missing) = self.loaders.iter().position(|loader| loader.had.is_none()) {
-            if self.interrupt.asked() {
+            if self.interrupt.requested() {
                 return Err(LoadersError::Interrupted);
             }
             if let Some(loader) = self.loaders.iter().find(|loader| loader.lost.is_some()) {
@@ -303,7 +303,7 @@ impl Coordinator {
         let mut stopped = false;
         let mut reported = vec![false; self.loaders.len()];
         while self.loaders.iter().any(|loader| loader.done.is_none() && loader.lost.is_none()) {
-            if self.interrupt.asked() && !stopped {
+            if self.interrupt.requested() && !stopped {
                 stopped = true;
                 (0..self.loaders.len()).for_each(|index| self.tell(index, &ToLoader::Stop));
                 deadline = Some(Instant::now() + ANSWER_LIMIT);

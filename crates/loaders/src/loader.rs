@@ -74,13 +74,13 @@ pub fn serve(
         Err(failed) => FromLoader::Failed(failed),
     };
     *is_done.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    say(output, &answer)?;
+    send(output, &answer)?;
     // Pings are answered until the coordinator closes the input.
     let _ = ended.recv_timeout(WAIT_LIMIT);
     Ok(())
 }
 
-fn say(output: &Mutex<impl Write>, message: &FromLoader) -> io::Result<()> {
+fn send(output: &Mutex<impl Write>, message: &FromLoader) -> io::Result<()> {
     write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), message)
 }
 
@@ -107,7 +107,7 @@ fn listen(
         match message {
             ToLoader::Alive => {}
             ToLoader::Ping => {
-                if say(output, &FromLoader::Pong { monotonic_ns: at }).is_err() {
+                if send(output, &FromLoader::Pong { monotonic_ns: at }).is_err() {
                     return;
                 }
             }
@@ -139,7 +139,7 @@ fn carry_out(
     let (counting, counted) = mpsc::channel();
     let (late, begun) = (Mutex::new(None), AtomicU64::new(0));
     let begin = |had| {
-        if say(output, &FromLoader::Connected { had }).is_err() {
+        if send(output, &FromLoader::Connected { had }).is_err() {
             return RunStart::Never;
         }
         match decided.recv_timeout(WAIT_LIMIT) {

@@ -10,7 +10,7 @@ use paceline_record::{
     BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader, Phase, Phases, Rates,
     RecordError, RequestPart, Run, Segment, Served, SessionPart, Span,
 };
-use paceline_run::{Prepared, arrival_check, moment};
+use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
 
 /// Unsent requests that the engine counts one by one.
@@ -145,7 +145,7 @@ impl Merge {
             block: sum.into_block(),
         };
         let mut run = Run {
-            id: moment::new_id(),
+            id: wall_clock::new_id(),
             argv,
             started_at,
             job: Some(Box::new(job.masked())),

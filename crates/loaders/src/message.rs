@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_survive_the_way() {
+    fn messages_round_trip() {
         let mut text = Vec::new();
         for message in [ToLoader::Ping, ToLoader::Start { epoch_ns: 5 }, ToLoader::Stop] {
             write(&mut text, &message).unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_error() {
+    fn an_invalid_message_is_an_error() {
         assert!(all(b"").unwrap().is_empty());
         for text in [&b"\"ping\""[..], b"hello\n", b"{\"start\":{}}\n", b"\xff\n", b"\n"] {
             assert!(all(text).is_err(), "{}", String::from_utf8_lossy(text));

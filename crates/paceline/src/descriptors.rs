@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_have_many_names() {
+    fn every_name_of_a_descriptor_is_recognised() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();

@@ -128,8 +128,8 @@ pub fn print_error(what: &str, hint: Option<&str>) {
     }
 }
 
-/// Breaks lines that are too wide for a terminal at spaces, and indents the rest. Without a terminal they stay whole, so
-/// that programs can search them.
+/// Breaks lines that are too wide for a terminal at spaces, and indents the rest. Without a terminal they stay whole,
+/// so that programs can search them.
 pub fn fitted(text: &str, indent: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let fit = |line: &str| {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_was_said_is_not_said_again() {
+    fn a_cause_is_not_printed_twice() {
         let cause = anyhow::anyhow!("code 11").context("malformed: code 11").context("it is damaged");
         assert_eq!(error_text(cause.as_ref()), "it is damaged: malformed: code 11");
     }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_has_had_enough_is_no_error() {
+    fn a_closed_pipe_is_not_an_error() {
         /// Fails on every write.
         struct FailingWriter(ErrorKind);
 

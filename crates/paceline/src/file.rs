@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_survives_a_failure() {
+    fn a_failed_write_keeps_the_previous_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");
         write_whole(&path, b"first").unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_nothing_is_written_through() {
+    fn a_dangling_link_is_written_through() {
         let folder = tempfile::tempdir().unwrap();
         let (link, file) = (folder.path().join("link"), folder.path().join("file"));
         std::os::unix::fs::symlink("file", &link).unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_user_may_not_write_is_left_as_it_is() {
+    fn a_file_without_write_permission_is_not_changed() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_is_written_to_where_it_stands() {
+    fn a_descriptor_is_written_at_its_offset() {
         use std::io::Write as _;
         use std::os::fd::AsRawFd as _;
         let folder = tempfile::tempdir().unwrap();

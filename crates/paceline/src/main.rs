@@ -8,9 +8,9 @@ mod commands;
 mod descriptors;
 mod exit;
 mod file;
-mod kept;
-mod places;
+mod lab_folders;
 mod reference;
+mod store_location;
 mod terminal;
 mod usage;
 

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_below_zero_is_answered_plainly() {
+    fn a_negative_value_is_a_clear_error() {
         for (line, words) in [
             ("paceline run http://h/ -r -5", "-r -5: the value cannot be below zero"),
             ("paceline run http://h/ -d -5s", "-d -5s: the value cannot be below zero"),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_flags_is_the_command_line() {
+    fn the_reference_of_flags_matches_the_command_line() {
         let mut command = crate::Arguments::command();
         command.build();
         let head = "# All commands and flags\n\nGenerated from the command line itself: `UPDATE=1 cargo test -p paceline flags`.\n";
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_makes_sense() {
+    fn the_command_line_is_consistent() {
         crate::Arguments::command().debug_assert();
     }
 }

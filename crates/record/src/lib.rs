@@ -4,7 +4,6 @@
 //! JSON Schemas are published under `docs/`. This crate measures nothing. Every number is a measured number, with the
 //! evidence needed to check it.
 
-mod asked;
 mod balancing;
 mod block;
 mod capacity;
@@ -18,6 +17,7 @@ mod limit;
 mod load;
 mod phase;
 mod relative;
+mod request_results;
 mod round;
 mod run;
 mod schema;
@@ -28,7 +28,6 @@ mod target;
 mod trial;
 mod verdict;
 
-pub use asked::{BadBody, Expectations, RequestPart, SessionPart, SessionStep};
 pub use balancing::{
     BalancerCounts, BalancerReceipt, Balancing, FaultKind, InjectedFault, InstanceCounts, ProcessRole,
     ProcessUse,
@@ -51,6 +50,7 @@ pub use paceline_job::{
 };
 pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
 pub use relative::KnownFolders;
+pub use request_results::{BadBody, Expectations, RequestPart, SessionPart, SessionStep};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{CarriedOver, FoundBy, Loop, LoopKind, Pace, Rates, Run, ServerUse, Tool};
 pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};

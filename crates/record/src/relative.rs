@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_is_examined_but_those_of_requests() {
+    fn every_text_except_requests_is_rewritten() {
         let mut value = json!({
             "log_tail": "at /srv/state/a",
             "job": {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_paths_is_changed() {
+    fn only_paths_are_changed() {
         let trial = Trial { run: Some(fixture::run(3)), ..trial_for_tests() };
         assert_eq!(known().relative(&trial).unwrap(), trial);
     }

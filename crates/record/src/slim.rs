@@ -100,7 +100,7 @@ mod tests {
     use crate::fixture::{self, trial as trial_for_tests};
 
     #[test]
-    fn no_distribution_of_a_block_is_forgotten() {
+    fn every_distribution_of_a_block_is_reduced() {
         let published = schemars::schema_for!(Block).to_value().to_string();
         let known = published.matches("#/$defs/Times").count();
         let times = crate::Times::of(&paceline_stats::Histogram::new());
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passed_goes_and_what_did_not_stays() {
+    fn passed_checks_are_removed_and_failed_ones_kept() {
         let mut trial = trial_for_tests();
         let check = |outcome| crate::Check { name: "GET /".into(), outcome, detail: String::new() };
         let checks = vec![check(CheckOutcome::Pass), check(CheckOutcome::Warn)];

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_share_what_they_say_about_noise() {
+    fn rows_share_an_estimate_of_the_noise() {
         let mut rows: Vec<Figure> = [100.0, 200.0, 300.0, 400.0, 500.0]
             .into_iter()
             .filter_map(|value| Figure::of([value * 0.98, value, value * 1.02]))

@@ -2,8 +2,8 @@
 //!
 //! Called by the binary after a round and by `paceline report`. Pure: records in, text out; without access to clock,
 //! files or terminal; the tables of a round are computed in parallel threads. Each launch is one observation: a figure
-//! is the median and the range over the launches, and nothing is pooled across them. `docs/reading-a-report.md` explains
-//! columns and marks.
+//! is the median and the range over the launches, and nothing is pooled across them. `docs/reading-a-report.md`
+//! explains columns and marks.
 
 mod balanced;
 mod copies;

@@ -40,7 +40,7 @@ mod tests {
     use std::sync::Barrier;
 
     #[test]
-    fn items_are_worked_on_simultaneously_and_stay_in_order() {
+    fn items_are_processed_in_parallel_and_stay_in_order() {
         // A single thread would never pass the barrier.
         let both = Barrier::new(2);
         let doubled = map_in_threads(2, (0..10).collect(), |item| {

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_itself_and_a_file_its_content() {
+    fn text_and_file_contents_are_read() {
         let named = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(named.path(), b"a\0b\n").unwrap();
         let (mut contents, mut inputs) = (ContentReader::default(), Inputs::default());

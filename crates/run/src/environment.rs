@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_machine_with_everything() {
+    fn a_complete_virtual_machine_is_described() {
         let cpu = "sys/devices/system/cpu";
         let at = |path: &str| format!("{cpu}/{path}");
         let (_root, machine) = machine(&[
@@ -242,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_nothing_is_no_error() {
+    fn missing_system_files_are_not_an_error() {
         let (_root, machine) = machine(&[]);
         let expected = Environment { cpu_model: std::env::consts::ARCH.to_owned(), ..Environment::default() };
         assert_eq!(machine.environment(), expected);
     }
 
     #[test]
-    fn nonsense_is_left_out() {
+    fn invalid_values_are_left_out() {
         let (_root, machine) = machine(&[
             ("proc/cpuinfo", "no colon here\n: :\n"),
             ("proc/meminfo", "MemTotal: lots\n"),

@@ -6,7 +6,7 @@
 //! counter.
 
 use crate::events::PhaseEventWriter;
-use crate::left::Sockets;
+use crate::free_resources::Sockets;
 use crate::server::ServerWatch;
 use paceline_engine::{Nanos, Observer, Phase};
 use paceline_host::CoreTicks;
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_thread_has_used_something() {
+    fn this_thread_has_used_cpu_time() {
         let before = ThreadUse::now();
         let spent = (0..20_000_000u64).fold(0u64, |sum, i| sum.wrapping_add(std::hint::black_box(i)));
         assert!(spent > 0);

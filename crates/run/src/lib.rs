@@ -4,18 +4,17 @@
 //! process. [`Prepared::carry_out`] drives the engine, samples the machine and makes the record. This crate prints no
 //! output; a [`Sink`] can show a run in progress.
 
+mod blocks;
 mod content;
 mod debug;
 pub mod environment;
 mod error;
 mod events;
 mod follow;
+mod free_resources;
 mod health;
 mod inputs;
-mod left;
-pub mod moment;
 mod outcome;
-mod parts;
 mod prepare;
 mod requests;
 mod schedule;
@@ -24,7 +23,9 @@ mod server;
 mod sessions;
 mod sources;
 mod target;
+pub mod wall_clock;
 
+pub use blocks::block;
 pub use debug::DebugExchange;
 pub use error::{RunError, RunProblem};
 pub use events::PhaseEventWriter;
@@ -32,7 +33,6 @@ pub use follow::{RowSettings, Rows, RunProgress, Sink, times};
 pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
 pub use outcome::RunObservers;
-pub use parts::block;
 pub use prepare::{Prepared, allowed_cores, read_trace};
 #[cfg(fuzzing)]
 pub use schedule::fuzz_schedule;

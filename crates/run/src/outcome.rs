@@ -1,16 +1,16 @@
 //! Carries a job out, and converts the engine's outcome to the run's record: the same numbers under their published
 //! keys.
 //!
-//! Loop and segments are in `segments.rs`, blocks, requests and wrong bodies in `parts.rs`. Verdicts and gates are in
+//! Loop and segments are in `segments.rs`, blocks, requests and wrong bodies in `blocks.rs`. Verdicts and gates are in
 //! the judge crate.
 
+use crate::blocks::{self, block};
 use crate::follow::{Follower, RowSettings, Sink};
+use crate::free_resources::free_resources;
 use crate::health::{Health, rss_bytes_peak};
-use crate::left::left;
-use crate::parts::{self, block};
 use crate::segments::{arrival_check, by_segment, load_of};
 use crate::sessions;
-use crate::{PhaseEventWriter, Prepared, RunError, moment};
+use crate::{PhaseEventWriter, Prepared, RunError, wall_clock};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
     ConnectionCounts, ConnectionFailure, Ending, Nanos, Phase as EnginePhase, PhaseTimes, RunOutcome,
@@ -41,7 +41,7 @@ impl Prepared {
         stop: &'static StopFlag,
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
         let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
-        let started_at = moment::now_rfc3339();
+        let started_at = wall_clock::now_rfc3339();
         let follower = Follower::new(health, RowSettings::of(&self.settings), watching.sinks, stop)?;
         let outcome = paceline_engine::run(&self.settings, stop, &follower);
         let (health, unwritten) = follower.end();
@@ -61,7 +61,7 @@ impl Prepared {
         begin: &dyn Fn(u64) -> RunStart,
     ) -> Result<(Run, Vec<Vec<Nanos>>), RunError> {
         let health = Health::new(self.settings.threads, None);
-        let started_at = moment::now_rfc3339();
+        let started_at = wall_clock::now_rfc3339();
         let outcome =
             paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
         let noted = outcome.noted_sends.clone();
@@ -82,7 +82,7 @@ fn record(
     let window_s = outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
     let mut run = Run {
         schema: record::SCHEMA,
-        id: moment::new_id(),
+        id: wall_clock::new_id(),
         tool: record::Tool {
             name: "paceline".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -95,7 +95,7 @@ fn record(
         target: target(prepared, &outcome),
         loop_: load_of(job, &outcome),
         pace: pace_of(prepared),
-        expectations: parts::expectations_of_all(settings),
+        expectations: blocks::expectations_of_all(settings),
         timeout_ns: settings.job.timeout.0,
         phases: phases(&outcome.spans),
         window_s,
@@ -105,9 +105,9 @@ fn record(
         generator: generator(prepared, &outcome, &health, window_s),
         total: total(&outcome),
         by_segment: by_segment(job, &outcome),
-        by_request: parts::by_request(settings, &outcome),
+        by_request: blocks::by_request(settings, &outcome),
         sessions: sessions::of_run(settings, &outcome),
-        bad_bodies: parts::bad_bodies(settings, &outcome),
+        bad_bodies: blocks::bad_bodies(settings, &outcome),
         by_generator: None,
         server: health.server(window_s, sent_in_window(&outcome)),
         loaders: Vec::new(),
@@ -278,7 +278,7 @@ fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_
             })
             .collect(),
         by_core,
-        left: Some(left(&prepared.settings, outcome.connections.had, health.sockets())),
+        left: Some(free_resources(&prepared.settings, outcome.connections.had, health.sockets())),
     }
 }
 
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_and_its_details_say_the_same_once() {
+    fn a_failure_is_not_repeated_in_its_details() {
         let of = |details: &str| {
             let protocol_error = Some(details.to_owned());
             in_full(

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_leave_room_for_what_they_open_themselves() {
+    fn threads_leave_descriptors_for_their_own_files() {
         let mut notices = Vec::new();
         let mut threads =
             |connections, threads| threads_for(connections, threads, 1_024, &mut notices).unwrap();

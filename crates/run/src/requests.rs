@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_say_what_becomes_of_the_connection() {
+    fn requests_have_the_right_connection_field() {
         let sent = |protocol, keep_alive, given: &[(&str, &str)]| {
             let job = Job { protocol, keep_alive, ..Job::default() };
             let headers =

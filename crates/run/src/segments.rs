@@ -2,7 +2,7 @@
 //!
 //! Called by `outcome.rs`. The engine determines the segments; this module converts them to their published keys.
 
-use crate::parts::block;
+use crate::blocks::block;
 use paceline_engine::{RunOutcome, Tally};
 use paceline_job::Job;
 use paceline_job::{Bound, LoadModel, Nanos, Shape, ShapeSegment};

@@ -137,7 +137,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_busy_process_is_seen_with_its_thread() {
+    fn a_busy_process_is_found_with_its_busiest_thread() {
         let mut busy =
             Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
         let watch = ServerWatch::of_process(busy.id()).unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_watched() {
+    fn a_missing_process_is_not_sampled() {
         assert!(ServerWatch::of_process(0).is_err());
         assert!(ServerWatch::of_process(u32::MAX).is_err());
         let away = Address::Tcp("192.0.2.1:80".parse().unwrap());

@@ -4,7 +4,7 @@
 //! from the counts of the steps: all of them are counted in the cohort of their session.
 
 use crate::RunError;
-use crate::parts::block;
+use crate::blocks::block;
 use paceline_engine::session::{Extract, ExtractSource, PlannedStep, Session, SessionPlan};
 use paceline_engine::{Ending, RunOutcome, Settings, Tally};
 use paceline_job::{ExtractFrom, Job, RequestSpec};

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_spreads_by_itself() {
+    fn loopback_uses_several_sources_automatically() {
         assert!(texts(None, "127.0.0.1:80", 14_000).is_empty());
         assert_eq!(texts(None, "127.0.0.1:80", 28_001), ["127.0.0.2", "127.0.0.3", "127.0.0.4"]);
         assert!(texts(None, "192.0.2.1:80", 50_000).is_empty());

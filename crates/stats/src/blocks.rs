@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_has_no_ratio_or_rank() {
+    fn incomparable_servers_have_no_ratio_or_rank() {
         let fit = BlockFit::of(&rows(&[&[5.0], &[6.0]])).unwrap();
         assert_eq!((fit.ratio(0, 1), fit.rank(true, &Draws::new(1))), (None, None));
         assert_eq!(fit.ratio(0, 7), None);

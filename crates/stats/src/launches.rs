@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_not_steady_neither_gives_nor_takes() {
+    fn an_unsteady_server_does_not_affect_the_prior() {
         let mut table = rows(&TABLE);
         let noisy = [1.0, 10.0, 100.0, 1_000.0];
         let before = launch_means(&table);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_cover_the_truth_as_often_as_they_say() {
+    fn intervals_have_their_nominal_coverage() {
         for (servers, launches) in [(7, 3), (31, 2), (31, 3), (7, 5), (3, 3)] {
             let share = coverage(servers, launches, 200, Random::normal);
             assert!((0.92..0.98).contains(&share), "{servers} servers, {launches} launches: {share}");

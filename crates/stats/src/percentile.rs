@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_have_an_interval_of_no_width() {
+    fn equal_values_have_an_interval_of_zero_width() {
         let estimate = run_percentile(&cut(&[5; 1_000], 10), 0.5).unwrap();
         assert_eq!(estimate.interval, Some(ConfidenceInterval { low: 5.0, high: 5.0 }));
     }

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn little_counts_what_is_outstanding() {
+    fn littles_law_gives_outstanding_requests() {
         assert!((little_outstanding(16_000.0, 0.004) - 64.0).abs() < 1e-9);
     }
 }

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objective_that_nothing_meets_ends_the_search() {
+    fn an_unreachable_objective_ends_the_search() {
         let mut search = CapacitySearch::new(1_000.0, 0.05, 60);
         while search.end().is_none() {
             search.add(SearchWindow { rate: search.next_rate(), passed: false });

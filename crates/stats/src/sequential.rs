@@ -167,7 +167,7 @@ mod tests {
     use crate::random::Random;
 
     #[test]
-    fn looks_spend_what_lan_and_demets_allow() {
+    fn looks_follow_lan_and_demets_spending() {
         // At the first look no error has been spent: its limit is 0.05 (4/20)^1.5.
         assert!((LOOKS[0].different - 0.05 * 0.2f64.powf(1.5)).abs() < 1e-5);
         assert_eq!(
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn false_alarms_and_power_are_as_promised() {
+    fn false_alarm_rate_and_power_match_the_design() {
         for sd in [0.03, 0.06, 0.13] {
             let (different, _, _) = simulate(0.0, sd, 1_500);
             assert!(different <= 0.06, "sd {sd}: {different} false alarms");
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_are_compared_as_welch_does() {
+    fn launches_are_compared_by_welch() {
         // R 4.2: t.test(log(c(110, 112, 111)), log(c(100, 103, 98, 101)))
         let compared = compare_launches(&[110.0, 112.0, 111.0], &[100.0, 103.0, 98.0, 101.0], 0.05).unwrap();
         assert!((compared.ratio - 1.104_456).abs() < 1e-3, "{compared:?}");

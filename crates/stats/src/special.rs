@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quantile_of_student_is_that_of_bisection() {
+    fn the_quantile_of_student_matches_bisection() {
         for df in [0.25, 0.5, 0.9, 1.0, 1.7, 2.0, 3.3, 6.0, 9.9, 10.0, 14.2, 40.0, 500.0, 1e5, 1e7] {
             for p in [0.5, 0.500_001, 0.6, 0.8, 0.9, 0.975, 0.99, 0.9975, 0.999_99, 1.0 - 1e-9] {
                 let x = beta_quantile(df / 2.0, 0.5, 2.0 * (1.0 - p));
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn few_events_are_expected_of_few() {
+    fn binomial_bounds_of_few_trials_are_small() {
         // R: 1 - pbinom(1, 10, .05) = 0.0861, 1 - pbinom(2, 10, .05) = 0.0115; 50: 0.1036 and 0.0378.
         assert_eq!((binomial_most(10, 0.05), binomial_most(50, 0.05), binomial_most(0, 0.05)), (2, 5, 0));
     }

@@ -169,7 +169,7 @@ mod tests {
     use crate::random::Random;
 
     #[test]
-    fn warm_means_no_more_gain() {
+    fn a_server_is_warm_when_its_rate_stops_growing() {
         assert!(!is_warm(&[100.0; 7]));
         assert!(is_warm(&[100.0; 8]));
         assert!(is_warm(&[100.0, 100.0, 100.0, 100.0, 104.0, 104.0, 104.0, 104.0]));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_no_growth_and_growth_no_pause() {
+    fn a_pause_is_not_growth_and_growth_is_not_a_pause() {
         // 1,000/s offered; the server pauses in the tenth second.
         let mut points: Vec<(f64, f64)> = (0..=10).map(|second| (f64::from(second), 0.0)).collect();
         points[10].1 = 1_000.0;

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_the_trials_is_dropped() {
+    fn no_trial_is_dropped() {
         let trials = stored("one").1;
         let folder = with_trials(&[&trials[..2], &trials[2..]]);
         assert_eq!(read(folder.path()).unwrap().1, trials);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_of_countless_values_is_refused() {
+    fn evidence_with_too_many_values_is_refused() {
         let mut trial = stored("one").1[0].clone();
         let values = vec![serde_json::json!([]); EVIDENCE_VALUES_MOST];
         let verdict = serde_json::json!({
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_export_that_was_interrupted_is_no_round() {
+    fn an_interrupted_export_is_not_a_round() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("README.md")).unwrap();
         let (round, trials) = stored("one");

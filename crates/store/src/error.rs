@@ -1,7 +1,7 @@
 //! Errors of the store, and the only code that interprets result codes of SQLite and PostgreSQL.
 //!
-//! Most variants say whose fault it is. The binary adds a hint and the exit status (`kept.rs`). Callers do not retry:
-//! when an error is returned, the wait for a lock has already timed out.
+//! Most variants say whose fault it is. The binary adds a hint and the exit status (`store_location.rs`). Callers do
+//! not retry: when an error is returned, the wait for a lock has already timed out.
 
 use paceline_record::RecordError;
 use postgres::error::SqlState;
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn no_result_code_is_only_a_number() {
+    fn every_result_code_has_a_description() {
         // The extended result codes of an I/O error, and all primary ones that are errors.
         for code in (1..=28).chain((1..=34).map(|kind| ffi::SQLITE_IOERR | kind << 8)) {
             let message = error_of(code).to_string();

@@ -63,7 +63,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn histograms_go_and_come_back() {
+    fn histograms_are_removed_and_restored() {
         let whole = json!({
             "run": { "total": { "service_time_ns": { "histogram": "AAA", "p50": 1 } },
                      "intervals": [{ "block": { "first_byte_ns": { "histogram": "BBB" } } }] },

@@ -1,8 +1,8 @@
 //! How long the site's pages take with many trials: `cargo bench -p paceline-web -- [TRIALS] [FOLDER]`.
 //!
-//! Fills a store with copies of a round kept in `history/` (224 trials each, with their histograms), or opens the one that
-//! is in FOLDER already, and asks for each page over loopback as a browser does. "first" has nothing in memory yet;
-//! "again" is the middle of nine more. 100,000 trials take 3.5 GB of disk.
+//! Fills a store with copies of a round kept in `history/` (224 trials each, with their histograms), or opens the one
+//! that is in FOLDER already, and asks for each page over loopback as a browser does. "first" has nothing in memory
+//! yet; "again" is the middle of nine more. 100,000 trials take 3.5 GB of disk.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

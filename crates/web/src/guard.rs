@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn on_loopback_only_names_of_this_machine_are_answered() {
+    fn only_host_names_of_this_machine_are_answered_on_loopback() {
         let access = access("127.0.0.1:0");
         for host in ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:8080", "bench.example:1"] {
             assert_eq!(access.refusal(&request(host, &[], "/")), None, "{host}");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_a_token_is_required() {
+    fn a_token_is_required_on_other_addresses() {
         let access = access("10.0.0.1:80");
         let refused = |headers: &[(&str, &str)]| access.refusal(&request("10.0.0.1", headers, "/"));
         assert_eq!(refused(&[]).map(|(status, _)| status), Some(StatusCode::UNAUTHORIZED));

@@ -1,8 +1,8 @@
 //! Kept results as pages: a read-only server, and reports of one file.
 //!
-//! The binary opens a [`Library`] (a store, an export, a run) and hands it to a [`WebServer`] or to [`single_file`]. What a
-//! page shows is computed in `page`; the browser's part is in `ui/` and embedded here as built. No endpoint writes, and
-//! no page refers to another host.
+//! The binary opens a [`Library`] (a store, an export, a run) and hands it to a [`WebServer`] or to [`single_file`].
+//! What a page shows is computed in `page`; the browser's part is in `ui/` and embedded here as built. No endpoint
+//! writes, and no page refers to another host.
 
 mod assets;
 mod content;

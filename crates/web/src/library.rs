@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_trials_only_the_newest_round_stays() {
+    fn only_the_newest_large_round_stays_cached() {
         let records = |id: &str, count: usize| {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/source-001");
             let (round, trials) = archive::read(&folder).unwrap();

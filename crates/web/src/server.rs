@@ -173,8 +173,8 @@ async fn accept(listener: tokio::net::TcpListener, router: Router) {
     }
 }
 
-/// Makes the kernel close a connection when nothing that was sent to its client was acknowledged for so long, or when the
-/// client's window stayed closed (`TCP_USER_TIMEOUT`, RFC 5482).
+/// Makes the kernel close a connection when nothing that was sent to its client was acknowledged for so long, or when
+/// the client's window stayed closed (`TCP_USER_TIMEOUT`, RFC 5482).
 fn limit_stalls(stream: &impl AsFd, timeout: Duration) -> std::io::Result<()> {
     let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
     Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, timeout_ms)?)

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hostile_name_stays_text() {
+    fn a_hostile_name_is_escaped() {
         let name = "</script><script>alert(1)</script><!--";
         let mut contents = SingleFilePages { start: name.to_owned(), ..SingleFilePages::default() };
         contents.put("/api/x".to_owned(), &name).unwrap();

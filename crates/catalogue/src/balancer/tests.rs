@@ -21,7 +21,7 @@ fn a_balancer_is_read_with_its_template() {
 }
 
 #[test]
-fn a_placeholder_that_nothing_fills_is_told_with_its_line() {
+fn an_unknown_placeholder_is_reported_with_its_line() {
     let tree = TestTree::new();
     tree.write("balancers/plain/balancer.toml", BALANCER);
     for (template, expected) in [

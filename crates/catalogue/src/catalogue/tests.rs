@@ -1,6 +1,6 @@
 //! Tests of the catalogue: what is found where, and that no broken file hides a valid one.
 //!
-//! The rules for finding a tree, `places.rs`, are tested here too. The trees are made in temporary folders;
+//! The rules for finding a tree, `folders.rs`, are tested here too. The trees are made in temporary folders;
 //! `tests/it/repository.rs` reads those of this repository.
 
 use crate::fixture::{MANIFEST, TestTree};
@@ -12,7 +12,7 @@ fn ids(tree: &TestTree) -> Vec<String> {
 }
 
 #[test]
-fn a_new_folder_is_all_a_server_takes() {
+fn a_new_folder_adds_a_server() {
     let tree = TestTree::with(&["go-one"]);
     assert_eq!(ids(&tree), ["go-one"]);
     tree.write("servers/x-dummy/server.toml", MANIFEST);
@@ -20,7 +20,7 @@ fn a_new_folder_is_all_a_server_takes() {
 }
 
 #[test]
-fn a_broken_manifest_hides_no_other() {
+fn a_broken_manifest_does_not_hide_other_servers() {
     let tree = TestTree::with(&["go-one", "go-two"]);
     tree.write("servers/go-bad/server.toml", "name = 3");
     let catalogue = tree.catalogue();
@@ -31,7 +31,7 @@ fn a_broken_manifest_hides_no_other() {
 }
 
 #[test]
-fn a_manifest_of_an_unknown_workload_is_told_with_its_line() {
+fn an_unknown_workload_in_a_manifest_is_reported_with_its_line() {
     let tree = TestTree::new();
     tree.write("servers/go-bad/server.toml", &MANIFEST.replace("\"hello\"", "\"helo\""));
     let reported = tree.catalogue().broken_servers[0].error.to_string();
@@ -52,7 +52,7 @@ fn a_folder_without_a_manifest_is_ignored_with_a_note() {
 }
 
 #[test]
-fn a_wrong_name_is_told_with_the_nearest() {
+fn an_unknown_name_is_reported_with_the_nearest_valid_one() {
     let catalogue = TestTree::with(&["go-nethttp", "node-http"]).catalogue();
     let reported = catalogue.server("go-netthp").unwrap_err().to_string();
     assert_eq!(reported, "there is no server `go-netthp`; did you mean `go-nethttp`?");
@@ -105,7 +105,7 @@ fn a_link_of_another_user_in_the_state_folder_is_refused() {
 }
 
 #[test]
-fn an_installation_has_its_tree_beside_the_binary_and_keeps_its_state_elsewhere() {
+fn an_installed_binary_uses_its_tree_and_a_separate_state_folder() {
     let tree = TestTree::new();
     tree.write("usr/share/paceline/servers/go-one/server.toml", MANIFEST);
     tree.write("usr/share/paceline/workloads/hello.toml", "");
@@ -116,7 +116,7 @@ fn an_installation_has_its_tree_beside_the_binary_and_keeps_its_state_elsewhere(
 }
 
 #[test]
-fn a_flag_decides_and_the_rest_lies_beside_it() {
+fn a_flag_overrides_one_folder_and_others_are_beside_it() {
     let (project, own) = (TestTree::with(&["go-one"]), TestTree::with(&["go-mine"]));
     let flags = FolderFlags { servers_dir: Some(own.path("servers")), ..FolderFlags::default() };
     let here = project.path("");
@@ -129,7 +129,7 @@ fn a_flag_decides_and_the_rest_lies_beside_it() {
 }
 
 #[test]
-fn no_tree_at_all_says_where_it_was_looked_for() {
+fn a_missing_tree_lists_the_searched_folders() {
     let empty = tempfile::tempdir().unwrap();
     let found = Folders::find_from(&FolderFlags::default(), empty.path(), Path::new("/nowhere/bin/paceline"));
     let reported = found.unwrap_err().to_string();

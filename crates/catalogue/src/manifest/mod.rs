@@ -1,7 +1,7 @@
 //! A server's manifest, `server.toml`: its description, its workloads, and the commands that set it up, build and run
 //! it.
 //!
-//! `docs/adding-a-server.md` documents the keys; the server's id is its folder's name. The workshop runs the builds,
+//! `docs/adding-a-server.md` documents the keys; the server's id is its folder's name. The provisioner runs the builds,
 //! the shepherd the launches. The catalogue checks that the workloads exist.
 
 pub(crate) mod packages;

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_packages_are_taken() {
+    fn invalid_package_names_are_rejected() {
         for name in ["g++", "libc6", "python3.13-venv", "0ad"] {
             assert!(is_package(name), "{name}");
         }

@@ -24,7 +24,7 @@ fn complaint(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_right_manifest_says_it_all() {
+fn a_valid_manifest_is_read_completely() {
     let manifest = read(MANIFEST).unwrap();
     assert_eq!((manifest.id.as_str(), manifest.kind), ("go-server", FrameworkKind::Platform));
     assert_eq!(manifest.start_timeout, Duration::from_secs(10));
@@ -34,7 +34,7 @@ fn a_right_manifest_says_it_all() {
 }
 
 #[test]
-fn a_form_adds_to_the_run_and_expands_what_it_is_given() {
+fn a_form_adds_variables_and_expands_them() {
     let manifest = read(MANIFEST).unwrap();
     let given = Variables {
         port: Some(18_000),
@@ -65,7 +65,7 @@ fn a_form_may_replace_the_command() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_name_their_line() {
     let table = [
         ("framework", "framwork", "server.toml:3: unknown key `framwork`; did you mean `framework`?"),
         ("[build]", "[biuld]", "server.toml:13: unknown key `biuld`; did you mean `build`?"),
@@ -95,7 +95,7 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn traits_are_known_with_their_lines() {
+fn traits_have_the_lines_of_their_statements() {
     let traits =
         read(&format!("{MANIFEST}\n[traits]\nkeep_alive = true\npipelining = false\n")).unwrap().traits;
     assert_eq!((traits.stated(Trait::Pipelining), traits.has(Trait::Pipelining)), (Some(false), Some(false)));
@@ -117,7 +117,7 @@ fn traits_are_known_with_their_lines() {
 }
 
 #[test]
-fn http2_may_have_a_port_of_its_own() {
+fn http2_may_have_a_separate_port() {
     let address = "127.0.0.1:20000".parse().unwrap();
     let at = |traits: &str| {
         let traits = read(&format!("{MANIFEST}\n[traits]\n{traits}\n")).unwrap().traits;
@@ -132,7 +132,7 @@ fn http2_may_have_a_port_of_its_own() {
 }
 
 #[test]
-fn a_manifest_without_a_form_is_wrong() {
+fn a_manifest_without_a_form_is_rejected() {
     let text = MANIFEST.split("[forms.single]").next().unwrap().to_owned();
     assert!(read(&text).unwrap_err().contains("missing key `forms`"));
     let reported = read(&format!("{text}[forms]\n")).unwrap_err();
@@ -152,7 +152,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     /// A manifest that is truncated, or has a piece repeated, gives a manifest or an error, never a panic.
     #[test]
-    fn no_text_makes_it_panic(cut in 0..MANIFEST.len(), from in 0..MANIFEST.len(), noise in "[\\[\\]=\"$a-z\n]{0,12}") {
+    fn no_input_causes_a_panic(cut in 0..MANIFEST.len(), from in 0..MANIFEST.len(), noise in "[\\[\\]=\"$a-z\n]{0,12}") {
         let _ = read(&format!("{}{noise}{}", &MANIFEST[..cut], &MANIFEST[from..]));
     }
 }

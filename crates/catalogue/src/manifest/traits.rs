@@ -1,7 +1,7 @@
 //! Traits: how a framework handles connections, as stated in its manifest, with the line of each statement.
 //!
-//! A limit is not a fault: it is stated, checked and shown, and the loads that need the trait are skipped. `ability`
-//! tests traits on a running server.
+//! A limit is not a fault: it is stated, checked and shown, and the loads that need the trait are skipped.
+//! `trait_check` tests traits on a running server.
 
 use crate::variables;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ impl Trait {
     }
 
     /// The default where a manifest does not state it; unknown for what servers commonly lack.
-    fn unsaid(self) -> Option<bool> {
+    fn default_value(self) -> Option<bool> {
         match self {
             Trait::KeepAlive | Trait::ByteWise | Trait::Head => Some(true),
             Trait::Pipelining | Trait::Http10KeepAlive => None,
@@ -81,7 +81,7 @@ impl Traits {
     }
 
     /// Adds the statement of one trait.
-    pub(super) fn say(&mut self, one: Trait, has: bool, line: Option<usize>) {
+    pub(super) fn set(&mut self, one: Trait, has: bool, line: Option<usize>) {
         self.said.insert(one, TraitStatement { has, line });
     }
 
@@ -93,7 +93,7 @@ impl Traits {
     /// Whether the server is assumed to have it: as stated in the manifest, else the default for nearly all servers,
     /// else unknown.
     pub fn has(&self, one: Trait) -> Option<bool> {
-        self.stated(one).or(one.unsaid())
+        self.stated(one).or(one.default_value())
     }
 
     /// Whether it speaks HTTP/2 on a separate port, which must also be free when it starts.

@@ -1,7 +1,7 @@
 //! The format of `server.toml`, and the checks that turn it into a [`Manifest`].
 //!
 //! [`Manifest::read`] and [`Manifest::parse`] are here. The checks need only the file and its folder's name: the
-//! workshop checks its needs on this machine, and the catalogue that its workloads exist.
+//! provisioner checks its needs on this machine, and the catalogue that its workloads exist.
 
 use super::{Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;
@@ -163,7 +163,7 @@ fn traits_of(wire: Option<Spanned<WireTraits>>, document: &Document) -> Traits {
     for (one, has) in said {
         if let Some(has) = has {
             let line = document.line(has.span().start);
-            traits.say(one, has.into_inner(), Some(line));
+            traits.set(one, has.into_inner(), Some(line));
         }
     }
     traits

@@ -38,7 +38,7 @@ fn keys(launches: &[PlannedLaunch]) -> Vec<(u32, String)> {
 }
 
 #[test]
-fn the_generator_is_the_published_one() {
+fn the_random_generator_matches_published_values() {
     // The first outputs of splitmix64.c for the seed 1234567.
     let published = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
     let mut random = SplitMix64(1_234_567);
@@ -71,7 +71,7 @@ fn a_stored_seed_keeps_its_order() {
 }
 
 #[test]
-fn every_place_is_as_likely_for_every_server() {
+fn every_position_is_equally_likely_for_every_server() {
     let cells = cells();
     let mut first = HashMap::new();
     for seed in 0..4_000 {
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_order_whatever_order_the_cells_come_in(seed: u64, turn in 0..48_usize) {
+    fn the_order_depends_on_the_seed_and_not_on_the_input_order(seed: u64, turn in 0..48_usize) {
         let cells = cells();
         let mut turned = cells.clone();
         turned.rotate_left(turn);
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn more_repeats_only_add_to_the_end(seed: u64) {
+    fn more_repeats_only_append_launches(seed: u64) {
         let (few, many) = (order(&cells(), 2, seed), order(&cells(), 5, seed));
         prop_assert_eq!(keys(&few), keys(&many[..few.len()]));
     }

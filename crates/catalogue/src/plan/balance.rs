@@ -1,7 +1,7 @@
 //! Several instances behind a balancer, in a plan: at its top for every load, or on one load.
 //!
 //! Read with the plan. `expand` makes a direct and a balanced load of it (with a fault the balanced one alone); `check`
-//! rejects invalid combinations. `crates/lab/src/placement.rs` assigns the cores of a [`Pin`], and `round/raise.rs`
+//! rejects invalid combinations. `crates/lab/src/placement.rs` assigns the cores of a [`Pin`], and `round/start.rs`
 //! starts the processes.
 
 use paceline_record::FaultKind;

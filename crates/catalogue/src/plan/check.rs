@@ -72,7 +72,8 @@ pub(super) fn problems(plan: &Plan) -> Vec<PlanProblem> {
     let mut problems: Vec<PlanProblem> = of_values(plan).into_iter().map(of_plan).collect();
     let before = problems.len();
     for (place, load) in plan.load.iter().enumerate() {
-        let found = unheard(load).into_iter().chain(of_load(plan, load).map(|text| ("name", text)));
+        let found =
+            unsupported_setting(load).into_iter().chain(of_load(plan, load).map(|text| ("name", text)));
         problems.extend(found.map(|(key, text)| {
             let text = format!("load `{}`: {text}", load.name);
             PlanProblem { load: Some(place), key, text }
@@ -117,7 +118,7 @@ fn too_long(plan: &Plan) -> Vec<PlanProblem> {
 
 /// Settings of a load that `paceline run` has no flag for: `-n` and `--warmup` exclude each other, `--pipeline` and
 /// `--requests-per-connection` are limited in size.
-fn unheard(load: &PlanLoad) -> Option<(&'static str, String)> {
+fn unsupported_setting(load: &PlanLoad) -> Option<(&'static str, String)> {
     if load.requests.is_some() && load.warmup.is_some_and(|warmup| !warmup.is_zero()) {
         return Some(("warmup", "`warmup` needs `duration`: a load with `requests` has no warm-up".into()));
     }

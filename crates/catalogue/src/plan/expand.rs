@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_loads_is_known_without_them() {
+    fn the_number_of_loads_is_computed_without_expanding_them() {
         let load = "[[load]]\nname = \"a\"\nconnections = 2\nduration = \"1s\"\n";
         for (keys, text) in [
             ("", load.to_owned()),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_run_comes_first_and_without_warm_up() {
+    fn a_first_run_precedes_its_twin_and_has_no_warm_up() {
         let text = "[[load]]\nname = \"ab\"\nconnections = 50\nduration = \"3s\"\nfirst_run = true\ntwins = [\"http10\"]\n";
         let all = loads(text);
         assert_eq!(names(text), ["ab-first", "ab", "ab-http10"]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn each_database_and_pool_is_a_load_with_a_launch_of_its_own() {
+    fn each_database_and_pool_is_a_load_with_a_separate_launch() {
         let text = "databases = [\"a\", \"b\"]\npool = [8, 32]\n[[load]]\nname = \"c\"\nconnections = 8\n\
                     duration = \"3s\"\n";
         assert_eq!(names(text), ["c", "c-a-pool8", "c-a-pool32", "c-b-pool8", "c-b-pool32"]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_stands_behind_instances_and_may_be_pinned() {
+    fn a_database_behind_instances_may_be_pinned() {
         let text = "instances = 2\nbalancer = \"haproxy\"\ndatabases = [\"a\"]\n[[load]]\nname = \"c\"\n\
                     connections = 8\nduration = \"3s\"\npin = { database = \"generator\" }\n";
         assert_eq!(names(text), ["c", "c-a", "c-balanced", "c-balanced-a"]);

@@ -4,7 +4,6 @@
 //! reads that. [`resolve`] makes its cells on a given tree of servers; `order` sorts them.
 
 mod adhoc;
-mod again;
 mod balance;
 mod check;
 mod estimate;
@@ -13,6 +12,7 @@ mod load;
 mod narrow;
 mod own_capacity;
 mod resolve;
+mod resume;
 mod scale;
 mod select;
 mod size;

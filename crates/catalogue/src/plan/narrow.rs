@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_and_workloads_are_taken_away_and_never_added() {
+    fn narrowing_only_removes_servers_and_workloads() {
         let (cells, changes) = narrowed(&["*-one"], &["tetra"]).unwrap();
         assert_eq!(cells, ["a-one tetra/3 both", "b-one tetra/3 both"]);
         assert_eq!(changes[0], "only servers *-one");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_plan_has_not_is_a_mistake() {
+    fn narrowing_to_unknown_names_is_an_error() {
         for (servers, workloads, reported) in [
             (&["b-tuned"][..], &[][..], "no server that the plan selects matches `b-tuned`"),
             (&["a-on"], &[], "a-one"),

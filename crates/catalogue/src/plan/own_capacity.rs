@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_of_the_search_or_else_of_the_closed_loop() {
+    fn a_share_refers_to_the_search_or_else_to_the_closed_loop() {
         assert_eq!(base_of(&[CLOSED, HALF], "half"), "closed");
         assert_eq!(base_of(&[CLOSED, HALF, SEARCH], "half"), "most");
         let of_closed = format!("{HALF}of = \"closed\"\n");
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_with_shares_survives_its_own_toml() {
+    fn a_plan_with_shares_round_trips_through_toml() {
         let plan = plan(&[CLOSED, HALF, SEARCH]).unwrap();
         assert_eq!(Plan::parse("p", &plan.to_toml().unwrap()).unwrap(), plan);
         assert!(plan.to_toml().unwrap().contains("rate = \"50%\""));
     }
 
     #[test]
-    fn a_search_has_a_usual_length_and_a_limit() {
+    fn a_search_has_a_default_length_and_a_limit() {
         let loads = plan(&[SEARCH]).unwrap().expanded();
         assert_eq!(loads[0].usual(), Some(Duration::from_secs(20 * 6 + 21)));
         assert!(loads[0].limit() > Duration::from_secs(40 * 60));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_named() {
+    fn contradictory_loads_are_reported() {
         for (loads, expected) in [
             (vec![HALF], "add a closed loop or capacity search"),
             (vec![CLOSED, &HALF.replace("50%", "50")], "write a share"),

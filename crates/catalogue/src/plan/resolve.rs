@@ -203,7 +203,8 @@ impl Plan {
         }
         let known: Vec<&Manifest> = catalogue.servers.iter().map(|server| &**server).collect();
         let broken: Vec<&str> = catalogue.broken_servers.iter().map(|broken| broken.id.as_str()).collect();
-        let futile = self.select.futile(&known, &broken).into_iter().map(|problem| self.wrong(problem));
+        let futile =
+            self.select.unmet_conditions(&known, &broken).into_iter().map(|problem| self.wrong(problem));
         if let Some(error) = CatalogueError::of_all(futile.collect()) {
             return Err(error);
         }

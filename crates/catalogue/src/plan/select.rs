@@ -56,7 +56,7 @@ impl Select {
     }
 
     /// The first condition that no server meets, in words, with the nearest existing value.
-    pub(super) fn futile(&self, servers: &[&Manifest], broken: &[&str]) -> Vec<String> {
+    pub(super) fn unmet_conditions(&self, servers: &[&Manifest], broken: &[&str]) -> Vec<String> {
         let ids: BTreeSet<&str> =
             servers.iter().map(|server| server.id.as_str()).chain(broken.iter().copied()).collect();
         let fitting = |pattern: &&String| ids.iter().any(|id| fits(pattern, id));

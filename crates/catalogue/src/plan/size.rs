@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_round_has_everything() {
+    fn a_full_round_is_not_reduced() {
         let room = MachineCapacity { cores: 8, open_files: 20_000 };
         let SizedPlan { plan: full, changes } = plan().sized(true, room);
         assert_eq!((full.load.len(), full.repeats, full.budget), (2, 9, None));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_carried_out_can_be_carried_on() {
+    fn a_sized_plan_is_unchanged_when_sized_again() {
         let seen = |load: &str| {
             format!(
                 "[[observed]]\nsource = \"001\"\nsubject = \"Go\"\nload = \"{load}\"\n\
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_is_what_cores_and_descriptors_allow() {
+    fn the_scale_factor_follows_from_cores_and_descriptors() {
         let factor = |cores, open_files| {
             let sized = plan().sized(true, MachineCapacity { cores, open_files });
             assert_eq!(sized.changes.is_empty(), sized.plan.scale == Some(Scale::Factor(1.0)));

@@ -50,7 +50,7 @@ fn keys(resolution: &Resolution) -> Vec<String> {
 }
 
 #[test]
-fn a_load_sent_ahead_leaves_out_who_does_not_answer_it() {
+fn pipelined_loads_leave_out_servers_that_do_not_support_them() {
     let tree = TestTree::with(&["a-deep", "a-flat", "a-closing"]);
     let say = |id: &str, says: &str| {
         tree.write(&format!("servers/{id}/server.toml"), &format!("{MANIFEST}\n[traits]\n{says}\n"));
@@ -77,7 +77,7 @@ fn a_load_sent_ahead_leaves_out_who_does_not_answer_it() {
 }
 
 #[test]
-fn a_plan_comes_to_its_cells() {
+fn a_plan_is_resolved_to_its_cells() {
     let resolution = resolved("small", "small").unwrap();
     let expected = [
         "go-one single hello closed",
@@ -93,7 +93,7 @@ fn a_plan_comes_to_its_cells() {
 }
 
 #[test]
-fn a_plan_of_megabytes_is_refused_by_its_counts() {
+fn a_huge_plan_is_rejected_by_its_counts() {
     let seen = "[[observed]]\nsource = \"1\"\nsubject = \"s\"\nworkload = \"hello\"\nwhat = \"requests_per_s\"\n\
                 value = 1.0\nunit = \"requests/s\"\n";
     let error = parse(&format!("{PLAN}{}", seen.repeat(10_001))).unwrap_err();
@@ -114,7 +114,7 @@ fn a_plan_of_megabytes_is_refused_by_its_counts() {
 }
 
 #[test]
-fn only_problems_that_are_listed_are_compared_with_every_load() {
+fn only_listed_problems_are_compared_with_every_load() {
     let seen = "[[observed]]\nsource = \"1\"\nsubject = \"s\"\nload = \"close\"\nwhat = \"requests_per_s\"\n\
                 value = 1.0\nunit = \"requests/s\"\n";
     let text = format!("{PLAN}{}", seen.repeat(30));
@@ -128,14 +128,14 @@ fn only_problems_that_are_listed_are_compared_with_every_load() {
 }
 
 #[test]
-fn a_bare_workload_means_all_its_cases_each_once() {
+fn a_workload_name_selects_each_of_its_cases_once() {
     let resolution = resolved("[\"hello\", \"tetra/3\"]", "[\"tetra/3\", \"tetra\", \"hello\"]").unwrap();
     let of_one: Vec<String> = keys(&resolution).into_iter().filter(|key| key.starts_with("go-one")).collect();
     assert_eq!(of_one.len(), 4, "{of_one:?}");
 }
 
 #[test]
-fn a_load_is_what_it_says() {
+fn the_values_of_a_load_are_read() {
     let plan = parse(PLAN).unwrap();
     let (closed, fixed) = (plan.load[0].record(), plan.load[1].record());
     assert_eq!((closed.kind, closed.warmup_s, closed.depth), (LoopKind::Closed, 1.0, 1));
@@ -144,7 +144,7 @@ fn a_load_is_what_it_says() {
 }
 
 #[test]
-fn a_load_of_a_number_of_requests_has_the_time_it_takes() {
+fn a_load_with_a_request_count_has_an_estimated_length() {
     let load = |keys: &str| {
         let text = PLAN.replacen("duration = \"3s\"", keys, 1);
         let load = parse(&text).unwrap().load.remove(0);
@@ -160,7 +160,7 @@ fn a_load_of_a_number_of_requests_has_the_time_it_takes() {
 }
 
 #[test]
-fn what_a_plan_may_not_say_is_told() {
+fn invalid_plans_are_reported() {
     let table = [
         ("repeats", "repeat", "small.toml:3: unknown key `repeat`; did you mean `repeats`?"),
         ("warmup", "warm_up", "small.toml:20: unknown key `warm_up`; did you mean `warmup`?"),
@@ -209,7 +209,7 @@ fn of_many_wrong_loads_the_first_are_listed_and_the_others_counted() {
 }
 
 #[test]
-fn everything_a_plan_may_not_say_is_reported_at_once() {
+fn all_problems_of_a_plan_are_reported_at_once() {
     let text = PLAN
         .replace("repeats = 3", "repeats = 0\nforms = [\"core\"]")
         .replacen("connections = 64", "connections = 0\narrivals = \"poisson\"", 1)
@@ -235,7 +235,7 @@ fn everything_a_plan_may_not_say_is_reported_at_once() {
 }
 
 #[test]
-fn what_does_not_fit_the_tree_is_told() {
+fn names_missing_from_the_tree_are_reported() {
     let table = [
         ("\"hello\"", "\"helo\"", "plan `small`: there is no workload `helo`; did you mean `hello`?"),
         (
@@ -264,7 +264,7 @@ fn what_does_not_fit_the_tree_is_told() {
 }
 
 #[test]
-fn what_is_left_out_is_noted() {
+fn omitted_cells_are_noted() {
     let resolution = resolved("tags = [\"idiomatic\"]", "").unwrap();
     assert!(keys(&resolution).iter().any(|key| key.starts_with("go-tuned single tetra/3")));
     let hello_only = resolved("tags = [\"idiomatic\"]", "").map(|_| ()).and_then(|()| {
@@ -299,7 +299,7 @@ fn a_form_that_a_server_lacks_is_noted() {
 }
 
 #[test]
-fn a_broken_manifest_named_outright_is_an_error() {
+fn a_broken_manifest_that_a_plan_names_is_an_error() {
     let tree = TestTree::with(&["go-one"]);
     tree.write("servers/go-bad/server.toml", "name = 3\n");
     let plan = parse(&PLAN.replacen("go-*", "go-bad", 1)).unwrap();
@@ -322,7 +322,7 @@ fn flags_make_a_plan() {
 }
 
 #[test]
-fn what_cannot_be_together_is_told() {
+fn conflicting_settings_are_reported() {
     let reported = |keys: &str| {
         let text = format!(
             "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n[[load]]\nname = \"a\"\nconnections = 4\n{keys}\n"
@@ -360,7 +360,7 @@ fn what_cannot_be_together_is_told() {
 }
 
 #[test]
-fn a_server_that_does_not_pipeline_is_left_out_of_loads_that_do() {
+fn a_server_without_pipelining_is_left_out_of_pipelined_loads() {
     let tree = TestTree::new();
     let manifest = format!("{MANIFEST}\n[traits]\npipelining = false\n");
     tree.write("servers/a-one/server.toml", &manifest);
@@ -373,7 +373,7 @@ fn a_server_that_does_not_pipeline_is_left_out_of_loads_that_do() {
 }
 
 #[test]
-fn a_server_without_http_2_is_left_out_of_loads_that_speak_it() {
+fn a_server_without_http_2_is_left_out_of_http_2_loads() {
     let tree = TestTree::new();
     let manifest = |traits: &str| format!("{MANIFEST}\n[traits]\n{traits}\n");
     tree.write("servers/a-old/server.toml", &manifest(""));
@@ -450,7 +450,7 @@ prop_compose! {
 proptest! {
     /// `--resume` reads the stored text: it must give an equal plan.
     #[test]
-    fn a_plan_survives_its_own_toml(
+    fn a_plan_round_trips_through_toml(
         about in ".{0,30}",
         seed in prop::option::of(0..=SEED_MAX),
         repeats in 1..50_u32,
@@ -483,7 +483,7 @@ proptest! {
 }
 
 #[test]
-fn a_plan_of_full_loads_alone_says_what_has_them() {
+fn a_plan_of_full_loads_only_names_plans_without_them() {
     let plan = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n\
                 [[load]]\nname = \"c\"\nconnections = 1\nduration = \"1s\"\nfull = true\n";
     let room = MachineCapacity { cores: 1, open_files: 1024 };
@@ -495,7 +495,7 @@ fn a_plan_of_full_loads_alone_says_what_has_them() {
 }
 
 #[test]
-fn a_copy_is_entered_beside_its_original_and_shares_its_build() {
+fn a_copy_is_listed_after_its_original_and_shares_its_build() {
     let with = "repeats = 3\ncopies = [\"go-one\"]";
     let resolution = resolved("repeats = 3", with).unwrap();
     let copies: Vec<&Cell> = resolution.cells.iter().filter(|cell| cell.server.copy_of.is_some()).collect();

@@ -13,7 +13,7 @@ fn complaint(text: &str) -> String {
 }
 
 #[test]
-fn everything_a_request_can_say() {
+fn every_key_of_a_request_is_read() {
     let file = read(
         r#"
         [[request]]
@@ -62,7 +62,7 @@ fn everything_a_request_can_say() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_name_their_line() {
     for (text, expected) in [
         (
             "[[request]]\npath = '/'\nwieght = 2\n",

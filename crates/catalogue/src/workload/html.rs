@@ -121,7 +121,7 @@ mod tests {
                         <tr><td>1</td><td>&lt;script&gt;a('b') — c&lt;/script&gt;</td></tr></table></body></html>";
 
     #[test]
-    fn the_same_page_may_be_written_otherwise() {
+    fn equivalent_html_is_accepted() {
         let page = HtmlPage::of(PAGE);
         for same in [
             PAGE.to_owned(),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_otherwise_is_named() {
+    fn html_differences_are_named() {
         let page = HtmlPage::of(PAGE);
         for (other, reported) in [
             (

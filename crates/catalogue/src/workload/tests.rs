@@ -37,7 +37,7 @@ fn several_cases_are_addressed_by_name() {
 }
 
 #[test]
-fn a_body_by_digest_is_the_one_with_that_digest() {
+fn a_body_is_matched_by_its_digest() {
     let workload = read(TETRA).unwrap();
     let body = &workload.cases[1].expect.body;
     assert_eq!(body.length(), Some(1));
@@ -45,7 +45,7 @@ fn a_body_by_digest_is_the_one_with_that_digest() {
 }
 
 #[test]
-fn a_body_may_lie_in_a_file_beside() {
+fn a_body_may_be_in_a_file() {
     let tree = TestTree::new();
     tree.write("workloads/page.txt", "a page");
     tree.write(
@@ -57,7 +57,7 @@ fn a_body_may_lie_in_a_file_beside() {
 }
 
 #[test]
-fn headers_are_kept_in_small_letters() {
+fn header_names_are_stored_in_lower_case() {
     let text = HELLO
         .replace("body = ", "headers = [\"Server\", \"Content-Length|X-Y\"]\ncharset = \"utf-8\"\nbody = ");
     let expect = &read(&text).unwrap().cases[0].expect;
@@ -66,7 +66,7 @@ fn headers_are_kept_in_small_letters() {
 }
 
 #[test]
-fn a_computed_answer_has_a_place_for_x_and_bounds() {
+fn a_computed_answer_needs_a_placeholder_for_x_and_bounds() {
     let with = |path: &str, least: u32, most: u32, answer: &str| {
         let computed = format!("path = \"{path}\"\nanswer = \"{answer}\"\nleast = {least}\nmost = {most}\n");
         read(&format!("{HELLO}\n[[computed]]\n{computed}")).map(|workload| workload.computed)
@@ -130,7 +130,7 @@ fn everything_wrong_with_a_workload_is_reported_at_once() {
 }
 
 #[test]
-fn a_class_of_refusals_admits_its_hundred() {
+fn a_status_class_accepts_all_of_its_statuses() {
     let class = read(TETRA).unwrap().refusals[0].status;
     assert!(class.admits(400) && class.admits(499) && !class.admits(500) && !class.admits(200));
     assert_eq!(class.to_string(), "4xx");

@@ -1,7 +1,8 @@
 //! Checks a response: the status, and properties of the body.
 //!
-//! The binary makes a [`ResponseCheck`] from flags or a request file; the hot path compares each body with one that passed and
-//! calls this module only when it differs (`hot/inspect.rs`). Bodies are judged whole. This module keeps no body.
+//! The binary makes a [`ResponseCheck`] from flags or a request file; the hot path compares each body with one that
+//! passed and calls this module only when it differs (`hot/inspect.rs`). Bodies are judged whole. This module keeps no
+//! body.
 
 mod decode;
 
@@ -235,7 +236,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn without_a_status_two_hundreds_are_fine() {
+    fn any_2xx_status_is_accepted_by_default() {
         let admitted = |status: Option<u16>| {
             let check = ResponseCheck { status, ..ResponseCheck::default() };
             [199, 200, 204, 304, 399, 400, 404]
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_judged_by_what_it_says() {
+    fn json_is_compared_by_value() {
         let check = BodyCheck::Json(Arc::new([
             ExpectedValue::parse("/a=1").unwrap(),
             ExpectedValue::parse("/b=x").unwrap(),

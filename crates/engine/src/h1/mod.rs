@@ -1,20 +1,20 @@
 //! Implements HTTP/1.1 for the loop: requests are pipelined up to a depth, responses come in the same order.
 //!
 //! Therefore the exchanges of a connection form a ring, and the oldest of them is the one that the next response
-//! answers. A response that equals the last good one is read by that comparison ([`familiar`]); otherwise
+//! answers. A response that equals the last good one is read by that comparison ([`last_response`]); otherwise
 //! `paceline_http` does the framing. A server may announce with a response that it closes; after a timeout the
 //! connection cannot be used any more.
 
-mod familiar;
+mod last_response;
 mod outgoing;
 
 use crate::hot::{
     BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, PartialResponse, ProtocolFault,
-    ProtocolHandler, ReceivedResponse, RequestTracker, SendTimes,
+    ProtocolHandler, ReceivedResponse, SendTimes, Tracker,
 };
 use crate::outcome::ConnectionFailure;
 use crate::{BodyCheck, Ending, IoProgress, Nanos, RequestKind, Settings, Slot, Transport};
-use familiar::LastResponse;
+use last_response::LastResponse;
 use outgoing::{Http1Outgoing, SentRequests};
 use paceline_http::{DecodeStep, Decoder, HeadCache, LineEnds, Method, ProtocolError};
 use std::io;
@@ -54,7 +54,7 @@ struct Http1KindState {
     /// The last head.
     heads: HeadCache,
     /// The last good response, if the next may be the same.
-    familiar: LastResponse,
+    last_response: LastResponse,
     /// Whether to keep a good response: not if each request is different.
     repeat: bool,
 }
@@ -80,7 +80,7 @@ impl Http1KindState {
         Self {
             method: kind.method,
             heads: HeadCache::new(),
-            familiar: LastResponse::default(),
+            last_response: LastResponse::default(),
             repeat: is_exact || kind.template.as_fixed().is_some(),
         }
     }
@@ -104,21 +104,15 @@ impl Http1Connection {
 impl Http1 {
     /// Some of the bytes of `Http1Outgoing::next` were sent: notes the requests that begin in them as in flight.
     #[inline(always)]
-    fn begun(
-        &mut self,
-        slot: Slot,
-        taken: usize,
-        departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
-    ) -> u16 {
+    fn begun(&mut self, slot: Slot, taken: usize, departure: &SendTimes, tracker: &mut Tracker<'_>) -> u16 {
         if let Some(begun) = self.outgoing.begun_alike(taken) {
-            match begun.count > 1 && ledger.begins_alone() {
-                true => self.put_one_by_one(slot, &begun, departure, ledger),
-                false => self.put(slot, &begun, departure, ledger),
+            match begun.count > 1 && tracker.begins_alone() {
+                true => self.put_one_by_one(slot, &begun, departure, tracker),
+                false => self.put(slot, &begun, departure, tracker),
             }
             return begun.count;
         }
-        self.begun_differing(slot, taken, departure, ledger)
+        self.begun_differing(slot, taken, departure, tracker)
     }
 
     /// The same for requests that differ. Not inlined, to keep the code path of a run with one fixed request short.
@@ -128,12 +122,12 @@ impl Http1 {
         slot: Slot,
         mut taken: usize,
         departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> u16 {
         let mut started = 0;
         while taken > 0 {
             let begun = self.outgoing.begun_differing(slot, taken);
-            self.put(slot, &begun, departure, ledger);
+            self.put(slot, &begun, departure, tracker);
             started += begun.count;
             taken -= begun.bytes;
         }
@@ -142,16 +136,10 @@ impl Http1 {
 
     /// Notes requests of one kind as in flight.
     #[inline(always)]
-    fn put(
-        &mut self,
-        slot: Slot,
-        begun: &SentRequests,
-        departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
-    ) {
-        let exchange = ledger.begin(departure, begun.kind, begun.count, begun.bytes);
+    fn put(&mut self, slot: Slot, begun: &SentRequests, departure: &SendTimes, tracker: &mut Tracker<'_>) {
+        let exchange = tracker.begin(departure, begun.kind, begun.count, begun.bytes);
         let connection = &mut self.connections[slot as usize];
-        ledger.exchanges_mut().begin_alike(slot, connection.oldest, begun.count, exchange);
+        tracker.exchanges_mut().begin_alike(slot, connection.oldest, begun.count, exchange);
         connection.unsent = begun.unsent as u32;
         if begun.unsent > 0 {
             (connection.unsent_block, connection.unsent_since) = (exchange.block, exchange.actual);
@@ -165,24 +153,24 @@ impl Http1 {
         slot: Slot,
         begun: &SentRequests,
         departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) {
         let length = (begun.bytes + begun.unsent) / usize::from(begun.count);
         let whole = SentRequests { count: 1, bytes: length, unsent: 0, ..*begun };
         for _ in 1..begun.count {
-            self.put(slot, &whole, departure, ledger);
+            self.put(slot, &whole, departure, tracker);
         }
         let last = SentRequests { count: 1, bytes: length - begun.unsent, ..*begun };
-        self.put(slot, &last, departure, ledger);
+        self.put(slot, &last, departure, tracker);
     }
 
     /// The oldest exchange of a connection, which the next response answers, and its kind. If there are several kinds,
     /// sets the method in the decoder.
     #[inline(never)]
-    fn oldest(&mut self, slot: Slot, ledger: &RequestTracker<'_>) -> (Exchange, usize) {
+    fn oldest(&mut self, slot: Slot, tracker: &Tracker<'_>) -> (Exchange, usize) {
         let connection = &mut self.connections[slot as usize];
-        let exchange = *ledger.exchanges().at(slot, connection.oldest);
-        let kind = ledger.kind_of(&exchange);
+        let exchange = *tracker.exchanges().at(slot, connection.oldest);
+        let kind = tracker.kind_of(&exchange);
         if connection.decoder.is_idle() {
             connection.decoder.set_method(self.answers[kind].method);
         }
@@ -197,11 +185,11 @@ impl Http1 {
         response: &ReceivedResponse,
         count: u16,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) {
         let mut left = count;
-        while left > 0 && ledger.exchanges().live(slot) > 0 {
-            left -= self.complete_alike(slot, response, left, now, ledger);
+        while left > 0 && tracker.exchanges().live(slot) > 0 {
+            left -= self.complete_alike(slot, response, left, now, tracker);
         }
     }
 
@@ -213,17 +201,18 @@ impl Http1 {
         response: &ReceivedResponse,
         count: u16,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> u16 {
         let depth = self.depth;
         let connection = &mut self.connections[slot as usize];
-        let Some((exchange, alike)) = ledger.exchanges_mut().end_alike(slot, connection.oldest, count) else {
+        let Some((exchange, alike)) = tracker.exchanges_mut().end_alike(slot, connection.oldest, count)
+        else {
             return count;
         };
         let next = u32::from(connection.oldest) + u32::from(alike);
         connection.oldest =
             (if next >= depth.into() { next - u32::from(depth) } else { next }) as ExchangeIndex;
-        ledger.answered(slot, &exchange, alike, response, now);
+        tracker.answered(slot, &exchange, alike, response, now);
         alike
     }
 
@@ -234,9 +223,9 @@ impl Http1 {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Result<(usize, CompletedResponse), ProtocolError> {
-        let (exchange, kind) = self.oldest(slot, ledger);
+        let (exchange, kind) = self.oldest(slot, tracker);
         let (connection, answers) = (&mut self.connections[slot as usize], &mut self.answers[kind]);
         if connection.decoder.is_idle() {
             connection.incoming.first_byte = now;
@@ -250,11 +239,11 @@ impl Http1 {
                 self.saw_compressed |= head.is_encoded;
                 connection.incoming.begin(head.status);
             }
-            DecodeStep::Body(piece) => ledger.inspect(kind, &mut connection.incoming, piece),
-            DecodeStep::End => completed = Some(self.complete_steps(slot, consumed as u64, now, ledger)),
+            DecodeStep::Body(piece) => tracker.inspect(kind, &mut connection.incoming, piece),
+            DecodeStep::End => completed = Some(self.complete_steps(slot, consumed as u64, now, tracker)),
         }
         if completed.is_none() {
-            ledger.moved(exchange.block, 0, consumed as u64);
+            tracker.moved(exchange.block, 0, consumed as u64);
         }
         Ok((consumed, completed))
     }
@@ -265,16 +254,16 @@ impl Http1 {
         slot: Slot,
         uncounted_bytes: u64,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Flow {
-        let (_, kind) = self.oldest(slot, ledger);
+        let (_, kind) = self.oldest(slot, tracker);
         let incoming = &mut self.connections[slot as usize].incoming;
-        let response = ledger.judge_pieces(kind, incoming, uncounted_bytes, now);
-        self.complete(slot, &response, 1, now, ledger);
+        let response = tracker.judge_pieces(kind, incoming, uncounted_bytes, now);
+        self.complete(slot, &response, 1, now, tracker);
         if self.connections[slot as usize].keep_alive { Flow::Keep } else { Flow::Close }
     }
 
-    /// Consumes the familiar response at the beginning of the input as often as it is repeated; returns the bytes
+    /// Consumes the last response at the beginning of the input as often as it is repeated; returns the bytes
     /// consumed.
     #[inline(always)]
     fn take_repeats(
@@ -284,23 +273,23 @@ impl Http1 {
         most: u16,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> usize {
-        let familiar = &self.answers[kind].familiar;
-        let length = familiar.length();
+        let last_response = &self.answers[kind].last_response;
+        let length = last_response.length();
         let repeats = match self.connections[slot as usize].decoder.is_idle() {
-            true => familiar.repeats_in(input, most),
+            true => last_response.repeats_in(input, most),
             false => 0,
         };
         if repeats > 0 {
             let response = ReceivedResponse {
-                status: familiar.status(),
-                body_bytes: familiar.body_bytes(),
+                status: last_response.status(),
+                body_bytes: last_response.body_bytes(),
                 ending: Ending::Ok,
                 first_byte: now,
                 uncounted_bytes: length as u64,
             };
-            self.complete(slot, &response, repeats, now, ledger);
+            self.complete(slot, &response, repeats, now, tracker);
         }
         usize::from(repeats) * length
     }
@@ -312,18 +301,18 @@ impl Http1 {
         slot: Slot,
         mut input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Result<Flow, ProtocolFault> {
         while !input.is_empty() {
-            let live = ledger.exchanges().live(slot);
+            let live = tracker.exchanges().live(slot);
             if live == 0 {
                 return Err(ProtocolFault::of(ConnectionFailure::Unsolicited));
             }
             let (kind, alike) = match self.answers.len() {
                 1 => (0, live),
-                _ => (self.oldest(slot, ledger).1, 1),
+                _ => (self.oldest(slot, tracker).1, 1),
             };
-            let repeated = self.take_repeats(slot, kind, alike, input, now, ledger);
+            let repeated = self.take_repeats(slot, kind, alike, input, now, tracker);
             input = &input[repeated..];
             if repeated > 0 {
                 continue;
@@ -333,28 +322,28 @@ impl Http1 {
                 let response = ReceivedResponse {
                     status: whole.head.status,
                     body_bytes: whole.body.len() as u64,
-                    ending: ledger.judge(kind, whole.head.status, whole.body, now),
+                    ending: tracker.judge(kind, whole.head.status, whole.body, now),
                     first_byte: now,
                     uncounted_bytes: whole.consumed as u64,
                 };
                 let (bytes, rest) = input.split_at(whole.consumed);
                 input = rest;
                 if whole.head.keep_alive && response.ending == Ending::Ok && answers.repeat {
-                    answers.familiar.meet(bytes, response.status, response.body_bytes);
+                    answers.last_response.meet(bytes, response.status, response.body_bytes);
                 }
-                self.complete(slot, &response, 1, now, ledger);
+                self.complete(slot, &response, 1, now, tracker);
                 if !whole.head.keep_alive {
                     return closed(whole.head.is_suspect);
                 }
             } else {
-                let (consumed, completed) = self.step(slot, input, now, ledger).map_err(not_http)?;
+                let (consumed, completed) = self.step(slot, input, now, tracker).map_err(not_http)?;
                 input = &input[consumed..];
                 if completed == Some(Flow::Close) {
                     return closed(self.connections[slot as usize].is_suspect);
                 }
             }
         }
-        self.finish_empty_body(slot, now, ledger)
+        self.finish_empty_body(slot, now, tracker)
     }
 
     /// Completes a response without a body at the end of its head: no further bytes may come that would complete it.
@@ -363,13 +352,13 @@ impl Http1 {
         &mut self,
         slot: Slot,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Result<Flow, ProtocolFault> {
         let is_idle = self.connections[slot as usize].decoder.is_idle();
-        if is_idle || ledger.exchanges().live(slot) == 0 {
+        if is_idle || tracker.exchanges().live(slot) == 0 {
             return Ok(Flow::Keep);
         }
-        let (_, completed) = self.step(slot, &[], now, ledger).map_err(not_http)?;
+        let (_, completed) = self.step(slot, &[], now, tracker).map_err(not_http)?;
         Ok(completed.unwrap_or(Flow::Keep))
     }
 }
@@ -419,37 +408,37 @@ impl ProtocolHandler for Http1 {
         slot: Slot,
         wanted: u16,
         departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         let taken = transport.send(slot, self.outgoing.next(wanted))?;
-        Ok(self.begun(slot, taken, departure, ledger))
+        Ok(self.begun(slot, taken, departure, tracker))
     }
 
-    /// Nearly always the input is the familiar response and no more; any other input takes the slower path.
+    /// Nearly always the input is the last response and no more; any other input takes the slower path.
     #[inline]
     fn receive<T: Transport>(
         &mut self,
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         _: &mut T,
     ) -> Result<Flow, ProtocolFault> {
         let repeated = match self.answers.len() {
-            1 => self.take_repeats(slot, 0, ledger.exchanges().live(slot), input, now, ledger),
+            1 => self.take_repeats(slot, 0, tracker.exchanges().live(slot), input, now, tracker),
             _ => 0,
         };
         if repeated > 0 && repeated == input.len() {
             return Ok(Flow::Keep);
         }
-        self.take_responses(slot, &input[repeated..], now, ledger)
+        self.take_responses(slot, &input[repeated..], now, tracker)
     }
 
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress> {
         let connection = &mut self.connections[slot as usize];
@@ -460,7 +449,7 @@ impl ProtocolHandler for Http1 {
         match transport.send(slot, self.outgoing.tail(slot, unsent)) {
             Ok(taken) => {
                 connection.unsent = (unsent - taken) as u32;
-                ledger.moved(connection.unsent_block, taken as u64, 0);
+                tracker.moved(connection.unsent_block, taken as u64, 0);
                 if taken < unsent {
                     return Ok(IoProgress::Pending);
                 }
@@ -483,16 +472,16 @@ impl ProtocolHandler for Http1 {
         slot: Slot,
         cut: bool,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Option<ConnectionFailure> {
         match self.connections[slot as usize].decoder.end_of_input() {
             // The close would end a response without a length, if it could be trusted (RFC 9112 §9.8).
             Ok(true) if cut => Some(ConnectionFailure::Truncated),
             Ok(true) => {
-                self.complete_steps(slot, 0, now, ledger);
+                self.complete_steps(slot, 0, now, tracker);
                 None
             }
-            Ok(false) if ledger.exchanges().live(slot) == 0 => None,
+            Ok(false) if tracker.exchanges().live(slot) == 0 => None,
             Ok(false) => Some(ConnectionFailure::ClosedUnanswered),
             Err(_) => Some(ConnectionFailure::Truncated),
         }

@@ -2,23 +2,21 @@
 //!
 //! Frames and HPACK are in `paceline_http::h2`. This module has the parts that depend on scheduling: the life of a
 //! connection and its streams ([`connection`], [`stream`]), requests and the bodies that flow control holds back
-//! ([`outgoing`]), the effect of received frames ([`receive`]), and responses that equal the last one ([`familiar`]).
-//! This file connects them to the loop. The stream id of an exchange determines its place, so that no map is needed; if
-//! a slow stream still occupies the place, the id is skipped.
+//! ([`outgoing`]), the effect of received frames ([`receive`]), and responses that equal the last one
+//! ([`last_response`]). This file connects them to the loop. The stream id of an exchange determines its place, so that
+//! no map is needed; if a slow stream still occupies the place, the id is skipped.
 //!
 //! A server that ends a connection with GOAWAY (nginx after 1,000 requests) is the normal case: requests of streams
 //! above the last one that it names return to the schedule as still due, the others are awaited, and another connection
 //! is made.
 
 mod connection;
-mod familiar;
+mod last_response;
 mod outgoing;
 mod receive;
 mod stream;
 
-use crate::hot::{
-    CancelOutcome, ExchangeIndex, Flow, ProtocolFault, ProtocolHandler, RequestTracker, SendTimes,
-};
+use crate::hot::{CancelOutcome, ExchangeIndex, Flow, ProtocolFault, ProtocolHandler, SendTimes, Tracker};
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
 use paceline_http::h2::{ErrorCode, FrameEvent, FrameReader, Http2Error, write_goaway};
@@ -39,18 +37,12 @@ pub struct Http2 {
 impl Http2 {
     /// Reads responses at the beginning of the input that equal the last good ones; returns their length in bytes.
     #[inline(always)]
-    fn read_repeats(
-        &mut self,
-        slot: Slot,
-        input: &[u8],
-        now: Nanos,
-        ledger: &mut RequestTracker<'_>,
-    ) -> usize {
+    fn read_repeats(&mut self, slot: Slot, input: &[u8], now: Nanos, tracker: &mut Tracker<'_>) -> usize {
         let reader = &mut self.readers[slot as usize];
         if !reader.is_between_frames() {
             return 0;
         }
-        let bytes = self.state.take_repeats(slot, input, now, ledger);
+        let bytes = self.state.take_repeats(slot, input, now, tracker);
         if bytes > 0 {
             reader.skip_known();
         }
@@ -64,14 +56,14 @@ impl Http2 {
         slot: Slot,
         mut input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Result<(), ProtocolFault> {
         let mut result = Ok(());
         while !input.is_empty() && result.is_ok() {
-            match self.read_frame(slot, input, now, ledger) {
+            match self.read_frame(slot, input, now, tracker) {
                 Ok(bytes) => {
                     input = &input[bytes..];
-                    input = &input[self.read_repeats(slot, input, now, ledger)..];
+                    input = &input[self.read_repeats(slot, input, now, tracker)..];
                 }
                 Err(error) => {
                     write_goaway(&mut self.state.connections[slot as usize].out, 0, error.code(), &[]);
@@ -79,7 +71,7 @@ impl Http2 {
                 }
             }
         }
-        self.state.group.record(slot, now, ledger);
+        self.state.group.record(slot, now, tracker);
         result
     }
 
@@ -91,22 +83,25 @@ impl Http2 {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Result<usize, Http2Error> {
         let reader = &mut self.readers[slot as usize];
         let Some((event, bytes)) = reader.whole_frame(input) else {
             let (event, bytes) = reader.next(input)?;
-            return self.state.on_event(event, &mut ReadContext { slot, now, bytes, ledger }).map(|()| bytes);
+            return self
+                .state
+                .on_event(event, &mut ReadContext { slot, now, bytes, tracker })
+                .map(|()| bytes);
         };
         if let FrameEvent::FieldBlock { stream, block, end_stream: false } = event
             && let Some((body, more)) = reader.whole_body(&input[bytes..], stream)
         {
-            let mut received = ReadContext { slot, now, bytes: bytes + more, ledger };
+            let mut received = ReadContext { slot, now, bytes: bytes + more, tracker };
             if self.state.take_whole(stream, block, body, &mut received) {
                 return Ok(bytes + more);
             }
         }
-        let mut received = ReadContext { slot, now, bytes, ledger };
+        let mut received = ReadContext { slot, now, bytes, tracker };
         self.state.on_event(event, &mut received).map(|()| bytes)
     }
 }
@@ -147,7 +142,7 @@ impl ProtocolHandler for Http2 {
         slot: Slot,
         wanted: u16,
         departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         let Http2State { connections, streams, outgoing, .. } = &mut self.state;
@@ -158,7 +153,7 @@ impl ProtocolHandler for Http2 {
             bytes => transport.send(slot, bytes),
         };
         let taken = *sent.as_ref().unwrap_or(&0);
-        let started = outgoing.settle(slot, taken, connection, streams, departure, ledger);
+        let started = outgoing.settle(slot, taken, connection, streams, departure, tracker);
         sent.map(|_| started)
     }
 
@@ -168,13 +163,13 @@ impl ProtocolHandler for Http2 {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> Result<Flow, ProtocolFault> {
-        let repeated = self.read_repeats(slot, input, now, ledger);
+        let repeated = self.read_repeats(slot, input, now, tracker);
         let mut read = Ok(());
         if repeated < input.len() {
-            read = self.read_frames(slot, &input[repeated..], now, ledger);
+            read = self.read_frames(slot, &input[repeated..], now, tracker);
         }
         let connection = &mut self.state.connections[slot as usize];
         if !connection.out.is_empty() {
@@ -183,7 +178,7 @@ impl ProtocolHandler for Http2 {
             let _ = connection.flush(slot, transport);
         }
         read?;
-        match self.state.has_ended(slot, ledger.exchanges().live(slot)) {
+        match self.state.has_ended(slot, tracker.exchanges().live(slot)) {
             true => Ok(Flow::Close),
             false => Ok(Flow::Keep),
         }
@@ -192,13 +187,13 @@ impl ProtocolHandler for Http2 {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress> {
         loop {
             let connection = &mut self.state.connections[slot as usize];
             let sent = connection.flush(slot, transport)?;
-            ledger.moved(connection.unsent_block, sent as u64, 0);
+            tracker.moved(connection.unsent_block, sent as u64, 0);
             if !connection.out.is_empty() {
                 return Ok(IoProgress::Pending);
             }
@@ -222,14 +217,14 @@ impl ProtocolHandler for Http2 {
         slot: Slot,
         _: bool,
         _: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Option<ConnectionFailure> {
         let reader = &self.readers[slot as usize];
         match reader.end_of_input() {
             Err(Http2Error::NotHttp2 { .. }) => Some(ConnectionFailure::NotHttp2),
             _ if !reader.has_begun() => Some(ConnectionFailure::ClosedUnused),
             Err(_) => Some(ConnectionFailure::Truncated),
-            Ok(()) if ledger.exchanges().live(slot) == 0 => None,
+            Ok(()) if tracker.exchanges().live(slot) == 0 => None,
             Ok(()) => Some(ConnectionFailure::ClosedUnanswered),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::connection::Http2Connection;
 use super::stream::Streams;
-use crate::hot::{ExchangeIndex, KindChoice, RequestTracker, SendTimes};
+use crate::hot::{ExchangeIndex, KindChoice, SendTimes, Tracker};
 use crate::{Nanos, Random, Settings, Slot};
 use paceline_http::Expander;
 use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT};
@@ -203,7 +203,7 @@ impl Http2Outgoing {
         }
     }
 
-    /// Given the number of written bytes that the socket took: reports to the ledger the streams that began in them,
+    /// Given the number of written bytes that the socket took: reports to the tracker the streams that began in them,
     /// and undoes the others. Returns how many began.
     #[inline(always)]
     pub(super) fn settle(
@@ -213,15 +213,15 @@ impl Http2Outgoing {
         connection: &mut Http2Connection,
         streams: &mut Streams,
         departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> u16 {
         let mut written = self.written(connection).len();
         if let &[WrittenStream { kind, place, .. }] = self.begun.as_slice()
             && taken == written
         {
             connection.out.clear();
-            let exchange = ledger.begin(departure, kind, 1, taken);
-            ledger.exchanges_mut().begin(slot, place, exchange);
+            let exchange = tracker.begin(departure, kind, 1, taken);
+            tracker.exchanges_mut().begin(slot, place, exchange);
             return 1;
         }
         if taken < written {
@@ -231,12 +231,12 @@ impl Http2Outgoing {
         }
         let mut rest = self.begun.as_slice();
         while let Some(&WrittenStream { kind, start, .. }) = rest.first() {
-            let count = if ledger.begins_alone() { 1 } else { alike(rest, self.blocks.count()) };
+            let count = if tracker.begins_alone() { 1 } else { alike(rest, self.blocks.count()) };
             let (together, after) = rest.split_at(count);
             let end = after.first().map_or(written, |next| next.start);
-            let exchange = ledger.begin(departure, kind, count as u16, end.min(taken) - start);
+            let exchange = tracker.begin(departure, kind, count as u16, end.min(taken) - start);
             for stream in together {
-                ledger.exchanges_mut().begin(slot, stream.place, exchange);
+                tracker.exchanges_mut().begin(slot, stream.place, exchange);
             }
             connection.unsent_block = exchange.block;
             rest = after;

@@ -1,11 +1,12 @@
 //! The state of a worker's connections, and what received frames do to it: responses that equal the last one are
-//! recognised by comparison, all other frames act on their stream or on the connection.
+//! recognised by comparison, all other frames act on their stream or on the connection. Over 600 lines: all of it acts on
+//! one state.
 
 use super::connection::Http2Connection;
-use super::familiar::{LastFrames, stream_of};
+use super::last_response::{LastFrames, stream_of};
 use super::outgoing::Http2Outgoing;
 use super::stream::{Http2Stream, Streams};
-use crate::hot::{AnswerGroup, Exchange, ExchangeIndex, ProtocolFault, ReceivedResponse, RequestTracker};
+use crate::hot::{AnswerGroup, Exchange, ExchangeIndex, ProtocolFault, ReceivedResponse, Tracker};
 use crate::outcome::ConnectionFailure;
 use crate::{BodyCheck, Ending, Nanos, RequestKind, Settings, Slot};
 use paceline_http::Method;
@@ -39,7 +40,7 @@ struct Http2KindState {
     /// The method, which decides whether a response can have a body.
     method: Method,
     /// The last good one, if the next may be the same.
-    familiar: LastFrames,
+    last_response: LastFrames,
     /// Whether to keep a good response: not if each request is different.
     repeat: bool,
 }
@@ -49,7 +50,7 @@ impl Http2KindState {
         let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
         Self {
             method: kind.method,
-            familiar: LastFrames::default(),
+            last_response: LastFrames::default(),
             repeat: is_exact || kind.template.as_fixed().is_some(),
         }
     }
@@ -71,7 +72,7 @@ pub(super) struct ReadContext<'a, 'l> {
     pub now: Nanos,
     /// Bytes consumed by it.
     pub bytes: usize,
-    pub ledger: &'a mut RequestTracker<'l>,
+    pub tracker: &'a mut Tracker<'l>,
 }
 
 /// A fault of the connection, as a [`ConnectionFailure`] with its text.
@@ -112,25 +113,25 @@ impl Http2State {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> usize {
         if (self.connections[slot as usize].receive_window.available() as usize) < input.len() {
             return 0;
         }
         let (mut taken, mut first, mut count) = (0, RepeatedResponse::NONE, 0);
-        while let Some(next) = self.take_repeat(slot, &input[taken..], ledger) {
-            taken += self.answers[next.kind].familiar.length();
+        while let Some(next) = self.take_repeat(slot, &input[taken..], tracker) {
+            taken += self.answers[next.kind].last_response.length();
             // Equal exchanges have the same kind.
             if count > 0 && (next.exchange != first.exchange || count == u16::MAX) {
-                self.record_repeats(slot, &first, count, now, ledger);
+                self.record_repeats(slot, &first, count, now, tracker);
                 count = 0;
             }
             (first, count) = (next, count + 1);
         }
         if count > 0 {
-            self.record_repeats(slot, &first, count, now, ledger);
+            self.record_repeats(slot, &first, count, now, tracker);
         }
-        if taken < input.len() { taken + self.take_parts(slot, &input[taken..], now, ledger) } else { taken }
+        if taken < input.len() { taken + self.take_parts(slot, &input[taken..], now, tracker) } else { taken }
     }
 
     /// The exchange answered by the response at the beginning of the input, if that equals the last good one.
@@ -139,21 +140,21 @@ impl Http2State {
         &mut self,
         slot: Slot,
         input: &[u8],
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Option<RepeatedResponse> {
         let id = stream_of(input)?;
         let place = self.streams.place_of(id);
         let stream = self.streams.at(slot, place);
         let kind = usize::from(stream.kind);
-        let familiar = &mut self.answers[kind].familiar;
+        let last_response = &mut self.answers[kind].last_response;
         if !stream.awaits_response(id)
-            || !familiar.is_at(input, id)
-            || !familiar.repeat(&mut self.connections[slot as usize].fields)
+            || !last_response.is_at(input, id)
+            || !last_response.repeat(&mut self.connections[slot as usize].fields)
         {
             return None;
         }
         stream.end();
-        Some(RepeatedResponse { exchange: ledger.exchanges_mut().end(slot, place)?, kind })
+        Some(RepeatedResponse { exchange: tracker.exchanges_mut().end(slot, place)?, kind })
     }
 
     /// Records `count` equal exchanges with the last response of their kind.
@@ -164,26 +165,26 @@ impl Http2State {
         of: &RepeatedResponse,
         count: u16,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) {
-        let familiar = &self.answers[of.kind].familiar;
-        let response = familiar.response(now, familiar.length() as u64);
+        let last_response = &self.answers[of.kind].last_response;
+        let response = last_response.response(now, last_response.length() as u64);
         let flow_bytes = response.body_bytes as u32 * u32::from(count);
         self.connections[slot as usize].responses_came(flow_bytes);
-        ledger.answered(slot, &of.exchange, count, &response, now);
+        tracker.answered(slot, &of.exchange, count, &response, now);
     }
 
     /// Consumes HEADERS and DATA at the beginning of the input that equal those of the last good response, but do not
     /// follow each other: some servers (nghttpd) send the HEADERS of several streams before their DATA. Also consumes
     /// all other DATA of responses that have begun: some servers (node) end a stream with an empty frame.
     #[inline(never)]
-    fn take_parts(&mut self, slot: Slot, input: &[u8], now: Nanos, ledger: &mut RequestTracker<'_>) -> usize {
+    fn take_parts(&mut self, slot: Slot, input: &[u8], now: Nanos, tracker: &mut Tracker<'_>) -> usize {
         let mut taken = 0;
-        while let Some(bytes) = self.take_part(slot, &input[taken..], now, ledger) {
+        while let Some(bytes) = self.take_part(slot, &input[taken..], now, tracker) {
             taken += bytes;
         }
         if taken == input.len() {
-            self.group.record(slot, now, ledger);
+            self.group.record(slot, now, tracker);
         }
         taken
     }
@@ -195,29 +196,29 @@ impl Http2State {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Option<usize> {
         let id = stream_of(input)?;
         let place = self.streams.place_of(id);
         let stream = self.streams.at(slot, place);
-        let familiar = &mut self.answers[usize::from(stream.kind)].familiar;
+        let last_response = &mut self.answers[usize::from(stream.kind)].last_response;
         let connection = &mut self.connections[slot as usize];
         if stream.awaits_response(id) {
-            if !familiar.is_head_at(input, id) || !familiar.repeat(&mut connection.fields) {
+            if !last_response.is_head_at(input, id) || !last_response.repeat(&mut connection.fields) {
                 return None;
             }
-            stream.begin_known_response(&familiar.head, now);
-            return Some(familiar.head.bytes);
+            stream.begin_known_response(&last_response.head, now);
+            return Some(last_response.head.bytes);
         }
-        if !stream.awaits_body_of(id, &familiar.head) || !familiar.is_body_at(input, id) {
-            return self.take_data(slot, place, input, now, ledger);
+        if !stream.awaits_body_of(id, &last_response.head) || !last_response.is_body_at(input, id) {
+            return self.take_data(slot, place, input, now, tracker);
         }
-        let bytes = familiar.length() - familiar.head.bytes;
-        let response = familiar.response(stream.incoming.first_byte, stream.bytes + bytes as u64);
+        let bytes = last_response.length() - last_response.head.bytes;
+        let response = last_response.response(stream.incoming.first_byte, stream.bytes + bytes as u64);
         connection.responses_came(response.body_bytes as u32);
         stream.end();
-        let exchange = ledger.exchanges_mut().end(slot, place)?;
-        self.group.add(slot, exchange, response, now, ledger);
+        let exchange = tracker.exchanges_mut().end(slot, place)?;
+        self.group.add(slot, exchange, response, now, tracker);
         Some(bytes)
     }
 
@@ -230,7 +231,7 @@ impl Http2State {
         place: ExchangeIndex,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Option<usize> {
         let (id, piece, end_stream) = whole_data(input)?;
         let stream = self.streams.at(slot, place);
@@ -242,7 +243,7 @@ impl Http2State {
         stream.bytes += bytes as u64;
         stream.receive_window.count(flow_bytes);
         self.connections[slot as usize].count_received(flow_bytes);
-        self.on_piece(place, piece, end_stream, &mut ReadContext { slot, now, bytes, ledger });
+        self.on_piece(place, piece, end_stream, &mut ReadContext { slot, now, bytes, tracker });
         Some(bytes)
     }
 
@@ -276,18 +277,18 @@ impl Http2State {
         let response = ReceivedResponse {
             status: head.status,
             body_bytes: body.len() as u64,
-            ending: received.ledger.judge(stream.kind.into(), head.status, body, now),
+            ending: received.tracker.judge(stream.kind.into(), head.status, body, now),
             first_byte: now,
             uncounted_bytes: bytes as u64,
         };
         if answers.repeat && response.ending == Ending::Ok {
             let recognised = connection.fields.recognised(&self.cache, block);
-            answers.familiar.meet_head(block, recognised, head.status, progress);
-            answers.familiar.meet_body(body);
+            answers.last_response.meet_head(block, recognised, head.status, progress);
+            answers.last_response.meet_body(body);
         }
         stream.end();
-        if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
-            self.group.add(slot, exchange, response, now, received.ledger);
+        if let Some(exchange) = received.tracker.exchanges_mut().end(slot, place) {
+            self.group.add(slot, exchange, response, now, received.tracker);
         }
         true
     }
@@ -411,8 +412,8 @@ impl Http2State {
         let answers = &mut self.answers[usize::from(stream.kind)];
         if answers.repeat {
             let recognised = self.connections[slot as usize].fields.recognised(&self.cache, block);
-            answers.familiar.meet_head(block, recognised, status, stream.progress);
-            stream.head_version = answers.familiar.head.version;
+            answers.last_response.meet_head(block, recognised, status, stream.progress);
+            stream.head_version = answers.last_response.head.version;
         }
     }
 
@@ -461,18 +462,18 @@ impl Http2State {
             let response = ReceivedResponse {
                 status,
                 body_bytes: piece.len() as u64,
-                ending: received.ledger.judge(kind, status, piece, now),
+                ending: received.tracker.judge(kind, status, piece, now),
                 first_byte: stream.incoming.first_byte,
                 uncounted_bytes: stream.bytes,
             };
             let head_version = stream.head_version;
-            let familiar = &mut self.answers[kind].familiar;
-            if response.ending == Ending::Ok && head_version == familiar.head.version {
-                familiar.meet_body(piece);
+            let last_response = &mut self.answers[kind].last_response;
+            if response.ending == Ending::Ok && head_version == last_response.head.version {
+                last_response.meet_body(piece);
             }
             return self.complete(place, &response, received);
         }
-        received.ledger.inspect(kind, &mut stream.incoming, piece);
+        received.tracker.inspect(kind, &mut stream.incoming, piece);
         if end_stream {
             self.complete_pieces(place, received);
         } else if let Some(increment) = stream.receive_window.replenish() {
@@ -484,7 +485,7 @@ impl Http2State {
     fn complete_pieces(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
         let stream = self.streams.at(received.slot, place);
         let (kind, bytes) = (stream.kind.into(), stream.bytes);
-        let response = received.ledger.judge_pieces(kind, &mut stream.incoming, bytes, received.now);
+        let response = received.tracker.judge_pieces(kind, &mut stream.incoming, bytes, received.now);
         self.complete(place, &response, received);
     }
 
@@ -505,8 +506,8 @@ impl Http2State {
         }
         stream.end();
         (connection.cancels, connection.stray_frames) = (0, 0);
-        if let Some(exchange) = received.ledger.exchanges_mut().end(slot, place) {
-            self.group.add(slot, exchange, *response, now, received.ledger);
+        if let Some(exchange) = received.tracker.exchanges_mut().end(slot, place) {
+            self.group.add(slot, exchange, *response, now, received.tracker);
         }
     }
 
@@ -517,8 +518,8 @@ impl Http2State {
         let stream = self.streams.at(slot, place);
         self.connections[slot as usize].reset(stream.id, error.code());
         stream.end();
-        received.ledger.note(ConnectionFailure::MalformedResponse, Some(error.to_string()));
-        received.ledger.abandon(slot, place, Ending::IoFailed, now);
+        received.tracker.note(ConnectionFailure::MalformedResponse, Some(error.to_string()));
+        received.tracker.abandon(slot, place, Ending::IoFailed, now);
     }
 
     #[cold]
@@ -534,8 +535,8 @@ impl Http2State {
             self.give_back(place, received);
         } else {
             self.streams.at(slot, place).end();
-            received.ledger.note(ConnectionFailure::StreamReset, None);
-            received.ledger.abandon(slot, place, Ending::IoFailed, received.now);
+            received.tracker.note(ConnectionFailure::StreamReset, None);
+            received.tracker.abandon(slot, place, Ending::IoFailed, received.now);
         }
         Ok(())
     }
@@ -547,7 +548,7 @@ impl Http2State {
         connection.is_ending = true;
         if code != ErrorCode::NO_ERROR {
             let text = String::from_utf8_lossy(&debug[..debug.len().min(100)]).into_owned();
-            received.ledger.note(
+            received.tracker.note(
                 ConnectionFailure::GoAway,
                 Some(format!("GOAWAY with {code} {text}").trim_end().into()),
             );
@@ -562,7 +563,7 @@ impl Http2State {
     fn give_back(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
         let stream = self.streams.at(received.slot, place);
         stream.end();
-        if let Some(kind) = received.ledger.give_back(received.slot, place, received.now) {
+        if let Some(kind) = received.tracker.give_back(received.slot, place, received.now) {
             self.outgoing.give_back(kind, stream.number);
         }
     }
@@ -586,8 +587,8 @@ impl Http2State {
         self.stray(slot)
     }
 
-    /// HEADERS or DATA came on a stream that has ended: the connection is in error, unless Paceline reset a stream of it
-    /// or the server announced its end, so that the frame may have been sent before.
+    /// HEADERS or DATA came on a stream that has ended: the connection is in error, unless Paceline reset a stream of
+    /// it or the server announced its end, so that the frame may have been sent before.
     #[cold]
     fn surplus(&mut self, slot: Slot, id: u32, frame: FrameName) -> Result<(), Http2Error> {
         let connection = &self.connections[slot as usize];

@@ -3,7 +3,7 @@
 //! There are as many as places in the table of exchanges: an open stream has an exchange there. The memory of an ended
 //! stream is reused by the next one at its place.
 
-use super::familiar::HeadersFrame;
+use super::last_response::HeadersFrame;
 use crate::hot::{ExchangeIndex, PartialResponse};
 use crate::{Nanos, Slot};
 use paceline_http::Method;
@@ -70,7 +70,7 @@ impl Http2Stream {
         self.bytes = 0;
     }
 
-    /// Notes a response that begins with familiar HEADERS.
+    /// Notes a response that begins with HEADERS of the last response.
     #[inline]
     pub(super) fn begin_known_response(&mut self, head: &HeadersFrame, now: Nanos) {
         (self.has_response, self.head_version) = (true, head.version);
@@ -81,7 +81,7 @@ impl Http2Stream {
         self.bytes = head.bytes as u64;
     }
 
-    /// Whether it is the stream of this id, and only these familiar HEADERS have come for it.
+    /// Whether it is the stream of this id, and only these HEADERS of the last response have come for it.
     #[inline]
     pub(super) fn awaits_body_of(&self, id: u32, head: &HeadersFrame) -> bool {
         self.id == id

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn places_by_moment_in_any_order() {
+    fn blocks_are_found_by_time_in_any_order() {
         let mut blocks = begun(2, &[10, 20]);
         assert_eq!((blocks.count(), blocks.segments()), (8, 3));
         let expected =
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_cut_short_has_no_later_segments() {
+    fn a_stopped_window_has_no_later_segments() {
         let mut blocks = begun(1, &[10, 20]);
         assert_eq!(blocks.of(Nanos(125), 0), 3);
         blocks.end_at(Nanos(115));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_run_everything_is_the_warm_ups() {
+    fn requests_before_the_run_belong_to_the_warm_up() {
         let mut blocks = Blocks::new(1, Vec::new());
         assert_eq!((blocks.of(Nanos(7), 0), blocks.count()), (0, 2));
     }

@@ -80,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_truth_is_within_a_ninth(mut times in prop::collection::vec(1_100u64..17_000_000_000, 16..200)) {
+        fn the_median_is_accurate_to_one_ninth(mut times in prop::collection::vec(1_100u64..17_000_000_000, 16..200)) {
             let mut medians = Medians::new(2);
             times.iter().for_each(|time| medians.record(1, Nanos(*time), 1));
             times.sort_unstable();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_without_end_keeps_the_median() {
+    fn counter_overflow_keeps_the_median() {
         let mut medians = Medians::new(1);
         for _ in 0..100_000 {
             medians.record(0, Nanos(1_000_000), 1);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn few_answers_and_odd_times_tell_nothing_wrong() {
+    fn few_responses_and_extreme_times_give_valid_medians() {
         let mut medians = Medians::new(1);
         (0..15).for_each(|_| medians.record(0, Nanos(5_000), 1));
         assert!(medians.into_medians().is_empty(), "fifteen answers are too few");

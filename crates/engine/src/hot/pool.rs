@@ -52,7 +52,7 @@ pub(super) enum ClosedBy {
 struct PooledConnection {
     state: ConnectionState,
     /// Whether it is in the line of free connections; it may have been closed since: check its state when taking it.
-    in_line: bool,
+    is_queued: bool,
     /// Whether a deadline alarm is set; one at a time suffices: it is set again if it rings early.
     deadline_set: bool,
     /// Whether an alarm for the limit of an attempt to connect is set; likewise.
@@ -115,7 +115,7 @@ impl Pool {
         let count = settings.connections_of(worker);
         let connection = PooledConnection {
             state: ConnectionState::Closed,
-            in_line: false,
+            is_queued: false,
             deadline_set: false,
             limit_set: false,
             has_served: false,
@@ -325,26 +325,26 @@ impl Pool {
 impl Pool {
     /// Adds a connection to the end of the line of free ones.
     #[inline]
-    pub(super) fn stand_in_line(&mut self, slot: Slot) {
+    pub(super) fn push_free(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot as usize];
-        if !connection.in_line {
-            connection.in_line = true;
+        if !connection.is_queued {
+            connection.is_queued = true;
             self.line.push_back(slot);
         }
     }
 
     /// Removes a connection from the line. It may not be free any more.
     #[inline]
-    pub(super) fn leave_line(&mut self) -> Option<Slot> {
+    pub(super) fn remove_free(&mut self) -> Option<Slot> {
         let slot = self.line.pop_front()?;
-        self.of_mut(slot).in_line = false;
+        self.of_mut(slot).is_queued = false;
         Some(slot)
     }
 
     /// Whether a connection is in the line.
     #[inline]
-    pub(super) fn is_in_line(&self, slot: Slot) -> bool {
-        self.of(slot).in_line
+    pub(super) fn is_queued(&self, slot: Slot) -> bool {
+        self.of(slot).is_queued
     }
 
     /// The length of the line.
@@ -368,8 +368,8 @@ impl Pool {
         self.of(slot).left.into()
     }
 
-    /// Whether it is time to probe for bytes that no request asked for; if so, notes the probe as done. Before the first
-    /// response there is nothing to probe for: what a server sends before a request is an event of its own.
+    /// Whether it is time to probe for bytes that no request asked for; if so, notes the probe as done. Before the
+    /// first response there is nothing to probe for: what a server sends before a request is an event of its own.
     #[inline]
     pub(super) fn probe(&mut self, slot: Slot, now: Nanos) -> bool {
         let connection = self.of_mut(slot);
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn no_worker_thinks_as_another_does() {
+    fn workers_draw_different_think_times() {
         for seed in [0, 1, 42] {
             let drawn: Vec<u64> = (0..8)
                 .flat_map(|worker| {

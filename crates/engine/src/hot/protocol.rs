@@ -6,7 +6,7 @@
 //! on them.
 
 use super::exchange::{ExchangeIndex, WaitingStep};
-use super::ledger::{RequestTracker, SendTimes};
+use super::request_tracker::{SendTimes, Tracker};
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
 use paceline_stats::Histogram;
@@ -68,7 +68,7 @@ pub trait ProtocolHandler {
     fn room(&self, slot: Slot, live: u16) -> u16;
 
     /// Begins exchanges, at least one and at most `wanted`, which is within [`ProtocolHandler::room`]: hands their
-    /// bytes to the transport and reports to the ledger those of which at least a byte was taken. Returns how many.
+    /// bytes to the transport and reports to the tracker those of which at least a byte was taken. Returns how many.
     ///
     /// # Errors
     /// `WouldBlock` when the socket has no room, any other when the connection is broken: then no exchange was begun.
@@ -77,11 +77,11 @@ pub trait ProtocolHandler {
         slot: Slot,
         wanted: u16,
         departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16>;
 
-    /// Reads received bytes, and reports to the ledger which exchanges they end.
+    /// Reads received bytes, and reports to the tracker which exchanges they end.
     ///
     /// # Errors
     /// A [`ProtocolFault`] of the server.
@@ -90,7 +90,7 @@ pub trait ProtocolHandler {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> Result<Flow, ProtocolFault>;
 
@@ -101,7 +101,7 @@ pub trait ProtocolHandler {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress>;
 
@@ -115,7 +115,7 @@ pub trait ProtocolHandler {
         slot: Slot,
         cut: bool,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Option<ConnectionFailure>;
 
     /// Stops waiting for the exchange at a place, which has ended; `live` are still in flight.

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_backlog_of_even_ticks_goes_on_beyond_those_counted() {
+    fn the_backlog_of_even_ticks_is_extrapolated() {
         let even = |gap_ns| schedule(TickSource::Constant { index: 0, stride: 1, gap_ns }, 0);
         assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000)), 1_000);
         assert_eq!(even(1_000.0).backlog_about(START + Nanos(1_000_000_000)), 1_000_000);

@@ -1,20 +1,20 @@
 //! Moves the traffic: sends requests over connections, receives responses, makes and ends connections.
 //!
 //! The worker's loop calls it: [`Traffic::dispatch`] at the start of each turn, [`Traffic::handle`] for each event,
-//! [`Traffic::ring`] for alarms. It combines separate parts: the due requests (the ledger), the free connections (the
+//! [`Traffic::ring`] for alarms. It combines separate parts: the due requests (the tracker), the free connections (the
 //! pool), the bytes (the protocol) and their transfer (the transport). A request may leave late, but never early.
 //!
-//! [`connecting`] makes and ends connections, [`sending`] sends requests on them, [`alarms`] handles the timers; this
-//! file receives the input that events announce.
+//! [`connecting`] makes and ends connections, [`sending`] sends requests on them, [`timer_events`] handles the timers;
+//! this file receives the input that events announce.
 
-mod alarms;
 mod connecting;
 mod sending;
+mod timer_events;
 
-use super::ledger::RequestTracker;
 use super::pool::{ClosedBy, ConnectionState, Pool};
 use super::protocol::{Flow, ProtocolFault, ProtocolHandler};
 use super::record::Recorder;
+use super::request_tracker::Tracker;
 use crate::outcome::ConnectionFailure;
 use crate::timers::{TimerKind, Timers};
 use crate::{Clock, Nanos, Readiness, Settings, Slot, Timeline, Transport};
@@ -29,7 +29,7 @@ pub(super) struct Traffic<'a, C, T, P> {
     clock: C,
     transport: T,
     protocol: P,
-    ledger: RequestTracker<'a>,
+    tracker: Tracker<'a>,
     pool: Pool,
     timers: Timers,
     /// Alarms for deadlines ring on this grid.
@@ -53,7 +53,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         Self {
             settings,
             protocol: P::new(settings, worker),
-            ledger: RequestTracker::new(settings, recorder, worker, pool.count(), P::places(settings)),
+            tracker: Tracker::new(settings, recorder, worker, pool.count(), P::places(settings)),
             pool,
             timers: Timers::default(),
             // A 64th of the timeout: an alarm is late by at most this, and wakes at most this often.
@@ -73,14 +73,14 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
 
     /// The requests.
     #[inline]
-    pub(super) fn ledger(&self) -> &RequestTracker<'a> {
-        &self.ledger
+    pub(super) fn tracker(&self) -> &Tracker<'a> {
+        &self.tracker
     }
 
     /// The requests, to be advanced through the phases.
     #[inline]
-    pub(super) fn ledger_mut(&mut self) -> &mut RequestTracker<'a> {
-        &mut self.ledger
+    pub(super) fn tracker_mut(&mut self) -> &mut Tracker<'a> {
+        &mut self.tracker
     }
 
     /// The connections.
@@ -113,7 +113,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     /// Begins the run.
     pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
         self.running = true;
-        self.ledger.begin_run(timeline, worker);
+        self.tracker.begin_run(timeline, worker);
         self.pool.begin_run();
         self.last_progress = timeline.epoch;
     }
@@ -131,13 +131,13 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     }
 
     /// Returns the parts at the end of the run.
-    pub(super) fn into_parts(self) -> (RequestTracker<'a>, Pool, T, P) {
-        (self.ledger, self.pool, self.transport, self.protocol)
+    pub(super) fn into_parts(self) -> (Tracker<'a>, Pool, T, P) {
+        (self.tracker, self.pool, self.transport, self.protocol)
     }
 
     /// The recorder and the transport, for inspection at the end of a simulation.
     pub(super) fn recorder_and_transport(&mut self) -> (&mut Recorder, &T) {
-        (self.ledger.recorder(), &self.transport)
+        (self.tracker.recorder(), &self.transport)
     }
 
     /// Sessions that have begun and not ended.
@@ -187,14 +187,14 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Whether a connection may have bytes that wait for room.
     #[inline]
     fn waits_for_room(&self, slot: Slot) -> bool {
-        let waits = self.protocol.unsent_since(slot).is_some() || !self.pool.is_in_line(slot);
+        let waits = self.protocol.unsent_since(slot).is_some() || !self.pool.is_queued(slot);
         waits && self.pool.state(slot) > ConnectionState::Connecting
     }
 
     /// Reads the input of a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless the
     /// peer has hung up: then its end still has to be read before the next send.
     fn receive(&mut self, slot: Slot, hangup: bool, buffer: &mut [u8]) {
-        let is_open_loop = self.ledger.schedule().is_open();
+        let is_open_loop = self.tracker.schedule().is_open();
         let mut rounds = 0;
         while self.pool.state(slot) > ConnectionState::Connecting {
             if rounds == ROUNDS_MOST {
@@ -204,13 +204,13 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             rounds += 1;
             match self.transport.receive(slot, buffer) {
                 Ok(0) => {
-                    self.ledger.set_kernel_received(self.transport.received_at());
+                    self.tracker.set_kernel_received(self.transport.received_at());
                     self.end_of_input(slot);
                     break;
                 }
                 Ok(count) => {
                     let now = self.clock.now();
-                    self.ledger.set_kernel_received(self.transport.received_at());
+                    self.tracker.set_kernel_received(self.transport.received_at());
                     self.consume(slot, &buffer[..count], now);
                     // A closed loop reads all input before it sends: responses read later would seem slower, and a
                     // server that receives many requests in sequence is woken once for them.
@@ -246,12 +246,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline(always)]
     fn consume(&mut self, slot: Slot, input: &[u8], now: Nanos) {
         // A closed loop does not need the moment at which a connection became free.
-        let was_full = self.ledger.schedule().is_open() && self.room(slot) == 0;
-        let flow = self.protocol.receive(slot, input, now, &mut self.ledger, &mut self.transport);
+        let was_full = self.tracker.schedule().is_open() && self.room(slot) == 0;
+        let flow = self.protocol.receive(slot, input, now, &mut self.tracker, &mut self.transport);
         if self.pool.state(slot) == ConnectionState::Greeting {
             return self.greeted(slot, flow, now);
         }
-        let answered = self.ledger.take_answered();
+        let answered = self.tracker.take_answered();
         if answered {
             self.last_progress = now;
             self.pool.served(slot);
@@ -272,7 +272,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             if was_full {
                 self.pool.set_free_at(slot, now);
             }
-            self.pool.stand_in_line(slot);
+            self.pool.push_free(slot);
         } else if self.protocol.unsent_since(slot).is_some() {
             self.set_deadline(slot, now);
         }
@@ -310,7 +310,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Whether a connection has carried its last request, and it is answered.
     fn is_used_up(&self, slot: Slot) -> bool {
-        self.pool.state(slot) == ConnectionState::Last && self.ledger.exchanges().live(slot) == 0
+        self.pool.state(slot) == ConnectionState::Last && self.tracker.exchanges().live(slot) == 0
     }
 
     /// The server has sent bytes before the connection was ready.
@@ -341,8 +341,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn end_of_input(&mut self, slot: Slot) {
         let now = self.clock.now();
         let cut = self.transport.was_cut(slot);
-        let failure = self.protocol.end_of_input(slot, cut, now, &mut self.ledger);
-        let answered = self.ledger.take_answered();
+        let failure = self.protocol.end_of_input(slot, cut, now, &mut self.tracker);
+        let answered = self.tracker.take_answered();
         if answered {
             self.pool.served(slot);
         }
@@ -355,7 +355,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         let by = if is_used_up { ClosedBy::Plan } else { ClosedBy::Server };
         // A server may close an idle connection; after it closes an unused one, the next attempt waits.
-        let unused = !self.pool.has_served(slot) && self.ledger.exchanges().live(slot) == 0;
+        let unused = !self.pool.has_served(slot) && self.tracker.exchanges().live(slot) == 0;
         self.disconnect(slot, by, failure.or(unused.then_some(ConnectionFailure::ClosedUnused)), now);
     }
 }

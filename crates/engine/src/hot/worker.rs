@@ -105,10 +105,10 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     pub fn run(&mut self, conductor: &impl RunControl, observer: &dyn Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
         if observer.wants_seconds() {
-            self.traffic.ledger_mut().recorder().listen();
+            self.traffic.tracker_mut().recorder().listen();
         }
         while !self.has_connections() && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
-            self.turn(self.traffic.now(), NAP)?;
+            self.iterate(self.traffic.now(), NAP)?;
         }
         conductor.connected(self.traffic.connected_in_all());
         // Connections that close meanwhile are remade; the epoch comes as soon as the slowest worker is ready. A worker
@@ -119,19 +119,19 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             }
             match conductor.epoch() {
                 Some(epoch) => self.begin(epoch),
-                None => self.turn(self.traffic.now(), settling_nap(self.settings.threads))?,
+                None => self.iterate(self.traffic.now(), settling_nap(self.settings.threads))?,
             }
         }
         while self.timeline.is_some() {
             let now = self.traffic.now();
             self.advance(now, conductor.stop_at(), observer);
             if self.phase == Phase::End {
-                self.traffic.ledger_mut().recorder().end(now);
+                self.traffic.tracker_mut().recorder().end(now);
                 self.report_seconds(now, observer);
                 break;
             }
-            self.turn(now, NAP)?;
-            if self.traffic.ledger_mut().recorder().has_news() {
+            self.iterate(now, NAP)?;
+            if self.traffic.tracker_mut().recorder().has_news() {
                 self.report_seconds(now, observer);
             }
         }
@@ -141,23 +141,23 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     /// Reports the ended seconds.
     #[cold]
     fn report_seconds(&mut self, now: Nanos, observer: &dyn Observer) {
-        for (start, end, cohorts) in self.traffic.ledger_mut().recorder().take_news() {
+        for (start, end, cohorts) in self.traffic.tracker_mut().recorder().take_news() {
             let start = start.max(self.spans.start);
-            let backlog = self.traffic.ledger().schedule().backlog_about(end.min(now));
+            let backlog = self.traffic.tracker().schedule().backlog_about(end.min(now));
             observer.second(WorkerSecond { worker: self.index, start, end, cohorts, backlog });
         }
     }
 
     /// Returns the outcome. The recorder is emptied.
     pub fn into_outcome(self) -> ThreadOutcome {
-        let (mut ledger, pool, transport, protocol) = self.traffic.into_parts();
-        let noted_sends = ledger.recorder().take_noted();
-        let carried = Carried { outstanding: self.carried, ended: ledger.recorder().carried() };
-        let (sums, intervals, interval) = ledger.recorder().finish();
+        let (mut tracker, pool, transport, protocol) = self.traffic.into_parts();
+        let noted_sends = tracker.recorder().take_noted();
+        let carried = Carried { outstanding: self.carried, ended: tracker.recorder().carried() };
+        let (sums, intervals, interval) = tracker.recorder().finish();
         let mut connections = pool.into_counts();
         connections.stream_limit = protocol.stream_limit();
         connections.saw_compressed = protocol.saw_compressed();
-        let wrong_bodies = ledger.finish(&mut connections);
+        let wrong_bodies = tracker.finish(&mut connections);
         ThreadOutcome {
             noted_sends,
             total: sums.total,
@@ -190,11 +190,11 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     }
 
     /// One turn of the loop: sends due requests, rings due alarms, waits, handles events.
-    fn turn(&mut self, start: Nanos, nap: Nanos) -> Result<(), EngineError> {
+    fn iterate(&mut self, start: Nanos, nap: Nanos) -> Result<(), EngineError> {
         self.spun += start.since(self.idle_since);
         self.note_stall(start);
         // Before any send: requests due as a second begins are counted in it.
-        self.traffic.ledger_mut().recorder().roll(start);
+        self.traffic.tracker_mut().recorder().roll(start);
         let now = self.traffic.dispatch(start);
         self.traffic.ring(now);
         self.traffic.keep_connecting();
@@ -221,7 +221,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     /// Handles the input that has arrived by the end of a closed loop: a response that no request asked for may follow
     /// the last one. Returns the time after it.
     fn read_the_rest(&mut self, now: Nanos) -> Nanos {
-        if self.traffic.ledger().schedule().is_open() {
+        if self.traffic.tracker().schedule().is_open() {
             return now;
         }
         let mut ready = std::mem::take(&mut self.ready);
@@ -258,10 +258,10 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         if self.traffic.is_busy() {
             return WaitLimit::Poll;
         }
-        let ledger = self.traffic.ledger();
-        let send = if self.traffic.has_no_line() { Nanos::NEVER } else { ledger.schedule().next_due(now) };
+        let tracker = self.traffic.tracker();
+        let send = if self.traffic.has_no_line() { Nanos::NEVER } else { tracker.schedule().next_due(now) };
         let next_alarm = self.traffic.next_alarm();
-        let other = next_alarm.min(self.next_boundary(now)).min(ledger.interval_end()).min(now + nap);
+        let other = next_alarm.min(self.next_boundary(now)).min(tracker.interval_end()).min(now + nap);
         match pace::wait(self.settings.pace, now, send, other) {
             Nanos::ZERO => WaitLimit::Poll,
             wait => WaitLimit::For(wait),
@@ -335,7 +335,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
                 // then is final, however late the worker reads it again.
                 let stop_at = stop_at.max(now + Nanos(1));
                 timeline.window_end = stop_at;
-                self.traffic.ledger_mut().end_at(stop_at);
+                self.traffic.tracker_mut().end_at(stop_at);
             }
         }
         self.end_estimated_window(now);
@@ -344,9 +344,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
             self.enter(Phase::Warmup, now, observer);
         }
         if self.phase == Phase::Warmup && now >= timeline.window_start.min(timeline.window_end) {
-            self.backlog = self.traffic.ledger().schedule().backlog_about(timeline.window_start);
-            self.carried = self.traffic.ledger().outstanding();
-            self.traffic.ledger_mut().recorder().window_opens();
+            self.backlog = self.traffic.tracker().schedule().backlog_about(timeline.window_start);
+            self.carried = self.traffic.tracker().outstanding();
+            self.traffic.tracker_mut().recorder().window_opens();
             self.enter(Phase::Window, now, observer);
         }
         if self.phase == Phase::Window && (now >= timeline.window_end || self.is_counted_out(now)) {
@@ -362,7 +362,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
 
     /// A window whose end was estimated ends with the gap after its last arrival, once that has been sent.
     fn end_estimated_window(&mut self, now: Nanos) {
-        let schedule = self.traffic.ledger().schedule();
+        let schedule = self.traffic.tracker().schedule();
         if self.window_length.is_exact() || schedule.remaining() > 0 {
             return;
         }
@@ -371,7 +371,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
             && end < timeline.window_end
         {
             timeline.window_end = end;
-            self.traffic.ledger_mut().end_at(end);
+            self.traffic.tracker_mut().end_at(end);
         }
     }
 
@@ -397,16 +397,16 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
 
     /// Whether every request has ended and no more will fall due.
     fn is_finished(&self, now: Nanos) -> bool {
-        let ledger = self.traffic.ledger();
-        let none_due = ledger.schedule().next_due(now) == Nanos::NEVER;
-        let all_ended = ledger.outstanding() == 0 && self.traffic.open_sessions() == 0;
+        let tracker = self.traffic.tracker();
+        let none_due = tracker.schedule().next_due(now) == Nanos::NEVER;
+        let all_ended = tracker.outstanding() == 0 && self.traffic.open_sessions() == 0;
         all_ended && (none_due || self.window_is_open_ended())
     }
 
     /// Whether a closed loop bounded by a number of requests is done. It gives up after a time without a connection
     /// that exceeds the maximum time of a request.
     fn is_counted_out(&self, now: Nanos) -> bool {
-        if !self.window_is_open_ended() || self.traffic.ledger().outstanding() > 0 {
+        if !self.window_is_open_ended() || self.traffic.tracker().outstanding() > 0 {
             return false;
         }
         if self.traffic.open_sessions() > 0 {
@@ -415,7 +415,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let patience = self.settings.job.timeout + longest_think(self.settings.job.think);
         let is_idle = now.since(self.traffic.last_progress()) > patience;
         let given_up = self.traffic.pool().open() == 0 && is_idle;
-        self.traffic.ledger().schedule().next_due(now) == Nanos::NEVER || given_up
+        self.traffic.tracker().schedule().next_due(now) == Nanos::NEVER || given_up
     }
 
     fn window_is_open_ended(&self) -> bool {

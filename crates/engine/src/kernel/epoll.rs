@@ -6,7 +6,7 @@
 
 use super::address::RawAddress;
 use super::socket::{KernelSocket, check};
-use super::stamps::ReceiveTimestamps;
+use super::timestamps::ReceiveTimestamps;
 use crate::{EngineError, IoProgress, Nanos, Readiness, Settings, Slot, Timestamps, Transport, WaitLimit};
 use std::io;
 use std::net::IpAddr;
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_done_without_where_it_is_refused() {
+    fn an_unavailable_system_call_is_not_used() {
         let refused = |number| is_not_had(&io::Error::from_raw_os_error(number));
         assert_eq!([libc::ENOSYS, libc::EPERM].map(refused), [true; 2]);
         assert_eq!([libc::EINTR, libc::EBADF, libc::EINVAL].map(refused), [false; 3]);

@@ -8,7 +8,7 @@ mod address;
 mod clock;
 mod epoll;
 mod socket;
-mod stamps;
+mod timestamps;
 
 pub use clock::{KernelClock, own_descriptor_table, sharpen_timers};
 pub use epoll::Epoll;

@@ -3,7 +3,7 @@
 //! It is a separate protocol beside `h1` and `h2`, so that runs without sessions pay nothing. A session begins at a
 //! time of the schedule; its next step falls due when the last is answered plus a pause, independent of the schedule.
 //! All steps are counted in the cohort of their session. Each response is kept whole until it is complete (up to a
-//! limit), since values are extracted from it.
+//! limit), since values are extracted from it. Over 600 lines: one protocol with the state of its users.
 
 mod cookies;
 mod plan;
@@ -15,7 +15,7 @@ pub use redirect::{Redirect, RedirectFault};
 
 use crate::hot::{
     BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, ProtocolFault, ProtocolHandler,
-    ReceivedResponse, RequestTracker, SendTimes, WaitingStep,
+    ReceivedResponse, SendTimes, Tracker, WaitingStep,
 };
 use crate::outcome::ConnectionFailure;
 use crate::random::Random;
@@ -176,12 +176,12 @@ impl Sessions {
         slot: Slot,
         can_send: bool,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> SessionProgress {
         let user = &mut self.users[slot as usize];
         let flow = if user.keep_alive { Flow::Keep } else { Flow::Close };
-        let exchange = *ledger.exchanges().at(slot, 0);
-        let kind = ledger.kind_of(&exchange);
+        let exchange = *tracker.exchanges().at(slot, 0);
+        let kind = tracker.kind_of(&exchange);
         if self.plan.takes_cookies {
             user.cookies.take(&user.head);
         }
@@ -191,20 +191,20 @@ impl Sessions {
             match user.redirect(self.scheme, self.follow) {
                 Ok(()) if can_send => return SessionProgress::Redirect,
                 Ok(()) => {
-                    self.await_connection(slot, now, ledger);
+                    self.await_connection(slot, now, tracker);
                     return SessionProgress::End(Flow::Close);
                 }
-                Err(fault) => ledger.reject(kind, user.status, &user.body, fault, now),
+                Err(fault) => tracker.reject(kind, user.status, &user.body, fault, now),
             }
         }
-        let Some(exchange) = ledger.exchanges_mut().end(slot, 0) else { return SessionProgress::End(flow) };
-        let mut ending = ledger.judge(kind, user.status, &user.body, now);
+        let Some(exchange) = tracker.exchanges_mut().end(slot, 0) else { return SessionProgress::End(flow) };
+        let mut ending = tracker.judge(kind, user.status, &user.body, now);
         if ending == Ending::Ok {
             for extract in &self.plan.steps[kind].extract {
                 match extract.value(&user.head, &user.body) {
                     Ok(value) => user.values[extract.variable] = value,
                     Err(fault) => {
-                        ledger.reject(kind, user.status, &user.body, fault, now);
+                        tracker.reject(kind, user.status, &user.body, fault, now);
                         ending = Ending::BadBody;
                         break;
                     }
@@ -218,8 +218,8 @@ impl Sessions {
             first_byte: user.first_byte,
             uncounted_bytes: 0,
         };
-        ledger.answered(slot, &exchange, 1, &response, now);
-        self.advance(slot, ending, ledger.is_windows(exchange.block), now);
+        tracker.answered(slot, &exchange, 1, &response, now);
+        self.advance(slot, ending, tracker.is_windows(exchange.block), now);
         SessionProgress::End(flow)
     }
 
@@ -249,10 +249,10 @@ impl Sessions {
         slot: Slot,
         input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Result<(usize, SessionProgress), ProtocolError> {
-        let exchange = *ledger.exchanges().at(slot, 0);
-        let kind = ledger.kind_of(&exchange);
+        let exchange = *tracker.exchanges().at(slot, 0);
+        let kind = tracker.kind_of(&exchange);
         let user = &mut self.users[slot as usize];
         if user.decoder.is_idle() {
             user.decoder.set_method(self.requests.kinds()[kind].method);
@@ -261,7 +261,7 @@ impl Sessions {
             user.body.clear();
         }
         let (step, consumed) = user.decoder.decode(&mut self.heads[kind], input)?;
-        ledger.moved(exchange.block, 0, consumed as u64);
+        tracker.moved(exchange.block, 0, consumed as u64);
         let mut reached = SessionProgress::More;
         match step {
             DecodeStep::NeedMore if user.status == 0 => user.head.extend_from_slice(&input[..consumed]),
@@ -277,7 +277,7 @@ impl Sessions {
                 let room = KEPT_MOST - user.body.len().min(KEPT_MOST);
                 user.body.extend_from_slice(&piece[..piece.len().min(room)]);
             }
-            DecodeStep::End => reached = self.complete(slot, true, now, ledger),
+            DecodeStep::End => reached = self.complete(slot, true, now, tracker),
         }
         Ok((consumed, reached))
     }
@@ -287,7 +287,7 @@ impl Sessions {
         &mut self,
         slot: Slot,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> Result<(), ProtocolFault> {
         let user = &mut self.users[slot as usize];
@@ -298,14 +298,14 @@ impl Sessions {
             Err(error) => return Err(ProtocolFault::of(ConnectionFailure::of(&error))),
         };
         user.taken = taken;
-        ledger.redirected(ledger.exchanges().at(slot, 0).block, taken);
+        tracker.redirected(tracker.exchanges().at(slot, 0).block, taken);
         Ok(())
     }
 
     /// Keeps the request that follows a redirect, and its exchange, until there is a new connection.
-    fn await_connection(&mut self, slot: Slot, now: Nanos, ledger: &mut RequestTracker<'_>) {
+    fn await_connection(&mut self, slot: Slot, now: Nanos, tracker: &mut Tracker<'_>) {
         let user = &mut self.users[slot as usize];
-        if let Some(exchange) = ledger.set_aside(slot, 0)
+        if let Some(exchange) = tracker.set_aside(slot, 0)
             && let Some(current) = &mut user.current
         {
             current.next = now;
@@ -319,7 +319,7 @@ impl Sessions {
         slot: Slot,
         redirected: PendingRedirect,
         at: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         let user = &mut self.users[slot as usize];
@@ -335,7 +335,7 @@ impl Sessions {
         if let Some(current) = &mut user.current {
             current.next = Nanos::NEVER;
         }
-        ledger.resume(slot, 0, exchange, taken);
+        tracker.resume(slot, 0, exchange, taken);
         Ok(1)
     }
 
@@ -410,11 +410,11 @@ impl ProtocolHandler for Sessions {
         slot: Slot,
         _: u16,
         departure: &SendTimes,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         if let Some(redirected) = self.users[slot as usize].redirected.take() {
-            return self.begin_redirected(slot, redirected, departure.at, ledger, transport);
+            return self.begin_redirected(slot, redirected, departure.at, tracker, transport);
         }
         let waiting = self.users[slot as usize].current;
         let mut current = waiting.unwrap_or_else(|| CurrentSession {
@@ -447,8 +447,8 @@ impl ProtocolHandler for Sessions {
         };
         (user.taken, user.sent_at) = (taken, departure.at);
         let exchange = match waiting {
-            Some(current) => ledger.begin_step(current.base + kind, departure, taken),
-            None => ledger.begin(departure, kind, 1, taken),
+            Some(current) => tracker.begin_step(current.base + kind, departure, taken),
+            None => tracker.begin(departure, kind, 1, taken),
         };
         if waiting.is_none() {
             (current.due, current.base) = (exchange.intended, exchange.block - kind);
@@ -456,7 +456,7 @@ impl ProtocolHandler for Sessions {
         }
         current.next = Nanos::NEVER;
         self.users[slot as usize].current = Some(current);
-        ledger.exchanges_mut().begin(slot, 0, exchange);
+        tracker.exchanges_mut().begin(slot, 0, exchange);
         Ok(1)
     }
 
@@ -465,11 +465,11 @@ impl ProtocolHandler for Sessions {
         slot: Slot,
         mut input: &[u8],
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> Result<Flow, ProtocolFault> {
         loop {
-            if ledger.exchanges().live(slot) == 0 {
+            if tracker.exchanges().live(slot) == 0 {
                 let nothing_more = input.is_empty();
                 return if nothing_more {
                     Ok(Flow::Keep)
@@ -477,14 +477,14 @@ impl ProtocolHandler for Sessions {
                     Err(ProtocolFault::of(ConnectionFailure::Unsolicited))
                 };
             }
-            let (consumed, reached) = self.decode(slot, input, now, ledger).map_err(|error| {
+            let (consumed, reached) = self.decode(slot, input, now, tracker).map_err(|error| {
                 ProtocolFault { failure: ConnectionFailure::Protocol, detail: Some(error.to_string()) }
             })?;
             input = &input[consumed..];
             match reached {
                 SessionProgress::End(Flow::Close) => return Ok(Flow::Close),
                 SessionProgress::More if consumed == 0 && input.is_empty() => return Ok(Flow::Keep),
-                SessionProgress::Redirect => self.send_redirected(slot, now, ledger, transport)?,
+                SessionProgress::Redirect => self.send_redirected(slot, now, tracker, transport)?,
                 SessionProgress::End(Flow::Keep) | SessionProgress::More => {}
             }
         }
@@ -493,7 +493,7 @@ impl ProtocolHandler for Sessions {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress> {
         let user = &mut self.users[slot as usize];
@@ -503,8 +503,8 @@ impl ProtocolHandler for Sessions {
         match transport.send(slot, &user.request[user.taken..]) {
             Ok(taken) => {
                 user.taken += taken;
-                if ledger.exchanges().live(slot) > 0 {
-                    ledger.moved(ledger.exchanges().at(slot, 0).block, taken as u64, 0);
+                if tracker.exchanges().live(slot) > 0 {
+                    tracker.moved(tracker.exchanges().at(slot, 0).block, taken as u64, 0);
                 }
                 Ok(if user.unsent() == 0 { IoProgress::Done } else { IoProgress::Pending })
             }
@@ -523,15 +523,15 @@ impl ProtocolHandler for Sessions {
         slot: Slot,
         cut: bool,
         now: Nanos,
-        ledger: &mut RequestTracker<'_>,
+        tracker: &mut Tracker<'_>,
     ) -> Option<ConnectionFailure> {
         match self.users[slot as usize].decoder.end_of_input() {
             Ok(true) if cut => Some(ConnectionFailure::Truncated),
             Ok(true) => {
-                self.complete(slot, false, now, ledger);
+                self.complete(slot, false, now, tracker);
                 None
             }
-            Ok(false) if ledger.exchanges().live(slot) == 0 => None,
+            Ok(false) if tracker.exchanges().live(slot) == 0 => None,
             Ok(false) => Some(ConnectionFailure::ClosedUnanswered),
             Err(_) => Some(ConnectionFailure::Truncated),
         }

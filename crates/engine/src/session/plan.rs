@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_found_where_they_are_said_to_be() {
+    fn values_are_extracted_from_their_sources() {
         assert_eq!(taken(ExtractSource::Json("/token".into())), Ok("t0".into()));
         assert_eq!(taken(ExtractSource::Json("/id".into())), Ok("7".into()));
         assert_eq!(taken(ExtractSource::Header("x-id".into())), Ok("42".into()));

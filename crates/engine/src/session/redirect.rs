@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_followed_says_why() {
+    fn a_redirect_that_is_not_followed_has_a_reason() {
         for (location, why) in [
             ("http://b:8080/", "leads outside http://a:8080"),
             ("https://a:8080/", "leads outside http://a:8080"),

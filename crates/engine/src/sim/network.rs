@@ -44,7 +44,7 @@ pub trait Script {
     fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>);
 
     /// Receives the bytes of the request that arrives next, if requests differ in length.
-    fn hear(&mut self, _slot: Slot, _request: &[u8]) {}
+    fn read_request(&mut self, _slot: Slot, _request: &[u8]) {}
 
     /// Bytes have arrived. A script that reads them itself, since they are not HTTP/1.1, returns true and appends the
     /// actions, as [`Script::request`] does, which is not called then.
@@ -162,7 +162,7 @@ impl<S: Script> Network<S> {
         pipe.heard.extend_from_slice(bytes);
         let mut whole = 0;
         while let Some(length) = request_length(&pipe.heard) {
-            self.script.hear(slot, &pipe.heard[..length]);
+            self.script.read_request(slot, &pipe.heard[..length]);
             pipe.heard.drain(..length);
             whole += 1;
         }

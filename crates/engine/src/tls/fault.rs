@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alerts_mean_what_was_asked() {
+    fn alerts_are_explained_by_the_requested_settings() {
         use ClientCertificate::{Given, Lacking, NotAsked, Waived};
         for (alert, certificate, fault) in [
             (Alert::HandshakeFailure, NotAsked, TlsFault::NothingInCommon),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_certificate() {
+    fn names_of_a_certificate_are_listed() {
         for (name, text) in [("DnsName(\"a.test\")", "a.test"), ("IpAddress(::1)", "::1"), ("odd", "odd")] {
             assert_eq!(bare(name), text);
         }
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_time() {
+    fn durations_are_written_with_units() {
         for (seconds, text) in
             [(0, "0 minutes"), (7_199, "119 minutes"), (7_200, "2 hours"), (864_000, "10 days")]
         {

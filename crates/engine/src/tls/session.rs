@@ -163,7 +163,7 @@ impl TlsSession {
     }
 
     /// Sends a close_notify as far as the socket has room for it.
-    pub(super) fn take_leave<T: Transport>(&mut self, slot: Slot, transport: &mut T) {
+    pub(super) fn send_close_notify<T: Transport>(&mut self, slot: Slot, transport: &mut T) {
         if self.made && self.failed.is_none() && self.end != PeerEnd::Cut {
             self.tls.send_close_notify();
         }

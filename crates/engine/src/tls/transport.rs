@@ -88,14 +88,14 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
         match &self.tunnel {
             Some(request) => {
                 self.tunnels[slot as usize] = Some(Box::new(Tunnel::new(Arc::clone(request))));
-                self.dig(slot)
+                self.advance_tunnel(slot)
             }
             None => self.begin_handshake(slot),
         }
     }
 
     /// Continues to open a tunnel, and begins the handshake when it is open.
-    fn dig(&mut self, slot: Slot) -> io::Result<IoProgress> {
+    fn advance_tunnel(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let Some(tunnel) = &mut self.tunnels[slot as usize] else { return Err(not_connected()) };
         match tunnel.advance(slot, &mut self.inner) {
             Ok(IoProgress::Pending) => Ok(IoProgress::Pending),
@@ -112,13 +112,13 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
 
     fn begin_handshake(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let tls = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
-            .map_err(|error| self.noted(TlsError::of(&error, true, self.certificate())))?;
+            .map_err(|error| self.record_error(TlsError::of(&error, true, self.certificate())))?;
         self.sessions[slot as usize] = Some(Box::new(TlsSession::new(tls, self.clock.now())));
-        self.shake_hands(slot)
+        self.advance_handshake(slot)
     }
 
     /// Continues the handshake as far as there are bytes to read and room to write.
-    fn shake_hands(&mut self, slot: Slot) -> io::Result<IoProgress> {
+    fn advance_handshake(&mut self, slot: Slot) -> io::Result<IoProgress> {
         loop {
             let certificate = self.certificate();
             let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
@@ -130,7 +130,7 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
             };
             if session.is_agreed() && flushed {
                 if self.agreement.is_some_and(|agreement| session.tls().alpn_protocol() != Some(agreement)) {
-                    return Err(self.noted(TlsError::plain(TlsFault::NoSuchHttp)));
+                    return Err(self.record_error(TlsError::plain(TlsFault::NoSuchHttp)));
                 }
                 session.made = true;
                 self.outcome.made(session.tls());
@@ -145,12 +145,12 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
             if let Err((_, error)) = session.decrypt(&self.wire[..count], &mut [], certificate) {
                 // The alert of rustls is meant for the server.
                 let _ = session.flush(slot, &mut self.inner);
-                return Err(self.noted(error));
+                return Err(self.record_error(error));
             }
         }
     }
 
-    fn noted(&mut self, error: TlsError) -> io::Error {
+    fn record_error(&mut self, error: TlsError) -> io::Error {
         self.outcome.note(&error);
         error.into()
     }
@@ -203,7 +203,7 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
     }
 
     /// Sends bytes that waited, if there is room now.
-    fn make_use_of_room(&mut self, slot: Slot) {
+    fn send_pending(&mut self, slot: Slot) {
         if let Some(session) = &mut self.sessions[slot as usize]
             && session.made
             && session.wants_room()
@@ -225,10 +225,10 @@ impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
 
     fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         if self.sessions[slot as usize].is_some() {
-            return self.shake_hands(slot);
+            return self.advance_handshake(slot);
         }
         if self.tunnels[slot as usize].is_some() {
-            return self.dig(slot);
+            return self.advance_tunnel(slot);
         }
         match self.inner.finish_connect(slot)? {
             IoProgress::Done => self.begin(slot),
@@ -284,7 +284,7 @@ impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
 
     fn close(&mut self, slot: Slot) {
         if let Some(mut session) = self.sessions[slot as usize].take() {
-            session.take_leave(slot, &mut self.inner);
+            session.send_close_notify(slot, &mut self.inner);
         }
         self.tunnels[slot as usize] = None;
         self.owing.retain(|owing| *owing != slot);
@@ -297,7 +297,7 @@ impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
         self.inner.wait(patience, ready)?;
         for event in &ready[before..] {
             if event.writable {
-                self.make_use_of_room(event.slot);
+                self.send_pending(event.slot);
             }
         }
         let owed = |slot| Readiness { slot, readable: true, writable: false, hangup: true };
@@ -311,7 +311,7 @@ impl<T: Transport, C> Drop for TlsTransport<T, C> {
     fn drop(&mut self) {
         for (slot, session) in self.sessions.iter_mut().enumerate() {
             if let Some(session) = session {
-                session.take_leave(slot as Slot, &mut self.inner);
+                session.send_close_notify(slot as Slot, &mut self.inner);
             }
         }
     }

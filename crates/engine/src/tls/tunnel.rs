@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_proxy_answers_in_pieces_or_not_as_a_proxy() {
+    fn partial_and_invalid_proxy_responses_are_handled() {
         let fault = |text: &[u8]| TlsError::within(&is_open(text).unwrap_err()).map(|error| error.fault);
         let answer = b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n";
         for length in 1..answer.len() {

@@ -28,7 +28,7 @@ impl Script for Hasty {
         Connect::Accept(Nanos::ZERO)
     }
 
-    fn hear(&mut self, _: Slot, request: &[u8]) {
+    fn read_request(&mut self, _: Slot, request: &[u8]) {
         self.heard.push(request.to_vec());
     }
 
@@ -46,7 +46,7 @@ impl Script for Hasty {
 }
 
 #[test]
-fn the_rest_of_an_answered_request_belongs_to_it() {
+fn the_rest_of_an_answered_request_is_still_sent() {
     let url = Url::parse("http://a/{seq}").unwrap();
     let made = Request::get(&url).compile(&LineFiles::default()).unwrap();
     let check = || ResponseCheck { status: None, body: paceline_engine::BodyCheck::Any };
@@ -85,7 +85,7 @@ impl Script for Greeter {
 }
 
 #[test]
-fn connections_lost_before_they_are_used_are_given_up() {
+fn connections_that_fail_before_use_are_given_up() {
     let acts = [
         (Act::Send(Rc::from(*b"SSH-2.0-\r\n")), "the server sent bytes that no request had asked for"),
         (Act::Close, "the server closed a fresh connection before it was used"),

@@ -44,12 +44,12 @@ fn expect(outcome: &RunOutcome, ending: Ending, failure: Option<ConnectionFailur
 }
 
 #[test]
-fn says_nothing() {
+fn a_silent_server_times_out() {
     twelve_in_vain(serve(|_, _| true));
 }
 
 #[test]
-fn one_byte_now_and_then() {
+fn a_slow_response_times_out() {
     let slow = |stream: &mut TcpStream, _| {
         OK.iter().all(|byte| {
             std::thread::sleep(Duration::from_millis(50));
@@ -60,12 +60,12 @@ fn one_byte_now_and_then() {
 }
 
 #[test]
-fn closes_without_an_answer() {
+fn a_close_without_a_response_fails_the_request() {
     expect(&twelve(serve(|_, _| false)), Ending::IoFailed, Some(ConnectionFailure::ClosedUnanswered));
 }
 
 #[test]
-fn resets_without_an_answer() {
+fn a_reset_without_a_response_fails_the_request() {
     let address = serve(|stream, _| {
         reset(stream);
         false
@@ -74,7 +74,7 @@ fn resets_without_an_answer() {
 }
 
 #[test]
-fn closes_in_the_middle() {
+fn a_close_in_mid_response_fails_the_request() {
     let short = |stream: &mut TcpStream, _| {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok").unwrap();
         false
@@ -83,25 +83,25 @@ fn closes_in_the_middle() {
 }
 
 #[test]
-fn no_body_where_one_was_announced() {
+fn a_missing_body_fails_the_request() {
     twelve_in_vain(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"));
 }
 
 #[test]
-fn more_than_announced() {
+fn surplus_bytes_are_a_protocol_error() {
     let outcome = twelve(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"));
     expect(&outcome, Ending::Ok, Some(ConnectionFailure::Unsolicited));
 }
 
 #[test]
-fn answers_twice() {
+fn a_second_response_is_a_protocol_error() {
     let twice =
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     expect(&twelve(answer(twice)), Ending::Ok, Some(ConnectionFailure::Unsolicited));
 }
 
 #[test]
-fn two_lengths_of_one_body() {
+fn conflicting_content_lengths_are_a_protocol_error() {
     let twice =
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     let outcome = twelve(answer(twice));
@@ -110,13 +110,13 @@ fn two_lengths_of_one_body() {
 }
 
 #[test]
-fn another_body_and_another_status() {
+fn a_wrong_body_and_a_wrong_status_are_counted() {
     expect(&twelve(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")), Ending::BadBody, None);
     expect(&twelve(answer(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nok")), Ending::BadStatus, None);
 }
 
 #[test]
-fn not_http() {
+fn a_response_that_is_not_http_is_a_protocol_error() {
     for bytes in [
         &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
@@ -130,7 +130,7 @@ fn not_http() {
 }
 
 #[test]
-fn endless_headers() {
+fn endless_headers_are_given_up() {
     let endless = |stream: &mut TcpStream, _| {
         let line = format!("X: {}\r\n", "y".repeat(1_000));
         stream.write_all(b"HTTP/1.1 200 OK\r\n").is_ok()
@@ -140,7 +140,7 @@ fn endless_headers() {
 }
 
 #[test]
-fn dies_in_mid_run() {
+fn a_server_that_ends_in_mid_run_fails_its_requests() {
     // An open loop: the server closes its listener and every connection after a time. All due requests are accounted
     // for.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

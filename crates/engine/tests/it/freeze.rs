@@ -26,7 +26,7 @@ fn assert_near(value: f64, truth: f64, share: f64) {
 }
 
 #[test]
-fn an_hour_against_a_server_that_freezes() {
+fn an_hour_against_a_freezing_server_is_exact() {
     let begun = Instant::now();
     let outcome = run(&open_loop(2_000.0, 50, 3_600), Nanos::ZERO);
     println!(

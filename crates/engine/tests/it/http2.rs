@@ -209,7 +209,7 @@ fn long_requests_leave_in_several_sends() {
 }
 
 #[test]
-fn a_connection_that_ends_in_mid_run_costs_no_request() {
+fn a_connection_that_ends_in_mid_run_fails_no_request() {
     // As nginx does: every hundredth request is the last of its connection, and later ones in flight are not answered.
     let answer: Answer = |out, stream, number| {
         if number % 100 == 0 {
@@ -352,7 +352,7 @@ fn bodies_wait_for_the_windows() {
 }
 
 #[test]
-fn broken_rules_have_names() {
+fn protocol_violations_are_named() {
     let cases: [(Answer, ConnectionFailure); 5] = [
         (|out, _, _| (0..2_000).for_each(|_| write_ping(out, [0; 8])), ConnectionFailure::Flood),
         (|out, _, _| (0..2_000).for_each(|_| write_settings(out, &[])), ConnectionFailure::Flood),
@@ -381,7 +381,7 @@ fn broken_rules_have_names() {
 }
 
 #[test]
-fn frames_after_the_end_of_a_response_break_the_rules() {
+fn frames_after_the_end_of_a_response_are_violations() {
     let data: Answer = |out, stream, number| {
         good(out, stream, number);
         write_data(out, stream, b"ok", true);

@@ -38,7 +38,7 @@ fn a_number_of_requests_over_two_threads() {
 }
 
 #[test]
-fn an_open_loop_offers_what_it_says() {
+fn an_open_loop_offers_the_requested_rate() {
     for pace in [PaceKind::Sleep, PaceKind::Hybrid, PaceKind::Spin] {
         let bound = Bound::Duration(Nanos::from_millis(500));
         let settings = Settings { address: answer(OK), pace, threads: 2, ..open_loop(2_000.0, 8, 1) }
@@ -114,7 +114,7 @@ fn a_response_that_ends_with_its_connection_has_no_receive_delay() {
 }
 
 #[test]
-fn stopping_keeps_what_was_measured() {
+fn stopping_keeps_the_results_so_far() {
     let settings = Settings { address: answer(OK), ..open_loop(500.0, 2, 3_600) };
     let stop = StopFlag::new();
     let outcome = std::thread::scope(|scope| {
@@ -260,7 +260,7 @@ fn unix_sockets_that_cannot_be_used() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_refused_connection_is_reported() {
     let address = Address::from(closed_address());
     for threads in [1, 3] {
         let settings = Settings { threads, ..numbered(address.clone(), 3, 10) };
@@ -286,7 +286,7 @@ fn a_worker_without_a_connection_does_not_end_the_run() {
 }
 
 #[test]
-fn nobody_accepts() {
+fn a_connection_that_is_never_accepted_is_reported() {
     // A listener whose backlog is full answers no handshake.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     // SAFETY: listen(2) on an open listener changes its backlog.

@@ -36,7 +36,7 @@ fn freezing(settings: &Settings) -> (ThreadOutcome, Vec<WorkerSecond>) {
 }
 
 #[test]
-fn seconds_hold_every_request_once_in_a_run_of_any_length() {
+fn every_request_is_in_one_second_in_a_run_of_any_length() {
     // Longer than the time for which intervals are kept by the second.
     let settings = open_loop(200.0, 400, 3_000).with(|job| job.warmup = Nanos::from_secs(3));
     let (outcome, seconds) = freezing(&settings);

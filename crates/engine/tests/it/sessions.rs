@@ -68,7 +68,7 @@ impl Script for Shop {
         Connect::Accept(Nanos::from_micros(100))
     }
 
-    fn hear(&mut self, _: Slot, request: &[u8]) {
+    fn read_request(&mut self, _: Slot, request: &[u8]) {
         self.heard = request.to_vec();
     }
 
@@ -177,7 +177,7 @@ fn sessions_in_an_open_loop_start_by_the_schedule_and_take_their_steps_and_pause
 }
 
 #[test]
-fn sessions_wait_for_a_user_and_that_is_seen() {
+fn sessions_that_wait_for_a_user_have_connection_wait() {
     // Each takes 23 ms: one user completes 43 a second.
     let settings = with_sessions(open_loop(100.0, 1, 2)).with(|job| job.drain = Nanos::from_secs(30));
     let (outcome, started, completed) = run(&settings, 0, 1);
@@ -202,7 +202,7 @@ fn the_end_of_a_run_cuts_sessions_off_between_steps() {
 }
 
 #[test]
-fn whatever_the_server_does_every_step_is_accounted_for() {
+fn every_step_is_accounted_for() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let users = 1 + random.below(8) as u32;
@@ -246,7 +246,7 @@ impl Script for Moved {
         }
     }
 
-    fn hear(&mut self, _: Slot, request: &[u8]) {
+    fn read_request(&mut self, _: Slot, request: &[u8]) {
         self.redirects = request.starts_with(b"GET / ");
     }
 
@@ -312,7 +312,7 @@ fn a_redirect_that_closes_the_connection_is_followed_on_the_next() {
 }
 
 #[test]
-fn whatever_the_server_does_every_redirected_request_ends_once() {
+fn every_redirected_request_ends_once() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let connections = 1 + random.below(8) as u32;

@@ -86,7 +86,7 @@ fn pipelined_requests_time_out_together() {
 }
 
 #[test]
-fn younger_ones_break_with_their_connection() {
+fn younger_requests_fail_with_their_connection() {
     // The third is sent when the first is answered: it has not timed out when the second has.
     let settings = closed_loop(1, 1).with(|job| {
         job.depth = 2;
@@ -113,7 +113,7 @@ fn a_connection_to_a_server_that_stops_reading_is_given_up() {
 }
 
 #[test]
-fn a_socket_without_room_is_left_too() {
+fn a_connection_with_a_full_send_buffer_times_out() {
     for settings in [closed_loop(1, 10), open_loop(100.0, 1, 10)] {
         let settings = settings.with(|job| job.timeout = Nanos::from_secs(1));
         let outcome = run(&settings, Failing::new(1, response("ok"), &[0]));
@@ -128,7 +128,7 @@ fn a_socket_without_room_is_left_too() {
 }
 
 #[test]
-fn connecting_and_what_was_waited_add_up() {
+fn connect_time_and_wait_add_up() {
     let settings = closed_loop(3, 1).with(|job| {
         job.keep_alive = false;
         job.timeout = Nanos::from_millis(20);

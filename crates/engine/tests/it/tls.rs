@@ -199,7 +199,7 @@ fn a_response_in_single_records_is_whole() {
 }
 
 #[test]
-fn certificates_that_will_not_do() {
+fn invalid_certificates_are_refused() {
     let authority = Authority::new();
     let long_ago =
         |params: &mut rcgen::CertificateParams| params.not_after = rcgen::date_time_ymd(2001, 1, 1);
@@ -226,7 +226,7 @@ fn certificates_that_will_not_do() {
 }
 
 #[test]
-fn a_certificate_that_is_named_is_trusted_under_its_own_name() {
+fn a_given_certificate_is_trusted_only_for_its_own_name() {
     let identity = self_signed("localhost");
     let roots: Vec<CertificateDer<'static>> = identity.chain.clone();
     let address = serve(server_config(identity, None), ok);
@@ -274,7 +274,7 @@ fn a_server_without_tls_is_reported_as_such() {
 }
 
 #[test]
-fn handshakes_that_do_not_end_well() {
+fn failed_handshakes_are_reported() {
     let close: fn(std::net::TcpStream) = |mut tcp| {
         let _ = tcp.read(&mut [0; 4096]);
     };
@@ -289,7 +289,7 @@ fn handshakes_that_do_not_end_well() {
 }
 
 #[test]
-fn a_handshake_has_a_limit() {
+fn a_handshake_has_a_time_limit() {
     let address = accept(|mut tcp| {
         let mut buffer = [0; 4096];
         while let Ok(1..) = tcp.read(&mut buffer) {}
@@ -382,7 +382,7 @@ fn keys_that_do_not_fit_are_refused() {
 }
 
 /// Reads this many requests. After the handshake no bytes are sent: the tickets wait with all other bytes.
-fn hear(tls: &mut rustls::ServerConnection, tcp: &mut std::net::TcpStream, requests: usize) {
+fn read_requests(tls: &mut rustls::ServerConnection, tcp: &mut std::net::TcpStream, requests: usize) {
     let mut heard = Vec::new();
     while heard.windows(4).filter(|four| four == b"\r\n\r\n").count() < requests {
         while tls.is_handshaking() && tls.wants_write() {
@@ -432,7 +432,7 @@ fn by_hand(
 }
 
 #[test]
-fn a_close_behind_bytes_without_data_is_detected() {
+fn a_close_after_bytes_without_data_is_detected() {
     type Last = fn(&mut rustls::ServerConnection) -> Vec<u8>;
     let half_a_record: Last = |tls| {
         tls.writer().write_all(b"ok").unwrap();
@@ -447,11 +447,11 @@ fn a_close_behind_bytes_without_data_is_detected() {
     let authority = Authority::new();
     for (name, last) in [("half a record", half_a_record), ("a new key", new_key)] {
         let address = by_hand(&authority, move |tls, tcp| {
-            hear(tls, tcp, 2);
+            read_requests(tls, tcp, 2);
             tls.writer().write_all(&[OK, &OK[..OK.len() - 2]].concat()).unwrap();
             tcp.write_all(&waiting(tls)).unwrap();
             // The third is sent when the first answer, and the head of the second with it, has been read.
-            hear(tls, tcp, 1);
+            read_requests(tls, tcp, 1);
             let last = last(tls);
             assert!(!last.is_empty());
             say_last(tcp, &last);
@@ -473,10 +473,10 @@ fn a_close_behind_bytes_without_data_is_detected() {
 }
 
 #[test]
-fn an_end_behind_tickets_is_not_missed() {
+fn a_close_after_session_tickets_is_detected() {
     let authority = Authority::new();
     let address = by_hand(&authority, |tls, tcp| {
-        hear(tls, tcp, 1);
+        read_requests(tls, tcp, 1);
         let tickets = waiting(tls);
         assert!(!tickets.is_empty());
         say_last(tcp, &tickets);
@@ -505,7 +505,7 @@ fn asking_without_need(authority: &Authority) -> rustls::ServerConfig {
 }
 
 #[test]
-fn a_server_that_answered_without_a_certificate_does_not_miss_one() {
+fn a_server_that_answered_does_not_require_a_certificate() {
     let authority = Authority::new();
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         let answered = std::sync::atomic::AtomicBool::new(false);

@@ -171,7 +171,7 @@ fn stalls_give_a_span_instead_of_an_interval() {
 }
 
 #[test]
-fn windows_that_the_generator_spoils_are_repeated() {
+fn windows_disturbed_by_the_generator_are_repeated() {
     let mut server = SimulatedServer { disturbed: 0.3, ..SimulatedServer::new(5_000.0) };
     let capacity = find(&mut server).unwrap();
     let interval = capacity.interval_per_s.unwrap_or_else(|| panic!("{capacity:?}"));
@@ -183,7 +183,7 @@ fn windows_that_the_generator_spoils_are_repeated() {
 }
 
 #[test]
-fn one_pause_of_the_machine_is_no_stall_of_the_server() {
+fn a_pause_of_the_machine_is_not_a_stall_of_the_server() {
     // The second load is the first window, far below the capacity.
     let mut server = SimulatedServer { unlucky: vec![2], limit_ns: 1e8, ..SimulatedServer::new(5_000.0) };
     let capacity = find(&mut server).unwrap();
@@ -194,7 +194,7 @@ fn one_pause_of_the_machine_is_no_stall_of_the_server() {
 }
 
 #[test]
-fn a_miss_beside_a_disturbance_counts_when_it_comes_again_and_again() {
+fn repeated_misses_count_despite_disturbances() {
     let mut window = result(Some(100.0), 100.0);
     window.gates = vec![GateOutcome {
         gate: "response.p99<10ms".into(),
@@ -212,7 +212,7 @@ fn a_miss_beside_a_disturbance_counts_when_it_comes_again_and_again() {
 }
 
 #[test]
-fn spoiled_windows_say_nothing_and_end_the_search() {
+fn disturbed_windows_are_ignored_and_end_the_search() {
     let capacity = find(&mut SimulatedServer { void: true, ..SimulatedServer::new(5_000.0) }).unwrap();
     assert_eq!(capacity.windows.len(), VOID_MOST);
     assert!(capacity.windows.iter().all(|window| window.outcome == WindowOutcome::Void));
@@ -221,7 +221,7 @@ fn spoiled_windows_say_nothing_and_end_the_search() {
 }
 
 #[test]
-fn an_interruption_keeps_what_is_known() {
+fn an_interruption_keeps_the_results_so_far() {
     let capacity =
         find(&mut SimulatedServer { interrupt_after: 6, ..SimulatedServer::new(5_000.0) }).unwrap();
     assert_eq!((capacity.windows.len(), capacity.ended_early.as_deref()), (5, Some("interrupted")));
@@ -250,7 +250,7 @@ fn windows_are_long_enough_for_the_percentile() {
 }
 
 #[test]
-fn a_failing_server_misses_and_too_few_requests_do_not() {
+fn errors_miss_the_objective_and_too_few_requests_do_not() {
     let mut window = result(Some(100.0), 100.0);
     let gate = |reason| GateOutcome {
         gate: "response.p99<10ms".into(),
@@ -268,7 +268,7 @@ fn a_failing_server_misses_and_too_few_requests_do_not() {
 }
 
 #[test]
-fn pauses_that_miss_at_any_rate_are_stalls_and_failures_are_not() {
+fn pauses_at_any_rate_are_stalls_and_failures_are_not() {
     let mut server = SimulatedServer { stalls: 1.0, ..SimulatedServer::new(5_000.0) };
     let find_with = |server: &mut SimulatedServer, p50: u64, failed: u64| {
         server.p50 = p50;

@@ -22,7 +22,7 @@ fn launches(server: &str, load: &str, rate: f64) -> Vec<Trial> {
 }
 
 #[test]
-fn only_cells_of_both_rounds_are_compared() {
+fn only_cells_in_both_rounds_are_compared() {
     let first = [launches("a", "closed", 1_000.0), launches("b", "closed", 500.0)].concat();
     let second =
         [launches("a", "closed", 1_300.0), launches("a", "other", 1_000.0), launches("b", "closed", 500.5)]
@@ -42,7 +42,7 @@ fn only_cells_of_both_rounds_are_compared() {
 }
 
 #[test]
-fn capacities_memory_and_start_up_are_compared_where_rounds_have_them() {
+fn capacity_memory_and_start_time_are_compared_if_recorded() {
     let searched = |capacity: f64, start_ms: u64| -> Vec<Trial> {
         let mut trials = launches("a", "capacity", capacity);
         for (trial, noise) in trials.iter_mut().zip([0.99, 1.0, 1.01]) {

@@ -1,7 +1,7 @@
 //! The lab's side of a shepherd: starts it, reads its reports, closes its pipe.
 //!
-//! Used by a launch, a step of the workshop, a generator's run, and the tuning, which must always be undone. It sends
-//! no signal to the command: when it closes the pipe, the shepherd (`watch.rs`) stops the command.
+//! Used by a launch, a step of a set-up or build, a generator's run, and the tuning, which must always be undone. It
+//! sends no signal to the command: when it closes the pipe, the shepherd (`supervisor.rs`) stops the command.
 
 use super::{ShepherdOrder, ShepherdReport, TrackingMethod};
 use crate::left_over;
@@ -101,7 +101,7 @@ impl Shepherd {
         }
     }
 
-    /// The inner error comes from the shepherd: its message, and whether the fence caused it.
+    /// The inner error comes from the shepherd: its message, and whether the tracking caused it.
     fn start_once(program: &[String], order: &ShepherdOrder) -> io::Result<Result<Shepherd, (String, bool)>> {
         let mut process = shepherd_command(program, order.inherit)?.spawn().map_err(|error| {
             io::Error::new(error.kind(), format!("cannot start {}: {error}", program.join(" ")))
@@ -132,7 +132,7 @@ impl Shepherd {
                 (shepherd.own, shepherd.guarantee) = (own, guarantee);
                 Ok(Ok(shepherd))
             }
-            Ok(ShepherdReport::Failed { message, fence }) => Ok(Err((message, fence))),
+            Ok(ShepherdReport::Failed { message, tracker }) => Ok(Err((message, tracker))),
             Ok(ShepherdReport::Ended { .. } | ShepherdReport::Gone { .. }) | Err(_) => {
                 Err(io::Error::other(format!("the supervisor process did not answer: {}", program.join(" "))))
             }
@@ -154,7 +154,7 @@ impl Shepherd {
         self.process.id().cast_signed()
     }
 
-    /// Processes of the fence, which do not belong to the command.
+    /// Processes of the tracker, which do not belong to the command.
     pub fn own(&self) -> &[Pid] {
         &self.own
     }
@@ -213,10 +213,10 @@ impl Shepherd {
     /// # Errors
     /// When the shepherd does not end: SIGKILL does not end one of the processes.
     pub fn stop(mut self) -> io::Result<CommandResult> {
-        self.let_go()
+        self.close_pipe()
     }
 
-    fn let_go(&mut self) -> io::Result<CommandResult> {
+    fn close_pipe(&mut self) -> io::Result<CommandResult> {
         drop(self.lifeline.take());
         let deadline = Instant::now() + self.stop_limit + LEAVING_LIMIT;
         while self.gone.is_none() {
@@ -224,7 +224,7 @@ impl Shepherd {
                 Ok(report) => self.take(report),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {
-                    if crate::interrupt::insisted() {
+                    if crate::interrupt::requested_twice() {
                         // The shepherd is already stopping: a second signal makes it kill.
                         let _ = crate::system::kill(self.process(), libc::SIGTERM);
                     }
@@ -260,7 +260,7 @@ impl Drop for Shepherd {
     fn drop(&mut self) {
         // If it is already stopped, there is no wait. Otherwise the shepherd finishes even if this process ends.
         if self.lifeline.is_some() {
-            let _ = self.let_go();
+            let _ = self.close_pipe();
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Starts the command of an order: in a new session, on its cores, in its control groups, without inherited
 //! descriptors.
 //!
-//! `watch.rs` calls this in the shepherd's process: the groups are opened before the fence is created, and the command
+//! `supervisor.rs` calls this in the shepherd's process: the groups are opened before tracking starts, and the command
 //! is started behind it. One descriptor is inherited if the order names it. This module does not wait for processes;
-//! see `watch.rs`.
+//! see `supervisor.rs`.
 
 use super::{CommandOutput, ShepherdOrder};
 use crate::left_over::LaunchMark;

@@ -5,7 +5,7 @@
 //! any reason. The changes are also noted in a file, so that the next round can restore them even if the shepherd was
 //! killed. A round does not need tuning: a setting that cannot be changed is reported and does not stop the round.
 
-mod wanted;
+mod wanted_settings;
 
 use crate::shepherd::{
     CommandOutput, Restore, Shepherd, ShepherdOrder, TrackingMethod, put_setting, setting,
@@ -17,7 +17,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use wanted::WantedSetting;
+use wanted_settings::WantedSetting;
 
 /// Open files a round may need: the limit of source 002.
 const OPEN_FILES_LEAST: u64 = 65_535;
@@ -45,7 +45,7 @@ impl Tuning {
     /// # Errors
     /// When the changes cannot be noted or the shepherd cannot be started: then no setting is changed.
     pub fn begin(shepherd: &[String], note: &Path, root: &Path) -> io::Result<Self> {
-        let looked: Vec<(WantedSetting, CurrentSetting)> = wanted::all(root)
+        let looked: Vec<(WantedSetting, CurrentSetting)> = wanted_settings::all(root)
             .into_iter()
             .map(|wanted| {
                 let look = look(&wanted);
@@ -136,7 +136,7 @@ impl Tuning {
 ///
 /// Only settings that a tuning below `root` changes are written, and only if this user owns the note and no other user
 /// can write to it.
-pub fn mend_tuning(note: &Path, root: &Path) -> Vec<String> {
+pub fn restore_tuning(note: &Path, root: &Path) -> Vec<String> {
     let noted = match noted(note, root) {
         Ok(noted) => noted,
         Err(problem) => return vec![format!("{} is ignored: {problem}", note.display())],
@@ -183,7 +183,7 @@ fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
     let text = paceline_files::take_text(file, NOTE_MAX_BYTES).map_err(|error| error.to_string())?;
     let noted: Vec<Restore> =
         serde_json::from_str(&text).map_err(|error| format!("it is damaged: {error}"))?;
-    let known = wanted::all(root);
+    let known = wanted_settings::all(root);
     let is_known = |restore: &&Restore| {
         known.iter().any(|wanted| wanted.path == restore.path && !wanted.is_outside)
             && is_value(&restore.value)
@@ -296,7 +296,7 @@ mod tests {
         fs::write(&path, now).unwrap();
         let left = Restore { path: path.clone(), value: "4096".into(), instead: instead.map(str::to_owned) };
         keep_note(&note, &[left]).unwrap();
-        let reported = mend_tuning(&note, folder.path()).concat();
+        let reported = restore_tuning(&note, folder.path()).concat();
         let reported = reported.rsplit(": ").next().unwrap_or_default().to_owned();
         (reported, fs::read_to_string(&path).unwrap(), note.exists())
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_back_stays_noted() {
+    fn settings_that_cannot_be_restored_stay_noted() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let (note, path) = (root.join("tuned.json"), setting_below(root, "net.core.somaxconn"));
@@ -320,13 +320,13 @@ mod tests {
         let of = |path: PathBuf| Restore { path, value: "4096".into(), instead: Some("65535".into()) };
         let nowhere = of(root.join("proc/sys/vm/min_free_kbytes"));
         keep_note(&note, &[of(path), nowhere.clone()]).unwrap();
-        let reported = mend_tuning(&note, root);
+        let reported = restore_tuning(&note, root);
         assert!(
             reported[0].ends_with("restored") && reported[1].contains("cannot be restored"),
             "{reported:?}"
         );
         assert_eq!(noted(&note, root), Ok(vec![nowhere]));
-        assert_eq!(mend_tuning(&note, root).len(), 1, "it is reported again");
+        assert_eq!(restore_tuning(&note, root).len(), 1, "it is reported again");
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         let around = root.join("proc/sys/net/core/../../../../victim");
         for unknown in [restore(&victim, "4096"), restore(&around, "4096"), restore(&known, "|/x/evil.sh")] {
             keep_note(&note, &[restore(&known, "4096"), unknown]).unwrap();
-            let reported = mend_tuning(&note, root);
+            let reported = restore_tuning(&note, root);
             assert!(
                 reported.len() == 1 && reported[0].contains("that Paceline does not change"),
                 "{reported:?}"
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_is_a_link_to_outside_is_neither_read_nor_written() {
+    fn a_setting_that_links_outside_is_not_read_or_written() {
         let outside = tempfile::tempdir().unwrap();
         let victim = outside.path().join("victim");
         fs::write(&victim, "12").unwrap();
@@ -374,7 +374,7 @@ mod tests {
         }
         assert!(tuning.end().is_empty());
         keep_note(&note, &[Restore { path: victim.clone(), value: "13".into(), instead: None }]).unwrap();
-        assert!(mend_tuning(&note, root)[0].contains("does not change"));
+        assert!(restore_tuning(&note, root)[0].contains("does not change"));
         assert_eq!(fs::read_to_string(&victim).unwrap(), "12");
         assert_eq!(fs::read_to_string(outside.path().join("somaxconn")).unwrap(), "12");
     }
@@ -389,7 +389,7 @@ mod tests {
         fs::create_dir_all(root.join("sys/devices/system/cpu/cpu0")).unwrap();
         std::os::unix::fs::symlink("../cpufreq/policy0", root.join("sys/devices/system/cpu/cpu0/cpufreq"))
             .unwrap();
-        let wanted = wanted::all(root);
+        let wanted = wanted_settings::all(root);
         let governor = wanted.last().unwrap();
         assert!(!governor.is_outside);
         let after = set(governor.clone(), look(governor)).after;
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_that_others_can_write_or_that_is_a_link_is_ignored() {
+    fn a_note_that_is_a_link_or_writable_by_others_is_ignored() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
@@ -407,9 +407,9 @@ mod tests {
         keep_note(&note, &[Restore { path: known.clone(), value: "4096".into(), instead: None }]).unwrap();
         let linked = root.join("linked.json");
         std::os::unix::fs::symlink(&note, &linked).unwrap();
-        assert!(mend_tuning(&linked, root)[0].contains("is ignored"));
+        assert!(restore_tuning(&linked, root)[0].contains("is ignored"));
         fs::set_permissions(&note, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(mend_tuning(&note, root)[0].contains("writable only by this user"));
+        assert!(restore_tuning(&note, root)[0].contains("writable only by this user"));
         assert_eq!(fs::read_to_string(&known).unwrap(), "65535");
     }
 }

@@ -148,8 +148,8 @@ impl Decoder {
     }
 
     /// Call this when the peer has closed the connection: `Ok(true)` if that completes a response (a close-delimited
-    /// one, if [`DecodeStep::NeedMore`] was reached before), `Ok(false)` if no response had begun. The decoder is idle after
-    /// either.
+    /// one, if [`DecodeStep::NeedMore`] was reached before), `Ok(false)` if no response had begun. The decoder is idle
+    /// after either.
     ///
     /// # Errors
     /// [`ProtocolError::Truncated`] in the middle of a response.

@@ -151,8 +151,8 @@ impl Default for FrameReader {
 
 impl FrameReader {
     /// Reads some of `input`; returns the event and the number of bytes consumed. Call it again with the remaining
-    /// input until it returns [`FrameEvent::NeedMore`]. The same bytes give the same events however they are split, except
-    /// for the pieces of DATA.
+    /// input until it returns [`FrameEvent::NeedMore`]. The same bytes give the same events however they are split,
+    /// except for the pieces of DATA.
     ///
     /// # Errors
     /// [`Http2Error`]: the connection is lost.

@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn words_in_any_order_read_the_same_in_any_pieces(method in method(), bytes in babble(), cuts in cuts()) {
+    fn tokens_in_any_order_read_the_same_in_any_pieces(method in method(), bytes in babble(), cuts in cuts()) {
         agree(method, &bytes, &cuts)?;
     }
 

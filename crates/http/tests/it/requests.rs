@@ -86,7 +86,7 @@ fn a_target_may_be_a_star_for_options_alone() {
 }
 
 #[test]
-fn nothing_breaks_out_of_its_line() {
+fn line_breaks_in_requests_are_refused() {
     let refusals: Vec<(Request, &str)> = vec![
         (request(|r| r.method = "".into()), "method \"\": it is empty; a method is a word such as GET"),
         (

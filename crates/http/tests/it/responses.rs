@@ -407,7 +407,7 @@ fn header_lines() {
 }
 
 #[test]
-fn what_is_not_http() {
+fn text_that_is_not_http_is_rejected() {
     let unknown = "; this is another protocol, or bytes after the end of the previous response";
     check(&[
         (
@@ -525,7 +525,7 @@ fn one_cache_serves_both_kinds_of_method() {
 }
 
 #[test]
-fn the_fast_path_leaves_open_ended_bodies_and_begun_responses_alone() {
+fn the_fast_path_ignores_open_ended_bodies_and_partial_responses() {
     for fields in ["Transfer-Encoding: chunked\r\n", ""] {
         let response = format!("HTTP/1.1 200 OK\r\n{fields}\r\n0\r\n\r\n");
         let mut cache = HeadCache::new();

@@ -55,7 +55,7 @@ struct Heard {
 }
 
 /// Reads one request and returns the remaining bytes: a naive reader that shares no code with the writer.
-fn hear(bytes: &[u8]) -> (Heard, &[u8]) {
+fn parse_request(bytes: &[u8]) -> (Heard, &[u8]) {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a blank line ends the head");
     let head = std::str::from_utf8(&bytes[..end]).unwrap();
     let mut lines = head.split("\r\n");
@@ -75,7 +75,7 @@ fn hear(bytes: &[u8]) -> (Heard, &[u8]) {
 fn hear_all(mut bytes: &[u8]) -> Vec<Heard> {
     let mut heard = Vec::new();
     while !bytes.is_empty() {
-        let (one, rest) = hear(bytes);
+        let (one, rest) = parse_request(bytes);
         heard.push(one);
         bytes = rest;
     }
@@ -100,7 +100,7 @@ fn a_request_without_placeholders_is_its_own_bytes() {
 }
 
 #[test]
-fn values_take_their_places_and_the_length_follows() {
+fn values_are_inserted_and_the_length_is_adjusted() {
     let files = files(&[("users", "ann\r\nbo\n")]);
     let request = request(
         "POST",
@@ -135,7 +135,7 @@ fn numbers_and_lines_are_divided_among_workers() {
     for worker in 0..3 {
         let mut expander = expander(&template, worker, 3);
         for _ in 0..5 {
-            let line = hear(&next(&mut expander, &template)).0.line;
+            let line = parse_request(&next(&mut expander, &template)).0.line;
             let path: Vec<&str> = line.split([' ', '/']).collect();
             assert!(numbers.insert(path[2].parse::<u64>().unwrap()), "{line}: not the first of its number");
             lines.push_str(path[3]);
@@ -151,7 +151,7 @@ fn random_numbers_fill_their_range() {
     let mut expander = expander(&template, 0, 1);
     let mut seen = [0; 4];
     for _ in 0..4_000 {
-        let line = hear(&next(&mut expander, &template)).0.line;
+        let line = parse_request(&next(&mut expander, &template)).0.line;
         let number: usize = line["GET /".len()..].split(' ').next().unwrap().parse().unwrap();
         seen[number - 8] += 1;
     }
@@ -159,7 +159,7 @@ fn random_numbers_fill_their_range() {
     assert!(seen.iter().all(|count| (850..1_150).contains(count)), "{seen:?}");
     let widest = format!("/{{rand:0:{}}}{{rand:7:7}}", u64::MAX);
     let template = request("GET", &widest, &[], "").compile(&LineFiles::default()).unwrap();
-    let line = hear(&next(&mut expander, &template)).0.line;
+    let line = parse_request(&next(&mut expander, &template)).0.line;
     assert!(line.ends_with("7 HTTP/1.1") && line.len() > 25, "{line}");
 }
 
@@ -216,7 +216,7 @@ fn values_that_cannot_be_sent_are_refused_with_their_position() {
 fn a_path_may_be_a_line() {
     let files = files(&[("paths", "/a\n/b\n")]);
     let template = request("GET", "{line:paths}", &[], "").compile(&files).unwrap();
-    assert!(hear(&next(&mut expander(&template, 1, 2), &template)).0.line.starts_with("GET /b "));
+    assert!(parse_request(&next(&mut expander(&template, 1, 2), &template)).0.line.starts_with("GET /b "));
 }
 
 /// Text with placeholders, with the file `lines` among them.

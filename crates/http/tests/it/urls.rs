@@ -7,7 +7,7 @@ use paceline_http::{Scheme, Url};
 use proptest::prelude::*;
 
 #[test]
-fn understood() {
+fn valid_urls_are_parsed() {
     let rows = [
         ("http://127.0.0.1:8080/", "127.0.0.1", 8080, "/", "127.0.0.1:8080"),
         ("http://localhost", "localhost", 80, "/", "localhost"),
@@ -33,7 +33,7 @@ fn understood() {
 }
 
 #[test]
-fn refused() {
+fn invalid_urls_are_rejected() {
     let rows = [
         ("127.0.0.1:8080/x", "URL \"127.0.0.1:8080/x\" has no scheme; write \"http://127.0.0.1:8080/x\""),
         ("localhost", "URL \"localhost\" has no scheme; write \"http://localhost\""),
@@ -96,7 +96,7 @@ fn refused() {
 
 proptest! {
     #[test]
-    fn what_is_understood_is_understood_again(text in "(http://)?[a-z.:\\[\\]@/?#%0-9 \u{e9}]{0,20}") {
+    fn a_printed_url_is_parsed_again(text in "(http://)?[a-z.:\\[\\]@/?#%0-9 \u{e9}]{0,20}") {
         if let Ok(url) = Url::parse(&text) {
             prop_assert_eq!(Url::parse(&url.to_string()), Ok(url));
         }

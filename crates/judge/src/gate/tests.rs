@@ -52,7 +52,7 @@ fn reasons(demand: GateRequirement, run: &Run) -> Vec<GateReason> {
 }
 
 #[test]
-fn a_limit_is_kept_or_it_is_not() {
+fn a_gate_passes_within_its_limit_and_fails_beyond() {
     let run = run(0);
     assert_eq!(reasons(percentile(99.0, 10_000), &run), []);
     assert_eq!(reasons(percentile(99.0, 9_900), &run), [GateReason::BeyondLimit]);
@@ -77,7 +77,7 @@ fn a_limit_is_kept_or_it_is_not() {
 }
 
 #[test]
-fn every_failure_is_a_miss() {
+fn a_failed_request_is_a_miss() {
     // 1 % failed: the 99th percentile among all requests is the slowest that was answered, the 99.9th is a failure.
     let run = run(100);
     let reported = outcome(percentile(99.0, 10_000), &run);
@@ -89,7 +89,7 @@ fn every_failure_is_a_miss() {
 }
 
 #[test]
-fn too_few_requests_show_nothing() {
+fn too_few_requests_do_not_pass_a_gate() {
     let run = run(0);
     assert_eq!(reasons(percentile(99.9, 100_000), &run), []);
     assert_eq!(reasons(percentile(99.99, 100_000), &run), [GateReason::TooFewSamples]);
@@ -99,7 +99,7 @@ fn too_few_requests_show_nothing() {
 }
 
 #[test]
-fn a_lower_bound_shows_nothing() {
+fn a_lower_bound_does_not_pass_a_gate() {
     let mut run = run(0);
     run.total.counts.timed_out = 50;
     run.total.censored = Some(Censored { count: 50, lowest_ns: 9_950_000 });
@@ -110,7 +110,7 @@ fn a_lower_bound_shows_nothing() {
 }
 
 #[test]
-fn a_load_that_was_not_delivered_passes_no_gate() {
+fn an_undelivered_load_fails_every_gate() {
     let mut run = run(0);
     run.verdicts = vec![saturated()];
     assert_eq!(reasons(percentile(99.0, 20_000), &run), [GateReason::NotDelivered]);
@@ -123,7 +123,7 @@ fn a_load_that_was_not_delivered_passes_no_gate() {
 }
 
 #[test]
-fn an_invalid_or_stopped_run_passes_no_gate() {
+fn an_invalid_or_stopped_run_fails_every_gate() {
     let mut run = run(0);
     run.verdicts = vec![invalid()];
     run.stopped = true;
@@ -169,7 +169,7 @@ fn connects_are_those_of_the_whole_run() {
 }
 
 #[test]
-fn what_never_came_is_not_excused_as_in_service() {
+fn missing_responses_are_not_excused_as_in_service() {
     let mut hanging = run(0);
     // One in twenty hangs until the timeout, which makes service times long and much of the load seem in service.
     hanging.total.counts = Counts { scheduled: 1_000, ok: 950, timed_out: 50, ..Counts::default() };

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_has_the_limit_that_its_figures_show() {
+    fn the_limit_of_a_closed_loop_follows_from_its_figures() {
         type Change = fn(&mut Trial, &mut Run);
         let cases: [(LimitKind, f64, Change); 8] = [
             (LimitKind::ServerCpu, 0.99, |_, _| {}),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn on_shared_cores_the_limit_is_what_used_most_of_them() {
+    fn the_limit_on_shared_cores_is_their_largest_user() {
         let mut trial = closed(0.4);
         trial.pinning.server = vec![0];
         trial.cores = vec![CoreTime { core: 0, over_s: 10.0, busy_s: 9.9, interrupt_s: 0.0, steal_s: 0.0 }];

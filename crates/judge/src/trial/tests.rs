@@ -18,14 +18,14 @@ fn names(trial: &Trial) -> Vec<String> {
 }
 
 #[test]
-fn a_sound_trial_has_none() {
+fn a_sound_trial_has_no_verdict() {
     let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s: 0.1 };
     let usage = Some(usage(CpuSource::Cgroup, 0.5));
     assert_eq!(names(&Trial { usage, cores: vec![core], ..trial() }), [] as [&str; 0]);
 }
 
 #[test]
-fn a_search_without_a_capacity_says_why() {
+fn a_search_without_a_capacity_has_a_reason() {
     let window =
         |offered_per_s: f64| SearchedRate { offered_per_s, achieved_per_s: 1.0, outcome: "miss".into() };
     let found = FoundCapacity {
@@ -54,7 +54,7 @@ fn a_search_without_a_capacity_says_why() {
 }
 
 #[test]
-fn memory_is_the_limit_where_the_kernel_or_a_limit_says_so() {
+fn memory_is_the_limit_after_swapping_or_a_kill() {
     let judged = |memory: MemoryUse| trial_verdicts(&Trial { memory: Some(memory), ..trial() });
     let used = |rss_bytes_peak| MemoryUse {
         limit_bytes: Some(100 << 20),
@@ -73,7 +73,7 @@ fn memory_is_the_limit_where_the_kernel_or_a_limit_says_so() {
 }
 
 #[test]
-fn much_stolen_time_spoils_a_trial() {
+fn much_steal_time_makes_a_trial_invalid() {
     let severity = |steal_s| {
         let core = CoreTime { core: 0, over_s: 10.0, busy_s: 10.0, interrupt_s: 0.0, steal_s };
         trial_verdicts(&Trial { cores: vec![core], ..trial() }).first().map(|verdict| verdict.severity)
@@ -84,7 +84,7 @@ fn much_stolen_time_spoils_a_trial() {
 }
 
 #[test]
-fn time_stolen_from_a_core_that_nobody_uses_spoils_nothing() {
+fn steal_time_of_an_unused_core_is_ignored() {
     let core = |core, steal_s| CoreTime { core, over_s: 10.0, busy_s: 9.0, interrupt_s: 0.0, steal_s };
     let stolen = |number, pinning: Pinning| {
         let cores = (0..5).map(|other| core(other, if other == number { 5.0 } else { 0.0 })).collect();
@@ -105,7 +105,7 @@ fn time_stolen_from_a_core_that_nobody_uses_spoils_nothing() {
 }
 
 #[test]
-fn a_load_past_the_balancer_has_the_cores_of_one_instance() {
+fn a_direct_load_has_the_cores_of_one_instance() {
     let mut trial = trial();
     assert_eq!(trial.server_cores(), [0]);
     trial.pinning.server = vec![0, 1, 2, 3];
@@ -121,7 +121,7 @@ fn a_load_past_the_balancer_has_the_cores_of_one_instance() {
 }
 
 #[test]
-fn one_tick_of_a_short_window_is_no_evidence() {
+fn one_tick_of_a_short_window_is_not_evidence() {
     let core = |steal_s| CoreTime { core: 0, over_s: 0.025, busy_s: 0.02, interrupt_s: 0.0, steal_s };
     let names = |steal_s| names(&Trial { cores: vec![core(steal_s)], ..trial() });
     assert_eq!(names(0.01), [] as [&str; 0]);
@@ -129,7 +129,7 @@ fn one_tick_of_a_short_window_is_no_evidence() {
 }
 
 #[test]
-fn each_reason_is_named() {
+fn each_cause_has_its_verdict() {
     let shared = Pinning { server: vec![0], generator: vec![0], disjoint: false, ..Pinning::default() };
     assert_eq!(names(&Trial { pinning: shared, ..trial() }), ["shared_cores"]);
     let usage = Some(usage(CpuSource::Proc, 0.5));
@@ -276,7 +276,7 @@ fn a_run_that_the_database_did_not_count_is_not_ranked() {
 }
 
 #[test]
-fn what_a_database_costs_is_in_the_metrics() {
+fn the_metrics_include_the_cost_of_the_database() {
     let counts = DatabaseCounts { connections: Some(32), ..DatabaseCounts::default() };
     let mut trial = with_database(DatabaseWork::default(), counts, None);
     let figures = |trial: &Trial| {
@@ -301,7 +301,7 @@ fn with(change: impl FnOnce(&mut Balancing)) -> Trial {
 }
 
 #[test]
-fn each_reason_of_a_balanced_trial_is_named() {
+fn each_cause_of_a_balanced_trial_has_its_verdict() {
     assert_eq!(names(&balanced_trial()), [""; 0]);
     assert_eq!(names(&with(|b| b.processes[2].utilization = 0.95)), ["balancer_bound"]);
     assert_eq!(names(&with(|b| b.processes[2].cores = vec![1])), ["balancer_shares_cores"]);
@@ -319,7 +319,7 @@ fn each_reason_of_a_balanced_trial_is_named() {
 }
 
 #[test]
-fn roles_on_other_machines_have_cores_and_networks_of_their_own() {
+fn roles_on_other_machines_have_separate_cores_and_networks() {
     let machine = |role, host: &str, sent_bytes_per_s| RoleMachine {
         role,
         index: 0,
@@ -364,7 +364,7 @@ fn a_database_beside_the_balancer_shares_its_cores() {
 }
 
 #[test]
-fn uneven_shares_are_told_of_enough_requests() {
+fn uneven_shares_are_reported_with_enough_requests() {
     let reported = |requests: [u64; 2]| BalancerCounts {
         by_instance: requests
             .map(|requests| InstanceCounts { requests: Some(requests), ..InstanceCounts::default() })
@@ -377,7 +377,7 @@ fn uneven_shares_are_told_of_enough_requests() {
 }
 
 #[test]
-fn the_core_that_ran_out_is_named_with_who_runs_on_it() {
+fn a_full_core_is_named_with_its_processes() {
     let mut trial = balanced_trial();
     let core = |core, busy_s| CoreTime { core, over_s: 10.0, busy_s, interrupt_s: 0.0, steal_s: 0.0 };
     trial.cores = vec![core(0, 5.0), core(2, 9.5), core(3, 9.9)];
@@ -391,7 +391,7 @@ fn the_core_that_ran_out_is_named_with_who_runs_on_it() {
 }
 
 #[test]
-fn a_generator_on_other_machines_is_on_no_core_of_the_server_s() {
+fn a_generator_on_other_machines_shares_no_core_with_the_server() {
     let core = CoreTime { core: 3, over_s: 10.0, busy_s: 9.9, interrupt_s: 0.0, steal_s: 0.0 };
     let mut trial = Trial { run: Some(run(0)), cores: vec![core], ..balanced_trial() };
     let named = |trial: &Trial| full_cores(trial)[0].processes.contains(&"generator".to_owned());
@@ -404,7 +404,7 @@ fn a_generator_on_other_machines_is_on_no_core_of_the_server_s() {
 }
 
 #[test]
-fn nothing_is_said_of_the_balancer_where_requests_went_past_it() {
+fn the_balancer_is_not_judged_for_direct_requests() {
     let mut trial = with(|b| b.processes[2].cores = vec![0]);
     trial.load.balanced.as_mut().unwrap().route = Route::Direct;
     assert_eq!(names(&trial), [""; 0]);
@@ -429,7 +429,7 @@ fn launches_measured_by_two_builds_are_named() {
 }
 
 #[test]
-fn a_slow_answer_while_nothing_is_busy_is_a_wait() {
+fn a_slow_response_on_an_idle_machine_is_a_wait() {
     let waiting = |change: &dyn Fn(&mut Trial)| {
         let mut run = run(0);
         run.loop_.kind = LoopKind::Closed;

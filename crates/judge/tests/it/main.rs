@@ -23,7 +23,7 @@ fn check(name: &str, page: &str) {
 }
 
 #[test]
-fn the_pages_are_those_of_the_tables() {
+fn the_reference_pages_match_the_tables() {
     check("reading-a-verdict.md", &paceline_judge::verdict_reference());
     check("metrics.md", &paceline_judge::metric_reference());
 }

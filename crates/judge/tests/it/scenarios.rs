@@ -235,7 +235,7 @@ fn of_generator(name: VerdictName) -> Option<Scenario> {
             Scenario::Test("crates/paceline/tests/it/lab/beside.rs", "shared_machine")
         }
         VerdictName::ForeignGenerator => {
-            Scenario::Test("crates/lab/src/generator/foreign.rs", "foreign_generator")
+            Scenario::Test("crates/lab/src/generator/third_party.rs", "foreign_generator")
         }
         _ => return None,
     })
@@ -364,7 +364,7 @@ fn of_launch(name: VerdictName) -> Option<Scenario> {
         }),
         VerdictName::CapacityNotFound => searched(|found| found.half_pass_per_s = None),
         VerdictName::BusyAfterLoad => {
-            Scenario::Test("crates/paceline/tests/it/lab/rest.rs", "busy_after_load")
+            Scenario::Test("crates/paceline/tests/it/lab/idle_wait.rs", "busy_after_load")
         }
         _ => return None,
     })
@@ -405,7 +405,7 @@ impl Scenario {
 }
 
 #[test]
-fn every_verdict_has_a_scenario_that_provokes_it() {
+fn every_verdict_has_a_scenario_that_triggers_it() {
     for name in VerdictName::ALL {
         let scenario =
             scenario(*name).unwrap_or_else(|| panic!("{}: no scenario provokes it", name.as_str()));
@@ -457,7 +457,7 @@ fn pauses_of_a_few_requests_do_not_make_an_open_loop_unsteady() {
 }
 
 #[test]
-fn what_the_scenarios_begin_from_has_no_verdict() {
+fn the_baseline_of_the_scenarios_has_no_verdict() {
     for (clean, what) in [
         (open(|_| {}), "an open loop"),
         (closed(|_| {}), "a closed loop"),

@@ -88,7 +88,7 @@ mod tests {
     use std::io::Write as _;
 
     #[test]
-    fn what_was_told_before_the_end_is_read_after_it() {
+    fn events_written_before_the_end_are_read_after_it() {
         let (reader, writer) = system::pipe().unwrap();
         let mut events = PhaseEventReader::new(reader);
         assert_eq!(events.take(), []);

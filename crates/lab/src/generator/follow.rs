@@ -8,9 +8,9 @@ use super::events::{PhaseEvent, PhaseEventReader};
 use super::observation::{
     FaultInjection, MeasuredProcesses, ObservedFault, Peaks, ReportedWindow, Snapshot, fault_after,
 };
-use super::{paceline, survival};
+use super::{liveness, paceline};
 use crate::balancer::BalancerTotals;
-use crate::farm::{Deployment, RolePlace};
+use crate::deployment::{Deployment, RolePlace};
 use crate::fleet::LoaderHosts;
 use crate::launch::LaunchError;
 use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder, TrackingMethod};
@@ -116,7 +116,7 @@ pub fn follow(
         elapsed_s: watch.start.elapsed().as_secs_f64(),
     };
     let measured = generator.read(assignment, &finished);
-    survival::check_after(measured.as_ref(), launch)?;
+    liveness::check_after(measured.as_ref(), launch)?;
     let measured = measured
         .map_err(|message| LaunchError::fault(Stage::Generate, message, finished.ended.is_unseen()))?;
     if let Some(why) = watch.fault.missed(measured.run.window_s) {
@@ -127,11 +127,11 @@ pub fn follow(
     Ok(ObservedRun {
         argv,
         measured,
-        over: (from.farm.server, to.farm.server),
+        over: (from.deployment.server, to.deployment.server),
         window,
         cores: (from.cores.clone(), to.cores.clone()),
         networks: networks(from, to, &launch.networks(true)),
-        rss_bytes_after: watch.last.farm.server.rss_bytes,
+        rss_bytes_after: watch.last.deployment.server.rss_bytes,
         pss_bytes: launch.pss_bytes(),
         each: watch.each(&launch.places(), from, to),
         counted: from.counted.clone().zip(to.counted.clone()),
@@ -189,7 +189,7 @@ impl RunFollower {
     fn new(assignment: &Assignment, events: OwnedFd, first: Snapshot, interrupt: Interrupt) -> Self {
         let mut watch = Self {
             start: Instant::now(),
-            start_monotonic_ns: first.farm.server.monotonic_ns,
+            start_monotonic_ns: first.deployment.server.monotonic_ns,
             limit: assignment.limit.saturating_add(MARGIN),
             interrupt,
             events: PhaseEventReader::new(events),
@@ -199,7 +199,7 @@ impl RunFollower {
             first: first.clone(),
             window: (None, None),
             window_start_ns: 0,
-            seen: vec![Peaks::default(); first.farm.each.len()],
+            seen: vec![Peaks::default(); first.deployment.each.len()],
             fault: FaultInjection { after: fault_after(&assignment.load), ..FaultInjection::default() },
         };
         watch.keep(first);
@@ -233,7 +233,7 @@ impl RunFollower {
         rest.into_iter().for_each(|event| self.enter(event, launch));
         let last = Snapshot::now(launch).counted(launch);
         self.keep(last);
-        survival::check(launch)?;
+        liveness::check(launch)?;
         let gone = generator
             .stop()
             .map_err(|error| LaunchError::fault(Stage::Generate, error.to_string(), false))?;
@@ -258,10 +258,10 @@ impl RunFollower {
 
     /// Other reasons to end a run: Ctrl-C, a server that died, a generator that hangs.
     fn check(&self, launch: &mut Deployment) -> Result<(), LaunchError> {
-        if self.interrupt.asked() {
+        if self.interrupt.requested() {
             return Err(LaunchError::Interrupted);
         }
-        survival::check(launch)?;
+        liveness::check(launch)?;
         if self.start.elapsed() > self.limit {
             let message =
                 format!("the generator did not end within {} s and was killed", self.limit.as_secs());
@@ -304,11 +304,11 @@ impl RunFollower {
     }
 
     fn keep(&mut self, moment: Snapshot) {
-        for (seen, tree) in self.seen.iter_mut().zip(&moment.farm.each) {
+        for (seen, tree) in self.seen.iter_mut().zip(&moment.deployment.each) {
             seen.rss_bytes = seen.rss_bytes.max(tree.rss_bytes);
             seen.threads = seen.threads.max(tree.threads);
         }
-        let tree = moment.farm.server;
+        let tree = moment.deployment.server;
         let TreeSample { monotonic_ns, cpu_s, rss_bytes, processes, threads, .. } = tree;
         self.samples.push(Sample {
             at_ns: monotonic_ns.saturating_sub(self.start_monotonic_ns),
@@ -371,7 +371,7 @@ impl RunFollower {
 
     /// Each process tree between two moments.
     fn each(&self, places: &[RolePlace], from: &Snapshot, to: &Snapshot) -> Vec<MeasuredProcesses> {
-        let pairs = from.farm.each.iter().zip(&to.farm.each).zip(&self.seen).zip(places);
+        let pairs = from.deployment.each.iter().zip(&to.deployment.each).zip(&self.seen).zip(places);
         pairs
             .map(|(((from, to), seen), place)| MeasuredProcesses {
                 place: place.clone(),

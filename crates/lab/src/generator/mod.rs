@@ -6,12 +6,12 @@
 mod assignment;
 mod events;
 mod follow;
-mod foreign;
+mod liveness;
 mod observation;
 mod paceline;
 pub mod peers;
-mod survival;
 mod template;
+mod third_party;
 mod version;
 
 #[cfg(test)]
@@ -21,8 +21,8 @@ pub use assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
 pub use follow::{FollowOptions, ObservedRun, follow};
 
 use crate::LabError;
-use foreign::ThirdPartyGenerator;
 use peers::{PEERS, peer};
+use third_party::ThirdPartyGenerator;
 
 /// The name of Paceline's own generator.
 const DEFAULT_GENERATOR: &str = "paceline";
@@ -43,7 +43,7 @@ pub fn missing_program(command: &str) -> Option<&str> {
     command
         .split_ascii_whitespace()
         .next()
-        .filter(|word| *word != DEFAULT_GENERATOR && crate::workshop::program(word).is_none())
+        .filter(|word| *word != DEFAULT_GENERATOR && crate::provision::program(word).is_none())
 }
 
 /// The requested generator: `None` for Paceline's own at `own`, a program, or a template with `{url}` in it.
@@ -145,7 +145,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn any_command_that_takes_our_flags_is_one() {
+    fn any_command_with_our_flags_is_a_generator() {
         for (asked, beginning) in [
             ("paceline", "own run http://127.0.0.1:20000/hello -c 64"),
             ("paceline --loaders 2", "own run http://127.0.0.1:20000/hello -c 64"),
@@ -157,7 +157,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn our_own_takes_further_flags() {
+    fn our_own_generator_accepts_more_flags() {
         assert!(
             line("paceline --on slurm --loaders 2").unwrap().ends_with(" --events 9 --on slurm --loaders 2")
         );
@@ -178,7 +178,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_unknown_program_is_rejected_with_what_is_known() {
+    fn an_unknown_program_is_rejected_with_the_known_ones() {
         let error = line("drill -z {duration_s}s {url}").unwrap_err();
         for part in
             ["output of `drill` cannot be read", "a template for wrk, oha,", "takes `paceline run`'s flags"]

@@ -3,7 +3,7 @@
 //! Plain data for `follow`, which decides when to sample and when to inject the fault.
 
 use crate::balancer::BalancerTotals;
-use crate::farm::{Deployment, DeploymentSample, RolePlace};
+use crate::deployment::{Deployment, DeploymentSample, RolePlace};
 use paceline_host::tree::TreeSample;
 use paceline_host::{CoreTicks, NetworkCounters};
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ pub(crate) struct ObservedFault {
 /// The server, the balancer and the cores at one moment.
 #[derive(Clone)]
 pub(super) struct Snapshot {
-    pub farm: DeploymentSample,
+    pub deployment: DeploymentSample,
     pub cores: CoreTicks,
     /// The balancer's counters, read only where a stretch may begin or end.
     pub counted: Option<BalancerTotals>,
@@ -53,7 +53,7 @@ pub(super) struct Snapshot {
 
 impl Snapshot {
     pub fn now(launch: &mut Deployment) -> Self {
-        Self { farm: launch.sample(), cores: launch.cores(), counted: None, networks: Vec::new() }
+        Self { deployment: launch.sample(), cores: launch.cores(), counted: None, networks: Vec::new() }
     }
 
     /// The same moment with the balancer's counters, read now: the sample is taken first, since the answer may take
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_made_in_the_window_or_the_run_had_none() {
+    fn a_fault_is_injected_in_the_window_or_not_at_all() {
         let made = |ms| {
             Some(ObservedFault {
                 instance: 1,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_is_of_the_window_or_it_is_none() {
+    fn only_samples_within_the_window_are_used() {
         assert_eq!(sampled_ms(1_000, 1_200), Some(200));
         assert_eq!(sampled_ms(1_001, 1_215), Some(199), "a little late");
         assert_eq!(sampled_ms(1_080, 1_205), Some(120), "late to begin: what is sampled is of the window");
@@ -188,12 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_was_never_reported_makes_no_window() {
+    fn without_a_reported_end_there_is_no_window() {
         assert_eq!(ReportedWindow::StartOnly.sampled_s(0, 1_000_000_000, 1.0), None);
     }
 
     #[test]
-    fn without_reported_phases_the_whole_run_is_nearly_the_window() {
+    fn without_reported_phases_the_window_is_nearly_the_whole_run() {
         let sampled_s = |window_s| ReportedWindow::Nothing.sampled_s(0, 3_050_000_000, window_s);
         assert_eq!(sampled_s(3.0), Some(3.0));
         assert_eq!(sampled_s(2.0), None, "a second of it was a warm-up");

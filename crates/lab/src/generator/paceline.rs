@@ -1,9 +1,9 @@
 //! Paceline's own generator, or another program with the same flags: `paceline run`, and `paceline capacity` for a
 //! search.
 //!
-//! `generator` in `mod.rs` uses it for every command that is not a program of `foreign`. It writes a command line that
-//! can be repeated by hand, and reads the record. The verdicts are those of the run. `follow` reads the phases that it
-//! reports.
+//! `generator` in `mod.rs` uses it for every command that is not a program of `third_party`. It writes a command line
+//! that can be repeated by hand, and reads the record. The verdicts are those of the run. `follow` reads the phases
+//! that it reports.
 
 use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
 use paceline_record::{CapacityLoad, FoundCapacity, read_run};
@@ -36,7 +36,7 @@ impl Paceline {
 struct FlagList(Vec<String>);
 
 impl FlagList {
-    fn say(&mut self, flag: &str, value: String) {
+    fn add(&mut self, flag: &str, value: String) {
         self.0.extend([flag.to_owned(), value]);
     }
 }
@@ -45,87 +45,87 @@ impl Paceline {
     /// `PROGRAM run URL ...`.
     fn run(&self, assignment: &Assignment) -> Vec<String> {
         let mut flags = FlagList(vec!["run".to_owned(), assignment.url.clone()]);
-        say_method(&mut flags, assignment);
-        flags.say("-c", assignment.load.connections.to_string());
-        say_connections(&mut flags, assignment);
+        add_method(&mut flags, assignment);
+        flags.add("-c", assignment.load.connections.to_string());
+        add_connections(&mut flags, assignment);
         match (assignment.load.requests, assignment.load.duration_s) {
-            (Some(requests), _) => flags.say("-n", requests.to_string()),
-            (None, duration_s) => flags.say("-d", milliseconds(duration_s.unwrap_or_default())),
+            (Some(requests), _) => flags.add("-n", requests.to_string()),
+            (None, duration_s) => flags.add("-d", milliseconds(duration_s.unwrap_or_default())),
         }
         if let Some(rate_per_s) = assignment.load.rate_per_s {
-            flags.say("-r", rate_per_s.to_string());
-            flags.say("--arrivals", assignment.load.arrivals.unwrap_or_default().name().to_owned());
+            flags.add("-r", rate_per_s.to_string());
+            flags.add("--arrivals", assignment.load.arrivals.unwrap_or_default().name().to_owned());
         }
         if assignment.load.requests.is_none() {
-            flags.say("--warmup", milliseconds(assignment.load.warmup_s));
+            flags.add("--warmup", milliseconds(assignment.load.warmup_s));
         }
-        flags.say("-t", assignment.threads.to_string());
-        say_answer(&mut flags, assignment);
-        flags.say("--format", "json".to_owned());
-        flags.say("-o", assignment.record.display().to_string());
-        self.say_rest(&mut flags, assignment);
+        flags.add("-t", assignment.threads.to_string());
+        add_expectation(&mut flags, assignment);
+        flags.add("--format", "json".to_owned());
+        flags.add("-o", assignment.record.display().to_string());
+        self.add_other_flags(&mut flags, assignment);
         [self.program.clone(), flags.0].concat()
     }
 
     /// `PROGRAM capacity URL ... -- FLAGS OF EACH RUN`. Every run reports its phases; the last one is used.
     fn capacity(&self, assignment: &Assignment, search: &CapacityLoad) -> Vec<String> {
         let mut flags = FlagList(vec!["capacity".to_owned(), assignment.url.clone()]);
-        flags.say("--slo", search.objective.clone());
-        flags.say("-c", assignment.load.connections.to_string());
-        flags.say("--window", milliseconds(assignment.load.duration_s.unwrap_or_default()));
-        flags.say("--warmup", milliseconds(assignment.load.warmup_s));
-        flags.say("--windows", search.windows_most.to_string());
-        flags.say("--confirm", milliseconds(search.confirm_s));
+        flags.add("--slo", search.objective.clone());
+        flags.add("-c", assignment.load.connections.to_string());
+        flags.add("--window", milliseconds(assignment.load.duration_s.unwrap_or_default()));
+        flags.add("--warmup", milliseconds(assignment.load.warmup_s));
+        flags.add("--windows", search.windows_most.to_string());
+        flags.add("--confirm", milliseconds(search.confirm_s));
         // The launch is warm already.
-        flags.say("--warm-limit", milliseconds(0.0));
-        flags.say("-t", assignment.threads.to_string());
-        flags.say("--records", records_of_search(assignment).display().to_string());
-        flags.say("--format", "json".to_owned());
+        flags.add("--warm-limit", milliseconds(0.0));
+        flags.add("-t", assignment.threads.to_string());
+        flags.add("--records", records_of_search(assignment).display().to_string());
+        flags.add("--format", "json".to_owned());
         flags.0.extend(["--no-curve", "--"].map(str::to_owned));
-        say_method(&mut flags, assignment);
-        say_connections(&mut flags, assignment);
+        add_method(&mut flags, assignment);
+        add_connections(&mut flags, assignment);
         if let Some(arrivals) = assignment.load.arrivals.filter(|arrivals| arrivals.is_random()) {
-            flags.say("--arrivals", arrivals.name().to_owned());
+            flags.add("--arrivals", arrivals.name().to_owned());
         }
-        say_answer(&mut flags, assignment);
-        self.say_rest(&mut flags, assignment);
+        add_expectation(&mut flags, assignment);
+        self.add_other_flags(&mut flags, assignment);
         [self.program.clone(), flags.0].concat()
     }
 
-    fn say_rest(&self, flags: &mut FlagList, assignment: &Assignment) {
-        flags.say("--events", assignment.events.to_string());
+    fn add_other_flags(&self, flags: &mut FlagList, assignment: &Assignment) {
+        flags.add("--events", assignment.events.to_string());
         flags.0.extend(assignment.load.no_keep_alive.then(|| "--no-keepalive".to_owned()));
         flags.0.extend(assignment.places.as_ref().unwrap_or(&self.flags).iter().cloned());
     }
 }
 
-fn say_method(flags: &mut FlagList, assignment: &Assignment) {
+fn add_method(flags: &mut FlagList, assignment: &Assignment) {
     if assignment.method != "GET" {
-        flags.say("-X", assignment.method.clone());
+        flags.add("-X", assignment.method.clone());
     }
 }
 
-fn say_connections(flags: &mut FlagList, assignment: &Assignment) {
+fn add_connections(flags: &mut FlagList, assignment: &Assignment) {
     let load = &assignment.load;
     if load.depth > 1 {
         let is_http2 = load.http.as_deref() == Some("2");
-        flags.say(if is_http2 { "--streams" } else { "--pipeline" }, load.depth.to_string());
+        flags.add(if is_http2 { "--streams" } else { "--pipeline" }, load.depth.to_string());
     }
     if let Some(http) = &load.http {
-        flags.say("--http", http.clone());
+        flags.add("--http", http.clone());
     }
     if let Some(requests) = load.requests_per_connection {
-        flags.say("--requests-per-connection", requests.to_string());
+        flags.add("--requests-per-connection", requests.to_string());
     }
 }
 
-fn say_answer(flags: &mut FlagList, assignment: &Assignment) {
-    flags.say("--expect-status", assignment.status.to_string());
+fn add_expectation(flags: &mut FlagList, assignment: &Assignment) {
+    flags.add("--expect-status", assignment.status.to_string());
     match &assignment.json_form {
-        Some(form) => flags.say("--expect-json-form", form.clone()),
-        None => flags.say("--expect-body", format!("@{}", assignment.body.display())),
+        Some(form) => flags.add("--expect-json-form", form.clone()),
+        None => flags.add("--expect-body", format!("@{}", assignment.body.display())),
     }
-    flags.say("--seed", assignment.seed.to_string());
+    flags.add("--seed", assignment.seed.to_string());
 }
 
 /// The folder for the records of a search's runs, separate for this cell.
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_a_command_of_its_own_and_its_last_run_is_the_trials() {
+    fn a_search_is_a_separate_command_whose_last_run_is_recorded() {
         let search =
             CapacityLoad { objective: "response.p99<10ms".to_owned(), confirm_s: 20.0, windows_most: 40 };
         let load = Load { capacity: Some(search), kind: LoopKind::Open, ..closed() };
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_left_is_nobodys_result() {
+    fn a_stale_record_is_not_a_result() {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("run.json");
         fs::write(&record, "{\"of\": \"the cell before\"}").unwrap();

@@ -1,8 +1,8 @@
 //! A generator's command template, with `{url}` and other placeholders for an assignment's values.
 //!
-//! `foreign` checks it when the command is given and fills it for each assignment. It does not pass through a shell:
-//! words are separated by spaces, and quotes have no meaning. `foreign` rejects loads that a program does not support
-//! with any arguments.
+//! `third_party` checks it when the command is given and fills it for each assignment. It does not pass through a
+//! shell: words are separated by spaces, and quotes have no meaning. `third_party` rejects loads that a program does
+//! not support with any arguments.
 
 use super::assignment::Assignment;
 use paceline_record::Load;
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_name_is_rejected() {
+    fn an_unknown_placeholder_is_rejected() {
         assert_eq!(check(&words("wrk -c{connections} {url}")), Ok(()));
         assert!(
             check(&words("wrk -c{conections} {url}"))
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_second_is_refused_where_it_would_be_lost() {
+    fn a_fraction_of_a_second_is_refused_where_it_is_not_supported() {
         let refuses = |text: &str, seconds| {
             refuses(&words(text), &Load { duration_s: Some(seconds), ..assignment().load }).is_some()
         };

@@ -1,8 +1,8 @@
 //! Asks a third-party generator for its version: without a version it is not used.
 //!
-//! Called when `foreign` reads the command, before any measurement; so it runs without a shepherd, but with limits of
-//! time and length. Paceline's own generator is not asked: its version is in each record. Servers have a command for it
-//! in their manifest.
+//! Called when `third_party` reads the command, before any measurement; so it runs without a shepherd, but with limits
+//! of time and length. Paceline's own generator is not asked: its version is in each record. Servers have a command for
+//! it in their manifest.
 
 use super::peers::PeerGenerator;
 use crate::LabError;

@@ -86,7 +86,7 @@ impl Node {
         };
         let said = Arc::<Mutex<String>>::default();
         let (speaking, answers) = mpsc::channel();
-        let started = keep_said(errors, Arc::clone(&said)).and_then(|()| listen(output, speaking));
+        let started = keep_stderr(errors, Arc::clone(&said)).and_then(|()| listen(output, speaking));
         started.map_err(|error| lost(error.to_string()))?;
         let mut node = Self {
             host: host.clone(),
@@ -101,7 +101,7 @@ impl Node {
             welcome: NodeInfo::default(),
         };
         loop {
-            let (_, word) = node.hear(ANSWER_LIMIT, Some(interrupt))?;
+            let (_, word) = node.receive(ANSWER_LIMIT, Some(interrupt))?;
             match String::from_utf8_lossy(&word).trim() {
                 ProgramCopy::MISSING => program.write(&mut input).map_err(|error| lost(error.to_string()))?,
                 ProgramCopy::THERE => break,
@@ -190,8 +190,8 @@ impl Node {
             return Err(NodeLost { host: self.host.clone(), why, interrupted: false });
         }
         // A lost node is noticed by the end of its output.
-        let _ = self.tell(question);
-        let (at, line) = self.hear(limit, interrupt)?;
+        let _ = self.send_message(question);
+        let (at, line) = self.receive(limit, interrupt)?;
         match serde_json::from_slice(&line) {
             Ok(answer) => Ok((at, answer)),
             Err(error) => Err(self.give_up(format!("an answer cannot be read: {error}"), false)),
@@ -221,7 +221,7 @@ impl Node {
         }
     }
 
-    fn tell(&self, question: &ToNode) -> io::Result<()> {
+    fn send_message(&self, question: &ToNode) -> io::Result<()> {
         let line = line(question)?;
         match locked(&self.input).as_mut() {
             Some(input) => input.write_all(&line).and_then(|()| input.flush()),
@@ -229,7 +229,7 @@ impl Node {
         }
     }
 
-    fn hear(&self, limit: Duration, interrupt: Option<Interrupt>) -> Result<(u64, Vec<u8>), NodeLost> {
+    fn receive(&self, limit: Duration, interrupt: Option<Interrupt>) -> Result<(u64, Vec<u8>), NodeLost> {
         let answers = locked(&self.answers);
         let deadline = Instant::now() + limit;
         loop {
@@ -246,7 +246,7 @@ impl Node {
                     };
                     return Err(self.give_up(why, false));
                 }
-                Err(RecvTimeoutError::Timeout) if interrupt.is_some_and(Interrupt::asked) => {
+                Err(RecvTimeoutError::Timeout) if interrupt.is_some_and(Interrupt::requested) => {
                     return Err(self.give_up("interrupted".to_owned(), true));
                 }
                 Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => {
@@ -296,7 +296,7 @@ fn listen(output: ChildStdout, speaking: Sender<(u64, Vec<u8>)>) -> io::Result<(
 }
 
 /// Keeps the beginning of what a connection prints on standard error; the rest is read and dropped.
-fn keep_said(mut errors: ChildStderr, said: Arc<Mutex<String>>) -> io::Result<()> {
+fn keep_stderr(mut errors: ChildStderr, said: Arc<Mutex<String>>) -> io::Result<()> {
     let keep = move || {
         let mut piece = [0; 512];
         while let Ok(read @ 1..) = errors.read(&mut piece) {
@@ -315,7 +315,7 @@ fn keep_alive(node: Weak<Node>) {
         loop {
             thread::sleep(ALIVE_EVERY);
             let Some(node) = node.upgrade() else { return };
-            if node.tell(&ToNode::Alive).is_err() {
+            if node.send_message(&ToNode::Alive).is_err() {
                 return;
             }
         }

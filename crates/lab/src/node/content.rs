@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The workshop's folder in a build: its contents change with every launch.
+/// The provisioner's folder in a build: its contents change with every launch.
 const KEPT: &str = ".paceline";
 
 /// The digest of a folder's content. A copy by tar has the same digest; file contents are not read.
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_has_the_digest_and_a_change_another() {
+    fn a_copy_has_the_same_digest_and_a_change_another() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         fs::create_dir_all(from.join("a/.paceline")).unwrap();

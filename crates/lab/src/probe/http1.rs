@@ -70,7 +70,7 @@ impl ProbeConnection {
             .iter()
             .map(|question| self.answer(question))
             .collect::<Result<Vec<Answer>, ProbeError>>()?;
-        self.reader.nothing_left()?;
+        self.reader.check_no_surplus()?;
         Ok(answers)
     }
 
@@ -125,7 +125,7 @@ impl ProbeConnection {
     /// [`ProbeError`], with the cause.
     fn read(&mut self, question: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
         let answer = self.answer(&question)?;
-        self.reader.nothing_left()?;
+        self.reader.check_no_surplus()?;
         Ok(answer)
     }
 
@@ -216,7 +216,7 @@ impl Reader {
     }
 
     /// An error if there are bytes that belong to no answer.
-    pub fn nothing_left(&self) -> Result<(), ProbeError> {
+    pub fn check_no_surplus(&self) -> Result<(), ProbeError> {
         match self.buffer.len() {
             0 => Ok(()),
             surplus => Err(ProbeError::NotHttp(format!("{surplus} bytes follow the end of the body"))),

@@ -226,7 +226,7 @@ mod tests {
     use std::time::Duration;
 
     /// Queries a server that sends these bytes in reply to any request.
-    fn asked(bytes: Vec<u8>, questions: usize) -> Result<Vec<Answer>, String> {
+    fn requested(bytes: Vec<u8>, questions: usize) -> Result<Vec<Answer>, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::scope(|scope| {
@@ -262,7 +262,7 @@ mod tests {
             h2::write_data(out, 1, b"fir", false);
             h2::write_data(out, 1, b"st", true);
         });
-        let answers = asked(bytes, 2).unwrap();
+        let answers = requested(bytes, 2).unwrap();
         let reported: Vec<(u16, &[u8])> =
             answers.iter().map(|answer| (answer.status, answer.body.as_slice())).collect();
         assert_eq!(reported, [(404, b"first".as_slice()), (200, b"second")]);
@@ -270,16 +270,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_2_is_named() {
-        let error = asked(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), 1).unwrap_err();
+    fn other_protocols_are_named() {
+        let error = requested(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), 1).unwrap_err();
         assert!(error.contains("the server does not speak HTTP/2"), "{error}");
         let error =
-            asked(frames(|out| h2::write_reset(out, 1, h2::ErrorCode::REFUSED_STREAM)), 1).unwrap_err();
+            requested(frames(|out| h2::write_reset(out, 1, h2::ErrorCode::REFUSED_STREAM)), 1).unwrap_err();
         assert_eq!(error, "the connection was closed on stream 1 with REFUSED_STREAM");
         let error =
-            asked(frames(|out| h2::write_goaway(out, 1, h2::ErrorCode::NO_ERROR, b"")), 2).unwrap_err();
+            requested(frames(|out| h2::write_goaway(out, 1, h2::ErrorCode::NO_ERROR, b"")), 2).unwrap_err();
         assert_eq!(error, "the connection was closed with GOAWAY NO_ERROR after stream 1");
-        let error = asked(frames(|_| ()), 1).unwrap_err();
+        let error = requested(frames(|_| ()), 1).unwrap_err();
         assert_eq!(error, "the connection was closed before all streams were answered");
     }
 }

@@ -37,7 +37,7 @@ impl ProbeDeadline {
 
     /// An error after the deadline or an interrupt.
     pub fn check(&self) -> Result<(), ProbeError> {
-        if self.interrupt.asked() {
+        if self.interrupt.requested() {
             Err(ProbeError::Interrupted)
         } else if Instant::now() >= self.deadline {
             Err(ProbeError::TimedOut)

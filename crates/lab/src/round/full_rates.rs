@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_of_what_its_own_block_found_and_fails_without_it() {
+    fn a_share_refers_to_the_rate_of_its_own_block() {
         let mut closed = Trial { run: Some(run(0)), ..trial() };
         closed.load.kind = LoopKind::Closed;
         let achieved = closed.usable_run().unwrap().rate_per_s.achieved;

@@ -1,23 +1,23 @@
 //! A round: carries out a plan in one environment, launch by launch, and keeps each trial when it ends.
 //!
-//! The binary supplies the plan's order, a [`TrialStore`] and a listener for [`RoundEvent`]s; it also stores the round's own
-//! record. Kept trials are skipped, so that an interrupted round and a resumed one are the same code. Trials that the
-//! environment spoiled are retried once at the end.
+//! The binary supplies the plan's order, a [`TrialStore`] and a listener for [`RoundEvent`]s; it also stores the
+//! round's own record. Kept trials are skipped, so that an interrupted round and a resumed one are the same code.
+//! Trials that the environment spoiled are retried once at the end.
 
+mod attempts;
+mod estimate;
 mod full_rates;
-mod keeper;
-mod outlook;
-mod raise;
-mod turn;
+mod round_launch;
+mod start;
 
-pub use keeper::{TrialStore, TrialStoreError};
-pub use outlook::RoundEstimate;
+pub use attempts::{TrialStore, TrialStoreError};
+pub use estimate::RoundEstimate;
 
 use crate::fleet::Fleet;
 use crate::generator::LoadGenerator;
 use crate::{Cores, LabError, Provisioner, Starter, StepOutcome};
+use attempts::{Pass, RoundAttempts};
 use full_rates::FullRates;
-use keeper::{Pass, RoundAttempts};
 use paceline_catalogue::{Balancer, Database, Manifest, PlannedLaunch, Workload};
 use paceline_host::Neighbours;
 use paceline_record::{Environment, Fault, Server, Stage, Trial};
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// The means to carry out the trials of a sitting.
 pub struct RoundContext<'a> {
     /// Builds servers.
-    pub workshop: &'a Provisioner,
+    pub provisioner: &'a Provisioner,
     /// Starts servers.
     pub starter: &'a Starter,
     /// Generates the load.
@@ -99,28 +99,28 @@ pub enum RoundEvent<'a> {
         /// The launch.
         launch: &'a PlannedLaunch,
         /// The rest of the round.
-        outlook: &'a RoundEstimate,
+        estimate: &'a RoundEstimate,
     },
     /// A launch is warmed up until it no longer becomes faster.
     WarmingUp {
         /// The launch.
         launch: &'a PlannedLaunch,
         /// The rest of the round.
-        outlook: &'a RoundEstimate,
+        estimate: &'a RoundEstimate,
     },
     /// A trial is in progress.
     Loading {
         /// The trial as far as it is known.
         trial: &'a Trial,
         /// The rest of the round.
-        outlook: &'a RoundEstimate,
+        estimate: &'a RoundEstimate,
     },
     /// A trial has ended and is kept.
     Kept {
         /// The trial.
         trial: &'a Trial,
         /// The rest of the round.
-        outlook: &'a RoundEstimate,
+        estimate: &'a RoundEstimate,
     },
     /// The trials that the environment spoiled are retried.
     Again {
@@ -143,19 +143,28 @@ pub struct RoundSummary {
 /// when a trial could not be kept; [`LabError::File`] when the scratch folder cannot be made. The round can be resumed
 /// after each.
 pub fn carry_out(
-    bench: &RoundContext<'_>,
+    context: &RoundContext<'_>,
     sitting: CurrentSitting<'_>,
     launches: &[PlannedLaunch],
-    keeper: &mut dyn TrialStore,
+    trial_store: &mut dyn TrialStore,
     listener: &mut dyn FnMut(RoundEvent<'_>),
 ) -> Result<RoundSummary, LabError> {
-    let kept = keeper.kept().map_err(|source| LabError::Keep { source })?;
+    let kept = trial_store.kept().map_err(|source| LabError::Keep { source })?;
     let tally = RoundAttempts::of(&kept);
-    let outlook = RoundEstimate::new(launches, bench.steady_within, &tally);
+    let estimate = RoundEstimate::new(launches, context.steady_within, &tally);
     let full_rates = FullRates::of(&kept);
     let servers = BTreeMap::new();
-    let mut round =
-        RunningRound { bench, sitting, keeper, listener, tally, outlook, full_rates, servers, order: 0 };
+    let mut round = RunningRound {
+        context,
+        sitting,
+        trial_store,
+        listener,
+        tally,
+        estimate,
+        full_rates,
+        servers,
+        order: 0,
+    };
     round.build(launches)?;
     for launch in round.tally.left(launches, Pass::First) {
         round.launch(launch)?;
@@ -164,7 +173,7 @@ pub fn carry_out(
     let trials = again.iter().map(|launch| launch.cells.len()).sum();
     if trials > 0 {
         (round.listener)(RoundEvent::Again { trials });
-        round.outlook.add(&again);
+        round.estimate.add(&again);
     }
     for launch in again {
         round.launch(launch)?;
@@ -176,12 +185,12 @@ pub fn carry_out(
 type BuildResult = Result<Server, (Fault, String)>;
 
 struct RunningRound<'a> {
-    bench: &'a RoundContext<'a>,
+    context: &'a RoundContext<'a>,
     sitting: CurrentSitting<'a>,
-    keeper: &'a mut dyn TrialStore,
+    trial_store: &'a mut dyn TrialStore,
     listener: &'a mut dyn FnMut(RoundEvent<'_>),
     tally: RoundAttempts,
-    outlook: RoundEstimate,
+    estimate: RoundEstimate,
     full_rates: FullRates,
     servers: BTreeMap<String, BuildResult>,
     order: u32,
@@ -211,16 +220,16 @@ impl RunningRound<'_> {
     }
 
     fn receipt(&self, server: &Manifest) -> Result<Server, LabError> {
-        let _made: StepOutcome = self.bench.workshop.build(server, false)?;
-        Ok(server.record(self.bench.workshop.versions(server)?))
+        let _made: StepOutcome = self.context.provisioner.build(server, false)?;
+        Ok(server.record(self.context.provisioner.versions(server)?))
     }
 
     fn keep(&mut self, trial: &Trial) -> Result<(), LabError> {
-        self.keeper.keep(trial).map_err(|source| LabError::Keep { source })?;
+        self.trial_store.keep(trial).map_err(|source| LabError::Keep { source })?;
         self.tally.count(trial);
         self.full_rates.learn(trial);
-        self.outlook.trial_done(trial);
-        (self.listener)(RoundEvent::Kept { trial, outlook: &self.outlook });
+        self.estimate.trial_done(trial);
+        (self.listener)(RoundEvent::Kept { trial, estimate: &self.estimate });
         Ok(())
     }
 }

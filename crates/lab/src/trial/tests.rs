@@ -11,7 +11,7 @@ use paceline_host::tree::TreeSample;
 use paceline_record::{BalancedLoad, Route};
 
 #[test]
-fn a_body_is_written_once_and_whole() {
+fn a_body_is_written_once_and_completely() {
     use std::os::unix::fs::MetadataExt as _;
     let folder = tempfile::tempdir().unwrap();
     let file = |path: &Path| fs::metadata(path).map(|about| (about.ino(), about.mtime_nsec())).unwrap();
@@ -54,7 +54,7 @@ fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> Obser
 }
 
 #[test]
-fn a_server_whose_processes_were_not_found_costs_nothing_that_is_known() {
+fn without_processes_the_cost_of_a_server_is_unknown() {
     let reported = ReportedWindow::From(5_000_000_000);
     let judged = |answers, cpu_s, processes| {
         let mut followed = followed(reported, 5.0, 6.0, cpu_s);
@@ -82,7 +82,7 @@ fn exact_counters_find_a_server_that_did_not_answer_its_few_requests() {
 }
 
 #[test]
-fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
+fn cpu_time_and_responses_cover_the_same_interval() {
     let reported = ReportedWindow::From(5_000_000_000);
     let per_request_us = |window, from_s, to_s, cpu_s| {
         let usage = usage(&followed(window, from_s, to_s, cpu_s), 1, CpuSource::Cgroup)?;
@@ -99,7 +99,7 @@ fn cpu_per_request_is_of_the_stretch_whose_responses_are_counted() {
 }
 
 #[test]
-fn a_load_past_the_balancer_is_shared_among_the_cores_of_one_instance() {
+fn a_direct_load_is_divided_by_the_cores_of_one_instance() {
     let pinning = Pinning {
         server: vec![0, 1, 2, 3],
         generator: vec![5],
@@ -127,14 +127,14 @@ fn a_load_past_the_balancer_is_shared_among_the_cores_of_one_instance() {
 }
 
 #[test]
-fn a_window_that_was_not_sampled_is_noted() {
+fn an_unsampled_window_is_noted() {
     let name = |window| unsampled(&followed(window, 5.0, 6.0, 0.5)).map(|verdict| verdict.name);
     assert_eq!(name(ReportedWindow::From(5_000_000_000)), None);
     assert_eq!(name(ReportedWindow::StartOnly).as_deref(), Some("window_not_sampled"));
 }
 
 #[test]
-fn each_trial_draws_its_own_seed_again() {
+fn each_trial_has_a_reproducible_seed() {
     let seed = seed_of(7, "go-nethttp single hello closed-64", 0);
     assert_eq!(seed, seed_of(7, "go-nethttp single hello closed-64", 0));
     assert!(seed <= paceline_catalogue::SEED_MAX);

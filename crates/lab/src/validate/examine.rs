@@ -4,10 +4,10 @@
 //! It requests more than a round does before a load, and is strict: a manifest that disagrees with the results is a
 //! failure here. The idle connection waits in parallel with all other checks.
 
-use super::ability::{self, TraitTest};
-use super::asker::{CheckClient, check, same};
+use super::client::{CheckClient, check, same};
 use super::idle::{self, Idle};
-use super::{answers, powers, protocol};
+use super::trait_check::{self, TraitTest};
+use super::{answers, computed_answers, protocol};
 use crate::LabError;
 use crate::probe::{ProbeError, RequestMode};
 use paceline_catalogue::DATE;
@@ -58,18 +58,18 @@ pub fn examine(
     how: ExamineOptions,
     interrupt: Interrupt,
 ) -> Result<ExamineResult, LabError> {
-    let asker = CheckClient { address, interrupt };
-    examined(&asker, workloads, traits, how).map_err(|_only_interrupted| LabError::Interrupted)
+    let client = CheckClient { address, interrupt };
+    examined(&client, workloads, traits, how).map_err(|_only_interrupted| LabError::Interrupted)
 }
 
 fn examined(
-    asker: &CheckClient,
+    client: &CheckClient,
     workloads: &[Arc<Workload>],
     traits: &Traits,
     how: ExamineOptions,
 ) -> Result<ExamineResult, ProbeError> {
     let begun = Instant::now();
-    let found = answers(asker, workloads)?;
+    let found = answers(client, workloads)?;
     let mut checks = found.validation.checks;
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address) && is_small(case);
     let small: Vec<&WorkloadCase> = workloads.iter().flat_map(|one| &one.cases).filter(right).collect();
@@ -82,9 +82,9 @@ fn examined(
     };
     let attempt = TraitTest { case, other: small.get(1).copied().unwrap_or(case), depth: PIPELINE_DEPTH };
     let (rest, idle) = std::thread::scope(|scope| {
-        let wait = || idle::wait(asker, case, how.idle);
+        let wait = || idle::wait(client, case, how.idle);
         let idle = std::thread::Builder::new().spawn_scoped(scope, wait);
-        let rest = corners(asker, workloads, traits, &attempt, how.seed);
+        let rest = corners(client, workloads, traits, &attempt, how.seed);
         let idle = match idle {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             // Without another thread (`ulimit -u`) the checks run in sequence.
@@ -95,8 +95,8 @@ fn examined(
     checks.extend(rest?);
     let Idle { check, summary } = idle?;
     checks.push(check);
-    checks.extend(dates_go_on(asker, &small, begun)?);
-    checks.push(protocol::still_serves(asker, case, "all other checks")?);
+    checks.extend(dates_go_on(client, &small, begun)?);
+    checks.push(protocol::still_serves(client, case, "all other checks")?);
     Ok(ExamineResult { checks, idle: summary })
 }
 
@@ -106,7 +106,7 @@ fn is_small(case: &WorkloadCase) -> bool {
 
 /// All checks that run beside an idle connection.
 fn corners(
-    asker: &CheckClient,
+    client: &CheckClient,
     workloads: &[Arc<Workload>],
     traits: &Traits,
     attempt: &TraitTest<'_>,
@@ -117,19 +117,19 @@ fn corners(
         // Pipelining does not apply to a server that closes after each answer, unless its manifest states it.
         let moot = one == Trait::Pipelining && traits.has(Trait::KeepAlive) == Some(false);
         if !moot || traits.stated(one).is_some() {
-            checks.push(ability::compare(asker, attempt, traits, one, CheckOutcome::Fail)?);
+            checks.push(trait_check::compare(client, attempt, traits, one, CheckOutcome::Fail)?);
         }
     }
-    checks.extend(protocol::checks(asker, attempt.case, seed)?);
+    checks.extend(protocol::checks(client, attempt.case, seed)?);
     for computed in workloads.iter().flat_map(|workload| &workload.computed) {
-        checks.extend(powers::checks(asker, computed, seed)?);
+        checks.extend(computed_answers::checks(client, computed, seed)?);
     }
     Ok(checks)
 }
 
 /// A date rendered once, at the start, is right only at that time.
 fn dates_go_on(
-    asker: &CheckClient,
+    client: &CheckClient,
     cases: &[&WorkloadCase],
     begun: Instant,
 ) -> Result<Vec<Check>, ProbeError> {
@@ -138,14 +138,14 @@ fn dates_go_on(
         return Ok(Vec::new());
     }
     while begun.elapsed() < DATE_AGAIN {
-        if asker.interrupt.asked() {
+        if client.interrupt.requested() {
             return Err(ProbeError::Interrupted);
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     let seconds = begun.elapsed().as_secs();
     let again = |case: &&WorkloadCase| {
-        let wrong = asker.wrong(case, RequestMode::Http11)?;
+        let wrong = client.wrong(case, RequestMode::Http11)?;
         Ok(same(format!("{} {} {seconds} s later", case.method, case.path), wrong))
     };
     dated().map(again).collect()

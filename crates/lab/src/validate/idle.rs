@@ -3,7 +3,7 @@
 //! Each of these is valid; the errors are to keep it and then not answer, or to send unsolicited bytes. The wait is
 //! bounded: a server may keep a connection for minutes, and then the check reports only that.
 
-use super::asker::{CheckClient, check, passing_interrupt, question, same};
+use super::client::{CheckClient, check, question, same, split_interrupt};
 use super::difference;
 use crate::probe::{Answer, CloseResult, ProbeError};
 use paceline_catalogue::WorkloadCase;
@@ -23,20 +23,20 @@ pub(super) struct Idle {
 }
 
 /// Sends a request, waits at most `limit`, and sends another if the connection is still open.
-pub(super) fn wait(asker: &CheckClient, case: &WorkloadCase, limit: Duration) -> Result<Idle, ProbeError> {
+pub(super) fn wait(client: &CheckClient, case: &WorkloadCase, limit: Duration) -> Result<Idle, ProbeError> {
     let name = "idle connection";
-    Ok(match passing_interrupt(seen(asker, case, limit))? {
+    Ok(match split_interrupt(seen(client, case, limit))? {
         Ok((outcome, summary)) => Idle { check: check(name, outcome, &summary), summary },
         Err(trouble) => Idle { check: same(name, Some(trouble.to_string())), summary: "broke".into() },
     })
 }
 
 fn seen(
-    asker: &CheckClient,
+    client: &CheckClient,
     case: &WorkloadCase,
     limit: Duration,
 ) -> Result<(CheckOutcome, String), ProbeError> {
-    let mut connection = asker.open()?;
+    let mut connection = client.open()?;
     let first = connection.ask(question(case))?;
     if !first.keeps_alive {
         let rest = connection.wait_closed(Instant::now() + LAST_LIMIT)?;
@@ -46,9 +46,9 @@ fn seen(
     if !rest.bytes.is_empty() || rest.closed_after.is_some() {
         return Ok(after_silence(&rest));
     }
-    connection.be_patient(asker.patience());
+    connection.be_patient(client.patience());
     let again: Result<Answer, ProbeError> = connection.ask(question(case));
-    let wrong = passing_interrupt(again)?
+    let wrong = split_interrupt(again)?
         .map_or_else(|trouble| Some(trouble.to_string()), |answer| difference(&case.expect, &answer));
     let kept = format!("kept open for {}", seconds(limit));
     Ok(match wrong {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_does_with_silence_is_told() {
+    fn handling_of_idle_connections_is_reported() {
         let rest = |bytes: &str, ms: Option<u64>| CloseResult {
             bytes: bytes.as_bytes().to_vec(),
             closed_after: ms.map(Duration::from_millis),

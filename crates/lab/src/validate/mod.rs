@@ -3,26 +3,26 @@
 //! A server with a wrong answer fails and is not measured; a wrong trait is a warning. Each check reports the exact
 //! difference. The body that passed is passed on, so that the load compares bytes instead of digests.
 
-mod ability;
-mod asker;
+mod client;
+mod computed_answers;
 mod difference;
 mod examine;
 mod idle;
-mod powers;
 mod protocol;
+mod trait_check;
 
 pub(crate) use difference::difference;
 pub use examine::{ExamineOptions, ExamineResult, examine};
 
 use crate::probe::{ProbeError, ProbeRequest};
-use ability::TraitTest;
-pub(crate) use asker::{CheckClient, question, same};
+pub(crate) use client::{CheckClient, question, same};
 use paceline_catalogue::{RefusedStatus, Trait, Traits, Workload, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_record::{Check, CheckOutcome, Validation};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use trait_check::TraitTest;
 
 /// Number of pipelined requests.
 const PIPELINE_DEPTH: usize = 4;
@@ -64,15 +64,15 @@ pub fn validate(
     traits: &Traits,
     interrupt: Interrupt,
 ) -> Result<ValidationResult, ProbeError> {
-    let asker = CheckClient { address, interrupt };
-    let mut found = answers(&asker, workloads)?;
+    let client = CheckClient { address, interrupt };
+    let mut found = answers(&client, workloads)?;
     let Some(case) = workloads.iter().flat_map(|workload| &workload.cases).next() else { return Ok(found) };
     // After the refusals, to detect a server that they crashed.
     let attempt = TraitTest { case, other: case, depth: PIPELINE_DEPTH };
     for one in [Trait::KeepAlive, Trait::Pipelining, Trait::Http10KeepAlive, Trait::Http2] {
         // Nearly all servers lack HTTP/2: it is tested only if the manifest states it.
         if traits.has(one).is_some() && (one != Trait::Http2 || traits.stated(one).is_some()) {
-            let check = ability::compare(&asker, &attempt, traits, one, CheckOutcome::Warn)?;
+            let check = trait_check::compare(&client, &attempt, traits, one, CheckOutcome::Warn)?;
             found.validation.checks.push(check);
         }
     }
@@ -81,31 +81,31 @@ pub fn validate(
 
 /// Requests every case and every refusal.
 pub(crate) fn answers(
-    asker: &CheckClient,
+    client: &CheckClient,
     workloads: &[Arc<Workload>],
 ) -> Result<ValidationResult, ProbeError> {
     let mut found = ValidationResult::default();
     for workload in workloads {
         for case in &workload.cases {
-            let (check, body) = answer(asker, case)?;
+            let (check, body) = answer(client, case)?;
             found.keep(&workload.name, check);
             if let Some(body) = body {
                 found.bodies.insert(case.address.clone(), body);
             }
         }
         for check in &workload.checks {
-            found.keep(&workload.name, answer(asker, check)?.0);
+            found.keep(&workload.name, answer(client, check)?.0);
         }
         for refused in &workload.refusals {
-            found.keep(&workload.name, refusal(asker, &refused.path, refused.status)?);
+            found.keep(&workload.name, refusal(client, &refused.path, refused.status)?);
         }
     }
     Ok(found)
 }
 
-fn answer(asker: &CheckClient, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>), ProbeError> {
+fn answer(client: &CheckClient, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>), ProbeError> {
     let name = format!("{} {}", case.method, case.path);
-    Ok(match asker.ask(question(case))? {
+    Ok(match client.ask(question(case))? {
         Ok(answer) => match difference(&case.expect, &answer) {
             None => (same(name, None), Some(answer.body)),
             wrong => (same(name, wrong), None),
@@ -114,8 +114,8 @@ fn answer(asker: &CheckClient, case: &WorkloadCase) -> Result<(Check, Option<Vec
     })
 }
 
-fn refusal(asker: &CheckClient, path: &str, status: RefusedStatus) -> Result<Check, ProbeError> {
-    let wrong = match asker.ask(ProbeRequest::new("GET", path))? {
+fn refusal(client: &CheckClient, path: &str, status: RefusedStatus) -> Result<Check, ProbeError> {
+    let wrong = match client.ask(ProbeRequest::new("GET", path))? {
         Ok(answer) if status.admits(answer.status) => None,
         Ok(answer) => Some(format!("status {} instead of {status}", answer.status)),
         Err(trouble) => Some(trouble.to_string()),

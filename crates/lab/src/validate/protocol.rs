@@ -2,7 +2,7 @@
 //!
 //! After each the server must still answer: a crash is a failure, whatever the response.
 
-use super::asker::{CheckClient, check, passing_interrupt, question, same};
+use super::client::{CheckClient, check, question, same, split_interrupt};
 use super::{difference, refusal};
 use crate::probe::{ProbeError, ProbeRequest, RequestMode};
 use paceline_catalogue::{RefusedStatus, WorkloadCase};
@@ -18,28 +18,28 @@ const NOISE: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 this is no H
 
 /// All checks, with a case that has a right answer and a number that makes a path unknown.
 pub(super) fn checks(
-    asker: &CheckClient,
+    client: &CheckClient,
     case: &WorkloadCase,
     number: u64,
 ) -> Result<Vec<Check>, ProbeError> {
     Ok(vec![
-        two_in_one_packet(asker, case)?,
-        old_client(asker, case, RequestMode::Http10)?,
-        old_client(asker, case, RequestMode::Http10KeepAlive)?,
-        refusal(asker, &format!("/no-such-path-{number}"), RefusedStatus::Exactly(404))?,
-        head_has_no_body(asker, case)?,
-        unknown_method(asker, case)?,
-        still_serves(asker, case, "the unknown method")?,
-        noise(asker)?,
-        still_serves(asker, case, "a TLS handshake")?,
+        two_in_one_packet(client, case)?,
+        old_client(client, case, RequestMode::Http10)?,
+        old_client(client, case, RequestMode::Http10KeepAlive)?,
+        refusal(client, &format!("/no-such-path-{number}"), RefusedStatus::Exactly(404))?,
+        head_has_no_body(client, case)?,
+        unknown_method(client, case)?,
+        still_serves(client, case, "the unknown method")?,
+        noise(client)?,
+        still_serves(client, case, "a TLS handshake")?,
     ])
 }
 
 /// The first request must be answered right; the second is covered by the trait `pipelining`.
-fn two_in_one_packet(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
+fn two_in_one_packet(client: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let two = [question(case); 2];
-    let first = || asker.open()?.ask_first_of(&two);
-    let wrong = match passing_interrupt(first())? {
+    let first = || client.open()?.ask_first_of(&two);
+    let wrong = match split_interrupt(first())? {
         Ok(answer) => difference(&case.expect, &answer).map(|wrong| format!("the first answer: {wrong}")),
         Err(trouble) => Some(format!("the first answer: {trouble}")),
     };
@@ -47,13 +47,13 @@ fn two_in_one_packet(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, 
 }
 
 /// HTTP/1.0 has no chunks, and closes after the answer unless keep-alive was requested: RFC 9112, sections 6.1 and 9.3.
-fn old_client(asker: &CheckClient, case: &WorkloadCase, manner: RequestMode) -> Result<Check, ProbeError> {
+fn old_client(client: &CheckClient, case: &WorkloadCase, manner: RequestMode) -> Result<Check, ProbeError> {
     let (name, must_close) = match manner {
         RequestMode::Http10KeepAlive => ("HTTP/1.0 with keep-alive requested", false),
         _ => ("HTTP/1.0 without keep-alive", true),
     };
     let talk = || {
-        let mut connection = asker.open()?;
+        let mut connection = client.open()?;
         let answer = connection.ask(question(case).in_manner(manner))?;
         if !must_close {
             return Ok((answer, true));
@@ -61,7 +61,7 @@ fn old_client(asker: &CheckClient, case: &WorkloadCase, manner: RequestMode) -> 
         let rest = connection.wait_closed(Instant::now() + CLOSE_LIMIT)?;
         Ok((answer, rest.closed_after.is_some()))
     };
-    let (answer, ended_well) = match passing_interrupt(talk())? {
+    let (answer, ended_well) = match split_interrupt(talk())? {
         Ok(talked) => talked,
         Err(trouble) => return Ok(same(name, Some(trouble.to_string()))),
     };
@@ -80,15 +80,15 @@ fn old_client(asker: &CheckClient, case: &WorkloadCase, manner: RequestMode) -> 
 
 /// An answer to HEAD has no body, whatever its status: a client would read it as the next answer. Support of HEAD is
 /// checked by the trait `head`.
-fn head_has_no_body(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
+fn head_has_no_body(client: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let name = format!("HEAD {} without a body", case.path);
     let talk = || {
-        let mut connection = asker.open()?;
+        let mut connection = client.open()?;
         let question = ProbeRequest::new("HEAD", &case.path).in_manner(RequestMode::Http11Close);
         let status = connection.ask_loosely(question)?.status;
         Ok((status, connection.wait_closed(Instant::now() + CLOSE_LIMIT)?.bytes.len()))
     };
-    Ok(match passing_interrupt(talk())? {
+    Ok(match split_interrupt(talk())? {
         Ok((_, 0)) | Err(ProbeError::Closed(_) | ProbeError::Io(_)) => same(name, None),
         Ok((status, bytes)) => {
             let outcome = if status < 400 { CheckOutcome::Fail } else { CheckOutcome::Warn };
@@ -98,9 +98,9 @@ fn head_has_no_body(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, P
     })
 }
 
-fn unknown_method(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
+fn unknown_method(client: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let name = format!("{UNKNOWN_METHOD} {}", case.path);
-    Ok(match asker.ask(ProbeRequest::new(UNKNOWN_METHOD, &case.path))? {
+    Ok(match client.ask(ProbeRequest::new(UNKNOWN_METHOD, &case.path))? {
         Ok(answer) if answer.status / 100 == 4 || answer.status == 501 => same(name, None),
         Ok(answer) if answer.status / 100 == 2 => {
             let detail = format!("status {}: the server treats any method as GET", answer.status);
@@ -116,14 +116,14 @@ fn unknown_method(asker: &CheckClient, case: &WorkloadCase) -> Result<Check, Pro
     })
 }
 
-fn noise(asker: &CheckClient) -> Result<Check, ProbeError> {
+fn noise(client: &CheckClient) -> Result<Check, ProbeError> {
     let name = "a TLS handshake instead of a request";
     let talk = || {
-        let mut connection = asker.open()?;
+        let mut connection = client.open()?;
         connection.send(NOISE)?;
         connection.wait_closed(Instant::now() + CLOSE_LIMIT)
     };
-    let rest = match passing_interrupt(talk())? {
+    let rest = match split_interrupt(talk())? {
         Ok(rest) => rest,
         // Closed by the server in the meantime.
         Err(ProbeError::Io(_)) => return Ok(same(name, None)),
@@ -145,10 +145,10 @@ fn noise(asker: &CheckClient) -> Result<Check, ProbeError> {
 
 /// Repeats the request after one that may have crashed the server.
 pub(super) fn still_serves(
-    asker: &CheckClient,
+    client: &CheckClient,
     case: &WorkloadCase,
     after: &str,
 ) -> Result<Check, ProbeError> {
-    let wrong = asker.wrong(case, RequestMode::Http11)?;
+    let wrong = client.wrong(case, RequestMode::Http11)?;
     Ok(same(format!("{} {} after {after}", case.method, case.path), wrong))
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 struct Lab {
     _state: tempfile::TempDir,
     catalogue: Catalogue,
-    workshop: Provisioner,
+    provisioner: Provisioner,
     starter: Starter,
 }
 
@@ -40,7 +40,7 @@ impl Lab {
         }
         let interrupt = Interrupt::never();
         Some(Self {
-            workshop: Provisioner::new(&places, shepherd_door::command(), interrupt),
+            provisioner: Provisioner::new(&places, shepherd_door::command(), interrupt),
             catalogue: Catalogue::read(places).unwrap(),
             starter: Starter {
                 shepherd: shepherd_door::command(),
@@ -54,7 +54,7 @@ impl Lab {
     }
 
     fn databases(&self) -> Databases<'_> {
-        Databases { workshop: &self.workshop, starter: &self.starter }
+        Databases { provisioner: &self.provisioner, starter: &self.starter }
     }
 
     fn database(&self) -> Arc<Database> {
@@ -109,7 +109,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn a_server_that_is_broken_in_one_way_fails_by_that() {
+fn each_broken_server_fails_with_its_own_fault() {
     let Some(lab) = Lab::new() else { return };
     let (process, database) = lab.databases().start(&lab.database(), "broken", &[], 7).unwrap();
     for workload in ["db", "queries", "fortunes", "updates"] {
@@ -140,7 +140,7 @@ fn a_server_that_is_broken_in_one_way_fails_by_that() {
 }
 
 #[test]
-fn rows_are_those_of_the_seed_again_after_a_reset_and_nothing_is_left() {
+fn a_reset_restores_the_rows_of_the_seed() {
     let Some(lab) = Lab::new() else { return };
     let (process, database) = lab.databases().start(&lab.database(), "reset", &[], 7).unwrap();
     let before = database.world().unwrap();

@@ -7,7 +7,7 @@
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod database;
+mod provision;
 mod repository;
 mod shepherd;
 mod shepherd_door;
-mod workshop;

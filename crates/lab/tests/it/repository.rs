@@ -30,7 +30,7 @@ fn every_server_and_workload_is_sound() {
 }
 
 #[test]
-fn a_path_is_where_the_documentation_has_it() {
+fn documented_paths_match_the_workloads() {
     let catalogue = catalogue();
     let table = [
         ("hello", "/hello", Some(12)),
@@ -69,7 +69,7 @@ fn json_and_plaintext_follow_techempower() {
 }
 
 #[test]
-fn every_plan_comes_to_something_here() {
+fn every_plan_has_cells_in_this_repository() {
     let catalogue = catalogue();
     let names = catalogue.plan_names().unwrap();
     assert!(names.contains(&"quick".to_owned()));
@@ -116,7 +116,7 @@ fn figures_of_a_source_are_shown_with_their_cell() {
 }
 
 #[test]
-fn the_quick_plan_is_quick() {
+fn the_quick_plan_takes_little_time() {
     let catalogue = catalogue();
     let plan = catalogue.plan("quick").unwrap();
     let cells = plan.resolve(&catalogue).unwrap().cells;

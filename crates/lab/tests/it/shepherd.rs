@@ -143,7 +143,7 @@ fn the_next_lab_ends_what_a_killed_lab_and_shepherd_have_left() {
 }
 
 #[test]
-fn a_group_that_cannot_be_joined_stops_no_start() {
+fn an_unavailable_control_group_does_not_prevent_a_start() {
     let folder = tempfile::tempdir().unwrap();
     let full = folder.path().join("full");
     std::fs::create_dir(&full).unwrap();

@@ -1,6 +1,6 @@
 //! Starts a shepherd as a separate process; for these tests that is the example `shepherd`.
 //!
-//! For `workshop.rs`. The test program cannot be one: a shepherd forks and has a single thread. The binary's tests use
+//! For `provision.rs`. The test program cannot be one: a shepherd forks and has a single thread. The binary's tests use
 //! the command `paceline shepherd`, which real labs start.
 
 /// The command that starts a shepherd. Plain `cargo test` builds the examples, into a folder beside that of the tests.

@@ -1,7 +1,7 @@
 //! The engine's own worker, once as one generator and once as N loaders of one schedule, against a server that freezes.
 //!
-//! Each loader has a separate server whose answers depend only on the time, so that what the loaders measure together is
-//! exactly what one generator measures. Results go through JSON, as they do between machines. Time and memory of the
+//! Each loader has a separate server whose answers depend only on the time, so that what the loaders measure together
+//! is exactly what one generator measures. Results go through JSON, as they do between machines. Time and memory of the
 //! coordinator are printed, not asserted (`-- --nocapture`).
 
 use paceline_engine::sim::{FreezingServer, VirtualClock, response, simulate};
@@ -149,13 +149,13 @@ fn assert_equal(loaders: &[u32]) {
 }
 
 #[test]
-fn loaders_measure_together_what_one_generator_measures() {
+fn several_loaders_measure_the_same_as_one_generator() {
     assert_equal(&[1, 2, 30]);
 }
 
 #[test]
 #[ignore = "takes a minute: cargo test -p paceline-loaders --test it -- --ignored --nocapture"]
-fn a_thousand_loaders_measure_what_one_generator_measures() {
+fn a_thousand_loaders_measure_the_same_as_one_generator() {
     assert_equal(&[1_000]);
 }
 
@@ -198,7 +198,7 @@ fn the_window_is_cut_to_what_all_loaders_have_in_common() {
 }
 
 #[test]
-fn a_result_that_is_not_its_share_is_no_result() {
+fn a_result_that_does_not_match_its_share_is_an_error() {
     let all = settings(1_000.0, Arrivals::Constant);
     let (run, _) = record(&simulated(&loader(&all, 0, 2)));
     let part = |share| LoaderPart {

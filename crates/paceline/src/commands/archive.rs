@@ -30,7 +30,7 @@ pub fn write(
     store: Option<&Path>,
 ) -> anyhow::Result<TerminalText> {
     archive::check_ids(round, trials).map_err(complain)?;
-    spare_others(folder)?;
+    check_replaceable(folder)?;
     let known = known_folders(state_dir, store, trials);
     let round = known.relative(round)?;
     let trials = trials.iter().map(|trial| known.relative(trial)).collect::<Result<Vec<_>, _>>()?;
@@ -78,7 +78,7 @@ fn complain(error: ArchiveError) -> anyhow::Error {
 }
 
 /// Refuses a folder that has files of the same names but no part of a round.
-fn spare_others(folder: &Path) -> anyhow::Result<()> {
+fn check_replaceable(folder: &Path) -> anyhow::Result<()> {
     let is_there = |name: &&str| folder.join(name).symlink_metadata().is_ok();
     let is_ours = [ROUND, TRIALS].iter().any(is_there);
     match [REPORT, README].iter().find(|name| is_there(name)) {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_elses_is_left_as_it_was() {
+    fn a_folder_with_other_files_is_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         let (round, trials) = stored("r1");
         let export = || write(folder.path(), &round, &trials, Path::new("/nowhere/state"), None);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_export_names_no_folder_of_the_machine() {
+    fn an_export_contains_no_path_of_the_machine() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join(".paceline");
         let path = |name: &str| state.join(name).display().to_string();

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_machine_needs_nothing() {
+    fn a_well_configured_machine_has_no_advice() {
         let load = MachineReadings { cgroup: true, ..MachineReadings::default() };
         assert_eq!(not_good(&machine(), &load), []);
         assert!(text(&machine(), &findings(&machine(), &load)).ends_with("Nothing to improve.\n"));

@@ -3,7 +3,7 @@
 //! A thin wrapper around [`paceline_lab::serve_node`].
 
 use crate::exit::Status;
-use crate::places::shepherd_command;
+use crate::lab_folders::shepherd_command;
 use anyhow::Context as _;
 use std::io::BufReader;
 

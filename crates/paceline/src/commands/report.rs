@@ -6,8 +6,8 @@
 use super::archive;
 use super::experiment::compare;
 use crate::exit::{Complaint, Status, print};
-use crate::kept::{ReadableRecords, StoreArguments, complain, nothing_kept, state_dir};
-use crate::places::path_or_nothing;
+use crate::lab_folders::path_or_nothing;
+use crate::store_location::{ReadableRecords, StoreArguments, complain, nothing_kept, state_dir};
 use crate::{file, terminal as screen};
 use paceline_escape::{Printable, TerminalText, terminal};
 use paceline_judge::Metric;

@@ -5,8 +5,8 @@
 use super::archive;
 use super::round::lock_round;
 use crate::exit::{Complaint, Status, error_text, print};
-use crate::kept::{ReadableRecords, StoreArguments, complain, state_dir};
-use crate::places::path_or_nothing;
+use crate::lab_folders::path_or_nothing;
+use crate::store_location::{ReadableRecords, StoreArguments, complain, state_dir};
 use anyhow::Context as _;
 use paceline_escape::{TerminalText, terminal};
 use paceline_host::Id;

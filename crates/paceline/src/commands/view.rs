@@ -3,8 +3,8 @@
 //! It finds the results and prints the address. The web crate serves the pages and controls access to them.
 
 use crate::exit::{Complaint, Status, error_text, say};
-use crate::kept::{StoreArguments, complain as complain_of_store, state_dir};
-use crate::places::path_or_nothing;
+use crate::lab_folders::path_or_nothing;
+use crate::store_location::{StoreArguments, complain as complain_of_store, state_dir};
 use paceline_record::Run;
 use paceline_run::{Rows, Sink};
 use paceline_store::{Store, StoreError};
@@ -146,7 +146,7 @@ impl LiveServer {
     }
 
     /// Serves until Ctrl-C, which from now on ends the process.
-    pub fn stay(self) -> ! {
+    pub fn serve_until_interrupted(self) -> ! {
         self.live.publish("end", &());
         paceline_host::system::end_by_signals();
         say("The live view stays open until Ctrl-C.");

@@ -98,7 +98,7 @@ impl ReferenceServer {
             return Err(error.into());
         }
         for event in &events {
-            if event.token() == LISTENER { self.accept()? } else { self.hear(event.token().0) }
+            if event.token() == LISTENER { self.accept()? } else { self.read_requests(event.token().0) }
         }
         self.answer_due();
         Ok(())
@@ -115,7 +115,7 @@ impl ReferenceServer {
     }
 
     /// Reads the requests of one client and schedules their answers.
-    fn hear(&mut self, who: usize) {
+    fn read_requests(&mut self, who: usize) {
         let requests = self.conversations[who].requests();
         let arrived = KernelClock.now();
         for _ in 0..requests {
@@ -141,7 +141,7 @@ impl ReferenceServer {
 
     fn answer(&mut self, who: usize, arrived: Nanos) {
         self.truth.record(KernelClock.now().since(arrived).0);
-        self.conversations[who].say(ANSWER);
+        self.conversations[who].write_answer(ANSWER);
     }
 }
 
@@ -201,7 +201,7 @@ impl ClientConnection {
     }
 
     /// Writes a short answer. If the client's buffer is full, the answer is dropped without waiting.
-    fn say(&mut self, bytes: &[u8]) {
+    fn write_answer(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }
 }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distributions_are_what_they_say() {
+    fn distributions_have_their_documented_values() {
         let mut random = Random::new(3);
         let mut mean_ms = |service: Service| {
             let total: u64 = (0..20_000).map(|_| service.answer_at(Nanos(0), &mut random).0).sum();

@@ -84,7 +84,7 @@ fn export(folder: &Path, id: &str) {
 }
 
 #[test]
-fn a_hostile_export_steers_no_output() {
+fn a_hostile_export_is_escaped_in_all_output() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     ["a", "b"].iter().for_each(|id| export(folder, id));
@@ -139,7 +139,7 @@ fn a_hostile_export_steers_no_output() {
 }
 
 #[test]
-fn hostile_baselines_steer_no_gate() {
+fn hostile_baselines_are_escaped_by_gate() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     for (file, rate) in [("a.json", 10.0), ("b.json", 100.0)] {
@@ -162,7 +162,7 @@ fn hostile_baselines_steer_no_gate() {
 }
 
 #[test]
-fn hostile_files_of_a_catalogue_steer_no_message() {
+fn hostile_files_of_a_catalogue_are_escaped_in_messages() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     for place in ["servers/s", "workloads", "plans", "balancers", "databases"] {
@@ -207,7 +207,7 @@ fn hostile_files_of_a_catalogue_steer_no_message() {
 }
 
 #[test]
-fn a_hostile_response_steers_no_output() {
+fn a_hostile_response_is_escaped_in_all_output() {
     let body = HOSTILE.replace('\r', "");
     let head = "HTTP/1.1 500 \u{9b}2J\u{202e}<b>|`\r\nServer: \u{9b}2J\u{202e}<b>|`\r\n";
     let response = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());

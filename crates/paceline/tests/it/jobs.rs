@@ -58,7 +58,7 @@ fn a_job_with_a_schedule_is_printed_again() {
 }
 
 #[test]
-fn secrets_are_in_no_record() {
+fn records_contain_no_secrets() {
     let server = ReferenceServer::start("immediate");
     let flags = ["-n", "1", "-c", "1", "--json", "-a", "user:open sesame", "-H", "Cookie: session=1"];
     let output = run(&[&[server.url().as_str()], &flags[..]].concat());
@@ -68,7 +68,7 @@ fn secrets_are_in_no_record() {
 }
 
 #[test]
-fn outputs_have_the_format_of_their_ending() {
+fn outputs_have_the_format_of_their_extension() {
     let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -66,7 +66,7 @@ fn run(address: SocketAddr, flags: &[&str]) -> (Vec<String>, Value, i32) {
 }
 
 #[test]
-fn overload_over_many_connections_is_seen_and_fails_its_gate() {
+fn overload_over_many_connections_is_detected_and_fails_its_gate() {
     // One request at a time, 20 ms each: 50/s.
     let turn = Arc::new(Mutex::new(()));
     let slow = server(move |_| {
@@ -82,7 +82,7 @@ fn overload_over_many_connections_is_seen_and_fails_its_gate() {
 }
 
 #[test]
-fn connections_that_are_never_answered_are_seen_in_both_loops() {
+fn connections_that_are_never_answered_are_detected_in_both_loops() {
     for rate in [None, Some("200")] {
         let greedy = server(|number| number < 4);
         let mut flags = vec!["-c", "16", "-d", "2s", "--warmup", "300ms", "--max-errors", "0"];

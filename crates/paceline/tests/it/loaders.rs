@@ -120,8 +120,8 @@ fn a_killed_loader_leaves_a_smaller_run_with_a_verdict() {
     assert!(!names(&run).contains(&"saturated"), "the server is not to blame: {run}");
 }
 
-/// Replaces ssh: runs the command here. For the host `late`, the order to start arrives a second later. `late` waits until
-/// `prompt` has received the program, because `read` cannot pass on binary data.
+/// Replaces ssh: runs the command here. For the host `late`, the order to start arrives a second later. `late` waits
+/// until `prompt` has received the program, because `read` cannot pass on binary data.
 const SSH: &str = r#"#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 case "$2 $3" in
@@ -214,7 +214,7 @@ fn no_loader_outlives_its_coordinator() {
 }
 
 #[test]
-fn loaders_that_cannot_connect_or_share_say_so() {
+fn loaders_that_cannot_connect_or_share_are_reported() {
     let refused = |flags: &[&str]| end(start(closed_port(), flags));
     let (status, _, said) = refused(&["-c", "4", "--loaders", "2", "--connect-timeout", "2s"]);
     assert!(status == Some(3) && said.contains("nothing was measured"), "{status:?} {said}");

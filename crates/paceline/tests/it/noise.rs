@@ -90,7 +90,7 @@ pub fn watched<R>(work: impl FnOnce() -> R) -> (R, Duration) {
 }
 
 #[test]
-fn only_the_machines_doing_is_passed_over() {
+fn only_effects_of_the_machine_are_ignored() {
     let text = "  closed loop\n  invalid  steal (steal share 20.5%)\n  caution  own_queue (x)\n";
     assert_eq!((quiet_status(1, text), quiet_status(3, text)), (0, 3));
     let worse = format!("{text}  invalid  gave_up (x)\n");

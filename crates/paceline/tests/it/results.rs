@@ -261,7 +261,7 @@ fn problems(page: &str, history: &mut History) -> Vec<String> {
 }
 
 #[test]
-fn every_number_in_a_sentence_is_that_of_its_record() {
+fn every_number_in_the_results_matches_its_record() {
     let page = std::fs::read_to_string(root().join("docs/results.md")).unwrap();
     let problems = problems(&page, &mut History::default());
     assert!(problems.is_empty(), "{}", problems.join("\n"));
@@ -270,7 +270,7 @@ fn every_number_in_a_sentence_is_that_of_its_record() {
 }
 
 #[test]
-fn a_wrong_number_or_an_unnamed_record_is_found() {
+fn a_wrong_number_or_an_unnamed_record_is_detected() {
     let claim = "million-2026-11-21: java-undertow byte million achieved_per_s";
     let of = |sentence: &str| problems(sentence, &mut History::default());
     assert_eq!(of(&format!("It does 96,500/s<!-- {claim} -->.")), Vec::<String>::new());

@@ -62,7 +62,7 @@ fn a_schedule_is_sent_at_its_times() {
 }
 
 #[test]
-fn a_schedule_is_an_open_loop_to_gates_too() {
+fn gates_treat_a_schedule_as_an_open_loop() {
     let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("times");
@@ -76,7 +76,7 @@ fn a_schedule_is_an_open_loop_to_gates_too() {
 }
 
 #[test]
-fn connections_are_used_up_as_asked() {
+fn connections_close_after_the_requested_number_of_requests() {
     let server = ReferenceServer::start("immediate");
     // One connection: two may share the requests so that neither has its fifth as its last.
     let run = record(&server, &["-n", "20", "-c", "1", "--requests-per-connection", "5"]);

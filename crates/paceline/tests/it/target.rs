@@ -367,7 +367,7 @@ fn either_family_can_be_chosen() {
 }
 
 #[test]
-fn addresses_that_will_not_do() {
+fn invalid_addresses_are_reported() {
     let port = closed_port().port();
     let url = format!("http://name.test:{port}/");
     let two = format!("name.test:{port}:127.0.0.2,127.0.0.3");

@@ -45,7 +45,7 @@ fn a_published_schema_names_every_key_of_the_record() {
 }
 
 #[test]
-fn every_key_of_a_published_schema_has_a_sentence() {
+fn every_key_of_a_published_schema_has_a_description() {
     let mut wanting = Vec::new();
     for name in ["run", "trial", "second", "report"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{name}.schema.json"));

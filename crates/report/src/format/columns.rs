@@ -3,7 +3,7 @@
 //! The judge's table of metrics defines the metrics, their heads, their order, and which columns a narrow terminal
 //! leaves out first; this file adds the other columns.
 
-use super::{number, words};
+use super::{number, sentences};
 use crate::row::{Row, Standing};
 use crate::{Figure, Table};
 use paceline_judge::{Metric, NO_SPREAD, Unit};
@@ -133,7 +133,7 @@ fn scale(metric: &Metric, table: &Table) -> f64 {
 fn unit_of(metric: &Metric, table: &Table) -> String {
     match metric.unit {
         Unit::Nanoseconds => (if small_times(table) { "µs" } else { "ms" }).to_owned(),
-        _ => words::reference(table).unwrap_or_default(),
+        _ => sentences::reference(table).unwrap_or_default(),
     }
 }
 
@@ -161,7 +161,7 @@ fn cell(row: &Row, metric: &Metric, scale: f64) -> [String; 2] {
 
 /// What limited each row. If it is the same for all, the sentence above the table says so.
 fn limits(table: &Table) -> Option<TableColumn> {
-    if words::common_limit(table).is_some() {
+    if sentences::common_limit(table).is_some() {
         return None;
     }
     let cell = |row: &Row| row.limit.as_ref().map(|limit| limit.kind.words().to_owned()).unwrap_or_default();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_stand_on_their_decimal_point() {
+    fn figures_are_aligned_at_the_decimal_point() {
         let cells = padded(&column(ColumnRole::Figure, &["5.12", "41.3", "210", "·", "≥ 1.5", "87%"], None));
         assert_eq!(cells, ["5.12", "41.3 ", "210   ", "·", "≥ 1.5 ", "87%"]);
         let cells = padded(&column(ColumnRole::Figure, &["6.9", "8.70–14.4", "150", "207–328"], None));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_leave_in_order_until_the_rest_fits() {
+    fn columns_are_dropped_in_order_until_the_rest_fits() {
         let all = [
             column(ColumnRole::Server, &["a-long-server-name"], None),
             column(ColumnRole::Figure, &["12345"], None),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_does_not_stay_without_its_figure() {
+    fn a_spread_is_dropped_with_its_figure() {
         let all = [
             column(ColumnRole::Server, &["server"], None),
             column(ColumnRole::Figure, &["1234567890"], Some(5)),

@@ -1,13 +1,13 @@
 //! Markdown (GitHub's tables): every column, figures aligned right, notes and legend as lists.
 //!
-//! Called for [`super::Format::Markdown`]. Cells come from `columns.rs` and `sheet.rs`, sentences from `words.rs`, as
-//! for a terminal; this file escapes them and puts them in the order of a page. No column is left out because of its
+//! Called for [`super::Format::Markdown`]. Cells come from `columns.rs` and `sheet.rs`, sentences from `sentences.rs`,
+//! as for a terminal; this file escapes them and puts them in the order of a page. No column is left out because of its
 //! width.
 
 use super::columns::{ColumnRole, TableColumn, columns};
 use super::notes::{is_everywhere, servers_with, severity_and_blame};
+use super::sentences;
 use super::sheet::{Sheet, sheets};
-use super::words;
 use crate::row::{Row, Standing};
 use crate::{Report, Table};
 use paceline_escape::{MarkdownText, Printable, markdown};
@@ -20,7 +20,7 @@ pub(super) fn render(report: &Report) -> Printable {
             1 => MarkdownText::default(),
             _ => markdown!("Machine {}: ", machine.label),
         };
-        if let Some(words) = words::machine(machine, true) {
+        if let Some(words) = sentences::machine(machine, true) {
             text.push(&markdown!("\n{}{}.\n", lead, words));
         }
         if !machine.differs.is_empty() {
@@ -31,10 +31,10 @@ pub(super) fn render(report: &Report) -> Printable {
         }
     }
     sheets(report, true).iter().for_each(|sheet| sheet_section(&mut text, sheet));
-    list_section(&mut text, "Measured", &words::versions(&report.tables));
-    let limits = words::limits(&report.tables);
+    list_section(&mut text, "Measured", &sentences::versions(&report.tables));
+    let limits = sentences::limits(&report.tables);
     list_section(&mut text, "Known limitations (verified)", &limits);
-    let legend = words::legend(&report.tables, true);
+    let legend = sentences::legend(&report.tables, true);
     if !legend.is_empty() {
         text.push(&MarkdownText::literal("\n## Reading this\n\n"));
     }
@@ -51,8 +51,8 @@ fn head(report: &Report) -> MarkdownText {
         "# {}\n\nRound `{}`{}. {}.\n",
         about.plan,
         about.id,
-        words::begun(about),
-        sentence(&words::progress(about))
+        sentences::begun(about),
+        sentence(&sentences::progress(about))
     );
     for change in &about.changes {
         let differs = if about.is_imported { "" } else { "Differs from the plan: " };
@@ -71,11 +71,13 @@ fn head(report: &Report) -> MarkdownText {
 }
 
 fn section(text: &mut MarkdownText, table: &Table) {
-    let (title, load) = (sentence(&words::title(table)), sentence(&words::load(table)));
-    let form = words::form(table).map(|form| format!(", {form}")).unwrap_or_default();
+    let (title, load) = (sentence(&sentences::title(table)), sentence(&sentences::load(table)));
+    let form = sentences::form(table).map(|form| format!(", {form}")).unwrap_or_default();
     text.push(&markdown!("\n## {}\n\n{}{}.", title, load, form));
-    for line in
-        words::pinning(&table.pinnings).into_iter().chain([words::ranking(table)]).chain(words::noise(table))
+    for line in sentences::pinning(&table.pinnings)
+        .into_iter()
+        .chain([sentences::ranking(table)])
+        .chain(sentences::noise(table))
     {
         text.push(&markdown!(" {}.", sentence(&line).trim_end_matches('.')));
     }
@@ -164,7 +166,7 @@ fn list(text: &mut MarkdownText, table: &Table) {
             markdown!(
                 "- {} failed {}, {} of {} launches: {}{}\n",
                 row.server.id,
-                words::stage(failure.stage),
+                sentences::stage(failure.stage),
                 failure.launches,
                 row.launches_planned,
                 failure.message.trim(),

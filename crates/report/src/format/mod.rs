@@ -9,9 +9,9 @@ pub(crate) mod layout;
 mod markdown;
 mod notes;
 pub(crate) mod number;
+pub(crate) mod sentences;
 mod sheet;
 mod text;
-pub(crate) mod words;
 
 pub use text::Options;
 

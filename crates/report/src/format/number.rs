@@ -1,6 +1,6 @@
 //! Numbers for people: no more digits than the launches support, with thousands separators.
 //!
-//! Called by `columns.rs`, `sheet.rs` and `words.rs`. CSV and JSON do not use it: they contain every digit.
+//! Called by `columns.rs`, `sheet.rs` and `sentences.rs`. CSV and JSON do not use it: they contain every digit.
 //! `run_text/quantity.rs` rounds the figures of one run, whose spread is unknown.
 
 use crate::Figure;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_shares_of_the_mean_and_ends_where_they_are_wide() {
+    fn narrow_intervals_are_percentages_and_wide_ones_have_bounds() {
         for (mean, half, texts) in [
             (100.0, 3.2, ["100", "±3%"]),
             (100.0, 0.3, ["100.0", "±<1%"]),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_in_percent() {
+    fn shares_are_written_in_percent() {
         for (share, text) in
             [(0.0, "0"), (0.00001, "<0.01%"), (0.0012, "0.12%"), (0.034, "3.4%"), (0.87, "87%")]
         {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_keeps_its_whole_part() {
+    fn published_figures_keep_their_whole_part() {
         let table =
             [(39_077.64, "39,078"), (2_957.67, "2,958"), (0.338, "0.338"), (27.4, "27.4"), (0.0, "0")];
         for (number, text) in table {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn thousands_have_a_separator() {
         assert_eq!(whole(999.0), "999");
         assert_eq!(whole(1_039_305.0), "1,039,305");
         assert_eq!(thousands("-1234.5"), "-1,234.5");

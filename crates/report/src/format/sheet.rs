@@ -3,7 +3,7 @@
 //! Loads beside their twins, balancers, the source's observations. A sheet is rows of texts under heads; the format
 //! defines its layout.
 
-use super::{number, words};
+use super::{number, sentences};
 use crate::observed::Standing;
 use crate::{
     BalancedRow, BalancedTable, Beside, FaultEffect, Figure, PairRow, Pairing, Report, ScaledBy, ScalingRow,
@@ -150,7 +150,7 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
 
 /// A server's pairs that are not from one launch, and so contain more than the twin's difference.
 fn apart(row: &PairRow) -> Option<String> {
-    let pairs = words::count(u64::from(row.pairs_of_two_launches), "repeat", "repeats");
+    let pairs = sentences::count(u64::from(row.pairs_of_two_launches), "repeat", "repeats");
     (row.pairs_of_two_launches > 0).then(|| {
         let server = &row.server;
         format!(
@@ -295,7 +295,7 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
         lead: format!(
             "A closed loop with {} on {} runs until the last 4 s are no more than 5 % faster than the 4 s before. Percentages \
              are shares of the rate in the last 4 s; the curve shows the first launch, one character per second.",
-            words::count(u64::from(table.connections), "connection", "connections"),
+            sentences::count(u64::from(table.connections), "connection", "connections"),
             table.workloads.join(", ")
         ),
         heads: heads.into_iter().chain(shares).chain(["cold curve".to_owned()]).collect(),
@@ -342,7 +342,7 @@ fn row_lines(row: &BalancedRow) -> Vec<String> {
         .cores_ran_out
         .iter()
         .map(|(core, launches)| {
-            format!("{core} in {}", words::count(u64::from(*launches), "launch", "launches"))
+            format!("{core} in {}", sentences::count(u64::from(*launches), "launch", "launches"))
         })
         .collect();
     let ran_out =

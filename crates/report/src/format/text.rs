@@ -1,13 +1,13 @@
 //! Tables for a terminal: fitted to its width, coloured on request, and explained below.
 //!
 //! Called for [`super::Format::Text`]. The caller sets width and colours. Columns come from `columns.rs` and are fitted
-//! by `layout.rs`; the text around them comes from `words.rs`.
+//! by `layout.rs`; the text around them comes from `sentences.rs`.
 
 use super::columns::{ColumnRole, TableColumn, columns};
 use super::layout::{Painted, align, fit, gap, padded, width_of, words as words_of, wrap};
 use super::notes::Notes;
+use super::sentences;
 use super::sheet::{Sheet, sheets};
-use super::words;
 use crate::row::{Row, Standing};
 use crate::{Failure, Machine, Report, Table};
 use anstyle::{AnsiColor, Style};
@@ -46,8 +46,8 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
     page.failures(report);
     sheets(report, options.full).iter().for_each(|sheet| page.sheet(sheet));
     if options.full {
-        page.list("Measured", &words::versions(&report.tables));
-        page.list("Known limitations (verified)", &words::limits(&report.tables));
+        page.list("Measured", &sentences::versions(&report.tables));
+        page.list("Known limitations (verified)", &sentences::limits(&report.tables));
     }
     for machine in &report.machines {
         if report.machines.len() > 1 {
@@ -138,7 +138,7 @@ impl Page {
 
     fn head(&mut self, report: &Report) {
         let about = &report.round;
-        let (begun, progress) = (words::begun(about), words::progress(about));
+        let (begun, progress) = (sentences::begun(about), sentences::progress(about));
         self.hanging(&format!("{}  ", about.plan), &format!("{}{begun}, {progress}", about.id), DIM);
         let differs = if about.is_imported { "" } else { "differs from the plan: " };
         about.changes.iter().for_each(|change| self.prose(differs, change, DOUBT));
@@ -164,7 +164,7 @@ impl Page {
             self.blank();
         }
         let lead = if several { format!("Machine {}: ", machine.label) } else { String::new() };
-        let Some(machine_words) = words::machine(machine, self.options.full) else { return };
+        let Some(machine_words) = sentences::machine(machine, self.options.full) else { return };
         self.prose(&lead, &machine_words, if several { PLAIN } else { DIM });
         if !machine.differs.is_empty() {
             self.prose("  differs from machine A: ", &machine.differs.join("; "), DOUBT);
@@ -173,15 +173,15 @@ impl Page {
 
     fn table(&mut self, table: &Table, notes: &Notes<'_>) {
         self.blank();
-        let form = words::form(table).map(|form| format!(", {form}")).unwrap_or_default();
-        self.hanging(&words::title(table), &form, DIM);
-        self.prose("", &words::load(table), DIM);
+        let form = sentences::form(table).map(|form| format!(", {form}")).unwrap_or_default();
+        self.hanging(&sentences::title(table), &form, DIM);
+        self.prose("", &sentences::load(table), DIM);
         let shared = table.pinnings.iter().any(|pinning| !pinning.disjoint);
-        if let Some(pinning) = words::pinning(&table.pinnings).filter(|_| self.options.full || shared) {
+        if let Some(pinning) = sentences::pinning(&table.pinnings).filter(|_| self.options.full || shared) {
             self.prose("", &pinning, if shared { DOUBT } else { DIM });
         }
-        self.prose("", &words::ranking(table), DIM);
-        if let Some(noise) = words::noise(table).filter(|_| self.options.full) {
+        self.prose("", &sentences::ranking(table), DIM);
+        if let Some(noise) = sentences::noise(table).filter(|_| self.options.full) {
             self.prose("", &noise, DIM);
         }
         let fitted = fit(&columns(table, |row| notes.letters(row)), self.options.width);
@@ -189,12 +189,12 @@ impl Page {
         let new: Vec<_> = fitted.left_out.into_iter().filter(|what| !self.left_out.contains(what)).collect();
         self.left_out.extend(new);
         if !fitted.columns.iter().any(|column| column.role == ColumnRole::Limit)
-            && let Some(limits) = words::limits_in_a_line(table)
+            && let Some(limits) = sentences::limits_in_a_line(table)
         {
             self.prose("  limited by  ", &limits, DIM);
         }
         if self.options.full {
-            for (server, limit) in words::limited_by(table) {
+            for (server, limit) in sentences::limited_by(table) {
                 self.prose(&format!("  {server}  "), &format!("limited by {limit}"), DIM);
             }
         }
@@ -241,8 +241,12 @@ impl Page {
         for table in &report.tables {
             for row in &table.rows {
                 for failure in &row.failures {
-                    let at =
-                        format!("{} ({} of {})", words::title(table), failure.launches, row.launches_planned);
+                    let at = format!(
+                        "{} ({} of {})",
+                        sentences::title(table),
+                        failure.launches,
+                        row.launches_planned
+                    );
                     groups.entry((&row.server.id, failure)).or_default().push(at);
                 }
             }
@@ -253,7 +257,7 @@ impl Page {
         self.blank();
         self.line("Failures", BOLD);
         for ((server, failure), places) in groups {
-            let text = format!("failed {}: {}", words::stage(failure.stage), failure.message);
+            let text = format!("failed {}: {}", sentences::stage(failure.stage), failure.message);
             if self.options.full {
                 self.prose(&format!("  {server}  "), &places.join("; "), DIM);
                 self.prose("      ", &text, BAD);
@@ -308,7 +312,7 @@ impl Page {
     fn foot(&mut self, tables: &[Table], notes: &Notes<'_>) {
         self.blank();
         self.notes(&notes.findings());
-        let marks = words::legend(tables, false);
+        let marks = sentences::legend(tables, false);
         let marks: Vec<String> = marks.iter().map(|(mark, meaning)| format!("{mark}: {meaning}")).collect();
         if !marks.is_empty() {
             self.prose("", &marks.join("; "), DIM);
@@ -318,7 +322,7 @@ impl Page {
     }
 
     fn legend(&mut self, tables: &[Table]) {
-        let legend = words::legend(tables, true);
+        let legend = sentences::legend(tables, true);
         if !legend.is_empty() {
             self.blank();
         }
@@ -367,7 +371,7 @@ const UNITS: [&str; 7] = ["ms", "\u{b5}s", "s", "MB", "%", "ppm", "req/s"];
 
 fn failed(row: &Row) -> String {
     let Some(failure) = row.failures.first() else { return "no trial".to_owned() };
-    format!("failed {}", words::stage(failure.stage))
+    format!("failed {}", sentences::stage(failure.stage))
 }
 
 fn style(row: &Row, role: ColumnRole) -> Style {
@@ -387,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_beside_its_head_has_its_unit_behind_the_figure() {
+    fn a_cell_beside_its_heading_has_a_unit() {
         let shown = |head, cell| with_head(head, cell).replace('\u{a0}', " ");
         assert_eq!(shown("first start: answers ms", "15.6"), "first start: answers 15.6 ms");
         assert_eq!(shown("memory MB", "2.11 \u{b1}2%"), "memory 2.11 MB \u{b1}2%");

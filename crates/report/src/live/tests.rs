@@ -58,7 +58,7 @@ fn at_40_columns() {
 }
 
 #[test]
-fn no_line_is_wider_than_asked_for() {
+fn no_line_exceeds_the_requested_width() {
     let live = LiveView { rates: (1..200).map(f64::from).collect(), ..live() };
     let plain = |line: &String| {
         let mut inside = false;
@@ -98,7 +98,7 @@ fn a_closed_loop_that_is_stopping_shows_service_times() {
 }
 
 #[test]
-fn where_there_is_room_there_are_charts() {
+fn a_tall_terminal_shows_charts() {
     let expected = [
         "  window  4 s left  ━━━━━━━━━━━━━━━━━━──────",
         "  12,175/s  of 30,000/s offered",

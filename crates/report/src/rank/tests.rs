@@ -50,7 +50,7 @@ fn ranked(mut rows: Vec<Row>, by: RankedBy) -> Vec<String> {
 }
 
 #[test]
-fn rows_that_cannot_be_told_apart_share_their_ranks() {
+fn indistinguishable_rows_share_their_ranks() {
     let rows = vec![
         row("d", Standing::Ranked, figure(50.0, 1.0), None),
         row("b", Standing::Ranked, figure(90.0, 2.0), None),
@@ -84,7 +84,7 @@ fn a_better_row_that_is_invalid_leaves_the_first_rank_open() {
 }
 
 #[test]
-fn one_launch_has_a_place_and_no_rank() {
+fn one_launch_has_a_position_but_no_rank() {
     let once = |median| Figure::of([median]).unwrap();
     let rows = vec![
         row("a", Standing::Ranked, once(100.0), None),
@@ -96,7 +96,7 @@ fn one_launch_has_a_place_and_no_rank() {
 }
 
 #[test]
-fn a_figure_of_one_launch_ranks_nobody_however_many_launches_there_were() {
+fn a_figure_with_one_observation_gives_no_rank() {
     let rows = vec![
         row("dear", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([9.0])),
         row("cheap", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([5.0])),
@@ -106,7 +106,7 @@ fn a_figure_of_one_launch_ranks_nobody_however_many_launches_there_were() {
 }
 
 #[test]
-fn lower_bounds_come_first_by_their_cpu() {
+fn lower_bounds_are_sorted_first_by_cpu() {
     let rows = vec![
         row("slow", Standing::Ranked, figure(20.0, 1.0), Some(figure(30.0, 1.0))),
         row("dear", Standing::GeneratorBound, figure(105.0, 1.0), Some(figure(9.0, 0.1))),
@@ -116,7 +116,7 @@ fn lower_bounds_come_first_by_their_cpu() {
 }
 
 #[test]
-fn an_estimate_above_a_lower_bound_cannot_be_told_from_it() {
+fn an_estimate_above_a_lower_bound_is_tied_with_it() {
     let rows = vec![
         row("estimate", Standing::Ranked, figure(120.0, 1.0), Some(figure(7.0, 0.1))),
         row("bound", Standing::GeneratorBound, figure(100.0, 1.0), Some(figure(9.0, 0.1))),
@@ -125,7 +125,7 @@ fn an_estimate_above_a_lower_bound_cannot_be_told_from_it() {
 }
 
 #[test]
-fn an_open_loop_is_ranked_by_cpu_and_who_fell_short_is_not() {
+fn an_open_loop_is_ranked_by_cpu_unless_the_rate_was_missed() {
     let cpu = |median| Some(figure(median, 0.1));
     let rows = vec![
         row("overloaded", Standing::Overloaded, figure(900.0, 1.0), cpu(2.0)),

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commonest_fault_is_named() {
+    fn the_most_frequent_fault_is_named() {
         let counts = Counts { scheduled: 1_300, ok: 88, bad_body: 1_204, timed_out: 8, ..Counts::default() };
         assert_eq!(commonest(&counts), "1,204 bad body and others");
         assert_eq!(commonest(&Counts { scheduled: 8, timed_out: 8, ..Counts::default() }), "8 timed out");

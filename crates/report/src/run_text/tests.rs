@@ -64,7 +64,7 @@ fn times_have_one_unit_if_asked() {
 }
 
 #[test]
-fn evidence_reads_by_its_unit() {
+fn evidence_is_formatted_by_its_unit() {
     for (key, value, text) in [
         ("generator_lag_ns_p99", json!(120_000), "generator lag p99 120 \u{b5}s"),
         ("offered_per_s", json!(30_000.0), "offered 30,000/s"),

@@ -4,7 +4,7 @@
 //! reader's light or dark theme.
 
 use crate::Table;
-use crate::format::{number, words};
+use crate::format::{number, sentences};
 use paceline_escape::{HtmlText, html};
 use paceline_judge::{Metric, Unit};
 use std::fmt::Write as _;
@@ -221,12 +221,12 @@ pub fn title(canvas: &mut Canvas, table: &Table, what: &str, top: f64) -> f64 {
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let heading = format!("{first}{}, {}", letters.as_str(), table.workload);
     canvas.text((MARGIN, top + 18.0), Anchor::Start, "h", &heading);
-    let asked = words::title(table);
+    let asked = sentences::title(table);
     let asked = asked.split_once(", ").map_or(asked.clone(), |(_, asked)| asked.to_owned());
     let load = &table.load;
     let connections = match load.connections {
         0 => String::new(),
-        count => format!(", {}", words::count(u64::from(count), "connection", "connections")),
+        count => format!(", {}", sentences::count(u64::from(count), "connection", "connections")),
     };
     let launches = if table.is_single() { ", one launch each: sorted, not ranked" } else { "" };
     canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &format!("{asked}{connections}{launches}"));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_text() {
+    fn names_are_escaped() {
         let mut canvas = Canvas::default();
         canvas.text((0.0, 0.0), Anchor::Start, "t", "<script>alert(1)</script>\u{202e}");
         let svg = canvas.finish(10.0, 10.0, "\"><script>").to_string();

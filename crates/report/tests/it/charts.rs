@@ -36,7 +36,7 @@ fn a_chart_that_does_not_exist_has_no_name() {
 }
 
 #[test]
-fn a_hostile_name_stays_text() {
+fn a_hostile_name_is_escaped() {
     let (round, mut trials) = stored();
     for trial in &mut trials {
         trial.server.name = "</text><script>alert(1)</script>\u{202e}".to_owned();

@@ -59,7 +59,7 @@ fn text_in_160_columns() {
 }
 
 #[test]
-fn colour_changes_nothing_but_colour() {
+fn colours_add_only_escape_sequences() {
     let coloured = rendered(Format::Text, 120, true);
     assert!(coloured.contains('\u{1b}'));
     let mut bare = String::new();
@@ -98,7 +98,7 @@ fn json() {
 }
 
 #[test]
-fn the_published_schema_is_this_one() {
+fn the_published_schema_matches_the_code() {
     let text = serde_json::to_string_pretty(&paceline_report::schema()).unwrap() + "\n";
     let at = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json");
     if blessing() {

@@ -41,7 +41,7 @@ fn another_machine_has_another_table_with_the_differences() {
 }
 
 #[test]
-fn a_limit_of_the_process_makes_no_other_machine() {
+fn a_limit_of_the_process_does_not_make_another_machine() {
     let first = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     let mut second = built::trial("go-nethttp", &built::closed(), 1, SEEN);
     let environment = &mut second.run.as_mut().unwrap().environment;
@@ -329,7 +329,7 @@ fn server_number(server: &str) -> u32 {
 }
 
 #[test]
-fn hostile_names_steer_no_output() {
+fn hostile_names_are_escaped_in_all_output() {
     let hostile = "x\u{1b}[2J\u{202e}|`=<b>";
     let mut trials: Vec<_> = (0..2).map(|repeat| built::trial("c", &built::closed(), repeat, SEEN)).collect();
     for trial in &mut trials {
@@ -471,7 +471,7 @@ fn with_copy(factor: f64) -> Report {
 }
 
 #[test]
-fn a_copy_checks_what_the_table_claims() {
+fn a_copy_verifies_the_claims_of_the_table() {
     let same = with_copy(1.001);
     let checks = &same.tables[0].copies;
     let rate = checks.iter().find(|check| check.is_deciding).unwrap();

@@ -27,12 +27,12 @@ fn runs_at_80_and_40_columns() {
 }
 
 #[test]
-fn the_whole_spectrum() {
+fn the_whole_spectrum_is_printed() {
     check("run-closed-percentiles.txt", &text("closed", 80, false, true));
 }
 
 #[test]
-fn colours_change_nothing_but_colours() {
+fn colours_add_only_escape_sequences() {
     for name in ["over", "closed"] {
         let coloured = text(name, 80, true, false);
         assert!(coloured.contains("\x1b[1m"));

@@ -33,7 +33,7 @@ fn ratio(trials: &[Trial]) -> f64 {
 }
 
 #[test]
-fn tries_of_one_launch_are_compared() {
+fn attempts_on_one_launch_are_compared() {
     let first = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), "1", 500.0, 0.1)];
     assert_eq!(ratio(&first), 0.5);
     // Only the twin was retried, on a machine that was twice as fast by then.
@@ -77,7 +77,7 @@ fn a_first_run_is_not_compared_with_another_launch() {
 }
 
 #[test]
-fn a_lower_bound_under_the_load_makes_the_ratio_an_upper_one() {
+fn a_lower_bound_as_denominator_makes_the_ratio_an_upper_bound() {
     let shown = |load: f64, twin_: f64| {
         let trials = [trial(&built::closed(), "1", 1000.0, load), trial(&twin(), "1", 500.0, twin_)];
         let text = report(&trials).render(Format::Text, Options { width: 160, colour: false, full: true });

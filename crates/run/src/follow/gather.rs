@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_is_whole_when_all_have_told() {
+    fn a_second_is_complete_when_all_workers_have_reported() {
         let mut gather = PendingSeconds::new(2);
         gather.add(second(0, 3, 10));
         gather.add(second(0, 10, 20));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn no_backlog_is_too_much_to_add() {
+    fn sums_of_backlogs_do_not_overflow() {
         let mut gather = PendingSeconds::new(2);
         gather.add(second(0, 3, 10));
         gather.add(WorkerSecond { backlog: u64::MAX, ..second(1, 3, 10) });

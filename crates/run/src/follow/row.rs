@@ -184,7 +184,7 @@ impl Rows {
     fn wall_clock(&self, at: Nanos) -> String {
         let since = Duration::from(at.since(self.start.0));
         let moment = self.start.1.checked_add(since).unwrap_or(self.start.1);
-        crate::moment::rfc3339(moment)
+        crate::wall_clock::rfc3339(moment)
     }
 
     /// The rate that the schedule offered in this second; `None` before the warm-up and after the window.

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn mismatched_addresses_are_named() {
         let error = |resolve: &str, ip_version, source: Option<&str>| {
             let resolve = vec![format!("a.test:80:{resolve}")];
             let url = Url::parse("http://a.test/").unwrap();

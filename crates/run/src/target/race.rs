@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_says_nothing_holds_nobody_up() {
+    fn a_silent_address_does_not_delay_the_others() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let listens = listener.local_addr().unwrap();
         assert!(once_in_five(|| {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_is_told() {
+    fn every_failure_is_reported() {
         let [one, two] = [closed_port(), closed_port()];
         let error = first_to_accept("a.test", &[one, two], Duration::from_secs(9)).unwrap_err().to_string();
         for reported in ["a.test", &one.to_string(), &two.to_string(), "refused"] {

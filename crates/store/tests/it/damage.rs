@@ -29,7 +29,7 @@ fn read(path: &Path) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_trial_that_cannot_be_read_hides_no_other() {
+fn an_unreadable_trial_does_not_hide_others() {
     let (_folder, path) = damaged("UPDATE trials SET document = '{', checksum = NULL WHERE id = 't1'");
     assert_eq!(
         read(&path),
@@ -62,7 +62,7 @@ fn a_histogram_that_was_changed_is_named_with_its_trial() {
 }
 
 #[test]
-fn a_round_that_cannot_be_read_hides_no_other() {
+fn an_unreadable_round_does_not_hide_others() {
     let (_folder, path) = damaged("UPDATE rounds SET document = '{', checksum = NULL WHERE id = 'r'");
     let (rounds, unreadable) = Store::open_existing(&path).unwrap().readable_rounds().unwrap();
     assert_eq!(rounds.iter().map(|round| round.id.as_str()).collect::<Vec<_>>(), ["r2"]);

@@ -48,7 +48,7 @@ fn a_store_that_another_is_about_to_write_to_is_waited_for() {
 }
 
 #[test]
-fn a_reader_leaves_no_store_behind() {
+fn a_reader_does_not_create_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none.sqlite");
     assert!(matches!(Store::open_existing(&path), Err(StoreError::Missing { .. })));
@@ -99,7 +99,7 @@ fn a_folder_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn a_folder_that_may_not_be_written_is_named() {
+fn a_folder_without_write_permission_is_named() {
     // No user, not even root, can create a file here.
     let Err(error) = Store::open(Path::new("/proc/self/fdinfo/results.sqlite")) else { panic!("opened") };
     assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
@@ -117,7 +117,7 @@ fn a_file_that_is_not_a_database_is_not_changed() {
 }
 
 #[test]
-fn a_database_of_somebody_else_is_left_untouched() {
+fn a_database_of_another_application_is_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("theirs.sqlite");
     with_sqlite(&path, "CREATE TABLE accounts (id BIGINT)");
@@ -236,7 +236,7 @@ fn a_store_in_a_read_only_folder_is_read() {
 }
 
 #[test]
-fn what_is_not_a_regular_file_is_not_waited_for() {
+fn files_that_are_not_regular_are_refused_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let fifo = folder.path().join("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());

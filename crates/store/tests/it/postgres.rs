@@ -95,7 +95,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 #[test]
-fn everything_that_sqlite_does() {
+fn postgres_passes_the_tests_of_sqlite() {
     let Some(server) = Server::start() else { return };
     server.run("postgres", "CREATE DATABASE results");
     let url = server.url("results");

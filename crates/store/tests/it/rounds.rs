@@ -13,7 +13,7 @@ fn store() -> (tempfile::TempDir, Store) {
 }
 
 #[test]
-fn a_round_comes_back_and_is_replaced() {
+fn a_round_is_returned_and_replaced() {
     let (_folder, store) = store();
     let mut round = round("r1", "2026-11-21T01:00:00.000Z");
     store.put_round(&round).unwrap();

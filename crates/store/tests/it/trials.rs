@@ -36,7 +36,7 @@ fn emptied(trial: &Trial) -> serde_json::Value {
 }
 
 #[test]
-fn any_trial_comes_back_exactly() {
+fn any_trial_round_trips_exactly() {
     let (_folder, store) = store();
     let config = ProptestConfig { cases: 200, ..ProptestConfig::default() };
     proptest!(config, |(trial in trial("r".to_owned()))| {
@@ -81,7 +81,7 @@ fn a_run_without_a_good_answer_is_not_usable() {
 }
 
 #[test]
-fn a_trial_put_again_leaves_nothing_of_the_first() {
+fn a_replaced_trial_leaves_no_data_of_the_first() {
     let (_folder, store) = store();
     let mut trial = some_trial("r", "t");
     store.put_trial(&trial).unwrap();
@@ -100,7 +100,7 @@ fn a_trial_before_its_round_is_refused() {
 }
 
 #[test]
-fn a_number_that_would_not_come_back_is_refused() {
+fn a_number_that_would_not_round_trip_is_refused() {
     let (_folder, store) = store();
     for bad in [f64::NAN, f64::INFINITY] {
         let mut trial = some_trial("r", "t");

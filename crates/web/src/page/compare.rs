@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_goes_by_the_test_over_launches() {
+    fn a_finding_follows_the_test_over_launches() {
         let finding = |a: &FigurePage, b: &FigurePage| ratio(a, b, true).unwrap().0.finding;
         let hundred = value(&[99.0, 100.0, 101.0]);
         let more = value(&[110.0, 111.0, 112.0]);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_rows_one_difference_by_chance_is_not_claimed() {
+    fn one_difference_among_many_rows_is_not_claimed() {
         let metric = super::super::metric::metrics().swap_remove(0);
         let row = || {
             let ratio = Ratio { estimate: 1.1, low: 1.01, high: 1.2, finding: Finding::More };

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_that_says_nothing_of_itself_has_no_sentence() {
+    fn a_plan_without_a_description_has_no_sentence() {
         assert_eq!(plan_about("name = \"quick\"\nabout = \"Hello world.\""), "Hello world.");
         assert_eq!((plan_about("name = 3"), plan_about("about = 3"), plan_about("=")), Default::default());
     }

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_larger_than_a_page_is_cut_and_says_so() {
+    fn a_round_larger_than_a_page_is_truncated_with_a_note() {
         let mut records = records();
         let one = records.trials.swap_remove(0);
         let of = |place: usize| Trial {
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_knows_the_sources_that_published_a_figure_of_it() {
+    fn a_server_lists_the_sources_that_published_its_figures() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
         let (round, trials) = archive::read(&folder).unwrap();
         let page = RoundPage::of(&Records { round, trials, unreadable: Vec::new() });

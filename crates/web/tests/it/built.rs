@@ -30,7 +30,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn built_files_are_of_these_sources() {
+fn built_files_match_the_sources() {
     let ui = root().join("ui");
     let mut files = Vec::new();
     SOURCES.iter().for_each(|name| collect(&ui.join(name), &mut files));

@@ -60,7 +60,7 @@ fn pages_and_files_are_answered_with_protecting_headers() {
 }
 
 #[test]
-fn then_and_now_holds_the_newest_round_of_each_plan_and_the_loads_of_its_figures() {
+fn then_and_now_has_the_newest_round_of_each_plan() {
     let (status, response) = get(start(), "/api/then");
     assert_eq!(status, 200);
     let page: serde_json::Value = serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap();
@@ -79,7 +79,7 @@ fn then_and_now_holds_the_newest_round_of_each_plan_and_the_loads_of_its_figures
 }
 
 #[test]
-fn the_servers_of_a_round_are_those_of_its_page() {
+fn the_servers_endpoint_matches_the_page_of_the_round() {
     let address = start();
     let body = |path: &str| -> serde_json::Value {
         serde_json::from_str(get(address, path).1.split_once("\r\n\r\n").unwrap().1).unwrap()
@@ -90,7 +90,7 @@ fn the_servers_of_a_round_are_those_of_its_page() {
 }
 
 #[test]
-fn files_and_pages_are_compressed_for_those_who_accept_it() {
+fn files_and_pages_are_compressed_for_clients_that_accept_it() {
     let address = start();
     for path in ["/app.js", "/api/index", "/api/rounds/imported-source-001-08585860"] {
         compressed_for_those_who_accept_it(address, path);
@@ -122,7 +122,7 @@ fn compressed_for_those_who_accept_it(address: SocketAddr, path: &str) {
 }
 
 #[test]
-fn a_strange_host_is_refused() {
+fn an_unknown_host_is_refused() {
     let address = start();
     let response =
         ask(address, "GET /api/index HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n");

@@ -13,7 +13,7 @@ const HEADER: &str = "// Generated from the Rust types of crates/web: UPDATE=1 c
                       wire_types\n";
 
 #[test]
-fn wire_types_are_those_of_the_pages() {
+fn wire_types_match_the_pages() {
     let mut generator = SchemaSettings::default().for_serialize().into_generator();
     generator.subschema_for::<IndexPage>();
     generator.subschema_for::<RoundPage>();

@@ -54,7 +54,7 @@ fn the_same_request_is_a_slice() {
 }
 
 #[test]
-fn shares_follow_the_weights() {
+fn kinds_are_drawn_by_their_weights() {
     let weights = [1, 2, 5, 12];
     let requests = mix(&[("/0", 1), ("/{rand:1:9}", 2), ("/2", 5), ("/3", 12)]);
     for worker in 0..3 {
@@ -113,7 +113,7 @@ fn a_seed_gives_each_worker_its_own_sequence_and_always_the_same() {
 }
 
 #[test]
-fn a_request_cut_short_is_completed_with_its_own_bytes() {
+fn a_partly_sent_request_is_completed_with_its_own_bytes() {
     let requests = mix(&[("/{seq}/made", 1), ("/fixed", 1)]);
     let mut outgoing = outgoing(&requests, 4, 1);
     let mut seen = [false; 2];
@@ -141,7 +141,7 @@ fn a_request_cut_short_is_completed_with_its_own_bytes() {
 }
 
 #[test]
-fn buffers_do_not_grow_once_a_run_goes() {
+fn buffers_do_not_grow_during_a_run() {
     let requests = mix(&[("/{seq}/{rand:1:1000000}", 3), ("/fixed", 1)]);
     let mut outgoing = outgoing(&requests, 4, 0);
     let room = |outgoing: &Http1Outgoing| outgoing.varied.as_ref().unwrap().source.capacity();

@@ -121,7 +121,7 @@ fn a_wrong_status_comes_before_a_wrong_body() {
 }
 
 #[test]
-fn long_bodies_are_hashed_on_the_way_and_not_kept() {
+fn long_bodies_are_hashed_while_read_and_not_stored() {
     let long = vec![b'x'; 2 * KEPT_MOST];
     let mut inspector = inspector(digest_of(&long));
     let mut body = Body::default();
@@ -140,7 +140,7 @@ fn long_bodies_are_hashed_on_the_way_and_not_kept() {
 
 proptest! {
     #[test]
-    fn pieces_are_judged_as_the_whole(
+    fn a_body_in_pieces_is_judged_like_a_whole_body(
         expected in "[ab]{0,6}",
         bodies in proptest::collection::vec(("[ab]{0,6}", 1..4_usize), 1..8),
         kind in 0..3,

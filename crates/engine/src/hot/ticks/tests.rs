@@ -77,7 +77,7 @@ fn steps_change_at_their_edges() {
 }
 
 #[test]
-fn threads_deal_the_same_ticks() {
+fn threads_share_the_same_ticks() {
     let steps = || Shape::Steps { rates: vec![rate(700.0), rate(90.0)], each: Nanos::from_secs(1) };
     let ramp = || Shape::Ramp { from: rate(3_000.0), to: rate(10.0) };
     let trace = || Shape::Trace((0..999).map(|i| Nanos(i * i * 2_000)).collect::<Vec<_>>().into());
@@ -103,7 +103,7 @@ fn loaders(all: &Settings, of: u32) -> Vec<Settings> {
 }
 
 #[test]
-fn loaders_deal_the_same_ticks() {
+fn loaders_share_the_same_ticks() {
     let ramp = || Shape::Ramp { from: rate(3_000.0), to: rate(10.0) };
     for shape in [ramp(), Shape::Steady { rate: rate(1_234.5) }] {
         for arrivals in Arrivals::ALL {
@@ -162,7 +162,7 @@ fn random_arrivals_follow_the_ramp() {
 }
 
 #[test]
-fn a_trace_is_sent_to_the_letter() {
+fn a_trace_is_sent_at_its_exact_times() {
     let times = [0, 5, 5, 1_000_000_000, 1_500_000_000, 2_400_000_000].map(Nanos);
     let trace = || Shape::Trace(times.to_vec().into());
     assert_eq!(moments(&settings(trace(), Arrivals::Constant, 2, Nanos::from_secs(1))), times[..5]);

@@ -4,7 +4,7 @@
 //! it. The pool has the slots that need a connection; the alarms limit the time of an attempt.
 
 use super::Traffic;
-use super::alarms::coarse;
+use super::timer_events::coarse;
 use crate::hot::pool::{ClosedBy, ConnectionState, Pool};
 use crate::hot::protocol::ProtocolHandler;
 use crate::outcome::ConnectionFailure;
@@ -92,10 +92,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.pool.opened(slot, now);
         let began = self.transport.handshake_began(slot);
         let took = began.unwrap_or(now).since(since);
-        self.ledger.recorder().connected(took, began.map(|began| now.since(began)), now);
+        self.tracker.recorder().connected(took, began.map(|began| now.since(began)), now);
         self.last_progress = now;
         if !self.await_step(slot, now) {
-            self.pool.stand_in_line(slot);
+            self.pool.push_free(slot);
         }
     }
 
@@ -112,10 +112,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         if self.protocol.next_step(slot) <= now {
             self.give_up_step(slot, Ending::ConnectFailed, now);
-        } else if self.ledger.schedule().due(now).is_some() && self.line_is_empty() {
+        } else if self.tracker.schedule().due(now).is_some() && self.line_is_empty() {
             // A closed loop's request has waited as long as the attempt that was made for it.
-            let since = (!self.ledger.schedule().is_open()).then_some(began);
-            self.ledger.connect_failed(self.protocol.skip(), since, now);
+            let since = (!self.tracker.schedule().is_open()).then_some(began);
+            self.tracker.connect_failed(self.protocol.skip(), since, now);
         }
         self.pause(slot, now, now);
     }
@@ -155,7 +155,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Whether any request will still be sent: not in the drain of a run whose schedule is empty.
     fn wants_connections(&self) -> bool {
-        let is_due_later = || self.ledger.schedule().next_due(self.clock.now()) != Nanos::NEVER;
+        let is_due_later = || self.tracker.schedule().next_due(self.clock.now()) != Nanos::NEVER;
         !self.running || self.protocol.open_sessions() > 0 || is_due_later()
     }
 
@@ -170,7 +170,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     ) {
         self.transport.close(slot);
         self.last_progress = now;
-        if self.ledger.exchanges().live(slot) > 0 && failure.is_none() && by == ClosedBy::Server {
+        if self.tracker.exchanges().live(slot) > 0 && failure.is_none() && by == ClosedBy::Server {
             // The server may do this, and it is no reason to pause before the next request: the requests were sent
             // ahead at our own risk.
             self.pool.note(ConnectionFailure::ClosedBehind);
@@ -194,9 +194,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Ends every exchange in flight on a connection without a response.
     pub(super) fn abandon_all(&mut self, slot: Slot, ending: Ending, now: Nanos) {
-        if self.ledger.exchanges().live(slot) > 0 {
-            for place in 0..self.ledger.exchanges().places() {
-                self.ledger.abandon(slot, place, ending, now);
+        if self.tracker.exchanges().live(slot) > 0 {
+            for place in 0..self.tracker.exchanges().places() {
+                self.tracker.abandon(slot, place, ending, now);
             }
         }
     }

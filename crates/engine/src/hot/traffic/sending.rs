@@ -5,9 +5,9 @@
 //! share of the due requests in an open one.
 
 use super::Traffic;
-use crate::hot::ledger::SendTimes;
 use crate::hot::pool::{ClosedBy, ConnectionState};
 use crate::hot::protocol::ProtocolHandler;
+use crate::hot::request_tracker::SendTimes;
 use crate::outcome::ConnectionFailure;
 use crate::timers::TimerKind;
 use crate::{Clock, Ending, IoProgress, Nanos, Slot, Transport};
@@ -44,9 +44,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline]
     pub(in crate::hot) fn dispatch(&mut self, mut now: Nanos) -> Nanos {
         let mut burst = Burst::default();
-        while let Some(due) = self.ledger.schedule().due(now) {
+        while let Some(due) = self.tracker.schedule().due(now) {
             let Some((slot, room)) = self.next_in_line() else { break };
-            if burst.due == 0 && self.ledger.schedule().is_open() {
+            if burst.due == 0 && self.tracker.schedule().is_open() {
                 burst = self.burst(room, now);
             }
             let share = burst.take(room);
@@ -63,14 +63,14 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         let free = self.pool.line_length() as u64 + 1;
         let most = (free * u64::from(room)).min(DUE_COUNTED_MOST);
-        let due = self.ledger.schedule().due_together(now, most);
+        let due = self.tracker.schedule().due_together(now, most);
         Burst { due, share: due.div_ceil(free) as u16 }
     }
 
     /// The number of further requests that a connection takes now.
     #[inline(always)]
     pub(super) fn room(&self, slot: Slot) -> u16 {
-        let live = self.ledger.exchanges().live(slot);
+        let live = self.tracker.exchanges().live(slot);
         if self.pool.state(slot) != ConnectionState::Open || self.settings.job.batch && live > 0 {
             return 0;
         }
@@ -80,7 +80,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Takes the connection that has been free longest; returns it and the number of requests that it takes.
     #[inline]
     fn next_in_line(&mut self) -> Option<(Slot, u16)> {
-        while let Some(slot) = self.pool.leave_line() {
+        while let Some(slot) = self.pool.remove_free() {
             let room = self.room(slot);
             if room > 0 {
                 return Some((slot, room));
@@ -105,18 +105,18 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline]
     fn send(&mut self, slot: Slot, room: u16, share: u16, due: Nanos) -> Nanos {
         let at = self.clock.now();
-        let wanted = if self.ledger.schedule().is_open() {
+        let wanted = if self.tracker.schedule().is_open() {
             share
-        } else if self.ledger.schedule().due(at).is_none()
+        } else if self.tracker.schedule().due(at).is_none()
             || self.pool.probe(slot, at) && self.surplus(slot, at)
         {
             return at;
         } else {
             let most = if self.pool.has_plain_life() { u64::MAX } else { self.pool.allowance(slot) };
-            most.min(self.ledger.schedule().remaining()).min(room.into()) as u16
+            most.min(self.tracker.schedule().remaining()).min(room.into()) as u16
         };
         let departure = SendTimes { due, at, free_at: self.pool.free_at(slot) };
-        match self.protocol.begin(slot, wanted, &departure, &mut self.ledger, &mut self.transport) {
+        match self.protocol.begin(slot, wanted, &departure, &mut self.tracker, &mut self.transport) {
             Ok(started) => self.sent(slot, started, started < room, at),
             // The socket has no room, and the request stays due.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
@@ -131,7 +131,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// changed.
     #[cold]
     fn surplus(&mut self, slot: Slot, at: Nanos) -> bool {
-        if self.ledger.exchanges().live(slot) > 0 {
+        if self.tracker.exchanges().live(slot) > 0 {
             return false;
         }
         let mut buffer = [0; SURPLUS];
@@ -157,11 +157,11 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let mut is_free = may_have_room && self.room(slot) > 0;
         if !self.pool.has_plain_life() {
             self.pool.spend(slot, started);
-            self.ledger.connecting_took(slot, self.pool.connecting_took(slot), at);
+            self.tracker.connecting_took(slot, self.pool.connecting_took(slot), at);
             is_free &= self.pool.allowance(slot) > 0;
         }
         if is_free {
-            self.pool.stand_in_line(slot);
+            self.pool.push_free(slot);
         }
     }
 
@@ -175,7 +175,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// The socket has room again: sends the bytes that waited, and puts the connection back in line.
     pub(super) fn continue_sending(&mut self, slot: Slot) {
-        match self.protocol.flush(slot, &mut self.ledger, &mut self.transport) {
+        match self.protocol.flush(slot, &mut self.tracker, &mut self.transport) {
             Ok(IoProgress::Done) => {}
             Ok(IoProgress::Pending) => return,
             Err(error) => {
@@ -192,10 +192,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if self.await_step(slot, self.clock.now()) {
             return;
         }
-        if self.room(slot) > 0 && !self.pool.is_in_line(slot) {
+        if self.room(slot) > 0 && !self.pool.is_queued(slot) {
             // It waited for room in the socket until now, which is caused by the server, not by the generator.
             self.pool.set_free_at(slot, self.clock.now());
-            self.pool.stand_in_line(slot);
+            self.pool.push_free(slot);
         }
     }
 }
@@ -223,10 +223,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let at = self.clock.now();
         let due = self.protocol.next_step(slot);
         let departure = SendTimes { due, at, free_at: self.pool.free_at(slot) };
-        match self.protocol.begin(slot, 1, &departure, &mut self.ledger, &mut self.transport) {
+        match self.protocol.begin(slot, 1, &departure, &mut self.tracker, &mut self.transport) {
             Ok(started) => {
                 // A request that follows a redirect on a new connection was first sent on an earlier one.
-                let since = self.ledger.exchanges().oldest(slot).unwrap_or(at);
+                let since = self.tracker.exchanges().oldest(slot).unwrap_or(at);
                 self.sent(slot, started, false, since);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
@@ -242,10 +242,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         match (&step.sent, ending) {
             (Some(exchange), Ending::Unsent) => {
                 self.pool.note(ConnectionFailure::CutOff);
-                self.ledger.not_continued(exchange, Ending::TimedOut, now);
+                self.tracker.not_continued(exchange, Ending::TimedOut, now);
             }
-            (Some(exchange), _) => self.ledger.not_continued(exchange, Ending::IoFailed, now),
-            (None, _) if step.due <= now => self.ledger.step_not_sent(&step, ending, now),
+            (Some(exchange), _) => self.tracker.not_continued(exchange, Ending::IoFailed, now),
+            (None, _) if step.due <= now => self.tracker.step_not_sent(&step, ending, now),
             (None, _) => {}
         }
     }

@@ -304,7 +304,7 @@ fn settings_are_checked_and_applied() {
 }
 
 #[test]
-fn a_client_begins_with_preface_settings_and_window() {
+fn a_client_sends_preface_settings_and_window() {
     let mut bytes = Vec::new();
     write_client_preface(&mut bytes);
     let frames = bytes.strip_prefix(CLIENT_PREFACE).unwrap();
@@ -401,7 +401,7 @@ fn sizes() -> impl Strategy<Value = Vec<usize>> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_as_it_was_in_any_pieces(frames in vec(frame(), 0..10), sizes in sizes()) {
+    fn written_frames_read_back_the_same_in_any_pieces(frames in vec(frame(), 0..10), sizes in sizes()) {
         let (bytes, expected): (Vec<Vec<u8>>, Vec<Vec<Seen>>) = frames.into_iter().unzip();
         let bytes = [hex(SETTINGS), bytes.concat()].concat();
         let expected = joined([vec![Seen::Settings(vec![])], expected.concat()].concat());

@@ -155,7 +155,7 @@ fn invalid_blocks_are_refused() {
 }
 
 #[test]
-fn a_summary_says_what_a_block_needs_and_does() {
+fn a_summary_describes_the_use_of_the_table() {
     let mut decoder = HpackDecoder::default();
     let mut summary = |block| decode(&mut decoder, &hex(block)).unwrap().1;
     let literal = summary("40 01 61 01 62");

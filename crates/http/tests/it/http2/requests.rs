@@ -215,7 +215,7 @@ fn fields_of_http_1_are_refused() {
 proptest! {
     /// Whatever headers the kinds have, each request decodes to its own fields, in its own order within each name.
     #[test]
-    fn any_mix_decodes_to_what_was_asked(
+    fn any_mix_decodes_to_the_requests(
         kinds in vec(vec(("x-[a-d]", "[a-z]{0,3}|\\{seq\\}"), 0..8), 1..4),
         sends in vec(any::<prop::sample::Index>(), 1..12),
         shrink in prop::option::of((0..12usize, 0..200u32)),

@@ -167,7 +167,7 @@ fn field() -> impl Strategy<Value = (&'static str, String, bool)> {
 proptest! {
     /// Two connections share a cache: comparing gives the same result as decoding, with blocks repeated in any order.
     #[test]
-    fn known_blocks_mean_what_decoding_them_would(
+    fn known_blocks_have_the_meaning_of_decoded_ones(
         lists in vec((prop::sample::select(vec!["200", "404", "503"]), vec(field(), 0..4)), 1..5),
         sends in vec((any::<prop::sample::Index>(), 0..2usize, 1..120usize), 1..12),
         resize in prop::option::of((0..12usize, 0..200u32)),

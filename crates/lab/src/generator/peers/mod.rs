@@ -1,7 +1,7 @@
 //! Third-party load generators with known output: one module each, and the list of them.
 //!
-//! Rounds run them as generators (`foreign`), `speed/` compares Paceline with them. To add one, write a module here and
-//! add a line to [`PEERS`].
+//! Rounds run them as generators (`third_party`), `speed/` compares Paceline with them. To add one, write a module here
+//! and add a line to [`PEERS`].
 
 mod ab;
 mod autocannon;
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_text_is_no_report() {
+    fn other_text_is_not_a_report() {
         for peer in PEERS {
             for text in ["", "{}", "Segmentation fault", "unable to connect"] {
                 assert_eq!((peer.read)(text, 200), None, "{} read {text:?}", peer.name);

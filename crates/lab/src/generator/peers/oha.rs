@@ -107,7 +107,7 @@ mod tests {
 }"#;
 
     #[test]
-    fn what_oha_prints_is_read() {
+    fn oha_output_is_read() {
         let report = read(PRINTED, 200).unwrap();
         assert_eq!((report.counts.ok, report.counts.bad_status, report.counts.io_failed), (68, 16, 2));
         assert_eq!((report.counts.scheduled, report.counts.ended()), (86, 86));

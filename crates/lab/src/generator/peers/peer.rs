@@ -1,7 +1,7 @@
 //! The description of a third-party load generator, and its parsed output.
 //!
-//! Each sibling module describes one peer; the list of them is in `peers`. `foreign` turns the report into a run of a
-//! round; `speed/` decides what it shows of it.
+//! Each sibling module describes one peer; the list of them is in `peers`. `third_party` turns the report into a run of
+//! a round; `speed/` decides what it shows of it.
 
 use paceline_record::{Bytes, Counts};
 use std::collections::BTreeMap;

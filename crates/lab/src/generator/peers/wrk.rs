@@ -153,7 +153,7 @@ Transfer/sec:    374.00KB
 ";
 
     #[test]
-    fn what_wrk_prints_is_read() {
+    fn wrk_output_is_read() {
         let printed = WrkOutput::parse(PRINTED).unwrap();
         let counts = printed.counts();
         assert_eq!((counts.ok, counts.bad_status, counts.io_failed, counts.timed_out), (700, 38, 4, 2));

@@ -20,7 +20,7 @@ fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, ProbeError> {
     let mut reader = Reader::default();
     let patience = ProbeDeadline::of(Duration::from_secs(60), Interrupt::never());
     let answer = reader.answer(&mut stream, &ProbeRequest::new(method, "/"), &patience)?;
-    reader.nothing_left()?;
+    reader.check_no_surplus()?;
     Ok(answer)
 }
 
@@ -59,7 +59,7 @@ fn a_head_has_no_body() {
 }
 
 #[test]
-fn what_breaks_the_rules_is_told() {
+fn protocol_violations_are_reported() {
     let table = [
         ("SSH-2.0-OpenSSH\r\n\r\n", "begins with \"SSH-2.0-OpenSSH\""),
         ("HTTP/2.0 200 OK\r\n\r\n", "begins with"),

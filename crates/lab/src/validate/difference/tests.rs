@@ -65,7 +65,7 @@ fn json(content_type: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
 }
 
 #[test]
-fn headers_that_must_be_there_are() {
+fn missing_headers_are_reported() {
     let now = httpdate::fmt_http_date(SystemTime::now());
     let (server, date, length) = (("server", "x"), ("date", now.as_str()), ("content-length", "27"));
     let chunked = ("transfer-encoding", "chunked");
@@ -83,7 +83,7 @@ fn headers_that_must_be_there_are() {
 }
 
 #[test]
-fn a_date_is_true_and_written_as_it_must_be() {
+fn a_date_header_is_current_and_well_formed() {
     let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
     for fine in
         ["Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:34 GMT", "Sun, 06 Nov 1994 08:49:40 GMT"]
@@ -113,7 +113,7 @@ fn a_date_is_true_and_written_as_it_must_be() {
 }
 
 #[test]
-fn a_charset_may_be_left_out_but_not_be_another() {
+fn a_charset_may_be_missing_but_not_different() {
     let wanted = Expect { headers: Vec::new(), ..techempower() };
     let reported =
         |content_type| difference(&wanted, &json(content_type, "{\"message\": \"Hello, World!\"}", &[]));

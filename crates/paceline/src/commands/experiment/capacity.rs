@@ -86,20 +86,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Err(Complaint::usage("--windows must be at least 1").into());
     }
     arguments.output.check(&[])?;
-    let bench = ExperimentContext::new(arguments.load)?;
+    let context = ExperimentContext::new(arguments.load)?;
     let plan = CapacityPlan {
         objective: arguments.slo,
         window: arguments.window,
-        warmup: bench.flags.warmup,
+        warmup: context.flags.warmup,
         half_width: arguments.precision / 100.0,
         windows_most: arguments.windows,
         confirm: arguments.confirm,
         curve: !arguments.no_curve,
     };
     let capacity = (|| {
-        let mut target = bench.open(&ExperimentTarget::of(&arguments.target), "")?;
+        let mut target = context.open(&ExperimentTarget::of(&arguments.target), "")?;
         target.load.judge_by(Some(plan.objective.clone()));
-        if !target.warm(bench.flags.warm_limit)? {
+        if !target.warm(context.flags.warm_limit)? {
             exit::say("the server was still getting faster when --warm-limit was reached");
         }
         find_capacity(&mut target.load, &plan, &mut |progress| exit::say(&line(&progress)))
@@ -107,7 +107,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     .map_err(|error: LoadError| complaint(error))?;
     arguments.output.write(|format| match format {
         CapacityFormat::Text => {
-            let text = format!("{}records      {}\n", capacity_text(&capacity), bench.records.display());
+            let text = format!("{}records      {}\n", capacity_text(&capacity), context.records.display());
             Ok(TerminalText::lines(&exit::fitted_lines(&text)).into())
         }
         CapacityFormat::Json => exit::json(&capacity),

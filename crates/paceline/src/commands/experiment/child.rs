@@ -165,7 +165,7 @@ fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, Lo
 
 /// Checks the exit status of the run: after 0 and 1 there is a record.
 fn check(output: &Output, interrupt: Interrupt) -> Result<(), LoadError> {
-    if interrupt.asked() || output.status.code() == Some(130) {
+    if interrupt.requested() || output.status.code() == Some(130) {
         return Err(LoadError::Interrupted);
     }
     let text = String::from_utf8_lossy(&output.stderr);

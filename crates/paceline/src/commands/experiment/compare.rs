@@ -193,10 +193,10 @@ pub(super) fn compare(
     // Files are read first: one that is missing or damaged is reported before anything is measured.
     match [stored(sides[0])?, stored(sides[1])?] {
         [None, None] => {
-            let bench = ExperimentContext::new(load)?;
+            let context = ExperimentContext::new(load)?;
             let [first, second] = sides.map(ExperimentTarget::of);
-            let mut first = MeasuredSide::open(&bench, how, first, "a-").map_err(complaint)?;
-            let mut second = MeasuredSide::open(&bench, how, second, "b-").map_err(complaint)?;
+            let mut first = MeasuredSide::open(&context, how, first, "a-").map_err(complaint)?;
+            let mut second = MeasuredSide::open(&context, how, second, "b-").map_err(complaint)?;
             let plan = ComparePlan {
                 names: sides.map(str::to_owned),
                 primary: how.metric,
@@ -225,8 +225,9 @@ fn is_file(side: &str) -> bool {
 
 /// Measures one side alone, half as often as there are pairs.
 pub(super) fn measure(side: &str, how: &CompareFlags, load: LoadFlags) -> anyhow::Result<SampleSet> {
-    let bench = ExperimentContext::new(load)?;
-    let mut measured = MeasuredSide::open(&bench, how, ExperimentTarget::of(side), "").map_err(complaint)?;
+    let context = ExperimentContext::new(load)?;
+    let mut measured =
+        MeasuredSide::open(&context, how, ExperimentTarget::of(side), "").map_err(complaint)?;
     let mut samples = SampleSet::new(side);
     for number in 1..=usize::from(how.pairs).div_ceil(2) {
         samples.add(&measured.observe().map_err(complaint)?);
@@ -258,7 +259,7 @@ pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
 
 /// A side that is measured now. A server of the lab is started for each observation; a URL is loaded as it is.
 struct MeasuredSide<'a> {
-    bench: &'a ExperimentContext,
+    context: &'a ExperimentContext,
     target: ExperimentTarget,
     request: LoadRequest,
     prefix: String,
@@ -269,22 +270,23 @@ struct MeasuredSide<'a> {
 
 impl<'a> MeasuredSide<'a> {
     fn open(
-        bench: &'a ExperimentContext,
+        context: &'a ExperimentContext,
         how: &CompareFlags,
         target: ExperimentTarget,
         prefix: &str,
     ) -> Result<Self, LoadError> {
-        let request = LoadRequest { rate_per_s: how.rate, warmup: bench.flags.warmup, window: how.duration };
+        let request =
+            LoadRequest { rate_per_s: how.rate, warmup: context.flags.warmup, window: how.duration };
         let url = match &target {
             ExperimentTarget::Url(_) => {
-                let mut open = bench.open(&target, prefix)?;
-                open.warm(bench.flags.warm_limit)?;
+                let mut open = context.open(&target, prefix)?;
+                open.warm(context.flags.warm_limit)?;
                 Some(open)
             }
             ExperimentTarget::Server(_) => None,
         };
         Ok(Self {
-            bench,
+            context,
             target,
             request,
             prefix: prefix.to_owned(),
@@ -305,8 +307,8 @@ impl ComparedSide for MeasuredSide<'_> {
             return Ok(result);
         }
         self.launches += 1;
-        let mut open = self.bench.open(&self.target, &format!("{}{:02}-", self.prefix, self.launches))?;
-        open.warm(self.bench.flags.warm_limit)?;
+        let mut open = self.context.open(&self.target, &format!("{}{:02}-", self.prefix, self.launches))?;
+        open.warm(self.context.flags.warm_limit)?;
         observe(&mut open, &self.request, objective)
     }
 }

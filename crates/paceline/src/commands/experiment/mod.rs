@@ -48,7 +48,7 @@ impl ExperimentContext {
         use anyhow::Context as _;
         let records = match &flags.records {
             Some(folder) => folder.clone(),
-            None => Path::new(".paceline").join("experiments").join(paceline_run::moment::new_id()),
+            None => Path::new(".paceline").join("experiments").join(paceline_run::wall_clock::new_id()),
         };
         std::fs::create_dir_all(&records)
             .with_context(|| format!("cannot create the folder for records {}", records.display()))?;

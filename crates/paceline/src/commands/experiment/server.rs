@@ -47,7 +47,7 @@ impl ServerChild {
             return Ok(Self { child, url, start_ns: first_answer_ns });
         }
         let status = child.wait().map_err(|error| failed(error.to_string()))?;
-        if interrupt.asked() {
+        if interrupt.requested() {
             return Err(LoadError::Interrupted);
         }
         let message = paceline_files::read_text(log, 1 << 16).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! `paceline lab build`: builds servers whose sources have changed, and prints their versions.
 //!
-//! The lab crate's workshop detects changes and runs builds. A server that was never set up is not set up here: use
+//! The lab crate's provisioner detects changes and runs builds. A server that was never set up is not set up here: use
 //! `lab setup`, which prints beforehand what it installs.
 
 use super::selection::{ServerSelection, for_each, working};
@@ -24,11 +24,11 @@ pub struct Arguments {
 /// Builds each server and prints its version. After a failure the other servers are still built.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.of(catalogue)?;
-    let broken = arguments.chosen.tell_broken(catalogue);
-    let workshop = working(catalogue)?;
+    let broken = arguments.chosen.print_broken(catalogue);
+    let provisioner = working(catalogue)?;
     let failed = for_each(&servers, |server| {
-        let made = workshop.build(server, arguments.again)?;
-        let versions = workshop.versions(server)?.lines().collect::<Vec<_>>().join("; ");
+        let made = provisioner.build(server, arguments.again)?;
+        let versions = provisioner.versions(server)?.lines().collect::<Vec<_>>().join("; ");
         Ok(match made {
             StepOutcome::Already => format!("up to date ({versions})"),
             StepOutcome::Now(took) => format!("built in {:.1} s ({versions})", took.as_secs_f64()),

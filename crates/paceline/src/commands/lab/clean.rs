@@ -2,12 +2,12 @@
 //!
 //! The lab finds and removes it. Results are never touched.
 
-use super::selection::workshop;
+use super::selection::provisioner;
 use crate::exit::{Complaint, Status, print, say};
 use paceline_catalogue::Catalogue;
 use paceline_host::{Id, JoinResult, Neighbours};
 use paceline_lab::LeftOver;
-use paceline_run::moment;
+use paceline_run::wall_clock;
 use std::collections::BTreeMap;
 
 /// Flags of `paceline lab clean`.
@@ -30,14 +30,14 @@ pub struct Arguments {
 /// Lists, then removes.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     // Held until the end, so that no round begins meanwhile.
-    let _place = match Neighbours::join(&Id::parse(&moment::new_id())?, false) {
+    let _place = match Neighbours::join(&Id::parse(&wall_clock::new_id())?, false) {
         Ok(JoinResult::Occupied(others)) => {
             let what = format!("a round is running: {}", others.join(", "));
             return Err(Complaint::environment(what).hint("wait for that round to end").into());
         }
         joined => joined.ok(),
     };
-    let left = workshop(catalogue)?.left_overs(catalogue, arguments.all);
+    let left = provisioner(catalogue)?.left_overs(catalogue, arguments.all);
     print(&described(&left))?;
     if arguments.dry_run {
         return Ok(Status::Done);

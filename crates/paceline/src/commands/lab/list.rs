@@ -3,9 +3,9 @@
 //! It reads the manifests and the state of each server, and builds or starts nothing. `lab check` checks the actual
 //! answers.
 
-use super::selection::workshop;
+use super::selection::provisioner;
 use crate::exit::{Status, json, print, say};
-use crate::places::complain;
+use crate::lab_folders::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
 use paceline_lab::{LabError, Provisioner};
@@ -36,21 +36,21 @@ const COLUMNS: [&str; 4] = ["state", "server", "framework", "workloads"];
 
 /// Prints the list. Broken manifests are listed and are not a failure, so that users can find them here.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let workshop = workshop(catalogue)?;
-    workshop.ask_tools(&catalogue.servers, TOOLS_LIMIT);
+    let provisioner = provisioner(catalogue)?;
+    provisioner.ask_tools(&catalogue.servers, TOOLS_LIMIT);
     print(match arguments.format {
-        ListFormat::Text => as_text(catalogue, &workshop)?,
-        ListFormat::Json => as_json(catalogue, &workshop)?,
+        ListFormat::Text => as_text(catalogue, &provisioner)?,
+        ListFormat::Json => as_json(catalogue, &provisioner)?,
     })?;
     Ok(Status::Done)
 }
 
-fn as_text(catalogue: &Catalogue, workshop: &Provisioner) -> anyhow::Result<Printable> {
+fn as_text(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<Printable> {
     catalogue.notes.iter().for_each(|note| say(&format!("note: {note}")));
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     let mut below = String::new();
     for server in &catalogue.servers {
-        let state = state(server, workshop)?;
+        let state = state(server, provisioner)?;
         if let Some(why) = state.strip_prefix("unknown: ") {
             below.push_str(&format!("\nState of {} unknown: {why}\n", server.id));
         }
@@ -79,8 +79,8 @@ fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
 }
 
 /// The state of a server. If a tool reports no version, the other servers are still listed.
-fn state(server: &Manifest, workshop: &Provisioner) -> anyhow::Result<String> {
-    match workshop.state(server) {
+fn state(server: &Manifest, provisioner: &Provisioner) -> anyhow::Result<String> {
+    match provisioner.state(server) {
         Ok(state) => Ok(state.to_string()),
         Err(error @ LabError::ToolVersion { .. }) => Ok(format!("unknown: {error}")),
         Err(error) => Err(complain(error)),
@@ -166,7 +166,7 @@ fn table(rows: &[[String; COLUMNS.len()]]) -> String {
     text
 }
 
-fn as_json(catalogue: &Catalogue, workshop: &Provisioner) -> anyhow::Result<Printable> {
+fn as_json(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<Printable> {
     let mut servers = Vec::new();
     for server in &catalogue.servers {
         servers.push(serde_json::json!({
@@ -181,7 +181,7 @@ fn as_json(catalogue: &Catalogue, workshop: &Provisioner) -> anyhow::Result<Prin
             "workloads": server.workloads,
             "forms": server.forms.keys().collect::<Vec<_>>(),
             "traits": server.traits.by_name(),
-            "state": state(server, workshop)?,
+            "state": state(server, provisioner)?,
         }));
     }
     let broken = |broken: &paceline_catalogue::BrokenEntry| serde_json::json!({ "name": broken.id, "error": broken.error.to_string() });

@@ -13,7 +13,7 @@ pub mod serve;
 mod setup;
 
 use crate::exit::Status;
-use crate::places::FolderArguments;
+use crate::lab_folders::FolderArguments;
 use clap::Subcommand;
 
 /// Flags of `paceline lab`.

@@ -3,7 +3,7 @@
 //! The catalogue checks the generated manifest before anything is written.
 
 use crate::exit::{Complaint, Status, print};
-use crate::places::complain;
+use crate::lab_folders::complain;
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, MANIFEST_FILE, Manifest};
 use std::fs;
@@ -127,7 +127,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_manifest_is_a_sound_one() {
+    fn the_generated_manifest_is_valid() {
         let server = Manifest::parse(
             Path::new("servers/go-mine"),
             &manifest("go-mine", "hello", "exec ./server -p \"$PACELINE_PORT\""),

@@ -1,7 +1,7 @@
-//! What several subcommands of `paceline lab` share: the selection of servers, its checks, and the workshop.
+//! What several subcommands of `paceline lab` share: the selection of servers, its checks, and the provisioner.
 
 use crate::exit::{Complaint, error_text, print, say};
-use crate::places::{complain, end_left_overs, server_user, shepherd_command, user_notice};
+use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command, user_notice};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, nearest};
 use paceline_host::Interrupt;
@@ -71,7 +71,7 @@ impl ServerSelection {
     }
 
     /// Reports servers that are left out because their manifests are wrong; returns their number.
-    pub(super) fn tell_broken(&self, catalogue: &Catalogue) -> usize {
+    pub(super) fn print_broken(&self, catalogue: &Catalogue) -> usize {
         let broken = if self.all { catalogue.broken_servers.as_slice() } else { &[] };
         let balancers = if self.all { catalogue.broken_balancers.as_slice() } else { &[] };
         let databases = if self.all { catalogue.broken_databases.as_slice() } else { &[] };
@@ -111,24 +111,24 @@ fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabE
     Ok(servers)
 }
 
-pub(super) fn workshop(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
+pub(super) fn provisioner(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
-    let workshop = Provisioner::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(say);
-    Ok(workshop.with_user(server_user(&catalogue.places)?))
+    let provisioner = Provisioner::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(say);
+    Ok(provisioner.with_user(server_user(&catalogue.places)?))
 }
 
-/// The workshop, with a check that its user can be used; prints the notice if that user is a default. Ends what an
+/// The provisioner, with a check that its user can be used; prints the notice if that user is a default. Ends what an
 /// earlier lab left running.
 pub(super) fn working(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
-    let workshop = workshop(catalogue)?;
+    let provisioner = provisioner(catalogue)?;
     if let Some(notice) = end_left_overs() {
         say(&notice);
     }
     if let Some(notice) = user_notice(&catalogue.places, server_user(&catalogue.places)?.as_ref()) {
         say(&notice);
     }
-    workshop.prepare_user().map_err(complain)?;
-    Ok(workshop)
+    provisioner.prepare_user().map_err(complain)?;
+    Ok(provisioner)
 }
 
 /// Runs `step` for each server and continues after a failure, which is reported immediately; an interruption ends the

@@ -5,7 +5,7 @@
 
 use super::selection::{check_form, check_workloads, working};
 use crate::exit::{Complaint, Status, print, say};
-use crate::places::{complain, server_user, shepherd_command};
+use crate::lab_folders::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, POOL, Variables, WorkloadCase, fresh_seed};
 use paceline_escape::JsonText;
@@ -14,7 +14,7 @@ use paceline_host::shepherd::TrackingMethod;
 use paceline_lab::{
     Cores, CoresWanted, Databases, LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter,
 };
-use paceline_run::moment;
+use paceline_run::wall_clock;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -79,18 +79,18 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     check_form(&server, &arguments.form)?;
     let ready = ready(&server, catalogue)?;
     let cores = cores(arguments)?;
-    let workshop = working(catalogue)?;
-    workshop.build(&server, false).map_err(complain)?;
+    let provisioner = working(catalogue)?;
+    provisioner.build(&server, false).map_err(complain)?;
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let guard = if arguments.no_namespace { TrackingMethod::Subreaper } else { TrackingMethod::Namespace };
     let user = server_user(&catalogue.places)?;
     let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt, user };
-    let variables = workshop.variables(&server, 0, cores.len() as u32);
-    let databases = Databases { workshop: &workshop, starter: &starter };
+    let variables = provisioner.variables(&server, 0, cores.len() as u32);
+    let databases = Databases { provisioner: &provisioner, starter: &starter };
     let database = match &arguments.database {
         Some(name) => {
             let database = catalogue.database(name).map_err(complain)?;
-            match databases.start(&database, &moment::new_id(), &[], fresh_seed()) {
+            match databases.start(&database, &wall_clock::new_id(), &[], fresh_seed()) {
                 Ok(started) => Some(started),
                 Err(LaunchError::Interrupted) => return Ok(Status::Interrupted),
                 Err(LaunchError::Fault { fault, .. }) => {
@@ -102,7 +102,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     };
     let access = database.as_ref().map(|(_, running)| running.access(POOL));
     let launched = starter.launch(&LaunchSpec {
-        id: &moment::new_id(),
+        id: &wall_clock::new_id(),
         server: &server,
         form: &arguments.form,
         variables: Variables { port: arguments.port, database: access, ..variables },
@@ -181,7 +181,7 @@ fn wait(server: &Manifest, mut launch: RunningServer, interrupt: Interrupt) -> a
         if let Some(ended) = launch.wait_ended(LOOK_EVERY) {
             return Err(Complaint::environment(format!("server {} ended with {ended}", server.id)).into());
         }
-        if interrupt.asked() {
+        if interrupt.requested() {
             say(&format!("stopping server {}, which may take 5 s; Ctrl-C again kills it", server.id));
             launch.stop().with_context(|| format!("cannot stop {}", server.id))?;
             return Ok(Status::Interrupted);

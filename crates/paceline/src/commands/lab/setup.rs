@@ -4,7 +4,7 @@
 
 use super::selection::{ServerSelection, working};
 use crate::exit::{Status, error_text, print, say};
-use crate::places::complain;
+use crate::lab_folders::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Provisioner, SetupPlan, StepOutcome};
 use std::collections::BTreeMap;
@@ -39,25 +39,25 @@ type Failures = BTreeMap<String, String>;
 /// Prints the plan, carries it out, and prints the totals.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.with_others(catalogue)?;
-    let broken = arguments.chosen.tell_broken(catalogue);
-    let workshop = working(catalogue)?;
-    let (begun, packages_before) = (Instant::now(), workshop.packages_bytes());
+    let broken = arguments.chosen.print_broken(catalogue);
+    let provisioner = working(catalogue)?;
+    let (begun, packages_before) = (Instant::now(), provisioner.packages_bytes());
     if !arguments.dry_run {
-        workshop.finish_packages().map_err(complain)?;
+        provisioner.finish_packages().map_err(complain)?;
     }
-    let plan = plan(&workshop, &servers, arguments)?;
+    let plan = plan(&provisioner, &servers, arguments)?;
     print(&described(&plan))?;
     if arguments.dry_run {
         return Ok(if plan.closed.is_empty() { Status::Done } else { Status::Environment });
     }
-    let mut failures = install(&workshop, &plan)?;
+    let mut failures = install(&provisioner, &plan)?;
     let mut made_bytes = 0;
     for server in &servers {
-        let shown = set_up(&workshop, server, arguments.again, &mut failures)?;
-        made_bytes += workshop.made_bytes(server);
+        let shown = set_up(&provisioner, server, arguments.again, &mut failures)?;
+        made_bytes += provisioner.made_bytes(server);
         print(&format!("{}: {shown}\n", server.id))?;
     }
-    let grown = workshop.packages_bytes().zip(packages_before).map(|(now, then)| now.saturating_sub(then));
+    let grown = provisioner.packages_bytes().zip(packages_before).map(|(now, then)| now.saturating_sub(then));
     let sum =
         SetupTotals { servers: servers.len(), seconds: begun.elapsed().as_secs_f64(), made_bytes, grown };
     print(&sum.summary(&failures))?;
@@ -66,17 +66,17 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 
 /// The plan of what to do. If the package manager has no sizes, its index is updated first.
 fn plan(
-    workshop: &Provisioner,
+    provisioner: &Provisioner,
     servers: &[Arc<Manifest>],
     arguments: &Arguments,
 ) -> anyhow::Result<SetupPlan> {
-    let plan = workshop.setup_plan(servers, arguments.again).map_err(complain)?;
+    let plan = provisioner.setup_plan(servers, arguments.again).map_err(complain)?;
     if arguments.dry_run || plan.packages.is_empty() || plan.package_bytes.is_some() {
         return Ok(plan);
     }
     print("running apt-get update: the size of the packages is not known yet\n")?;
-    match workshop.update_packages() {
-        Ok(_) => workshop.setup_plan(servers, arguments.again).map_err(complain),
+    match provisioner.update_packages() {
+        Ok(_) => provisioner.setup_plan(servers, arguments.again).map_err(complain),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
         // Without root or network the installation will report the error.
         Err(_) => Ok(plan),
@@ -85,8 +85,8 @@ fn plan(
 
 /// Installs all packages in one call; if that fails, server by server, so that an unavailable package affects only the
 /// servers that need it.
-fn install(workshop: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures> {
-    match workshop.install_packages(plan) {
+fn install(provisioner: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures> {
+    match provisioner.install_packages(plan) {
         Ok(StepOutcome::Already) => Ok(Failures::new()),
         Ok(StepOutcome::Now(took)) => {
             print(&format!("packages: installed in {:.1} s\n", took.as_secs_f64()))?;
@@ -103,16 +103,16 @@ fn install(workshop: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures>
                 "paceline: {}\n  installing the packages of each server separately",
                 error_text(&error)
             ));
-            one_by_one(workshop, plan)
+            one_by_one(provisioner, plan)
         }
         Err(error) => Ok(plan.short_of.keys().map(|id| (id.clone(), error_text(&error))).collect()),
     }
 }
 
-fn one_by_one(workshop: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures> {
+fn one_by_one(provisioner: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures> {
     let mut failures = Failures::new();
     for (id, packages) in &plan.short_of {
-        match workshop.install_some(packages) {
+        match provisioner.install_some(packages) {
             Ok(_) => print(&format!("{id}: packages installed\n"))?,
             Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
             Err(error) => {
@@ -127,13 +127,13 @@ fn one_by_one(workshop: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failur
 /// Sets one server up and reports the result. It may work even if its packages failed: a program may be installed by
 /// other means.
 fn set_up(
-    workshop: &Provisioner,
+    provisioner: &Provisioner,
     server: &Manifest,
     again: bool,
     failures: &mut Failures,
 ) -> anyhow::Result<String> {
-    let size = || megabytes(workshop.made_bytes(server));
-    match workshop.set_up(server, again) {
+    let size = || megabytes(provisioner.made_bytes(server));
+    match provisioner.set_up(server, again) {
         Ok(StepOutcome::Already) if failures.contains_key(&server.id) => Ok("failed, see below".into()),
         Ok(StepOutcome::Already) => Ok("already set up".into()),
         Ok(StepOutcome::Now(took)) => {
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_names_what_failed_and_why() {
+    fn the_totals_name_failures_and_their_causes() {
         let failures = Failures::from([("go-one".to_owned(), "only root can install golang-go".to_owned())]);
         let sum =
             SetupTotals { servers: 3, seconds: 90.0, made_bytes: 12_300_000, grown: Some(1_240_000_000) };

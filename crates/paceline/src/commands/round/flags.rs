@@ -4,8 +4,8 @@
 //! resumed. The lab checks the values, for flags and plan files alike.
 
 use crate::exit::Complaint;
-use crate::kept::StoreArguments;
-use crate::places::FolderArguments;
+use crate::lab_folders::FolderArguments;
+use crate::store_location::StoreArguments;
 use clap::builder::FalseyValueParser;
 use paceline_catalogue::parse_duration;
 use paceline_host::Machines;
@@ -49,7 +49,8 @@ pub struct PlanFlags {
     /// Servers by id or pattern ('go-*'); with a plan: measure only these of its servers
     #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "What to measure")]
     pub servers: Vec<String>,
-    /// Workloads, or one case of a workload: hello, tetra/140; with a plan: measure only these [default: the plan's, or hello]
+    /// Workloads, or one case of a workload: hello, tetra/140; with a plan: measure only these [default: the plan's, or
+    /// hello]
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "What to measure")]
     pub workloads: Vec<String>,
     /// Databases for workloads that need one: postgresql, mariadb, mongo-java-server
@@ -106,8 +107,8 @@ pub struct ResumeFlags {
     pub generator: Option<String>,
     /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION
     ///
-    /// Servers are built on this machine and sent to theirs. Without server=HOST, or with --listen under Slurm, they run here, and --listen
-    /// gives the address at which loaders reach them.
+    /// Servers are built on this machine and sent to theirs. Without server=HOST, or with --listen under Slurm, they
+    /// run here, and --listen gives the address at which loaders reach them.
     #[arg(hide_short_help = true, long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
     /// How long to wait for nodes from Slurm, for each launch

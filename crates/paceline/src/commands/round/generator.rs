@@ -5,7 +5,7 @@
 //! have written the store. The lab starts generators and parses their output.
 
 use crate::exit::Complaint;
-use crate::places::{complain, shepherd_command};
+use crate::lab_folders::{complain, shepherd_command};
 use paceline_lab::{LabError, LoadGenerator, generator, generator_command, is_built_in, missing_program};
 use paceline_record::Round;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};

@@ -8,11 +8,11 @@
 use super::flags::ResumeFlags;
 use super::progress::RoundProgress;
 use crate::exit::Complaint;
-use crate::kept;
-use crate::places::shepherd_command;
+use crate::lab_folders::shepherd_command;
+use crate::store_location;
 use anyhow::Context as _;
 use paceline_catalogue::Catalogue;
-use paceline_host::{FileLock, Id, JoinResult, LockAttempt, Neighbours, QuietCpu, Tuning, mend_tuning};
+use paceline_host::{FileLock, Id, JoinResult, LockAttempt, Neighbours, QuietCpu, Tuning, restore_tuning};
 use paceline_record::Tuned;
 use paceline_store::Store;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Locks a round, so that no second process resumes it. The lock is beside the store or in its database server, which
 /// every process with access to the round shares, wherever its state folder is.
 pub fn lock_round(id: &Id, store: &Store) -> anyhow::Result<Option<FileLock>> {
-    store.lock_round(id.as_str()).map_err(kept::complain)?;
+    store.lock_round(id.as_str()).map_err(store_location::complain)?;
     let Some(file) = store.file() else { return Ok(None) };
     let folder = file.with_file_name("locks");
     let attempt = FileLock::try_take(&folder, id, &format!("round {id}"));
@@ -79,7 +79,7 @@ pub fn hold_settings(
     // Settings that another round changed are still in use.
     if shares_with.is_none() {
         notes.extend(
-            mend_tuning(&note, &carrying.tune_root)
+            restore_tuning(&note, &carrying.tune_root)
                 .into_iter()
                 .map(|left| format!("machine setting changed by a round that was killed: {left}")),
         );

@@ -2,14 +2,14 @@
 //!
 //! The lab runs the trials; this module has the flags, the store, the progress and the exit status.
 
-mod asked;
 mod flags;
 mod generator;
-mod keep;
 mod machine;
 mod open;
+mod plan;
 mod progress;
 mod resume;
+mod store;
 
 pub use machine::lock_round;
 
@@ -17,11 +17,10 @@ pub use flags::Arguments;
 
 use super::view::LiveServer;
 use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
-use crate::places::{complain, end_left_overs, server_user, shepherd_command, user_notice};
-use crate::{kept, terminal};
+use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command, user_notice};
+use crate::{store_location, terminal};
 use anyhow::Context as _;
 use flags::ResumeFlags;
-use keep::{RoundTrialStore, TrialFeed};
 use open::OpenedRound;
 use paceline_catalogue::{Catalogue, Folders, PlannedLaunch};
 use paceline_host::{Id, Interrupt, User};
@@ -31,12 +30,13 @@ use paceline_lab::{
 };
 use paceline_record::Round;
 use paceline_report::{Format, Options, Report};
-use paceline_run::moment;
+use paceline_run::wall_clock;
 use paceline_store::Store;
 use paceline_web::Library;
 use progress::RoundProgress;
 use std::net::IpAddr;
 use std::path::Path;
+use store::{RoundTrialStore, TrialFeed};
 
 /// Runs or resumes a round.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
@@ -48,7 +48,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Done);
     }
     let place = store.path(&catalogue.places.state_dir);
-    let store = Store::open(&place).map_err(kept::complain)?;
+    let store = Store::open(&place).map_err(store_location::complain)?;
     // Before the machine is described: what an earlier lab left may keep it busy.
     let left_overs = end_left_overs();
     let mut opened = open::open(&asked, &carrying, &catalogue, &store)?;
@@ -71,12 +71,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let summary = match outcome {
         Ok(summary) => summary,
         Err(StopReason::Interrupted) => return Err(interrupted(&opened.round.id)),
-        Err(StopReason::By(error)) => return Err(kept::resumable(&error, &opened.round.id)),
+        Err(StopReason::By(error)) => return Err(store_location::resumable(&error, &opened.round.id)),
     };
-    opened.round.finished_at = Some(moment::now_rfc3339());
-    let put = store.put_round(&opened.round).map_err(kept::complain);
-    put.map_err(|error| kept::resumable(&error, &opened.round.id))?;
-    let mut status = tell_unusable(&summary, &mut progress);
+    opened.round.finished_at = Some(wall_clock::now_rfc3339());
+    let put = store.put_round(&opened.round).map_err(store_location::complain);
+    put.map_err(|error| store_location::resumable(&error, &opened.round.id))?;
+    let mut status = print_unusable(&summary, &mut progress);
     // All is kept and nothing runs: Ctrl-C ends the round also where the reader of the report does not read.
     paceline_host::system::end_by_signals();
     let report = print_report(&opened.round, &store)?;
@@ -85,19 +85,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         status = Status::Failed;
     }
     if let Some(view) = view {
-        view.stay();
+        view.serve_until_interrupted();
     }
     Ok(status)
 }
 
 /// Serves the store in a browser during the round, through a read-only connection.
 fn begin_view(round: &Round, place: &Path) -> anyhow::Result<LiveServer> {
-    let store = Store::open_existing(place).map_err(kept::complain)?;
+    let store = Store::open_existing(place).map_err(store_location::complain)?;
     LiveServer::start(&round.plan, Some(&round.id), Library::of_store(store))
 }
 
 fn watched(view: &LiveServer, round: &Round, store: &Store) -> anyhow::Result<TrialFeed> {
-    let (kept, _) = store.tally(&round.id).map_err(kept::complain)?;
+    let (kept, _) = store.tally(&round.id).map_err(store_location::complain)?;
     Ok(TrialFeed { live: view.live(), kept: kept as u32, planned: round.planned })
 }
 
@@ -137,7 +137,7 @@ fn sit(
     let starter_command = shepherd.clone();
     let listen = carrying.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
     let user = server_user(&catalogue.places).map_err(StopReason::By)?;
-    let workshop = Provisioner::new(&catalogue.places, shepherd.clone(), interrupt)
+    let provisioner = Provisioner::new(&catalogue.places, shepherd.clone(), interrupt)
         .listening_on(listen)
         .with_notice(progress.notice())
         .with_user(user.clone());
@@ -146,13 +146,13 @@ fn sit(
     if let Some(notice) = user_notice(&catalogue.places, user.as_ref()) {
         progress.note(&notice);
     }
-    workshop.prepare_user()?;
+    provisioner.prepare_user()?;
     let program = Path::new(&starter_command[0]);
     let fleet = fleet
-        .map(|settings| Fleet::new(settings, &catalogue.places, program, interrupt, moment::new_id))
+        .map(|settings| Fleet::new(settings, &catalogue.places, program, interrupt, wall_clock::new_id))
         .transpose()?;
-    let bench = RoundContext {
-        workshop: &workshop,
+    let context = RoundContext {
+        provisioner: &provisioner,
         starter: &Starter {
             shepherd,
             guard: carrying.guard(),
@@ -172,8 +172,8 @@ fn sit(
         environment: &opened.environment,
         scratch: scratch.folder().to_owned(),
         bodies: state.join("bodies"),
-        now: moment::now_rfc3339,
-        new_id: moment::new_id,
+        now: wall_clock::now_rfc3339,
+        new_id: wall_clock::new_id,
     };
     let sitting = CurrentSitting {
         round: &opened.round.id,
@@ -181,9 +181,9 @@ fn sit(
         seed: opened.round.seed,
         gone: &opened.gone,
     };
-    let mut keeper = RoundTrialStore::new(store, &opened.round.id, watched);
+    let mut trial_store = RoundTrialStore::new(store, &opened.round.id, watched);
     let launches: &[PlannedLaunch] = &opened.launches;
-    Ok(carry_out(&bench, sitting, launches, &mut keeper, &mut |event| progress.hear(event))?)
+    Ok(carry_out(&context, sitting, launches, &mut trial_store, &mut |event| progress.handle_event(event))?)
 }
 
 /// The scratch folder of a sitting; removes those of killed sittings.
@@ -206,7 +206,7 @@ fn interrupted(round: &str) -> anyhow::Error {
 }
 
 fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
-    let trials = kept::ReadableRecords::of(store.readable_trials(&round.id))?.records;
+    let trials = store_location::ReadableRecords::of(store.readable_trials(&round.id))?.records;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let report = Report::new(round, &trials);
     print(report.render(Format::Text, options))?;
@@ -215,7 +215,7 @@ fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
 }
 
 /// A cell without any usable result makes the round a failure.
-fn tell_unusable(summary: &RoundSummary, progress: &mut RoundProgress) -> Status {
+fn print_unusable(summary: &RoundSummary, progress: &mut RoundProgress) -> Status {
     if summary.unusable.is_empty() {
         return Status::Done;
     }

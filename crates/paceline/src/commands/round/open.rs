@@ -3,13 +3,13 @@
 //! Called by `mod.rs`, also for `--estimate`, which begins nothing. The lab resolves the plan, fits it to its time
 //! budget and orders it. Afterwards the round is locked and kept; no server has started yet.
 
-use super::asked::NewRound;
 use super::flags::{PlanFlags, ResumeFlags};
+use super::plan::NewRound;
 use super::progress::people;
-use super::{asked, generator, machine, resume};
+use super::{generator, machine, plan, resume};
 use crate::exit::Complaint;
-use crate::kept;
-use crate::places::complain;
+use crate::lab_folders::complain;
+use crate::store_location;
 use paceline_catalogue::estimate as estimate_of;
 use paceline_catalogue::{
     Balancer, Catalogue, Cell, Database, MachineCapacity, Plan, PlannedLaunch, Resolution, STEADY_WITHIN,
@@ -19,7 +19,7 @@ use paceline_experiment::Objective;
 use paceline_host::{FileLock, Id, Neighbours};
 use paceline_lab::{Cores, LoadGenerator};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
-use paceline_run::{environment, moment};
+use paceline_run::{environment, wall_clock};
 use paceline_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ pub fn open(
         carrying.share_machine,
         &mut begun.resolution.notes,
     )?;
-    let sitting = moment::new_id();
+    let sitting = wall_clock::new_id();
     let held =
         machine::hold_settings(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
     // Read after tuning. A resumed round may be on another machine now.
@@ -117,11 +117,11 @@ pub fn open(
         resolution.notes.push(note.to_owned());
     }
     let tuned = held.settings.clone();
-    round.sittings.push(Sitting { id: sitting.clone(), started_at: moment::now_rfc3339(), tuned });
+    round.sittings.push(Sitting { id: sitting.clone(), started_at: wall_clock::now_rfc3339(), tuned });
     round.finished_at = None;
     // A new round that cannot be stored cannot be resumed.
-    let put = store.put_round(&round).map_err(kept::complain);
-    put.map_err(|error| if is_resumed { kept::resumable(&error, &round.id) } else { error })?;
+    let put = store.put_round(&round).map_err(store_location::complain);
+    put.map_err(|error| if is_resumed { store_location::resumable(&error, &round.id) } else { error })?;
     let Resolution { workloads, balancers, databases, notes, .. } = resolution;
     Ok(OpenedRound {
         round,
@@ -163,7 +163,7 @@ fn new_round(
     environment: Environment,
     seed: Option<u64>,
 ) -> anyhow::Result<NewRound> {
-    let (asked_for, mut changes) = asked::plan(asked, catalogue)?;
+    let (asked_for, mut changes) = plan::plan(asked, catalogue)?;
     // Drawn here if the plan has none, so that the kept plan always has one.
     let seed = asked_for.seed.or(seed).unwrap_or_else(fresh_seed);
     // Kept with the plan: a round from before this setting existed is resumed with its original behaviour.
@@ -179,11 +179,11 @@ fn new_round(
     let plan = Plan { cells: resolution.cells.iter().map(Cell::key).collect(), ..fitting.plan };
     let round = Round {
         schema: SCHEMA,
-        id: moment::new_id(),
+        id: wall_clock::new_id(),
         plan: plan.name.clone(),
         plan_toml: plan.to_toml().map_err(complain)?,
         seed,
-        started_at: moment::now_rfc3339(),
+        started_at: wall_clock::now_rfc3339(),
         finished_at: None,
         generator: None,
         planned: launches.iter().map(|launch| launch.cells.len() as u32).sum(),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_on_the_cores_that_may_be_used() {
+    fn the_capacity_counts_only_allowed_cores() {
         let all = Cores::allowed().unwrap().numbers();
         let machine = Environment { cores: all.len() as u32 + 7, ..Environment::default() };
         assert_eq!(room(&machine).cores, all.len() as u32);

@@ -68,7 +68,7 @@ impl RoundProgress {
     }
 
     /// Prints one event.
-    pub fn hear(&mut self, event: RoundEvent<'_>) {
+    pub fn handle_event(&mut self, event: RoundEvent<'_>) {
         match event {
             RoundEvent::Building { server, of, nth } => {
                 self.doing(&format!("building {server} ({nth} of {of})"))
@@ -76,22 +76,24 @@ impl RoundProgress {
             RoundEvent::CannotUse { server, fault } => {
                 self.line(&format!("{server} cannot be used: {}", first_line(&fault.message)));
             }
-            RoundEvent::Launching { launch, outlook } => self.now(&with_outlook(&starting(launch), outlook)),
-            RoundEvent::WarmingUp { launch, outlook } => {
-                self.now(&with_outlook(&format!("warming up {}", launch.server.id), outlook));
+            RoundEvent::Launching { launch, estimate } => {
+                self.now(&with_estimate(&starting(launch), estimate))
             }
-            RoundEvent::Loading { trial, outlook } => self.now(&with_outlook(&cell(trial), outlook)),
-            RoundEvent::Kept { trial, outlook } => self.kept(trial, outlook),
+            RoundEvent::WarmingUp { launch, estimate } => {
+                self.now(&with_estimate(&format!("warming up {}", launch.server.id), estimate));
+            }
+            RoundEvent::Loading { trial, estimate } => self.now(&with_estimate(&cell(trial), estimate)),
+            RoundEvent::Kept { trial, estimate } => self.kept(trial, estimate),
             RoundEvent::Again { trials } => {
                 self.done(&format!("repeating {trials} trials that the environment disturbed"));
             }
         }
     }
 
-    fn kept(&mut self, trial: &Trial, outlook: &RoundEstimate) {
+    fn kept(&mut self, trial: &Trial, estimate: &RoundEstimate) {
         let text = format!("{}  {}", cell(trial), headline(trial));
         // Without a terminal this is the only line of a trial.
-        let text = if self.is_terminal { text } else { with_outlook(&text, outlook) };
+        let text = if self.is_terminal { text } else { with_estimate(&text, estimate) };
         if trial.error.is_some() { self.line(&text) } else { self.done(&text) }
     }
 
@@ -166,16 +168,16 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn with_outlook(text: &str, outlook: &RoundEstimate) -> String {
-    let left = outlook.left();
-    let (done, planned) = (outlook.trials_done, outlook.trials_planned);
+fn with_estimate(text: &str, estimate: &RoundEstimate) -> String {
+    let left = estimate.left();
+    let (done, planned) = (estimate.trials_done, estimate.trials_planned);
     if done >= planned {
         return format!("[{done}/{planned}] {text}");
     }
     format!(
         "[{done}/{planned}] {text} | about {} left, until {}",
         people(left),
-        paceline_run::moment::clock_in(left)
+        paceline_run::wall_clock::clock_in(left)
     )
 }
 
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_for_people() {
+    fn durations_are_rounded_for_display() {
         let table = [(40, "40 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")];
         for (seconds, expected) in table {
             assert_eq!(people(Duration::from_secs(seconds)), expected);

@@ -3,11 +3,11 @@
 //! Called by `open.rs` for `--resume`. The round follows the plan that is kept with it. Cells that can no longer be
 //! measured are reported, kept with the round and counted when it ends; none is dropped silently.
 
-use super::asked::NewRound;
 use super::machine;
+use super::plan::NewRound;
 use crate::exit::Complaint;
-use crate::kept;
-use crate::places::complain;
+use crate::lab_folders::complain;
+use crate::store_location;
 use paceline_catalogue::{Catalogue, Plan, order};
 use paceline_host::{FileLock, Id, InvalidId};
 use paceline_record::Round;
@@ -23,17 +23,17 @@ pub fn resumed(
     catalogue: &Catalogue,
     store: &Store,
 ) -> anyhow::Result<(NewRound, Option<FileLock>)> {
-    let id = meant(id, plan, catalogue, store)?.id;
+    let id = find_round(id, plan, catalogue, store)?.id;
     let lock = machine::lock_round(&Id::parse(&id).map_err(|error| forged(&error, store))?, store)?;
     // Read after locking: another process may just have resumed it.
-    let mut round = store.find_round(&id).map_err(kept::complain)?;
+    let mut round = store.find_round(&id).map_err(store_location::complain)?;
     for sitting in &round.sittings {
         Id::parse(&sitting.id).map_err(|error| forged(&error, store))?;
     }
     let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
     // Unreadable trials are measured again and say nothing about a cell.
-    let (trials, _) = store.readable_trials(&id).map_err(kept::complain)?;
-    let (resolution, mut gone) = plan.resolve_again(catalogue, &trials).map_err(complain)?;
+    let (trials, _) = store.readable_trials(&id).map_err(store_location::complain)?;
+    let (resolution, mut gone) = plan.resolve_resumed(catalogue, &trials).map_err(complain)?;
     let launches = order(&resolution.cells, plan.repeats, round.seed);
     let left: u32 = launches.iter().map(|launch| launch.cells.len() as u32).sum();
     if plan.cells.is_empty() {
@@ -75,7 +75,7 @@ fn without(gone: &[String]) -> Option<String> {
 }
 
 /// The selected round: by the beginning of its id, else the newest unfinished one; of the plan if one is named.
-fn meant(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
+fn find_round(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> anyhow::Result<Round> {
     let plan = plan.map(|plan| catalogue.plan(plan)).transpose().map_err(complain)?.map(|plan| plan.name);
     if !id.is_empty() {
         return by_id(id, plan.as_deref(), catalogue, store);
@@ -83,10 +83,10 @@ fn meant(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
     let Some(name) = plan else {
         return store
             .newest_unfinished()
-            .map_err(kept::complain)?
+            .map_err(store_location::complain)?
             .ok_or_else(|| nothing_to_resume("", store));
     };
-    let newest = kept::ReadableRecords::of(store.readable_rounds())?
+    let newest = store_location::ReadableRecords::of(store.readable_rounds())?
         .records
         .into_iter()
         .find(|round| round.finished_at.is_none() && round.plan == name);
@@ -102,7 +102,7 @@ fn by_id(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store) -> 
             .hint(format!("paceline round {id} --resume continues its newest unfinished round"))
             .into());
         }
-        found => found.map_err(kept::complain)?,
+        found => found.map_err(store_location::complain)?,
     };
     match plan {
         Some(plan) if plan != round.plan => {

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_copies() {
+    fn a_curl_command_of_a_browser_is_read() {
         let job = job(
             "curl 'http://127.0.0.1:8080/a?b=1' \\\n  -X PUT -H 'Accept: text/html' --compressed -k \\\n  \
                        -b 'sid=1' --data-raw $'{\"it\\'s\": \"\\u00e9\"}'",
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn short_flags_stand_together() {
+    fn short_flags_can_be_combined() {
         let joined = job("curl -sXPOST -uAladdin:'open sesame' -d a=1 -d b=2 http://h/");
         let request = &joined.requests[0];
         assert_eq!(request.headers.get("authorization"), Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unknown_curl_flags_are_named() {
         for (line, part) in [
             ("wget http://h/", "does not begin with \"curl\""),
             ("curl -L http://h/", "flag -L is not supported"),

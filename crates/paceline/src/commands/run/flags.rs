@@ -6,11 +6,11 @@
 use super::connections::ConnectionFlags;
 use super::curl::CurlCommand;
 use super::gates::GateFlags;
+use super::loaders::LoaderFlags;
+use super::output_flags::OutputFlags;
 use super::requests::RequestFlags;
-use super::several::LoaderFlags;
 use super::shape::ShapeFlags;
 use super::target::TargetFlags;
-use super::telling::OutputFlags;
 use super::values::{duration, whole};
 use crate::exit::Complaint;
 use anyhow::Context as _;
@@ -39,7 +39,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub threads: Option<u32>,
 
-    /// Maximum number of requests outstanding on a connection: pipelined, or with --http 2 as concurrent streams [default: 1]
+    /// Maximum number of requests outstanding on a connection: pipelined, or with --http 2 as concurrent streams
+    /// [default: 1]
     #[arg(hide_short_help = true, long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: Option<u16>,
 
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_that_are_nearly_right_are_answered_with_the_right_one() {
+    fn invalid_urls_are_answered_with_a_correction() {
         for (text, nearest) in
             [("http://::1:8080/a", "http://[::1]:8080/a"), ("http://fe80::1", "http://[fe80::1]")]
         {

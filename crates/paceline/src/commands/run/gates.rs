@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_what_is_demanded() {
+    fn gates_are_parsed() {
         let time =
             |of, statistic, limit_ns, or_equal| GateRequirement::Time { of, statistic, limit_ns, or_equal };
         for (text, demand) in [
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_answered_with_what_is_right() {
+    fn invalid_gates_are_answered_with_valid_ones() {
         for (text, part) in [
             ("respons.p99<10ms", "did you mean \"response\"?"),
             (
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_refuses_what_it_cannot_answer() {
+    fn gates_that_need_an_open_loop_are_refused_in_a_closed_loop() {
         let flags =
             |text| GateFlags { slos: vec![slo(text).unwrap()], max_errors: None, allow_invalid: false };
         for (text, part) in [

@@ -6,24 +6,24 @@
 mod connections;
 mod curl;
 mod debug;
-mod deliver;
 mod explain;
 mod flags;
 mod form;
 mod gates;
 mod har;
+mod loaders;
+mod output_flags;
 mod process;
 mod requests;
 mod screen;
 mod seconds;
-mod several;
 mod shape;
 mod target;
-mod telling;
 mod values;
+mod write_results;
 
 pub use flags::Arguments;
-pub use several::loader;
+pub use loaders::loader;
 pub use values::duration;
 
 use super::view::{LiveServer, Seconds};
@@ -61,8 +61,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if arguments.several.is_asked() {
         outputs.check_for_several()?;
         let argv = argv(&arguments);
-        let run = several::run(&arguments.several, argv, job, gates, events.as_ref(), &mut inputs)?;
-        deliver::deliver(&run, outputs, Vec::new())?;
+        let run = loaders::run(&arguments.several, argv, job, gates, events.as_ref(), &mut inputs)?;
+        write_results::write_results(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
     let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
@@ -74,7 +74,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if arguments.debug {
         return debug::run(&prepared);
     }
-    telling::keep_inputs(&inputs, &outputs.outputs())?;
+    output_flags::keep_inputs(&inputs, &outputs.outputs())?;
     for path in outputs.files().chain(outputs.hgrms().map(PathBuf::as_path)) {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
@@ -87,10 +87,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let proxy = prepared.settings.job.proxy.clone();
     let carried_out = prepared.carry_out(argv(&arguments), watching, stop);
     let (run, unwritten) = carried_out.map_err(|error| explain_through(error, proxy.as_ref()))?;
-    deliver::deliver(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
+    write_results::write_results(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
     if let Some(view) = view {
         view.show(&run);
-        view.stay();
+        view.serve_until_interrupted();
     }
     Ok(status(&run, arguments.gates.allow_invalid))
 }
@@ -113,7 +113,7 @@ fn is_unusable(run: &Run) -> bool {
 }
 
 /// The outputs that are written and shown during the run.
-fn sinks(outputs: &telling::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
+fn sinks(outputs: &output_flags::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
     let files = seconds::Files::open(outputs)?;
     if !files.is_empty() {

@@ -37,7 +37,8 @@ const FROM_KERNEL_BYTES: libc::c_int = 128 * 1024;
 
 /// Keeps the allocator from recycling large blocks, which it would have to overwrite with zeroes completely: a
 /// histogram is 300 kB of zeroes, of which a run touches a few pages. Halves the page faults of a short run and saves 4
-/// of its 11 ms of CPU time. Called first, while there is only one thread; a C library other than GNU's keeps its default.
+/// of its 11 ms of CPU time. Called first, while there is only one thread; a C library other than GNU's keeps its
+/// default.
 pub fn large_blocks_from_kernel() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt takes two numbers; there is no other thread yet.

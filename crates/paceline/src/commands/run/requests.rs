@@ -2,7 +2,7 @@
 
 use super::form::{self, FormBody};
 use crate::exit::Complaint;
-use crate::places::complain;
+use crate::lab_folders::complain;
 use anyhow::Context as _;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_catalogue::RequestFile;
@@ -48,8 +48,8 @@ pub struct RequestFlags {
 
     /// Follow up to N redirects of a request to the same host; its times include all of them, its status is the last
     ///
-    /// If the server closes the connection with a redirect, the next request is sent on a new one, and its times include
-    /// connecting. Not over HTTP/2.
+    /// If the server closes the connection with a redirect, the next request is sent on a new one, and its times
+    /// include connecting. Not over HTTP/2.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = super::values::whole::<u16>, help_heading = "Requests")]
     pub follow: Option<u16>,
 

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drawing_ends_where_it_began() {
+    fn a_drawing_restores_the_cursor_position() {
         let lines = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
         assert_eq!(drawing(&lines), "\r\x1b[?7lone\x1b[K\r\ntwo\x1b[K\r\nthree\x1b[K\x1b[J\x1b[2A\r\x1b[?7h");
         assert_eq!(drawing(&lines[..1]), "\r\x1b[?7lone\x1b[K\x1b[J\r\x1b[?7h");

@@ -4,7 +4,7 @@
 //! run, has complete lines. After a write error a file is abandoned and the error is reported at the end; a reader that
 //! closes it early is not an error.
 
-use super::telling::OutputFlags;
+use super::output_flags::OutputFlags;
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_engine::{Measure, Phase, WorkerSecond};
@@ -127,7 +127,7 @@ impl SecondsFile {
                 env!("CARGO_PKG_VERSION"),
                 rows.target(),
                 started_at.as_millisecond() as f64 / 1e3,
-                &paceline_run::moment::rfc3339(started_at),
+                &paceline_run::wall_clock::rfc3339(started_at),
             )),
         }
     }

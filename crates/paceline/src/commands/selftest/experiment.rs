@@ -62,29 +62,29 @@ pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow
     if let Some((generator, _)) = cores {
         paceline_host::pin_self(&[generator])?;
     }
-    let mut bench = SelftestContext { cores, run_delay_s: 0.0, steal_s: 0.0, measured_s: 0.0 };
+    let mut context = SelftestContext { cores, run_delay_s: 0.0, steal_s: 0.0, measured_s: 0.0 };
     let mut truths = Vec::new();
     for service in [Service::Fixed, Service::Bimodal, Service::Exponential] {
         say(&format!("service times, {} ...", service.name()));
-        truths.push(bench.service_times(service, duration)?);
+        truths.push(context.service_times(service, duration)?);
     }
     say("coordinated omission, a server that freezes ...");
-    truths.push(bench.freeze(duration)?);
+    truths.push(context.freeze(duration)?);
     say("generator lag, spinning and sleeping ...");
-    let (spin, spun_response) = bench.lag(PaceKind::Spin, true)?;
-    let (hybrid, _) = bench.lag(PaceKind::Hybrid, true)?;
-    let (sleep, _) = bench.lag(PaceKind::Sleep, true)?;
-    let (_, woken_response) = bench.lag(PaceKind::Spin, false)?;
+    let (spin, spun_response) = context.lag(PaceKind::Spin, true)?;
+    let (hybrid, _) = context.lag(PaceKind::Hybrid, true)?;
+    let (sleep, _) = context.lag(PaceKind::Sleep, true)?;
+    let (_, woken_response) = context.lag(PaceKind::Spin, false)?;
     say("this machine's ceiling, one core ...");
-    let (ceiling_per_s, ceiling_cpu_ns) = bench.ceiling()?;
+    let (ceiling_per_s, ceiling_cpu_ns) = context.ceiling()?;
     Ok(SelftestResults {
         truths,
         lags: vec![("spin", spin), ("hybrid", hybrid), ("sleep", sleep)],
         wake_up_ns: cores.map(|_| woken_response.saturating_sub(spun_response)),
         ceiling_per_s,
         ceiling_cpu_ns,
-        run_delay_share: bench.run_delay_s / bench.measured_s,
-        steal_share: bench.steal_s / bench.measured_s,
+        run_delay_share: context.run_delay_s / context.measured_s,
+        steal_share: context.steal_s / context.measured_s,
         cores,
     })
 }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn truth_is_told_from_error_and_from_noise() {
+    fn accurate_inaccurate_and_noisy_results_are_distinguished() {
         assert_eq!(judge(&instrument(1_000_000, 1_100_000, 0.0)), SelftestVerdict::default());
         assert!(judge(&instrument(1_000_000, 900_000, 0.0)).is_fatal(), "faster than the truth");
         assert!(

@@ -76,7 +76,7 @@ mod tests {
     use clap::Parser as _;
 
     #[test]
-    fn too_little_time_is_a_wrong_length_of_time() {
+    fn too_short_a_time_is_a_usage_error() {
         let error =
             |time| crate::Arguments::try_parse_from(["paceline", "selftest", "--duration", time]).err();
         for time in ["0", "0ms", "1ns", "99ms"] {

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_that_is_not_fit_is_called_so() {
+    fn an_unsuitable_machine_is_reported() {
         let notes = vec!["other processes kept the generator waiting 25% of the time".to_owned()];
         let noisy = SelftestVerdict { notes: notes.clone(), ..SelftestVerdict::default() };
         assert!(conclusion(&noisy).starts_with("Reported times are correct"));

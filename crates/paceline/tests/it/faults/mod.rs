@@ -144,7 +144,7 @@ fn check(scheme: &str, fault: &Fault) {
 }
 
 #[test]
-fn every_fault_ends_as_the_table_says() {
+fn every_fault_has_the_expected_outcome() {
     // A few at a time: they mostly wait.
     for (scheme, faults) in [("http", table::FAULTS), ("https", secure::FAULTS), ("http", http2::FAULTS)] {
         for some in faults.chunks(6) {
@@ -156,7 +156,7 @@ fn every_fault_ends_as_the_table_says() {
 }
 
 #[test]
-fn the_page_is_the_table() {
+fn the_page_of_faults_matches_the_table() {
     let page = table::page();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/faults.md");
     if std::env::var_os("UPDATE").is_some() {

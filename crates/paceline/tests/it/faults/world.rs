@@ -69,7 +69,7 @@ fn left_after(load: &'static [&'static str]) -> Value {
 }
 
 #[test]
-fn what_is_left_is_counted_while_connections_are_open() {
+fn free_resources_are_counted_while_connections_are_open() {
     let loads: [&'static [&'static str]; 3] =
         [&["-n", "500"], &["-d", "200ms", "--warmup", "0"], &["-d", "200ms", "--warmup", "0", "-r", "500"]];
     for load in loads {

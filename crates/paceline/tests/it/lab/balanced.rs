@@ -149,7 +149,7 @@ fn a_plan_needs_an_existing_balancer_and_policy() {
 }
 
 #[test]
-fn haproxy_tells_what_each_instance_got() {
+fn haproxy_counts_the_requests_of_each_instance() {
     if Command::new("haproxy").arg("-v").output().is_err() {
         eprintln!("skipped: haproxy is not installed");
         return;

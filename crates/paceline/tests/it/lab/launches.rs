@@ -1,7 +1,7 @@
 //! Tests `lab check` and `lab serve` on servers that work, answer wrongly, are silent or exit.
 //!
 //! Most are a good server with one change in its source or manifest. The other `lab` commands are tested in
-//! `workshop.rs` one folder up, and that a server ends with all its processes in `survivors.rs`.
+//! `provision.rs` one folder up, and that a server ends with all its processes in `survivors.rs`.
 
 use super::tree::{GOOD, Ran, Tree};
 use std::fs;
@@ -196,7 +196,7 @@ fn a_server_that_ends_at_once_shows_its_status_and_log() {
 }
 
 #[test]
-fn a_server_that_never_listens_is_given_up() {
+fn a_server_that_never_listens_is_reported() {
     let tree = Tree::new().with_server("python-silent", "import time\ntime.sleep(100)\n", 3);
     let ran = tree.run(&["lab", "check", "python-silent"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -276,7 +276,7 @@ fn every_command_reports_file_line_and_key_of_a_broken_workload() {
 }
 
 #[test]
-fn a_core_or_port_that_cannot_be_is_a_mistake() {
+fn an_invalid_core_or_port_is_a_usage_error() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&["lab", "serve", "python-good", "--cores", "99999"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");

@@ -284,7 +284,7 @@ fn a_launch_is_warmed_up_before_its_loads() {
 }
 
 #[test]
-fn there_may_be_nothing_to_resume() {
+fn a_resume_without_an_unfinished_round_is_reported() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&["round", "--resume"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");

@@ -2,7 +2,7 @@
 //! namespace.
 //!
 //! The server tries to escape in every way; a `witness.rs` reports when the last of its processes has ended. The same
-//! is tested for a round and its generator in `rounds.rs`, for a build in `workshop.rs` one folder up.
+//! is tested for a round and its generator in `rounds.rs`, for a build in `provision.rs` one folder up.
 
 use super::tree::{GOOD, Tree};
 use super::witness::Witness;
@@ -120,7 +120,7 @@ fn the_next_lab_ends_processes_of_a_lab_and_shepherd_killed_together() {
 }
 
 #[test]
-fn a_second_ctrl_c_kills_what_ignores_the_first() {
+fn a_second_ctrl_c_kills_processes_that_ignore_the_first() {
     let deaf = format!("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{GOOD}");
     let tree = Tree::new().with_server("python-nasty", &deaf, 60);
     let mut command = tree.paceline(&["lab", "serve", "python-nasty"]);

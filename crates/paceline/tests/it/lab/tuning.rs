@@ -1,5 +1,5 @@
-//! Tests `round --tune` and `--quiet-cpu` on a simulated machine: what is set, reported, recorded and restored, whatever
-//! ends the round.
+//! Tests `round --tune` and `--quiet-cpu` on a simulated machine: what is set, reported, recorded and restored,
+//! whatever ends the round.
 //!
 //! The machine is a folder of files (`--tune-root`), so that the tests need no root and change no real setting. They do
 //! not check whether a kernel accepts the values.
@@ -112,7 +112,7 @@ fn quiet_cpu_is_recorded_and_changes_nothing_else() {
 }
 
 #[test]
-fn whatever_ends_the_round_it_is_put_back() {
+fn settings_are_restored_however_the_round_ends() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {
         let tree = tree();
         let mut generators = Witness::new(&tree.path("generators-witness"));
@@ -160,7 +160,7 @@ fn the_next_round_restores_settings_left_by_a_killed_shepherd() {
 }
 
 #[test]
-fn a_note_of_somebody_else_writes_no_file() {
+fn a_note_of_another_user_is_ignored() {
     let tree = tree();
     fs::create_dir_all(tree.path("state")).unwrap();
     fs::write(tree.path("precious"), "precious").unwrap();

@@ -74,7 +74,7 @@ fn names(folder: &tempfile::TempDir) -> Vec<String> {
 }
 
 #[test]
-fn signals_to_end_keep_what_was_measured() {
+fn termination_signals_keep_the_results_so_far() {
     let server = ReferenceServer::start("immediate");
     // Also the end of a terminal, unless the tests run under nohup.
     for stop in paceline_host::system::end_signals() {
@@ -135,7 +135,7 @@ fn a_second_ctrl_c_exits_at_once() {
 }
 
 #[test]
-fn a_killed_run_leaves_whole_lines_and_no_half_file() {
+fn a_killed_run_leaves_whole_lines_and_no_partial_file() {
     let server = ReferenceServer::start("immediate");
     let (mut child, folder, _reader) = under_way(&server);
     signal(&child, libc::SIGKILL);
@@ -150,7 +150,7 @@ fn a_killed_run_leaves_whole_lines_and_no_half_file() {
 }
 
 #[test]
-fn a_full_disk_loses_nothing() {
+fn a_full_disk_keeps_the_printed_results() {
     let server = ReferenceServer::start("immediate");
     let output = server.output(&["-n", "100", "-o", "/dev/full"]);
     let (report, reported) = (text(&output.stdout), text(&output.stderr));

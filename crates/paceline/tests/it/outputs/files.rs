@@ -35,7 +35,7 @@ fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
-fn seconds_add_up_to_what_was_achieved() {
+fn seconds_add_up_to_the_achieved_rate() {
     let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let names = [path("run.json"), path("s.csv"), path("s.ndjson")];
@@ -114,7 +114,7 @@ fn base64_of(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn hdrhistogram_reads_what_is_in_the_record() {
+fn hdrhistogram_tools_read_the_same_values_as_the_record() {
     let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let names = [path("run.json"), path("a.hlog"), path("a.hgrm")];
@@ -179,7 +179,7 @@ fn invalid_files_are_refused_before_the_run() {
 }
 
 #[test]
-fn a_run_that_never_begins_leaves_an_older_file_alone() {
+fn a_run_that_does_not_start_keeps_an_existing_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("older.csv");
     fs::write(&path, "what was here").unwrap();

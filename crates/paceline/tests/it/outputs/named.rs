@@ -50,7 +50,7 @@ fn an_output_never_replaces_an_input() {
 }
 
 #[test]
-fn two_names_of_one_file_are_recognised() {
+fn two_paths_of_one_file_are_detected() {
     let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     fs::create_dir(folder.path().join("out")).unwrap();
     symlink("same", folder.path().join("out/link")).unwrap();
@@ -81,7 +81,7 @@ fn a_result_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
-fn a_dash_is_standard_output() {
+fn a_dash_names_standard_output() {
     let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let output = in_folder(folder.path(), &server, &["-o", "-", "--csv", "-"]);
     let reported = text(&output.stdout);

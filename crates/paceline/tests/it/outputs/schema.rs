@@ -23,7 +23,7 @@ fn check(schema: &jsonschema::Validator, value: &Value) {
 }
 
 #[test]
-fn every_kind_of_run_keeps_to_the_published_schema() {
+fn every_kind_of_run_conforms_to_the_published_schema() {
     let (run, second) = (schema("run.schema.json"), schema("second.schema.json"));
     let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();

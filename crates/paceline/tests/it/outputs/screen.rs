@@ -50,7 +50,7 @@ fn the_live_view_fits_any_width_and_is_removed_after_ctrl_c() {
 }
 
 #[test]
-fn it_survives_being_resized() {
+fn the_live_view_survives_a_resize() {
     let server = ReferenceServer::start("immediate");
     // Too few rows for charts.
     let mut terminal = Terminal::run(server.run(&LONG), 12, 80);
@@ -126,7 +126,7 @@ fn the_live_view_is_removed_after_an_error() {
 }
 
 #[test]
-fn it_is_nowhere_it_was_not_wanted() {
+fn the_live_view_is_shown_only_on_a_terminal() {
     let server = ReferenceServer::start("immediate");
     let flags = ["-r", "500", "-d", "5s", "--warmup", "0s"];
     let mut terminal = Terminal::run(server.run(&[&flags[..], &["--no-live"]].concat()), 60, 80);

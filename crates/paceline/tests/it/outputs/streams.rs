@@ -75,7 +75,7 @@ fn a_limit_of_file_sizes_is_an_error_that_names_the_file() {
 }
 
 #[test]
-fn under_nohup_the_end_of_the_terminal_ends_nothing() {
+fn a_run_under_nohup_survives_a_hangup() {
     let line = "trap '' HUP; \"$0\" lab list --format json >/dev/null & kill -HUP $!; wait $!";
     assert_eq!(code(line), Some(0));
 }
@@ -99,7 +99,7 @@ fn errors_keep_their_status_when_standard_error_cannot_be_written() {
 }
 
 #[test]
-fn inputs_without_end_are_refused() {
+fn endless_inputs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let fifo = folder.path().join("fifo").display().to_string();
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -120,7 +120,7 @@ fn inputs_without_end_are_refused() {
 }
 
 #[test]
-fn few_processes_are_an_error_and_no_panic() {
+fn a_low_process_limit_is_an_error_and_not_a_panic() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
     // Root has no process limit.

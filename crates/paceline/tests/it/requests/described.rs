@@ -49,7 +49,7 @@ fn debug_shows_one_exchange_and_exits() {
 }
 
 #[test]
-fn debug_ends_although_the_response_does_not() {
+fn debug_ends_on_an_endless_response() {
     let head = b"HTTP/1.1 200 OK\r\n\r\n";
     let without_end = each(move |mut stream| {
         let _ = stream.write_all(head);
@@ -73,7 +73,7 @@ fn debug_ends_although_the_response_does_not() {
 }
 
 #[test]
-fn compressed_answers_are_checked_by_what_is_in_them() {
+fn compressed_responses_are_checked_after_decompression() {
     let server = Server::start(compressed);
     let record = run(&server, "/", 20, &["-c", "2", "--expect-body", "hello"]);
     assert_eq!(count(&record["total"], "bad_body"), 20);
@@ -106,7 +106,7 @@ fn forms_are_sent_as_curl_sends_them() {
 }
 
 #[test]
-fn a_command_of_curl_is_a_request() {
+fn a_curl_command_is_converted_to_a_request() {
     let server = Server::start(ok);
     let command =
         format!("curl -s 'http://{}/x' -H 'X-A: 1' -u me:secret --data-raw '{{seq}}'", server.address);
@@ -121,7 +121,7 @@ fn a_command_of_curl_is_a_request() {
 }
 
 #[test]
-fn an_archive_of_a_browser_is_a_mix() {
+fn a_har_file_is_converted_to_a_mix() {
     let server = Server::start(ok);
     let url = |path: &str| format!("http://{}{path}", server.address);
     let entry = |url: &str| json!({ "request": { "method": "GET", "url": url, "headers": [] } });

@@ -124,7 +124,7 @@ fn a_mix_distinguishes_wrong_and_right_requests() {
 }
 
 #[test]
-fn methods_of_a_mix_are_read_each_by_its_rules() {
+fn responses_of_a_mix_are_read_by_their_methods() {
     let server = Server::start(shop);
     let folder = tempfile::tempdir().unwrap();
     let mix = folder.path().join("heads.toml");
@@ -254,7 +254,7 @@ fn the_default_request_is_the_documented_one() {
 }
 
 #[test]
-fn the_documented_mix_is_one() {
+fn the_documented_mix_is_valid() {
     let page =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/requests.md")).unwrap();
     let mix = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();

@@ -5,7 +5,7 @@
 use super::{complaint, paceline};
 
 #[test]
-fn files_that_never_end_are_given_up() {
+fn endless_files_are_rejected() {
     for (flags, said) in [
         (
             &["http://127.0.0.1:9/", "--mix", "/dev/zero"][..],
@@ -60,7 +60,7 @@ fn an_error_names_the_valid_alternatives() {
 }
 
 #[test]
-fn a_socket_is_hinted_at_its_flag() {
+fn a_socket_path_gets_a_hint_to_its_flag() {
     let reported = |flags: &[&str]| String::from_utf8(paceline(flags).stderr).unwrap();
     let as_url = reported(&["unix:/run/a.sock"]);
     assert!(as_url.contains("http://localhost/ --unix-socket /run/a.sock"), "{as_url}");

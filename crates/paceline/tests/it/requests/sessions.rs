@@ -85,7 +85,7 @@ fn a_step_that_fails_ends_its_session_and_is_named() {
 }
 
 #[test]
-fn debug_goes_through_a_session() {
+fn debug_shows_every_step_of_a_session() {
     let server = Server::start(shop);
     let file = mix(LOGIN);
     let url = format!("http://{}/", server.address);
@@ -96,7 +96,7 @@ fn debug_goes_through_a_session() {
 }
 
 #[test]
-fn sessions_that_cannot_be_meant_are_refused() {
+fn invalid_sessions_are_refused() {
     for (from, to, said) in [
         (
             "{var:token}\" }",

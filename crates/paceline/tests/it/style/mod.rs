@@ -35,7 +35,7 @@ fn over_all(rule: impl Fn(&File) -> Vec<Violation>) -> Vec<Violation> {
 }
 
 #[test]
-fn every_rust_file_opens_with_what_it_is() {
+fn every_rust_file_begins_with_a_description() {
     none("a file opens with `//!`: what it is", over_rust(code::header));
 }
 
@@ -59,12 +59,12 @@ fn text_is_printed_escaped() {
 }
 
 #[test]
-fn no_file_is_named_after_nothing() {
+fn no_file_has_a_vague_name() {
     none("a file is named after what is in it", over_all(files::empty_name));
 }
 
 #[test]
-fn links_of_documents_lead_somewhere() {
+fn links_in_documents_are_valid() {
     none("a document links to files that exist", over_all(files::broken_links));
 }
 
@@ -83,7 +83,7 @@ fn words_of_the_glossary_are_used() {
 }
 
 #[test]
-fn no_file_speaks_of_one_machine() {
+fn no_file_names_a_path_or_host_of_one_machine() {
     none("paths are relative, hosts are public and listed", over_all(words::of_one_machine));
 }
 

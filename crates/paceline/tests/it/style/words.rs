@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_work_put_off_are_found() {
+    fn marks_of_unfinished_work_are_found() {
         let text = format!("// {}: later\nlet todos = 1;", concat!("TO", "DO"));
         assert_eq!(left_to_do(&file("a.rs", &text)).len(), 1);
     }

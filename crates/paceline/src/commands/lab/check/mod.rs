@@ -4,18 +4,18 @@
 //! It prints one table row per server as each is finished, then the differences. The checks are in the lab crate
 //! (`examine`).
 
-mod one;
+mod server;
 mod table;
 
 use super::selection::{ServerSelection, check_form, check_workloads, working};
 use crate::exit::{Complaint, Status, fitted_lines, print};
-use crate::places::{complain, server_user, shepherd_command};
+use crate::lab_folders::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
-use one::{Checker, ServerCheck};
 use paceline_catalogue::{Catalogue, Manifest, fresh_seed, parse_duration};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::TrackingMethod;
 use paceline_lab::{ExamineOptions, Starter};
+use server::{Checker, ServerCheck};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use table::CheckTable;
@@ -49,15 +49,15 @@ pub struct Arguments {
 /// For each server in turn: builds it if anything changed, starts, checks and stops it.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.of(catalogue)?;
-    meant(&servers, arguments, catalogue)?;
-    let broken = arguments.chosen.tell_broken(catalogue);
+    check_selection(&servers, arguments, catalogue)?;
+    let broken = arguments.chosen.print_broken(catalogue);
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let logs = Some(catalogue.places.state_dir.join("logs"));
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let user = server_user(&catalogue.places)?;
     let checker = Checker {
         catalogue,
-        workshop: &working(catalogue)?,
+        provisioner: &working(catalogue)?,
         starter: &Starter {
             shepherd: shepherd_command()?,
             guard: TrackingMethod::Namespace,
@@ -103,7 +103,11 @@ fn status(table: &CheckTable, broken: usize, chosen: &ServerSelection) -> anyhow
 
 /// Checks that the servers can be tested as requested. For a server given by id a problem is an error; for one of many
 /// it is a finding.
-fn meant(servers: &[Arc<Manifest>], arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<()> {
+fn check_selection(
+    servers: &[Arc<Manifest>],
+    arguments: &Arguments,
+    catalogue: &Catalogue,
+) -> anyhow::Result<()> {
     let form = arguments.form.as_str();
     let no_server_has_it = servers.iter().all(|server| server.form(form).is_none());
     for server in servers {

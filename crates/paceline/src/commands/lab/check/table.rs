@@ -3,7 +3,7 @@
 //! All columns but the first have fixed widths, so that a row can be printed before the next server is checked. The
 //! table fits 80 columns if no id has more than 23 characters.
 
-use super::one::ServerCheck;
+use super::server::ServerCheck;
 use paceline_record::{Check, CheckOutcome, Startup};
 use paceline_report::wrap;
 use std::collections::BTreeMap;
@@ -103,7 +103,8 @@ impl CheckTable {
         format!("{text}\n{}\n", self.sum())
     }
 
-    /// What happened to idle connections: `kept open for 6.0 s (c-libuv, node-http), closed after 5.0 s (python-granian)`.
+    /// What happened to idle connections: `kept open for 6.0 s (c-libuv, node-http), closed after 5.0 s
+    /// (python-granian)`.
     fn idle(&self) -> String {
         let mut servers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (id, found) in &self.found {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_for_each_server_and_its_differences_below() {
+    fn each_server_has_a_row_followed_by_its_differences() {
         let checks = vec![
             check("GET /hello", CheckOutcome::Pass, ""),
             check("GET /page", CheckOutcome::Fail, "status 500 instead of 200"),

@@ -1,0 +1,477 @@
+//! The tracker: records which requests are due and in flight, and their outcomes.
+//!
+//! The loop reads the due requests from it. A protocol reports each exchange that begins and ends; the tracker takes
+//! requests off the schedule, judges bodies, and has everything recorded. It does not depend on sockets or protocols.
+
+use super::blocks::BlockIndex;
+use super::exchange::{Exchange, ExchangeIndex, Exchanges, WaitingStep};
+use super::fairness::Medians;
+use super::inspect::{Body, Inspector};
+use super::record::{ReceivedResponse, Recorder};
+use super::schedule::{ReturnedRequest, Schedule};
+use crate::arrivals::SampledIntervals;
+use crate::outcome::{ConnectionCounts, ConnectionFailure};
+use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
+
+/// The number of times that a request may be handed back before it counts as failed, so that a run ends against a
+/// server that refuses everything.
+const RETURNS_MOST: u8 = 100;
+
+/// The times of requests that are about to be sent together.
+#[derive(Clone, Copy, Debug)]
+pub struct SendTimes {
+    /// The intended send of the first of them.
+    pub due: Nanos,
+    /// The current time: just before their first byte is handed to the socket.
+    pub at: Nanos,
+    /// When the connection became free for them.
+    pub free_at: Nanos,
+}
+
+/// A partly received response.
+#[derive(Debug, Default)]
+pub(crate) struct PartialResponse {
+    /// Its status, once its head is complete.
+    pub status: u16,
+    /// When its first byte was received.
+    pub first_byte: Nanos,
+    /// Its body, as received so far.
+    pub body: Body,
+}
+
+impl PartialResponse {
+    /// The head of the response is complete: its body may follow.
+    pub(crate) fn begin(&mut self, status: u16) {
+        (self.status, self.body) = (status, Body::default());
+    }
+}
+
+/// Equal responses of one read: recorded together when a different one comes, or when the read is done.
+#[derive(Debug)]
+pub(crate) struct AnswerGroup {
+    exchange: Exchange,
+    response: ReceivedResponse,
+    /// The number of responses.
+    count: u16,
+}
+
+impl Default for AnswerGroup {
+    fn default() -> Self {
+        Self { exchange: Exchange::VACANT, response: ReceivedResponse::NONE, count: 0 }
+    }
+}
+
+impl AnswerGroup {
+    /// Adds an exchange, removed from the table, as answered.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        slot: Slot,
+        exchange: Exchange,
+        response: ReceivedResponse,
+        now: Nanos,
+        tracker: &mut Tracker<'_>,
+    ) {
+        let is_alike = self.exchange == exchange && self.response == response;
+        if self.count == 0 || !is_alike || self.count == u16::MAX {
+            self.record(slot, now, tracker);
+            (self.exchange, self.response) = (exchange, response);
+        }
+        self.count += 1;
+    }
+
+    /// Records the added responses.
+    #[inline(never)]
+    pub(crate) fn record(&mut self, slot: Slot, now: Nanos, tracker: &mut Tracker<'_>) {
+        let count = std::mem::take(&mut self.count);
+        if count > 0 {
+            tracker.answered(slot, &self.exchange, count, &self.response, now);
+        }
+    }
+}
+
+/// The requests of one worker.
+#[derive(Debug)]
+pub struct Tracker<'a> {
+    settings: &'a Settings,
+    recorder: &'a mut Recorder,
+    schedule: Schedule,
+    exchanges: Exchanges,
+    /// Checks the responses, by kind of request.
+    inspectors: Box<[Inspector]>,
+    /// Requests of the window that each connection served.
+    served: Vec<u64>,
+    /// Service times by connection, in an open loop.
+    medians: Medians,
+    /// When connecting began, by connection, if that is part of the time of every request: in a closed loop without
+    /// keep-alive. Connect time and service time follow each other without a gap from there.
+    connect_began: Vec<Nanos>,
+    /// When the kernel received the bytes read last, if timestamps are enabled.
+    kernel_received: Option<Nanos>,
+    /// Whether an exchange was answered since the loop last checked.
+    answered: bool,
+    /// Requests that servers handed back.
+    returned: u64,
+    /// Redirects that were followed.
+    redirects: u64,
+    /// Exchanges that were set aside and have not been continued.
+    aside: u64,
+    /// Failures of single exchanges, with their numbers.
+    failures: Vec<(ConnectionFailure, u64)>,
+    /// The details of the first response that broke the rules.
+    fault: Option<String>,
+}
+
+impl<'a> Tracker<'a> {
+    /// A tracker for this many connections, with this many places each.
+    pub(super) fn new(
+        settings: &'a Settings,
+        recorder: &'a mut Recorder,
+        worker: u32,
+        connections: u32,
+        places: u16,
+    ) -> Self {
+        let schedule = Schedule::new(settings, &Timeline::NEVER, worker);
+        let open = schedule.is_open();
+        let connects_for_each = !settings.job.keep_alive && settings.job.load == LoadModel::Closed;
+        recorder.reset(settings, open);
+        Self {
+            settings,
+            recorder,
+            schedule,
+            exchanges: Exchanges::new(connections, places),
+            inspectors: settings.requests.kinds().iter().map(|kind| Inspector::new(&kind.check)).collect(),
+            served: vec![0; connections as usize],
+            medians: if open { Medians::new(connections) } else { Medians::default() },
+            connect_began: vec![Nanos::ZERO; if connects_for_each { connections as usize } else { 0 }],
+            kernel_received: None,
+            answered: false,
+            returned: 0,
+            redirects: 0,
+            aside: 0,
+            failures: Vec::new(),
+            fault: None,
+        }
+    }
+
+    /// Begins the run.
+    pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
+        self.schedule = Schedule::new(self.settings, &timeline, worker);
+        self.recorder.begin(timeline);
+        self.recorder.note_sends(SampledIntervals::of(self.settings, &timeline));
+        self.served.fill(0);
+    }
+
+    /// Ends the schedule: the run was stopped, and no request falls due from `end` on.
+    pub(super) fn end_at(&mut self, end: Nanos) {
+        self.schedule.end_at(end);
+        self.recorder.end_at(end);
+    }
+
+    /// The schedule.
+    #[inline]
+    pub(super) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// The recorder.
+    #[inline]
+    pub(super) fn recorder(&mut self) -> &mut Recorder {
+        self.recorder
+    }
+
+    /// The end of the recorder's current interval.
+    pub(super) fn interval_end(&self) -> Nanos {
+        self.recorder.interval_end()
+    }
+
+    /// The exchanges in flight.
+    #[inline]
+    pub(crate) fn exchanges(&self) -> &Exchanges {
+        &self.exchanges
+    }
+
+    /// Exchanges that have begun and not ended, over all connections.
+    #[inline]
+    pub(super) fn outstanding(&self) -> u64 {
+        self.exchanges.outstanding() + self.aside
+    }
+
+    /// The exchanges in flight, for a protocol to add those that it began and remove those that are answered.
+    #[inline]
+    pub(crate) fn exchanges_mut(&mut self) -> &mut Exchanges {
+        &mut self.exchanges
+    }
+
+    /// The kind of an exchange's request.
+    #[inline]
+    pub(crate) fn kind_of(&self, exchange: &Exchange) -> usize {
+        usize::from(self.settings.requests.kind_of(exchange.block))
+    }
+
+    /// Begins requests of a kind, of which `bytes` were sent so far: takes them off the schedule and has them counted.
+    /// Returns the exchange of each of them, to be put into the table. In an open loop each has its own intended send
+    /// and begins alone; so does a request that was handed back, which goes first ([`Tracker::begins_alone`]).
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, departure: &SendTimes, kind: u16, count: u16, bytes: usize) -> Exchange {
+        let &SendTimes { due, at, free_at } = departure;
+        let open = self.schedule.is_open();
+        if let Some(returned) = self.schedule.take_returned() {
+            return self.begin_again(&returned, departure, bytes);
+        }
+        debug_assert!(count == 1 || !open);
+        let intended = if open { self.schedule.due(at).unwrap_or(due) } else { at };
+        let free_at = if open { free_at } else { at };
+        let block = self.recorder.block_of(intended, kind);
+        let exchange = Exchange { intended, actual: at, free_at, block, returns: 0 };
+        self.recorder.sent(&exchange, count.into(), bytes as u64);
+        self.schedule.take(count.into());
+        exchange
+    }
+
+    /// Begins the next step of a session, of which `bytes` were sent so far. It is not part of the schedule.
+    pub(crate) fn begin_step(&mut self, block: BlockIndex, departure: &SendTimes, bytes: usize) -> Exchange {
+        let &SendTimes { due, at, free_at } = departure;
+        let (intended, free_at) = if self.schedule.is_open() { (due, free_at) } else { (at, at) };
+        let exchange = Exchange { intended, actual: at, free_at, block, returns: 0 };
+        self.recorder.sent_step(&exchange, bytes as u64);
+        exchange
+    }
+
+    /// Records a due step of a session that is never sent.
+    pub(super) fn step_not_sent(&mut self, step: &WaitingStep, ending: Ending, now: Nanos) {
+        self.recorder.step_not_sent(step, ending, now);
+    }
+
+    /// Records the end of a request that was set aside and not continued.
+    pub(super) fn not_continued(&mut self, exchange: &Exchange, ending: Ending, now: Nanos) {
+        self.aside -= 1;
+        self.recorder.abandoned(exchange, ending, now);
+    }
+
+    /// Counts a response as wrong, whatever its check says: a value could not be extracted from it, or it is a redirect
+    /// that cannot be followed.
+    pub(crate) fn reject(
+        &mut self,
+        kind: usize,
+        status: u16,
+        body: &[u8],
+        fault: impl Into<BodyFault>,
+        now: Nanos,
+    ) {
+        self.inspectors[kind].reject(status, body, fault.into(), now);
+    }
+
+    /// Whether a block belongs to the window, not to the warm-up.
+    pub(crate) fn is_windows(&self, block: BlockIndex) -> bool {
+        self.recorder.is_windows(block)
+    }
+
+    /// Whether the next request begins alone: it has its own intended send.
+    #[inline]
+    pub(crate) fn begins_alone(&self) -> bool {
+        self.schedule.is_open() || self.schedule.has_returned()
+    }
+
+    /// Sends a request again that was handed back.
+    #[cold]
+    fn begin_again(&mut self, returned: &ReturnedRequest, departure: &SendTimes, bytes: usize) -> Exchange {
+        let &SendTimes { at, free_at, .. } = departure;
+        let open = self.schedule.is_open();
+        let (intended, free_at) = if open { (returned.intended, free_at) } else { (at, at) };
+        self.recorder.moved(returned.block, bytes as u64, 0);
+        Exchange { intended, actual: at, free_at, block: returned.block, returns: returned.returns }
+    }
+
+    /// Sets the start of connecting to `took` before the send at `at`.
+    pub(super) fn connecting_took(&mut self, slot: Slot, took: Nanos, at: Nanos) {
+        if let Some(began) = self.connect_began.get_mut(slot as usize) {
+            *began = at - took;
+        }
+    }
+
+    /// The ending of a request whose response has a body in one piece.
+    #[inline]
+    pub(crate) fn judge(&mut self, kind: usize, status: u16, body: &[u8], now: Nanos) -> Ending {
+        self.inspectors[kind].ending(status, body, now)
+    }
+
+    /// Checks a piece of a body.
+    #[inline]
+    pub(crate) fn inspect(&self, kind: usize, incoming: &mut PartialResponse, piece: &[u8]) {
+        self.inspectors[kind].take(incoming.status, &mut incoming.body, piece);
+    }
+
+    /// The ending of a request whose response came in pieces and is complete.
+    pub(crate) fn judge_pieces(
+        &mut self,
+        kind: usize,
+        incoming: &mut PartialResponse,
+        uncounted_bytes: u64,
+        now: Nanos,
+    ) -> ReceivedResponse {
+        let PartialResponse { status, first_byte, body } = incoming;
+        ReceivedResponse {
+            status: *status,
+            body_bytes: body.bytes,
+            ending: self.inspectors[kind].ending_in_pieces(*status, body, now),
+            first_byte: *first_byte,
+            uncounted_bytes,
+        }
+    }
+
+    /// Counts further bytes sent for a request, or received for it before its response was complete.
+    #[inline]
+    pub(crate) fn moved(&mut self, block: BlockIndex, sent_bytes: u64, received_bytes: u64) {
+        self.recorder.moved(block, sent_bytes, received_bytes);
+    }
+
+    /// Records equal responses to exchanges that were sent at the same time and removed from the table.
+    #[inline(always)]
+    pub(crate) fn answered(
+        &mut self,
+        slot: Slot,
+        exchange: &Exchange,
+        count: u16,
+        response: &ReceivedResponse,
+        now: Nanos,
+    ) {
+        self.recorder.answered(exchange, count.into(), response, now);
+        if let Some(received) = self.kernel_received
+            && response.ending == Ending::Ok
+        {
+            self.recorder.received(exchange.block, now.since(received), count.into());
+        }
+        self.answered = true;
+        let is_ok = response.ending == Ending::Ok;
+        if self.recorder.is_windows(exchange.block) {
+            self.served[slot as usize] += u64::from(count);
+            if is_ok {
+                self.medians.record(slot, now.since(exchange.actual), count);
+            }
+        }
+        if is_ok {
+            self.connected_and_served(slot, exchange, now);
+        }
+    }
+
+    /// Records the end of a request on a connection that was made for it alone, in a run of this kind.
+    #[inline]
+    fn connected_and_served(&mut self, slot: Slot, exchange: &Exchange, now: Nanos) {
+        if let Some(began) = self.connect_began.get(slot as usize) {
+            self.recorder.connected_and_served(exchange.block, now.since(*began));
+        }
+    }
+
+    /// Removes an exchange whose connection ends with a redirect, so that it can continue on the next connection: it
+    /// has not ended.
+    pub(crate) fn set_aside(&mut self, slot: Slot, place: ExchangeIndex) -> Option<Exchange> {
+        self.answered = true;
+        let exchange = self.exchanges.end(slot, place)?;
+        self.aside += 1;
+        Some(exchange)
+    }
+
+    /// Continues an exchange that was set aside: it follows the redirect with a request of which `sent_bytes` were
+    /// sent.
+    pub(crate) fn resume(&mut self, slot: Slot, place: ExchangeIndex, exchange: Exchange, sent_bytes: usize) {
+        self.aside -= 1;
+        self.redirected(exchange.block, sent_bytes);
+        self.exchanges.begin(slot, place, exchange);
+    }
+
+    /// Counts a redirect of an exchange, which is followed by another request of which `sent_bytes` were sent.
+    pub(crate) fn redirected(&mut self, block: BlockIndex, sent_bytes: usize) {
+        self.redirects += 1;
+        self.moved(block, sent_bytes as u64, 0);
+    }
+
+    /// Ends the exchange at a place without a response.
+    pub(crate) fn abandon(&mut self, slot: Slot, place: ExchangeIndex, ending: Ending, now: Nanos) {
+        let Some(exchange) = self.exchanges.end(slot, place) else { return };
+        self.recorder.abandoned(&exchange, ending, now);
+        if ending == Ending::TimedOut {
+            self.connected_and_served(slot, &exchange, now);
+        }
+    }
+
+    /// Handles a report by the server that it has not processed the exchange at a place: its request is due again,
+    /// unless that has happened too often. Returns its kind if it is due again.
+    #[cold]
+    pub(crate) fn give_back(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> Option<u16> {
+        let returns = self.exchanges.at(slot, place).returns;
+        if returns >= RETURNS_MOST {
+            self.note(ConnectionFailure::Refused, None);
+            self.abandon(slot, place, Ending::IoFailed, now);
+            return None;
+        }
+        let Exchange { intended, actual, block, .. } = self.exchanges.end(slot, place)?;
+        self.returned += 1;
+        self.schedule.put_back(ReturnedRequest { intended, sent: actual, block, returns: returns + 1 });
+        Some(self.settings.requests.kind_of(block))
+    }
+
+    /// Ends the due request for which no connection could be made, of the next kind. In a closed loop it has waited
+    /// since `since`.
+    pub(super) fn connect_failed(&mut self, kind: u16, since: Option<Nanos>, now: Nanos) {
+        if let Some(returned) = self.schedule.take_returned() {
+            return self.recorder.not_sent_again(&returned, Ending::ConnectFailed, now);
+        }
+        let Some(due) = self.schedule.due(now) else { return };
+        self.schedule.take(1);
+        self.recorder.connect_failed(due, since.unwrap_or(due), kind, now);
+    }
+
+    /// Ends all requests that were due and never sent, at the end of the drain. Requests whose times fall into one cell
+    /// of the histogram are counted together, as one kind: a backlog of billions ends as fast as one of thousands.
+    pub(super) fn end_unsent(&mut self, mut next_kind: impl FnMut() -> u16, now: Nanos) {
+        while let Some(returned) = self.schedule.take_returned() {
+            self.recorder.not_sent_again(&returned, Ending::Unsent, now);
+        }
+        while self.schedule.is_open()
+            && let Some(due) = self.schedule.due(now)
+        {
+            let until = self.recorder.unsent_alike_until(due, now);
+            let ticks = self.schedule.take_before(until);
+            self.recorder.unsent(&ticks, next_kind(), now);
+        }
+    }
+
+    /// Sets the time when the kernel received the bytes that were read, if timestamps are enabled.
+    #[inline]
+    pub(super) fn set_kernel_received(&mut self, at: Option<Nanos>) {
+        self.kernel_received = at;
+    }
+
+    /// Whether an exchange was answered since the last call.
+    #[inline]
+    pub(super) fn take_answered(&mut self) -> bool {
+        std::mem::take(&mut self.answered)
+    }
+
+    /// Counts a failure of an exchange whose connection continues.
+    #[cold]
+    pub(crate) fn note(&mut self, failure: ConnectionFailure, detail: Option<String>) {
+        match self.failures.iter_mut().find(|(seen, _)| *seen == failure) {
+            Some((_, count)) => *count += 1,
+            None => self.failures.push((failure, 1)),
+        }
+        if self.fault.is_none() {
+            self.fault = detail;
+        }
+    }
+
+    /// Returns the first wrong body of each kind of request. Adds all other results to the connections: requests served
+    /// and median service time of each, requests handed back, and failures.
+    pub(super) fn finish(self, connections: &mut ConnectionCounts) -> Vec<Option<WrongBody>> {
+        connections.served = self.served;
+        connections.medians = self.medians.into_medians();
+        connections.handed_back = self.returned;
+        connections.redirects = self.redirects;
+        self.failures.into_iter().for_each(|(failure, count)| connections.note(failure, count));
+        if connections.protocol_error.is_none() {
+            connections.protocol_error = self.fault;
+        }
+        self.inspectors.into_iter().map(Inspector::into_wrong).collect()
+    }
+}

@@ -1,0 +1,118 @@
+//! Handles timers: deadlines of requests, limits of attempts to connect, pauses, think times, and the end of the drain.
+
+use super::Traffic;
+use crate::hot::pool::{ClosedBy, ConnectionState};
+use crate::hot::protocol::{CancelOutcome, ProtocolHandler};
+use crate::outcome::ConnectionFailure;
+use crate::timers::TimerKind;
+use crate::{Clock, Ending, Nanos, Slot, Transport};
+
+impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
+    /// Handles the alarms that are due.
+    #[inline]
+    pub(in crate::hot) fn ring(&mut self, now: Nanos) {
+        while let Some((slot, alarm)) = self.timers.due(now) {
+            match alarm {
+                TimerKind::Deadline => self.check_deadline(slot, now),
+                TimerKind::ConnectLimit => self.check_connect_limit(slot, now),
+                TimerKind::Reconnect => self.reconnect(slot),
+                TimerKind::Step => {
+                    if self.protocol.next_step(slot) <= now {
+                        self.send_step(slot);
+                    }
+                }
+                TimerKind::Think => {
+                    if self.pool.wake(slot, now) {
+                        self.pool.push_free(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sets an alarm to check the slot one timeout after `since`; one alarm at a time suffices.
+    #[inline(always)]
+    pub(super) fn set_deadline(&mut self, slot: Slot, since: Nanos) {
+        if self.pool.set_deadline(slot) {
+            let at = coarse(since + self.settings.job.timeout, self.deadline_grid);
+            self.timers.set(at, slot, TimerKind::Deadline);
+        }
+    }
+
+    /// Checks whether a connection has waited for longer than the timeout: the requests that timed out end, and if the
+    /// protocol cannot continue without their responses, the connection does too.
+    fn check_deadline(&mut self, slot: Slot, now: Nanos) {
+        self.pool.deadline_rang(slot);
+        if self.pool.state(slot) <= ConnectionState::Greeting {
+            // The alarm was for an earlier connection; the attempt at this one has its own limit.
+            return;
+        }
+        let Some(since) = self.waits_since(slot) else { return };
+        if since + self.settings.job.timeout > now {
+            return self.set_deadline(slot, since);
+        }
+        if self.tracker.exchanges().live(slot) == 0 {
+            return self.disconnect(slot, ClosedBy::Us, Some(ConnectionFailure::Unread), now);
+        }
+        let was_full = self.room(slot) == 0;
+        let mut cancelled = CancelOutcome::Exchange;
+        let latest = now.since(self.settings.job.timeout);
+        for place in 0..self.tracker.exchanges().places() {
+            if !self.tracker.exchanges().is_sent_by(slot, place, latest) {
+                continue;
+            }
+            self.tracker.abandon(slot, place, Ending::TimedOut, now);
+            let live = self.tracker.exchanges().live(slot);
+            let left = self.protocol.cancel(slot, place, live, now, &mut self.transport);
+            if left == CancelOutcome::Connection {
+                cancelled = CancelOutcome::Connection;
+            } else {
+                self.pool.note(ConnectionFailure::TimedOut);
+            }
+        }
+        self.last_progress = now;
+        match cancelled {
+            CancelOutcome::Connection => {
+                self.disconnect(slot, ClosedBy::Us, Some(ConnectionFailure::TimedOut), now)
+            }
+            CancelOutcome::Exchange if self.is_used_up(slot) => {
+                self.disconnect(slot, ClosedBy::Plan, None, now);
+            }
+            CancelOutcome::Exchange => {
+                self.keep(slot, was_full, now);
+                if let Some(since) = self.waits_since(slot) {
+                    self.set_deadline(slot, since);
+                }
+            }
+        }
+    }
+
+    /// Since when a connection has waited for a response; if all are answered, for the server to read the rest of the
+    /// sent bytes, or to make room for the next request.
+    fn waits_since(&self, slot: Slot) -> Option<Nanos> {
+        let is_full = self.pool.state(slot) == ConnectionState::Full;
+        let full_since = is_full.then(|| self.pool.free_at(slot));
+        self.tracker.exchanges().oldest(slot).or(self.protocol.unsent_since(slot)).or(full_since)
+    }
+
+    /// The drain's limit was reached: ends all outstanding requests.
+    pub(in crate::hot) fn cut_off(&mut self, now: Nanos) {
+        for slot in 0..self.pool.count() {
+            self.give_up_step(slot, Ending::Unsent, now);
+            if self.tracker.exchanges().live(slot) == 0 {
+                continue;
+            }
+            self.abandon_all(slot, Ending::TimedOut, now);
+            self.pool.note(ConnectionFailure::CutOff);
+            self.disconnect(slot, ClosedBy::Us, None, now);
+        }
+        let protocol = &mut self.protocol;
+        self.tracker.end_unsent(|| protocol.skip(), now);
+    }
+}
+
+/// The next moment of a coarse grid at or after `at`: alarms of many connections ring together.
+#[inline]
+pub(super) fn coarse(at: Nanos, grid: Nanos) -> Nanos {
+    Nanos(at.0.div_ceil(grid.0).saturating_mul(grid.0))
+}

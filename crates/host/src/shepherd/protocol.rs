@@ -1,0 +1,177 @@
+//! The protocol between the lab and a shepherd: JSON, one object per line.
+//!
+//! The shepherd reads the order from its standard input and writes the reports to its standard output.
+
+use crate::user::User;
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// A command to start and to watch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShepherdOrder {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// Variables set in addition to the lab's environment.
+    pub env: BTreeMap<String, String>,
+    /// The cores it may run on; empty for those of the lab.
+    pub cores: Vec<u32>,
+    /// Where its output is written.
+    pub output: CommandOutput,
+    /// Folders of control groups it joins, removed at the end.
+    pub groups: Vec<PathBuf>,
+    /// How its descendants are held together.
+    pub guard: TrackingMethod,
+    /// How long it may take to end after SIGTERM, in milliseconds.
+    pub stop_limit_ms: u64,
+    /// The user it runs as, permanently; `None` for the lab's user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<User>,
+    /// One descriptor of the shepherd that the command inherits, in addition to the standard three.
+    pub inherit: Option<i32>,
+    /// Files that the shepherd writes when all processes of the command have ended, for any reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restore: Vec<Restore>,
+    /// A file that is removed when all processes of the command have ended and everything is restored: the list of what
+    /// is to be written back, or a file that is only needed while the command runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore_note: Option<PathBuf>,
+}
+
+/// A file and the content to restore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restore {
+    /// The file.
+    pub path: PathBuf,
+    /// The content before the change.
+    pub value: String,
+    /// The content written in its place. If the file holds another value, it was changed since by another process.
+    /// Unknown in notes of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+}
+
+impl Restore {
+    /// What the file holds now.
+    pub fn now(&self) -> Option<String> {
+        setting(&self.path)
+    }
+
+    /// Whether the file holds its earlier content again.
+    pub fn is_done(&self) -> bool {
+        self.now().as_ref() == Some(&self.value)
+    }
+}
+
+/// The value of a setting, with single spaces: ports are separated by a tab.
+pub(crate) fn setting(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Writes a setting. It is not created, and a link in its place is not followed.
+pub(crate) fn put_setting(path: &Path, value: &str) -> io::Result<()> {
+    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut file = fs::OpenOptions::new().write(true).truncate(true).custom_flags(no_link).open(path)?;
+    file.write_all(value.as_bytes())
+}
+
+/// How descendants are tracked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrackingMethod {
+    /// A PID namespace; the fallback is `Subreaper`, if none can be created.
+    #[default]
+    Namespace,
+    /// The shepherd adopts orphans and kills descendants until there are none.
+    Subreaper,
+}
+
+/// Where a command's output is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandOutput {
+    /// Both streams into one file of bounded length: the beginning and the end are kept.
+    Bounded {
+        /// The file, replaced if it exists.
+        path: PathBuf,
+        /// How much of the beginning is kept.
+        head_bytes: u64,
+        /// How much of the end is kept.
+        tail_bytes: u64,
+    },
+    /// Each stream into a separate file, whole.
+    Files {
+        /// The file of standard output.
+        stdout: PathBuf,
+        /// The file of standard error.
+        stderr: PathBuf,
+    },
+    /// Both to the lab's standard error, for the user to see.
+    Inherit,
+}
+
+/// A report of a shepherd.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "snake_case")]
+pub enum ShepherdReport {
+    /// The command runs.
+    Started {
+        /// Its process id, in the lab's namespace.
+        pid: i32,
+        /// When it was forked, on the monotonic clock, in nanoseconds.
+        monotonic_ns: u64,
+        /// Processes of the shepherd, which do not count as the server's.
+        own: Vec<i32>,
+        /// `pid_namespace` or `subreaper`.
+        guarantee: String,
+    },
+    /// The command could not be started.
+    Failed {
+        /// Why, for people.
+        message: String,
+        /// Whether the namespace caused the failure, so that an attempt without it may succeed.
+        tracker: bool,
+    },
+    /// The command's own process ended, on request or not.
+    Ended {
+        /// Its exit code, unless a signal ended it.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// Whether it had been asked to end.
+        asked: bool,
+    },
+    /// All processes of the command have ended.
+    Gone {
+        /// User CPU time of all processes that were waited for, in seconds.
+        user_s: f64,
+        /// System CPU time of the same, in seconds.
+        system_s: f64,
+        /// Peak resident memory of the largest of them, in bytes.
+        rss_bytes_peak: u64,
+        /// Whether any process had to be killed by force.
+        forced: bool,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_survives_the_pipe() {
+        let report = ShepherdReport::Gone { user_s: 1.5, system_s: 0.25, rss_bytes_peak: 4096, forced: true };
+        let line = serde_json::to_string(&report).unwrap();
+        let expected =
+            r#"{"report":"gone","user_s":1.5,"system_s":0.25,"rss_bytes_peak":4096,"forced":true}"#;
+        assert_eq!(line, expected);
+        assert_eq!(serde_json::from_str::<ShepherdReport>(&line).unwrap(), report);
+    }
+}

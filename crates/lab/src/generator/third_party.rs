@@ -1,0 +1,273 @@
+//! A third-party generator, run by a command template: its command line, its version, and its output as a run.
+//!
+//! Such a program reports no phases, has no warm-up and prints a few percentiles without their distribution: the run
+//! has no times, and the percentiles are evidence in a note. Closed loop only, and no body is checked. The output of
+//! each program is read by a module of its own, the only part that a further program needs ([`KNOWN`]).
+
+use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
+use super::peers::{PeerGenerator, PeerReport, peer};
+use super::{template, version};
+use crate::LabError;
+use paceline_judge::TypedVerdict;
+use paceline_record::{
+    BalancedLoad, Block, Connections, Environment, Expectations, Load, Loop, LoopKind, Pace, PaceChoice,
+    PaceKind, Phases, Rates, Run, SCHEMA, Span, Target, Tool, Verdict,
+};
+
+/// A known program with its template.
+#[derive(Debug)]
+pub struct ThirdPartyGenerator {
+    words: Vec<String>,
+    peer: &'static PeerGenerator,
+    tool: Tool,
+}
+
+impl ThirdPartyGenerator {
+    /// The position of a known program in a command: first, or after a launcher (`nice -n 5 wrk`).
+    pub fn program(words: &[String]) -> Option<(usize, &'static PeerGenerator)> {
+        let of_word = |word: &String| peer(word.rsplit('/').next()?);
+        words.iter().enumerate().find_map(|(place, word)| Some((place, of_word(word)?)))
+    }
+
+    /// A template, or the program alone, which is asked for its version.
+    ///
+    /// # Errors
+    /// [`LabError::Generator`] when the template is wrong or the program reports no version; [`LabError::Spawn`] when
+    /// it cannot be started.
+    pub fn new(
+        mut words: Vec<String>,
+        program: usize,
+        peer: &'static PeerGenerator,
+    ) -> Result<Self, LabError> {
+        let wrong = |problem| LabError::Generator { problem };
+        if words.len() == program + 1 {
+            words.extend(peer.arguments.iter().map(|word| (*word).to_owned()));
+        }
+        template::check(&words).map_err(wrong)?;
+        if let Some(required) = peer.required.filter(|required| !words.iter().any(|word| word == required)) {
+            return Err(wrong(format!(
+                "add `{required}` to the command of {}: rounds measure HTTP/1.1",
+                peer.name
+            )));
+        }
+        let version = version::ask(&words[..=program], peer)?;
+        Ok(Self { words, peer, tool: Tool { name: peer.name.to_owned(), version, commit: None } })
+    }
+
+    fn run(&self, report: &PeerReport, assignment: &Assignment, finished: &GeneratorExit) -> Run {
+        let window = Span { start_ns: 0, end_ns: (report.elapsed_s * 1e9) as u64 };
+        Run {
+            schema: SCHEMA,
+            id: String::new(),
+            tool: self.tool.clone(),
+            argv: self.command(assignment),
+            seed: assignment.seed,
+            started_at: String::new(),
+            job: None,
+            target: Target { url: assignment.url.clone(), protocol: "http/1.1".into(), ..Target::default() },
+            loop_: Loop {
+                kind: LoopKind::Closed,
+                connections: assignment.load.connections,
+                depth: 1,
+                batch: false,
+                requests: None,
+                offered_per_s: None,
+                sessions_offered_per_s: None,
+                shape: None,
+                requests_per_connection: None,
+                without_keep_alive: false,
+                think: None,
+                arrivals: None,
+            },
+            pace: Pace { asked: PaceChoice::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },
+            expectations: Expectations::default(),
+            // A program without a timeout waits until the end of the run.
+            timeout_ns: self.peer.timeout_ns.unwrap_or(window.end_ns),
+            phases: Phases { window, ..Phases::default() },
+            window_s: report.elapsed_s,
+            stopped: false,
+            connections: Connections { asked: assignment.load.connections.into(), ..Connections::default() },
+            environment: Environment::default(),
+            generator: generator(report, template::threads(&self.words, assignment), finished),
+            total: Block {
+                counts: report.counts,
+                completed_in_window: report.counts.ok,
+                status: report.status.clone(),
+                bytes: report.bytes,
+                ..Block::default()
+            },
+            carried_over: None,
+            arrival_check: None,
+            by_segment: None,
+            by_request: None,
+            sessions: None,
+            summary: None,
+            bad_bodies: Vec::new(),
+            by_generator: None,
+            server: None,
+            loaders: Vec::new(),
+            intervals: Vec::new(),
+            rate_per_s: Rates {
+                offered: None,
+                sent: report.counts.scheduled as f64 / report.elapsed_s,
+                achieved: report.counts.ok as f64 / report.elapsed_s,
+            },
+            verdicts: Vec::new(),
+            gates: Vec::new(),
+        }
+    }
+
+    fn note(&self, report: &PeerReport) -> Verdict {
+        let percentiles_ns = report.percentiles_ns.clone();
+        TypedVerdict::ForeignGenerator { percentiles_ns, generator: self.peer.name.to_owned() }.verdict()
+    }
+}
+
+impl LoadGenerator for ThirdPartyGenerator {
+    fn command(&self, assignment: &Assignment) -> Vec<String> {
+        template::fill(&self.words, assignment)
+    }
+
+    fn refuses(&self, load: &Load, method: &str) -> Option<String> {
+        let what = match load {
+            _ if method != "GET" => "can send only GET here",
+            Load { kind: LoopKind::Open, .. } => "can be used only for closed loops",
+            Load { requests: Some(_), .. } => "can be limited only by time, not by a number of requests",
+            Load { depth: 2.., .. } => "cannot pipeline requests here",
+            Load { http: Some(_), .. } => "can be used only for HTTP/1.1",
+            Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
+                "does not report when its window begins, so no instance can be killed during the window"
+            }
+            Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
+                "cannot close connections between requests here"
+            }
+            _ => return Some(format!("{} {}", self.peer.name, template::refuses(&self.words, load)?)),
+        };
+        Some(format!("{} {what}", self.peer.name))
+    }
+
+    fn read(&self, assignment: &Assignment, finished: &GeneratorExit) -> Result<GeneratorResult, String> {
+        let name = self.peer.name;
+        if finished.ended.code != Some(0) {
+            return Err(format!("{name} ended with {}: {}", finished.ended, finished.stderr));
+        }
+        let report = (self.peer.read)(&finished.stdout, assignment.status).ok_or_else(|| {
+            let printed: String = finished.stdout.trim().chars().take(200).collect();
+            format!("{name} did not print {}; it printed {printed:?}", self.peer.prints)
+        })?;
+        let run = self.run(&report, assignment, finished);
+        Ok(GeneratorResult { run, verdicts: vec![self.note(&report)], capacity: None })
+    }
+}
+
+fn generator(report: &PeerReport, threads: u32, finished: &GeneratorExit) -> paceline_record::Generator {
+    let answers = report.counts.ok + report.counts.bad_status;
+    let per_thread = finished.cpu_s / f64::from(threads.max(1));
+    paceline_record::Generator {
+        threads,
+        cpu_s: finished.cpu_s,
+        busy_s: finished.cpu_s,
+        cpu_ns_per_request: if answers > 0 { finished.cpu_s * 1e9 / answers as f64 } else { 0.0 },
+        utilization: (per_thread / finished.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0),
+        ..paceline_record::Generator::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl ThirdPartyGenerator {
+        /// A program that was not asked for its version.
+        pub fn unasked(name: &str) -> Self {
+            let peer = peer(name).unwrap();
+            let tool = Tool { name: peer.name.to_owned(), version: "1".to_owned(), commit: None };
+            Self { words: peer.arguments.iter().map(|word| (*word).to_owned()).collect(), peer, tool }
+        }
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_known_program_is_found_behind_a_wrapper() {
+        let found =
+            |text: &str| ThirdPartyGenerator::program(&words(text)).map(|(place, peer)| (place, peer.name));
+        assert_eq!(found("wrk"), Some((0, "wrk")));
+        assert_eq!(found("nice -n 5 /opt/bin/oha {url}"), Some((3, "oha")));
+        assert_eq!(found("/opt/wrk/drill {url}"), None);
+    }
+
+    /// A program named `wrk` that prints `text` and fails, like wrk when asked for its version.
+    fn wrk_that_prints(text: &str) -> Result<ThirdPartyGenerator, LabError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wrk");
+        std::fs::write(&path, format!("test \"$*\" = -v || exit 7\nprintf '{text}' >&2\nexit 1\n")).unwrap();
+        ThirdPartyGenerator::new(vec!["sh".into(), path.display().to_string()], 1, peer("wrk").unwrap())
+    }
+
+    #[test]
+    fn the_version_is_read() {
+        let foreign = wrk_that_prints("wrk debian/4.1.0 [epoll] Copyright\\nUsage: wrk x\\n").unwrap();
+        assert_eq!((foreign.tool.name.as_str(), foreign.tool.version.as_str()), ("wrk", "debian/4.1.0"));
+        assert_eq!(
+            foreign.words[2..].join(" "),
+            "-t{threads} -c{connections} -d{duration_s}s --latency {url}"
+        );
+    }
+
+    #[test]
+    fn the_result_has_its_version_and_rate() {
+        use crate::generator::tests::run_of;
+        let run = run_of(68);
+        assert_eq!((run.tool.name.as_str(), run.tool.version.as_str()), ("oha", "1"));
+        assert_eq!((run.rate_per_s.achieved, run.total.status["200"]), (68.0, 68));
+        assert_eq!(
+            run.argv.join(" "),
+            "--no-tui --output-format json -z 3s -c 64 http://127.0.0.1:20000/hello"
+        );
+    }
+
+    #[test]
+    fn the_printed_output_is_evidence_of_a_note() {
+        let report = PeerReport { percentiles_ns: [("p50".to_owned(), 5)].into(), ..PeerReport::default() };
+        let note = ThirdPartyGenerator::unasked("wrk").note(&report);
+        assert_eq!(
+            (note.name.as_str(), note.evidence["percentiles_ns"]["p50"].as_u64()),
+            ("foreign_generator", Some(5))
+        );
+        assert!(note.remedy.starts_with("wrk checks no body"), "{}", note.remedy);
+    }
+
+    #[test]
+    fn a_load_with_a_fault_is_refused() {
+        use crate::generator::tests::assignment;
+        use paceline_record::{FaultKind, Route};
+        let balanced = |fault| BalancedLoad {
+            balancer: "haproxy".into(),
+            policy: "roundrobin".into(),
+            instances: 2,
+            route: Route::Balanced,
+            fault,
+        };
+        let refused = |fault| {
+            let load = Load { balanced: Some(balanced(fault)), ..assignment().load };
+            ThirdPartyGenerator::unasked("wrk").refuses(&load, "GET")
+        };
+        assert_eq!(refused(None), None);
+        let refusal = refused(Some(FaultKind::KillOne)).unwrap();
+        assert!(refusal.starts_with("wrk does not report when its window begins"), "{refusal}");
+    }
+
+    #[test]
+    fn a_program_without_a_version_is_rejected() {
+        for printed in ["", "Usage: wrk\\n", "wrk\\n"] {
+            let error = wrk_that_prints(printed).unwrap_err().to_string();
+            assert!(error.contains("a generator is used only if its version is known"), "{error}");
+        }
+        let absent =
+            ThirdPartyGenerator::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();
+        assert!(matches!(absent, LabError::Spawn { .. }), "{absent}");
+    }
+}

@@ -1,0 +1,165 @@
+//! Finds and removes what rounds and servers leave behind in the state folder: `paceline lab clean`.
+//!
+//! Logs of launches, folders that a server made for a launch in its build folder, scratch folders of killed rounds,
+//! builds of removed servers; with `all` every build, and the caches of tools in the homes of other users. Results are
+//! never removed.
+
+use super::Provisioner;
+use paceline_catalogue::Catalogue;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// The unit of `st_blocks`, on every file system: stat(3).
+const BLOCK_BYTES: u64 = 512;
+
+/// A file or folder that can be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOver {
+    /// A description.
+    pub what: &'static str,
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Its size on disk.
+    pub bytes: u64,
+}
+
+impl LeftOver {
+    fn of(what: &'static str, path: PathBuf) -> Self {
+        let bytes = match fs::symlink_metadata(&path) {
+            Ok(about) if about.is_dir() => folder_bytes(&path),
+            Ok(about) => about.len(),
+            Err(_) => 0,
+        };
+        Self { what, path, bytes }
+    }
+
+    /// Removes it. A symbolic link is removed, never followed.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(&self) -> io::Result<()> {
+        if fs::symlink_metadata(&self.path)?.is_dir() {
+            fs::remove_dir_all(&self.path)
+        } else {
+            fs::remove_file(&self.path)
+        }
+    }
+}
+
+impl Provisioner {
+    /// Everything that can be removed, including all builds if `all`. No round may run meanwhile.
+    pub fn left_overs(&self, catalogue: &Catalogue, all: bool) -> Vec<LeftOver> {
+        let in_folder = |name: &str| entries(&self.state_dir.join(name));
+        let mut found: Vec<LeftOver> =
+            in_folder("logs").into_iter().map(|path| LeftOver::of("log", path)).collect();
+        found.extend(in_folder("scratch").into_iter().map(|path| LeftOver::of("scratch folder", path)));
+        if all {
+            found.extend(
+                in_folder("home").into_iter().map(|path| LeftOver::of("home folder of a user", path)),
+            );
+        }
+        for build in in_folder("build") {
+            let id = build.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let is_known = catalogue.servers.iter().any(|server| server.id == id)
+                || catalogue.balancers.iter().any(|balancer| format!("balancer-{}", balancer.id) == id)
+                || catalogue.broken_server(&id).is_some();
+            match is_known {
+                _ if all => found.push(LeftOver::of("build", build)),
+                false => found.push(LeftOver::of("build of a server that no longer exists", build)),
+                true => {
+                    let of_launches = entries(&build).into_iter().filter(|path| is_of_launch(path));
+                    found.extend(of_launches.map(|path| LeftOver::of("files of a launch", path)));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a server made it for one launch: its name is `run-PORT` or `PORT.conf`.
+fn is_of_launch(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let port = name.strip_prefix("run-").or_else(|| name.strip_suffix(".conf")).unwrap_or_default();
+    port.parse::<u16>().is_ok()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The blocks of everything below `folder`, in bytes; 0 if it does not exist. Links are not followed; files that vanish
+/// meanwhile are not counted.
+pub(super) fn folder_bytes(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| {
+        let Ok(about) = entry.metadata() else { return 0 };
+        let below = if about.is_dir() { folder_bytes(&entry.path()) } else { 0 };
+        below + about.blocks() * BLOCK_BYTES
+    });
+    bytes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_catalogue::fixture::TestTree;
+    use paceline_host::Interrupt;
+
+    #[test]
+    fn builds_are_kept_by_default_and_results_always() {
+        let tree = TestTree::with(&["go-server"]);
+        for file in [
+            "logs/go-server-1.log",
+            "build/go-server/server",
+            "build/go-server/run-20001/socket",
+            "build/go-server/20002.conf",
+            "build/go-server/php.conf",
+            "build/go-gone/server",
+            "home/nobody/.npm/cached",
+            "results.sqlite",
+        ] {
+            tree.write(&format!(".paceline/{file}"), "x");
+        }
+        let catalogue = tree.catalogue();
+        let provisioner = Provisioner::new(&catalogue.places, Vec::new(), Interrupt::never());
+        let names = |all| -> Vec<String> {
+            let found = provisioner.left_overs(&catalogue, all);
+            let root = tree.path(".paceline");
+            found.iter().map(|left| left.path.strip_prefix(&root).unwrap().display().to_string()).collect()
+        };
+        let some = [
+            "logs/go-server-1.log",
+            "build/go-gone",
+            "build/go-server/20002.conf",
+            "build/go-server/run-20001",
+        ];
+        assert_eq!(names(false), some);
+        let all = ["logs/go-server-1.log", "home/nobody", "build/go-gone", "build/go-server"];
+        assert_eq!(names(true), all);
+        for left in provisioner.left_overs(&catalogue, false) {
+            left.remove().unwrap();
+        }
+        assert!(names(false).is_empty());
+        assert!(
+            tree.path(".paceline/results.sqlite").exists()
+                && tree.path(".paceline/build/go-server/server").exists()
+        );
+    }
+
+    #[test]
+    fn folder_sizes_include_subfolders() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(folder_bytes(&folder.path().join("none")), 0);
+        fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        let empty = folder_bytes(folder.path());
+        fs::write(folder.path().join("a/b/c"), vec![1; 100_000]).unwrap();
+        std::os::unix::fs::symlink("/", folder.path().join("a/root")).unwrap();
+        let full = folder_bytes(folder.path());
+        assert!((empty + 100_000..empty + 200_000).contains(&full), "{empty} to {full}");
+    }
+}

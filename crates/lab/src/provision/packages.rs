@@ -1,0 +1,218 @@
+//! Debian packages: finds their download size and installs them. Only as root, and only with apt-get.
+//!
+//! `setup` calls it; a failed step uses it to name missing packages. A user other than root gets the command to run.
+//! `tool_versions` checks whether a program exists; downloads of a server's own set-up command are not included.
+
+use super::Provisioner;
+use super::command::{self, CommandStep, CommandWords};
+use super::lock;
+use super::services::{BootServices, StartsDenied};
+use super::tool_versions::{ToolVersions, absent_packages};
+use crate::LabError;
+use paceline_catalogue::Manifest;
+use paceline_host::FileLock;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How long installing packages may take, on a slow network.
+const INSTALL_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// The command to print for a user who is not root.
+pub(super) fn shown(packages: &[String]) -> String {
+    format!("sudo apt-get update && sudo apt-get install --no-install-recommends {}", packages.join(" "))
+}
+
+/// How many bytes `packages` and their dependencies would download, if apt-get knows them.
+pub(super) fn download_bytes(packages: &[String]) -> Option<u64> {
+    let output = Command::new("apt-get")
+        .args(["install", "--no-install-recommends", "--print-uris", "-qq", "--"])
+        .args(packages)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| sum_of_sizes(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Adds up the sizes in lines of `'URL' FILE SIZE HASH`.
+fn sum_of_sizes(uris: &str) -> u64 {
+    let size = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
+    uris.lines().filter(|line| line.starts_with('\'')).filter_map(size).sum()
+}
+
+/// The packages that `server` lacks, by its manifest. If a need is missing, all of them: apt-get skips installed ones.
+/// If every need is met by a package, those that are not installed: their contents may not be among the needs. If a
+/// need is met in another way, none: a user with a separate toolchain does not want a second one.
+pub(super) fn short_of(server: &Manifest, toolbox: &ToolVersions) -> Vec<String> {
+    let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| toolbox.find(need)).collect();
+    if found.iter().any(Option::is_none) {
+        return server.packages.clone();
+    }
+    let absent = absent_packages(&server.packages);
+    if absent.is_empty() || found.into_iter().flatten().all(|file| came_by_package(&file)) {
+        return absent;
+    }
+    Vec::new()
+}
+
+/// Whether dpkg knows the file at `path`, also by its name from before `/bin` became `/usr/bin`.
+fn came_by_package(path: &Path) -> bool {
+    let Ok(file) = path.canonicalize() else { return false };
+    let before_merge = file.strip_prefix("/usr").map(|rest| Path::new("/").join(rest));
+    let known = |file: &Path| {
+        let search = Command::new("dpkg-query").arg("--search").arg(file).stdin(Stdio::null()).output();
+        search.is_ok_and(|search| search.status.success())
+    };
+    known(&file) || before_merge.is_ok_and(|file| known(&file))
+}
+
+/// The total size on disk of the installed packages as they declare it, in bytes; `None` without dpkg.
+pub(super) fn installed_bytes() -> Option<u64> {
+    let output = Command::new("dpkg-query")
+        .args(["--show", "--showformat=${db:Status-Status} ${Installed-Size}\n"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| sum_of_kibibytes(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Adds up the sizes in lines of `installed KIBIBYTES`: deb-control(5), Installed-Size.
+fn sum_of_kibibytes(lines: &str) -> u64 {
+    let size = |line: &str| line.strip_prefix("installed ")?.trim().parse::<u64>().ok();
+    lines.lines().filter_map(size).sum::<u64>() * 1024
+}
+
+impl Provisioner {
+    /// Installs `packages`; returns the command in an error if this process is not root.
+    pub(super) fn install(&self, packages: &[String]) -> Result<Duration, LabError> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(LabError::PackagesMissing { command: shown(packages) });
+        }
+        let _lock = self.lock_packages()?;
+        self.finish_killed()?;
+        let updated = self.packages_step("update", &["apt-get", "update"])?;
+        let mut command = vec!["apt-get", "install", "-y", "--no-install-recommends", "--"];
+        command.extend(packages.iter().map(String::as_str));
+        // A killed installation would leave its services enabled: `finish_killed` disables them.
+        let services = BootServices::of(Path::new("/"));
+        services.note(&self.services_note()).map_err(|source| LabError::File {
+            action: "write",
+            path: self.services_note(),
+            source,
+        })?;
+        let denied = StartsDenied::begin(Path::new("/"));
+        (self.notice)(match &denied {
+            Ok(Some(_)) => "services of the packages are not started during the installation",
+            Ok(None) => "this machine's /usr/sbin/policy-rc.d decides whether packages start services",
+            Err(_) => {
+                "services of the packages may start during the installation: /usr/sbin/policy-rc.d cannot be written"
+            }
+        });
+        let installed = self.step_without_services("install", &command, &services, denied.ok().flatten());
+        Ok(updated + installed?)
+    }
+
+    /// Completes an installation that was killed: configures its packages, and disables their services. Does nothing
+    /// if there is none, or if this process is not root.
+    ///
+    /// # Errors
+    /// [`LabError::Command`] when the packages cannot be configured.
+    pub fn finish_packages(&self) -> Result<(), LabError> {
+        if !rustix::process::geteuid().is_root() || !self.services_note().exists() {
+            return Ok(());
+        }
+        let _lock = self.lock_packages()?;
+        self.finish_killed()
+    }
+
+    /// The caller holds the lock, so that the note of services is not that of a running installation.
+    fn finish_killed(&self) -> Result<(), LabError> {
+        let Some(before) = BootServices::noted(&self.services_note()) else { return Ok(()) };
+        (self.notice)(
+            "an earlier installation of packages was killed: completing it now (dpkg --configure -a)",
+        );
+        let denied = StartsDenied::begin(Path::new("/")).ok().flatten();
+        self.step_without_services("configure", &["dpkg", "--configure", "-a"], &before, denied).map(|_| ())
+    }
+
+    /// Runs a step that may install services, while their starts are denied. Disables those that are new since
+    /// `before`, also if the step failed.
+    fn step_without_services(
+        &self,
+        name: &'static str,
+        command: &[&str],
+        before: &BootServices,
+        denied: Option<StartsDenied>,
+    ) -> Result<Duration, LabError> {
+        let policy = denied.as_ref().map(|denied| denied.policy().to_owned());
+        let done = self.run_packages(name, command, policy);
+        drop(denied);
+        for reported in BootServices::disable_new(before, Path::new("/")) {
+            (self.notice)(&reported);
+        }
+        // The next set-up completes an interrupted installation.
+        if !matches!(done, Err(LabError::Interrupted)) {
+            // If the note cannot be removed, the next set-up finds nothing to complete.
+            let _ = std::fs::remove_file(self.services_note());
+        }
+        done
+    }
+
+    /// The services that started at boot before an installation, while it runs.
+    fn services_note(&self) -> PathBuf {
+        self.state_dir.join("packages/services.json")
+    }
+
+    fn lock_packages(&self) -> Result<FileLock, LabError> {
+        let waiting = || (self.notice)("waiting for another paceline process that is installing packages");
+        lock::take(&self.state_dir.join("packages"), waiting, || self.interrupt.requested())
+    }
+
+    /// Runs one command of the package manager, without a shell.
+    pub(super) fn packages_step(&self, name: &'static str, command: &[&str]) -> Result<Duration, LabError> {
+        self.run_packages(name, command, None)
+    }
+
+    fn run_packages(
+        &self,
+        name: &'static str,
+        command: &[&str],
+        removed_at_end: Option<PathBuf>,
+    ) -> Result<Duration, LabError> {
+        let path = &self.state_dir;
+        std::fs::create_dir_all(path).map_err(|source| LabError::File {
+            action: "create",
+            path: path.clone(),
+            source,
+        })?;
+        let step = CommandStep {
+            user: None,
+            server: "packages",
+            name,
+            command: CommandWords::Program(command),
+            folder: Path::new("/"),
+            // No package may prompt: the run is not interactive.
+            environment: [("DEBIAN_FRONTEND".to_owned(), "noninteractive".to_owned())].into(),
+            log: path.join("packages.log"),
+            printed: None,
+            limit: INSTALL_LIMIT,
+            removed_at_end,
+        };
+        command::run(&step, &self.shepherd, self.interrupt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_added_up() {
+        let uris = "'http://x/a.deb' a.deb 1200 MD5Sum:0\n'http://x/b.deb' b.deb 34 SHA256:0\nnoise\n";
+        assert_eq!(sum_of_sizes(uris), 1_234);
+        assert_eq!(sum_of_sizes(""), 0);
+        assert_eq!(sum_of_kibibytes("installed 10\nconfig-files 7\ninstalled 2\ninstalled \n"), 12 * 1024);
+    }
+}

@@ -1,0 +1,123 @@
+//! Estimates how much of a round is left, and how long it will take: from the plan, corrected by the trials so far.
+//!
+//! A round includes it in its events; before one begins, `plan/size.rs` reduces repeats by it and `--dry-run` shows it.
+//! Set-up and builds are not included, nor are retries before they are known to be needed. The time limit of a trial is
+//! separate: see its load.
+
+use super::attempts::{Pass, RoundAttempts};
+use paceline_catalogue::{COUNTED_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
+use paceline_record::Trial;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// The rest of a round.
+#[derive(Clone, Debug)]
+pub struct RoundEstimate {
+    /// Trials kept, earlier sittings included.
+    pub trials_done: usize,
+    /// Trials planned, retries included.
+    pub trials_planned: usize,
+    launches_left: usize,
+    load_left_s: f64,
+    /// The expected length of a trial of each load, by the load's name.
+    lengths_s: HashMap<String, f64>,
+    /// How many processes the current launch starts.
+    launching: usize,
+    launch_s: GuessedMean,
+    trial_extra_s: GuessedMean,
+    trial_began: Option<Instant>,
+    launch_began: Option<Instant>,
+}
+
+/// A mean that begins with a guess, which counts as one observation.
+#[derive(Clone, Copy, Debug)]
+struct GuessedMean {
+    sum: f64,
+    count: f64,
+}
+
+impl GuessedMean {
+    fn guess(value: f64) -> Self {
+        Self { sum: value, count: 1.0 }
+    }
+
+    fn see(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1.0;
+    }
+
+    fn value(self) -> f64 {
+        self.sum / self.count
+    }
+}
+
+impl RoundEstimate {
+    /// The estimate before a round begins, for all its launches.
+    pub fn of(launches: &[PlannedLaunch], steady_within: Duration) -> Self {
+        Self::new(launches, steady_within, &RoundAttempts::default())
+    }
+
+    pub(super) fn new(launches: &[PlannedLaunch], steady_within: Duration, tally: &RoundAttempts) -> Self {
+        let planned: usize = launches.iter().map(|launch| launch.cells.len()).sum();
+        let mut estimate = Self {
+            trials_done: planned,
+            trials_planned: planned,
+            launches_left: 0,
+            load_left_s: 0.0,
+            lengths_s: HashMap::new(),
+            launching: 1,
+            launch_s: GuessedMean::guess(launch_guess(steady_within).as_secs_f64()),
+            trial_extra_s: GuessedMean::guess(TRIAL_EXTRA_GUESS.as_secs_f64()),
+            trial_began: None,
+            launch_began: None,
+        };
+        let left = tally.left(launches, Pass::First);
+        let trials: usize = left.iter().map(|launch| launch.cells.len()).sum();
+        estimate.trials_done -= trials;
+        estimate.trials_planned -= trials;
+        estimate.add(&left);
+        estimate
+    }
+
+    /// Adds further launches.
+    pub(super) fn add(&mut self, launches: &[PlannedLaunch]) {
+        self.launches_left += launches.iter().map(|launch| launch.processes() as usize).sum::<usize>();
+        for cell in launches.iter().flat_map(|launch| &launch.cells) {
+            self.trials_planned += 1;
+            let length_s = cell.load.expected_length().as_secs_f64();
+            self.lengths_s.insert(cell.load.name.clone(), length_s);
+            self.load_left_s += length_s;
+        }
+    }
+
+    pub(super) fn launch_begins(&mut self, launch: &PlannedLaunch) {
+        self.launching = launch.processes() as usize;
+        self.launches_left = self.launches_left.saturating_sub(self.launching);
+        self.launch_began = Some(Instant::now());
+    }
+
+    pub(super) fn trial_begins(&mut self) {
+        if let Some(began) = self.launch_began.take() {
+            self.launch_s.see(began.elapsed().as_secs_f64() / self.launching.max(1) as f64);
+        }
+        self.trial_began = Some(Instant::now());
+    }
+
+    pub(super) fn trial_done(&mut self, trial: &Trial) {
+        self.trials_done += 1;
+        let length = self.lengths_s.get(&trial.load.name).copied().unwrap_or(COUNTED_GUESS.as_secs_f64());
+        self.load_left_s = (self.load_left_s - length).max(0.0);
+        if let (Some(began), None) = (self.trial_began.take(), &trial.error) {
+            self.trial_extra_s.see((began.elapsed().as_secs_f64() - length).max(0.0));
+        }
+    }
+
+    /// The estimated time that is left.
+    pub fn left(&self) -> Duration {
+        let trials = self.trials_planned.saturating_sub(self.trials_done) as f64;
+        let launches_s = self.launches_left as f64 * self.launch_s.value();
+        let left_s = self.load_left_s + trials * self.trial_extra_s.value() + launches_s;
+        // The requests of a plan may take longer than a `Duration` can hold.
+        Duration::try_from_secs_f64(left_s).unwrap_or(Duration::MAX)
+    }
+}

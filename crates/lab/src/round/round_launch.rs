@@ -1,0 +1,392 @@
+//! Carries out one launch of a round: start, validate, each cell in turn, stop.
+//!
+//! A server that dies under one cell, or is still busy long after it, is restarted for the cells after it, so that
+//! these are not affected. `start` starts one server, or several behind a balancer.
+
+use super::{RoundContext, RoundEvent, RunningRound};
+use crate::database::RunningDatabase;
+use crate::deployment::Deployment;
+use crate::fleet::ReservedMachines;
+use crate::generator::FollowOptions;
+use crate::idle_wait::{FIRST_IDLE_WAIT_MOST, IDLE_WAIT_MOST, IdleWait, wait_until_idle};
+use crate::launch::LaunchError;
+use crate::placement::{Cores, CoresWanted};
+use crate::trial::{self, TrialContext};
+use crate::warm_up::Warmer;
+use crate::{LabError, ValidationResult, validate};
+use paceline_catalogue::{Cell, PlannedLaunch, Traits, Workload};
+use paceline_host::{Neighbours, RoundsSeen};
+use paceline_judge::TypedVerdict;
+use paceline_record::{Fault, Pinning, Route, Server, Stage, Trial, Verdict};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A launch in progress.
+pub(super) struct RoundLaunch<'a> {
+    pub planned: &'a PlannedLaunch,
+    pub id: String,
+    pub server: &'a Server,
+    pub pinning: &'a Pinning,
+    /// The other machines that it runs on.
+    pub reserved: Option<&'a ReservedMachines>,
+}
+
+/// The validations: of the server itself, and of the same answers through the balancer if there is one.
+struct Validations {
+    direct: ValidationResult,
+    balanced: Option<ValidationResult>,
+}
+
+impl Validations {
+    fn by(&self, route: Route) -> &ValidationResult {
+        self.balanced.as_ref().filter(|_| route == Route::Balanced).unwrap_or(&self.direct)
+    }
+}
+
+impl RunningRound<'_> {
+    /// Carries out a launch; every one of its cells ends as a kept trial.
+    pub(super) fn launch(&mut self, mut planned: PlannedLaunch) -> Result<(), LabError> {
+        while !planned.cells.is_empty() {
+            self.estimate.launch_begins(&planned);
+            (self.listener)(RoundEvent::Launching { launch: &planned, estimate: &self.estimate });
+            let built = self.servers.get(&planned.server.id).cloned();
+            let server = match built {
+                Some(Ok(server)) => server,
+                Some(Err((fault, tail))) => return self.all_failed(&planned, &fault, &tail),
+                None => planned.server.record(String::new()),
+            };
+            let reserved =
+                match self.context.fleet.map(|fleet| fleet.hold(&planned, self.context.steady_within)) {
+                    Some(Err(LaunchError::Interrupted)) => return Err(LabError::Interrupted),
+                    Some(Err(LaunchError::Fault { fault, log_tail })) => {
+                        return self.all_failed(&planned, &fault, &log_tail);
+                    }
+                    Some(Ok(reserved)) => Some(reserved),
+                    None => None,
+                };
+            let reserved = reserved.as_ref();
+            let pinning = self.pinning(&planned, reserved);
+            let id = (self.context.new_id)();
+            let launch = RoundLaunch { planned: &planned, id, server: &server, pinning: &pinning, reserved };
+            let done = self.run_launch(&launch)?.min(planned.cells.len());
+            if done < planned.cells.len() && planned.is_whole() {
+                return self.fail_remaining(&launch, done);
+            }
+            planned.cells.drain(..done);
+        }
+        Ok(())
+    }
+
+    /// The cores for each process of a launch.
+    fn pinning(&self, planned: &PlannedLaunch, reserved: Option<&ReservedMachines>) -> Pinning {
+        let wanted = CoresWanted::of_form(&planned.form);
+        let cores = &self.context.cores;
+        let pin = planned.cells.iter().find_map(|cell| cell.load.pin).unwrap_or_default();
+        let balanced = planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref());
+        let apart = reserved.filter(|reserved| reserved.database().is_some());
+        let has_database = apart.is_none() && planned.cells.iter().any(|cell| cell.load.database.is_some());
+        let balanced_here = |instances| cores.split_balanced(wanted, instances, pin, has_database);
+        let pinning = match (balanced, reserved, apart.and_then(ReservedMachines::server)) {
+            (Some(balanced), Some(reserved), _) => {
+                balanced_apart(reserved, wanted, balanced.instances, || balanced_here(balanced.instances))
+            }
+            (Some(balanced), None, _) => balanced_here(balanced.instances),
+            (None, _, Some(node)) => Cores::apart(node.cores(), wanted),
+            (None, _, None) if has_database => cores.split_with_database(wanted, pin.database),
+            (None, _, None) => cores.split(wanted),
+        };
+        let pinning = match apart {
+            Some(reserved) => with_database_apart(pinning, reserved),
+            None => pinning,
+        };
+        // Loaders on other machines leave this machine's cores to the server.
+        let disjoint = match reserved.filter(|reserved| reserved.loaders().is_some()) {
+            Some(reserved) => !reserved.has_loader_on(&pinning.server),
+            None => pinning.disjoint,
+        };
+        Pinning { disjoint, ..pinning }
+    }
+
+    /// A cell after a first run is not valid on another launch: it failed with this one.
+    fn fail_remaining(&mut self, launch: &RoundLaunch<'_>, done: usize) -> Result<(), LabError> {
+        let message = "the server crashed during the previous load".to_owned();
+        let fault = Fault { stage: Stage::Load, message, transient: false };
+        for cell in launch.planned.cells.iter().skip(done) {
+            let trial = trial::failed(self.begin(launch, cell), fault.clone(), String::new());
+            self.keep(&trial)?;
+        }
+        Ok(())
+    }
+
+    /// One start of the server. Returns how many of the cells are done.
+    fn run_launch(&mut self, launch: &RoundLaunch<'_>) -> Result<usize, LabError> {
+        let folder = self.context.scratch.join(&launch.id);
+        fs::create_dir_all(&folder).map_err(|source| LabError::File {
+            action: "make",
+            path: folder.clone(),
+            source,
+        })?;
+        let done = self.run_launch_in(launch, &folder);
+        // The files left there are not needed.
+        let _ = fs::remove_dir_all(&folder);
+        done
+    }
+
+    fn run_launch_in(&mut self, launch: &RoundLaunch<'_>, folder: &Path) -> Result<usize, LabError> {
+        let deployment = match self.start(launch, folder) {
+            Ok(deployment) => deployment,
+            Err(LaunchError::Interrupted) => return Err(LabError::Interrupted),
+            Err(LaunchError::Fault { fault, log_tail }) => {
+                return self.spoiled(launch, &fault, &log_tail);
+            }
+        };
+        self.cells(launch, deployment, folder)
+    }
+
+    /// Validates, then runs cell after cell. Stops at a server that has died, or does not become idle.
+    fn cells(
+        &mut self,
+        launch: &RoundLaunch<'_>,
+        mut deployment: Deployment,
+        folder: &Path,
+    ) -> Result<usize, LabError> {
+        let interrupt = self.context.starter.interrupt;
+        let answers = self.validated(launch, &deployment)?;
+        // A server that polls for work is always busy: it counts as idle when it is as busy as before any load.
+        let usual = match wait_until_idle(&mut deployment, 0.0, FIRST_IDLE_WAIT_MOST, interrupt)? {
+            IdleWait::Idle => 0.0,
+            IdleWait::Busy { cores } => cores,
+        };
+        if let Err(spoiled) = self.warm_up(launch, &mut deployment, folder) {
+            let LaunchError::Fault { fault, .. } = spoiled else { return Err(LabError::Interrupted) };
+            return self.spoiled(launch, &fault, &deployment.log_tail());
+        }
+        wait_until_idle(&mut deployment, usual, IDLE_WAIT_MOST, interrupt)?;
+        let options = follow_options(self.context, launch, folder);
+        for (index, cell) in launch.planned.cells.iter().enumerate() {
+            if deployment.ended().is_some() {
+                return self.died(launch, index, &mut deployment);
+            }
+            let route = cell.load.balanced.as_ref().map_or(Route::Direct, |balanced| balanced.route);
+            deployment.take(route);
+            let mut begun = self.begin(launch, cell);
+            if let Err(fault) = self.full_rates.set_rate(&mut begun) {
+                self.keep(&trial::failed(begun, fault, String::new()))?;
+                continue;
+            }
+            let since = self.context.neighbours.map(Neighbours::look);
+            self.estimate.trial_begins();
+            (self.listener)(RoundEvent::Loading { trial: &begun, estimate: &self.estimate });
+            let generator = self.context.generator;
+            let seed = self.sitting.seed;
+            let validated = answers.by(route);
+            let mut trial =
+                trial::measure(begun, cell, seed, &mut deployment, validated, generator, &options)
+                    .map(|trial| trial::with_environment(trial, self.context.environment))
+                    .map(|trial| self.beside_others(trial, since))
+                    .ok_or(LabError::Interrupted)?;
+            let mut is_spoiled = false;
+            if cell.case.database.is_some_and(|work| work.rows_updated > 0)
+                && let Some(Err(LaunchError::Fault { fault, .. })) =
+                    deployment.database().map(RunningDatabase::reset)
+            {
+                trial.log_tail.push_str(&format!("\n{}", fault.message));
+                is_spoiled = true;
+            }
+            let is_last = index + 1 == launch.planned.cells.len();
+            // Ctrl-C during the wait does not affect the trial before it.
+            let idle = match is_last {
+                true => Ok(IdleWait::Idle),
+                false => wait_until_idle(&mut deployment, usual, IDLE_WAIT_MOST, interrupt),
+            };
+            let is_whole = launch.planned.is_whole();
+            trial.verdicts.extend(idle.as_ref().ok().and_then(|idle| busy_after_load(idle, is_whole)));
+            self.keep(&trial)?;
+            // Rows that differ from the plan's make a further load invalid.
+            if is_spoiled || (idle? != IdleWait::Idle && !is_whole) {
+                let _ = deployment.stop();
+                return Ok(index + 1);
+            }
+        }
+        // The trials are kept even if the stop fails; the next launch will notice a process that cannot be killed.
+        let _ = deployment.stop();
+        Ok(launch.planned.cells.len())
+    }
+
+    fn validated(&self, launch: &RoundLaunch<'_>, deployment: &Deployment) -> Result<Validations, LabError> {
+        let interrupt = self.context.starter.interrupt;
+        let workloads = self.workloads_of(&launch.planned.cells);
+        let by = |route, traits: &Traits| match deployment.address_by(route) {
+            Some(address) => {
+                validate(address, &workloads, traits, interrupt).map_err(|_| LabError::Interrupted)
+            }
+            None => Ok(ValidationResult::default()),
+        };
+        let direct = by(Route::Direct, &launch.planned.server.traits)?;
+        // A manifest states nothing about the connections of a balancer in front of its server.
+        let balanced = match deployment.receipt() {
+            Some(_) => Some(by(Route::Balanced, &Traits::default())?),
+            None => None,
+        };
+        Ok(Validations { direct, balanced })
+    }
+
+    /// Notes in a trial that another round was running on the machine before it, after it or during it.
+    fn beside_others(&self, mut trial: Trial, since: Option<RoundsSeen>) -> Trial {
+        let others = match (self.context.neighbours, since) {
+            (Some(neighbours), Some(since)) => neighbours.since(since),
+            _ => Vec::new(),
+        };
+        if !others.is_empty() {
+            trial.verdicts.push(TypedVerdict::SharedMachine { other: others.join(", ") }.verdict());
+        }
+        trial
+    }
+
+    /// A server that died between two cells: because of the one before, which has its record, or without a load, which
+    /// has no record yet.
+    fn died(
+        &mut self,
+        launch: &RoundLaunch<'_>,
+        index: usize,
+        deployment: &mut Deployment,
+    ) -> Result<usize, LabError> {
+        if index > 0 {
+            return Ok(index);
+        }
+        let message = "the server exited after validation".to_owned();
+        let fault = Fault { stage: Stage::Validate, message, transient: false };
+        self.spoiled(launch, &fault, &deployment.log_tail())
+    }
+
+    /// An error before the first load of a launch: recorded for all its cells. Returns how many there are.
+    fn spoiled(
+        &mut self,
+        launch: &RoundLaunch<'_>,
+        fault: &Fault,
+        log_tail: &str,
+    ) -> Result<usize, LabError> {
+        for cell in &launch.planned.cells {
+            let trial = trial::failed(self.begin(launch, cell), fault.clone(), log_tail.to_owned());
+            self.keep(&trial)?;
+        }
+        Ok(launch.planned.cells.len())
+    }
+
+    /// Warms the launch up, unless the plan or a first run excludes it.
+    fn warm_up(
+        &mut self,
+        launch: &RoundLaunch<'_>,
+        deployment: &mut Deployment,
+        folder: &Path,
+    ) -> Result<(), LaunchError> {
+        if self.context.steady_within.is_zero() || !launch.planned.is_warmed() {
+            return Ok(());
+        }
+        (self.listener)(RoundEvent::WarmingUp { launch: launch.planned, estimate: &self.estimate });
+        let starter = self.context.starter;
+        let warmer = Warmer {
+            generator: self.context.own_generator,
+            shepherd: &starter.shepherd,
+            cores: &launch.pinning.generator,
+            folder,
+            limit: self.context.steady_within,
+            interrupt: starter.interrupt,
+        };
+        let warm_up = warmer.warm_up(deployment, &launch.planned.cells)?;
+        deployment.warmed(warm_up);
+        Ok(())
+    }
+
+    fn workloads_of(&self, cells: &[Cell]) -> Vec<Arc<Workload>> {
+        let needed = |workload: &&Arc<Workload>| cells.iter().any(|cell| cell.case.workload == workload.name);
+        self.context.workloads.iter().filter(needed).cloned().collect()
+    }
+
+    fn begin(&mut self, launch: &RoundLaunch<'_>, cell: &Cell) -> Trial {
+        let place = TrialContext {
+            round: self.sitting.round,
+            sitting: self.sitting.sitting,
+            launch: &launch.id,
+            block: launch.planned.block,
+            server: launch.server,
+            pinning: launch.pinning,
+        };
+        let order = self.order;
+        self.order += 1;
+        trial::begin(&place, cell, (self.context.new_id)(), order, (self.context.now)())
+    }
+
+    /// A server that could not be built: recorded for all its cells.
+    fn all_failed(&mut self, planned: &PlannedLaunch, fault: &Fault, log_tail: &str) -> Result<(), LabError> {
+        let server = planned.server.record(String::new());
+        let pinning = self.pinning(planned, None);
+        let id = (self.context.new_id)();
+        let launch = RoundLaunch { planned, id, server: &server, pinning: &pinning, reserved: None };
+        for cell in &planned.cells {
+            let trial = trial::failed(self.begin(&launch, cell), fault.clone(), log_tail.to_owned());
+            self.keep(&trial)?;
+        }
+        Ok(())
+    }
+}
+
+/// How the runs of a launch are started and followed.
+fn follow_options<'a>(
+    context: &'a RoundContext<'_>,
+    launch: &'a RoundLaunch<'_>,
+    folder: &'a Path,
+) -> FollowOptions<'a> {
+    FollowOptions {
+        shepherd: &context.starter.shepherd,
+        cores: &launch.pinning.generator,
+        folder,
+        bodies: &context.bodies,
+        loaders: launch.reserved.and_then(ReservedMachines::loaders),
+        interrupt: context.starter.interrupt,
+    }
+}
+
+/// Adds the cores of a database on another machine: those that the server does not use there.
+fn with_database_apart(pinning: Pinning, reserved: &ReservedMachines) -> Pinning {
+    let all = reserved.database().map(|node| node.cores().concat()).unwrap_or_default();
+    let is_free = |core: &u32| !reserved.is_one_machine() || !pinning.server.contains(core);
+    let free: Vec<u32> = all.iter().copied().filter(is_free).collect();
+    Pinning { database: if free.is_empty() { all } else { free }, ..pinning }
+}
+
+/// The cores for each process of a balanced launch, if the balancer is on another machine; `here` splits those of this
+/// one.
+fn balanced_apart(
+    reserved: &ReservedMachines,
+    wanted: CoresWanted,
+    instances: u32,
+    here: impl FnOnce() -> Pinning,
+) -> Pinning {
+    let balancer = reserved.balancer().map(|node| (node.host(), node.cores()));
+    match (reserved.server(), balancer) {
+        (Some(server), Some((host, cores))) => {
+            let own = (host != server.host()).then_some(cores);
+            Cores::balanced_apart(server.cores(), wanted, instances, own)
+        }
+        (_, Some((_, cores))) => Pinning { balancer: cores.concat(), ..here() },
+        (_, None) => here(),
+    }
+}
+
+/// The verdict on a server that did not become idle: it is restarted, unless all of its launch belongs together.
+fn busy_after_load(wait: &IdleWait, is_whole: bool) -> Option<Verdict> {
+    let IdleWait::Busy { cores } = wait else { return None };
+    let consequence = match is_whole {
+        true => "Unfinished work slowed the next load of the launch; measure that load again alone.",
+        false => "The server was restarted for the next load.",
+    };
+    let finding = TypedVerdict::BusyAfterLoad {
+        waited_s: IDLE_WAIT_MOST.as_secs_f64(),
+        cores_used: *cores,
+        is_whole,
+        consequence,
+    };
+    Some(finding.verdict())
+}

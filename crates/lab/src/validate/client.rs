@@ -1,0 +1,75 @@
+//! Sends requests to one server, all with the same time limit, and turns the results into checks.
+//!
+//! Shared by validation and `lab check`. Each check defines its own requests; `difference` compares the answers. A
+//! launch that waits for its first answer sends its own requests, with the manifest's time limit.
+
+use crate::probe::{self, Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest, RequestMode};
+use crate::validate::difference;
+use paceline_catalogue::WorkloadCase;
+use paceline_host::Interrupt;
+use paceline_record::{Check, CheckOutcome};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long one answer may take. The slowest valid one, 500 rows read and updated by a server and a database that are
+/// both cold, took 10 s on a machine with ten times more runnable threads than cores.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+/// Sends requests to the server at an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckClient {
+    pub address: SocketAddr,
+    pub interrupt: Interrupt,
+}
+
+/// The result of an attempt; the outer error is Ctrl-C alone: any other trouble is a finding about the server.
+pub(crate) type ProbeResult<T> = Result<Result<T, ProbeError>, ProbeError>;
+
+impl CheckClient {
+    pub fn patience(&self) -> ProbeDeadline {
+        ProbeDeadline::of(ANSWER_LIMIT, self.interrupt)
+    }
+
+    /// Opens a new connection.
+    pub fn open(&self) -> Result<ProbeConnection, ProbeError> {
+        ProbeConnection::open(self.address, self.patience())
+    }
+
+    /// Sends a request on a new connection.
+    pub fn ask(&self, question: ProbeRequest<'_>) -> ProbeResult<Answer> {
+        split_interrupt(probe::ask(self.address, question, self.patience()))
+    }
+
+    /// The difference in the answer to a case in some manner; `None` if it is right.
+    pub fn wrong(&self, case: &WorkloadCase, manner: RequestMode) -> Result<Option<String>, ProbeError> {
+        Ok(match self.ask(question(case).in_manner(manner))? {
+            Ok(answer) => difference(&case.expect, &answer),
+            Err(trouble) => Some(trouble.to_string()),
+        })
+    }
+}
+
+/// The ordinary request of a case.
+pub(crate) fn question(case: &WorkloadCase) -> ProbeRequest<'_> {
+    ProbeRequest::new(&case.method, &case.path)
+}
+
+/// A check that fails if there is a difference.
+pub(crate) fn same(name: impl Into<String>, difference: Option<String>) -> Check {
+    match difference {
+        None => check(name, CheckOutcome::Pass, ""),
+        Some(detail) => check(name, CheckOutcome::Fail, detail),
+    }
+}
+
+pub(crate) fn check(name: impl Into<String>, outcome: CheckOutcome, detail: impl Into<String>) -> Check {
+    Check { name: name.into(), outcome, detail: detail.into() }
+}
+
+/// Ctrl-C ends validation; any other trouble is a finding about the server.
+pub(crate) fn split_interrupt<T>(answer: Result<T, ProbeError>) -> ProbeResult<T> {
+    match answer {
+        Err(ProbeError::Interrupted) => Err(ProbeError::Interrupted),
+        other => Ok(other),
+    }
+}

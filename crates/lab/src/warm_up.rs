@@ -1,0 +1,206 @@
+//! Warms a launch up: a closed loop until the server no longer becomes faster, so that its loads find a steady state.
+//!
+//! JIT compilers, caches and pools make a server faster for seconds to minutes after its start; a warm-up of a fixed
+//! length measures some servers cold. `paceline_stats::is_warm` defines the rule. It always uses Paceline's own
+//! generator, even if another one measures, because its rate can be read every second. The result is part of the
+//! record.
+
+use crate::deployment::Deployment;
+use crate::launch::LaunchError;
+use paceline_catalogue::{Cell, WorkloadCase};
+use paceline_host::Interrupt;
+use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
+use paceline_record::{Phase, Route, Second, Stage, WarmUp};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Connections of the closed loop at most: enough for every thread of a server to have work.
+const CONNECTIONS_MOST: u32 = 64;
+/// How often the rates are read.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long the generator may take to end beyond its window.
+const MARGIN: Duration = Duration::from_secs(20);
+/// How long it may take to end when asked to.
+const STOP_LIMIT: Duration = Duration::from_secs(2);
+/// A shorter row of the generator is not a whole second.
+const WHOLE_SECOND_S: f64 = 0.9;
+/// The rows of a minute take about 60 kB.
+const ROWS_BYTES_MOST: u64 = 64 << 20;
+
+/// How a launch is warmed up.
+pub(crate) struct Warmer<'a> {
+    /// The command of Paceline's own generator.
+    pub generator: &'a [String],
+    /// The command that starts a shepherd.
+    pub shepherd: &'a [String],
+    /// The generator's cores.
+    pub cores: &'a [u32],
+    /// A folder for the generator's files.
+    pub folder: &'a Path,
+    /// How long it may take.
+    pub limit: Duration,
+    /// Ctrl-C.
+    pub interrupt: Interrupt,
+}
+
+impl Warmer<'_> {
+    /// Loads `deployment` with the requests of `cells`, in equal shares, until it is warm or the limit is reached.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when the server ends or the generator cannot be started or followed, and on Ctrl-C.
+    pub fn warm_up(&self, deployment: &mut Deployment, cells: &[Cell]) -> Result<WarmUp, LaunchError> {
+        let address = deployment
+            .address_by(Route::Balanced)
+            .ok_or_else(|| LaunchError::fault(Stage::Load, "there is no server to warm up", false))?;
+        let cases = cases(cells);
+        let connections = cells.iter().map(|cell| cell.load.connections).max().unwrap_or(1);
+        let connections = connections.clamp(1, CONNECTIONS_MOST);
+        let rows = self.folder.join("warm-up.ndjson");
+        let mix = self.folder.join("warm-up.toml");
+        fs::write(&mix, mix_of(&cases))
+            .map_err(|error| fault(format!("cannot write {}: {error}", mix.display())))?;
+        let order = self.order(&format!("http://{address}/"), connections, &mix, &rows);
+        let mut generator = Shepherd::start(self.shepherd, &order)
+            .map_err(|error| fault(format!("cannot start the generator: {error}")))?;
+        let begun = Instant::now();
+        let rates = loop {
+            let ended = generator.wait_ended(LOOK_EVERY);
+            if self.interrupt.requested() {
+                return Err(LaunchError::Interrupted);
+            }
+            if let Some((who, ended)) = deployment.ended() {
+                let message = format!("{who} ended with {ended} during the warm-up");
+                return Err(LaunchError::fault(Stage::Load, message, ended.is_unseen()));
+            }
+            let rates = rates(&rows);
+            if ended.is_some() || begun.elapsed() > self.limit + MARGIN || paceline_stats::is_warm(&rates) {
+                break rates;
+            }
+        };
+        // If the generator does not end, the next launch will notice.
+        let _ = generator.stop();
+        Ok(WarmUp {
+            warmed_s: begun.elapsed().as_secs_f64(),
+            steady_after_s: paceline_stats::is_warm(&rates).then_some(rates.len() as f64),
+            limit_s: self.limit.as_secs_f64(),
+            connections,
+            workloads: cases.iter().map(|case| case.address.clone()).collect(),
+            rate_per_s: rates,
+        })
+    }
+
+    fn order(&self, url: &str, connections: u32, mix: &Path, rows: &Path) -> ShepherdOrder {
+        let mut command = self.generator.to_vec();
+        command.extend(["run".to_owned(), url.to_owned()]);
+        let mut say = |flag: &str, value: String| command.extend([flag.to_owned(), value]);
+        say("-c", connections.to_string());
+        say("-d", format!("{}ms", self.limit.as_millis()));
+        say("--warmup", "0s".to_owned());
+        say("-t", (self.cores.len().max(1) as u32).min(connections).to_string());
+        say("--mix", mix.display().to_string());
+        say("--ndjson", rows.display().to_string());
+        say("--format", "json".to_owned());
+        ShepherdOrder {
+            command,
+            folder: self.folder.to_owned(),
+            env: BTreeMap::new(),
+            cores: self.cores.to_vec(),
+            output: CommandOutput::Files {
+                stdout: self.folder.join("warm-up.json"),
+                stderr: self.folder.join("warm-up.err"),
+            },
+            groups: Vec::new(),
+            guard: TrackingMethod::Subreaper,
+            stop_limit_ms: STOP_LIMIT.as_millis() as u64,
+            user: None,
+            inherit: None,
+            restore: Vec::new(),
+            restore_note: None,
+        }
+    }
+}
+
+fn fault(message: String) -> LaunchError {
+    LaunchError::fault(Stage::Generate, format!("warm-up: {message}"), false)
+}
+
+/// The different requests of some cells.
+fn cases(cells: &[Cell]) -> Vec<&WorkloadCase> {
+    let mut cases: Vec<&WorkloadCase> = Vec::new();
+    for cell in cells {
+        if cases.iter().all(|case| case.address != cell.case.address) {
+            cases.push(&cell.case);
+        }
+    }
+    cases
+}
+
+/// The requests as a file for `--mix`, taken literally: a path is not a template.
+fn mix_of(cases: &[&WorkloadCase]) -> String {
+    let quoted = |text: &str| toml_string(text);
+    let request = |case: &&WorkloadCase| {
+        format!(
+            "[[request]]\nname = {}\nmethod = {}\npath = {}\nliteral = true\nexpect_status = {}\n",
+            quoted(&case.address),
+            quoted(&case.method),
+            quoted(&case.path),
+            case.expect.status
+        )
+    };
+    cases.iter().map(request).collect()
+}
+
+/// A TOML basic string.
+fn toml_string(text: &str) -> String {
+    let escape = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escape).collect::<String>())
+}
+
+/// Responses per second in each whole second so far. The last line may be incomplete.
+fn rates(rows: &Path) -> Vec<f64> {
+    let text = paceline_files::read_text(rows, ROWS_BYTES_MOST).unwrap_or_default();
+    let seconds = text.lines().filter_map(|line| serde_json::from_str::<Second>(line).ok());
+    let whole = seconds.filter(|second| second.phase == Phase::Window && second.length_s >= WHOLE_SECOND_S);
+    whole.map(|second| second.ok as f64 / second.length_s).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_whole_second_of_the_window_gives_a_rate() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = folder.path().join("rows");
+        let row = |phase, length_s, ok| {
+            serde_json::to_string(&Second { phase, length_s, ok, ..Second::default() }).unwrap()
+        };
+        let text = [
+            row(Phase::Connect, 1.0, 7),
+            row(Phase::Window, 1.0, 100),
+            row(Phase::Window, 1.25, 100),
+            row(Phase::Window, 0.5, 9),
+            "{\"at\":\"20".to_owned(),
+        ];
+        fs::write(&rows, text.join("\n")).unwrap();
+        assert_eq!(rates(&rows), [100.0, 80.0]);
+        assert!(rates(&folder.path().join("none")).is_empty());
+    }
+
+    #[test]
+    fn the_generated_mix_is_a_valid_request_file() {
+        let tree = paceline_catalogue::fixture::TestTree::with(&["go-server"]);
+        let catalogue = tree.catalogue();
+        let cases: Vec<&WorkloadCase> = catalogue.workloads.iter().flat_map(|w| &w.cases).collect();
+        let text = mix_of(&cases);
+        let read = paceline_catalogue::RequestFile::of(Path::new("mix.toml"), &text);
+        assert_eq!(read.unwrap_or_else(|error| panic!("{error}: {text}")).requests.len(), 3);
+        assert_eq!(toml_string("a\"\\\n"), r#""a\"\\\u000a""#);
+    }
+}

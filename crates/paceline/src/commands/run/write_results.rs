@@ -1,0 +1,127 @@
+//! Writes the results to standard output or files, with the requested percentile distributions.
+//!
+//! If one output fails, the others are still written. A reader that closes standard output early changes nothing: the
+//! exit status is that of the run.
+
+use super::output_flags::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFlag};
+use crate::exit::{Complaint, print};
+use paceline_escape::{CsvText, JsonText, MarkdownText, Printable, TerminalText, markdown};
+use paceline_record::{LoopKind, Run};
+use paceline_report::{RunTextOptions, TimeUnit, hgrm, run_text};
+use paceline_web::{SingleFilePages, single_file};
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+/// Writes all outputs of a run's record. `failed` holds the errors of earlier outputs.
+///
+/// # Errors
+/// Returns the first error; the others are printed here.
+pub fn write_results(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -> anyhow::Result<()> {
+    if flags.prints() {
+        failed.extend(print(text(run, flags, flags.printed_format(), true)?).err());
+    }
+    for path in flags.files() {
+        failed.extend(write(path, &text(run, flags, flags.format_of(path), false)?).err());
+    }
+    for path in flags.hgrms() {
+        failed.extend(crate::file::write_whole(path, distribution(run).as_bytes()).err());
+    }
+    let mut failed = failed.into_iter();
+    let Some(first) = failed.next() else { return Ok(()) };
+    for other in failed {
+        crate::exit::say(&format!("paceline: {}", crate::exit::error_text(other.as_ref())));
+    }
+    Err(first.context(Complaint::environment("the run ended, but not all of its results could be written")))
+}
+
+/// The run as a page of one file.
+fn page(run: &Run) -> anyhow::Result<Printable> {
+    Ok(single_file(&format!("{} · Paceline", run.target.url), &SingleFilePages::of_run(run)?)?)
+}
+
+/// The summary as CSV: a line of keys, a line of values.
+fn csv(run: &Run) -> CsvText {
+    let (keys, values): (Vec<String>, Vec<String>) = run.summarize().cells().into_iter().unzip();
+    let line = |first: &str, others: &[String]| {
+        let fields = std::iter::once(first).chain(others.iter().map(String::as_str));
+        [CsvText::record(fields), CsvText::literal("\n")].into_iter().collect::<CsvText>()
+    };
+    [line("url", &keys), line(&run.target.url, &values)].into_iter().collect()
+}
+
+/// The summary as a table of Markdown.
+fn summary_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
+    let rows = run.summarize().cells().into_iter().filter(|(_, value)| !value.is_empty());
+    let rows = rows.map(|(key, value)| match (unit, key.strip_suffix("_ns"), value.parse::<f64>()) {
+        (Some(unit), Some(name), Ok(nanoseconds)) => {
+            let (scale, _, symbol) = unit.scale();
+            (format!("{name}_{symbol}"), (nanoseconds / scale).to_string())
+        }
+        _ => (key, value),
+    });
+    let rows: MarkdownText =
+        rows.map(|(key, value)| markdown!("| {} | {} |\n", MarkdownText::key(&key), value)).collect();
+    markdown!("| {} | |\n|---|--:|\n{}", run.target.url, rows)
+}
+
+/// The result in a format.
+fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) -> anyhow::Result<Printable> {
+    Ok(match format {
+        OutputFormat::Json => match flags.histograms {
+            HistogramsFlag::All => JsonText::of_document(&serde_json::to_string(run)?).into(),
+            HistogramsFlag::None => {
+                let mut record = serde_json::to_value(run)?;
+                remove_histograms(&mut record);
+                JsonText::of_document(&record.to_string()).into()
+            }
+        },
+        OutputFormat::Hgrm => TerminalText::lines(&distribution(run)).into(),
+        OutputFormat::Html => page(run)?,
+        OutputFormat::Csv => csv(run).into(),
+        OutputFormat::Markdown => summary_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
+        OutputFormat::Text => run_text(
+            run,
+            RunTextOptions {
+                colour: is_shown && !flags.no_color && crate::terminal::wants_colour(),
+                width: crate::terminal::width_for_text(is_shown),
+                percentiles: flags.percentiles,
+                time_unit: flags.time_unit.map(TimeUnitFlag::unit),
+            },
+        )
+        .into(),
+    })
+}
+
+/// Removes every encoded histogram from a record.
+fn remove_histograms(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(keys) => {
+            keys.remove("histogram");
+            keys.values_mut().for_each(remove_histograms);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(remove_histograms),
+        _ => {}
+    }
+}
+
+/// Writes to a file; if that fails, to standard output.
+fn write(path: &Path, text: &Printable) -> anyhow::Result<()> {
+    if let Err(error) = crate::file::write_whole(path, text.as_bytes()) {
+        print(text.clone())?;
+        return Err(error);
+    }
+    if std::io::stderr().is_terminal() {
+        crate::exit::say(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+/// The percentile distribution of the main time: response time in an open loop, otherwise service time.
+fn distribution(run: &Run) -> String {
+    let (name, times) = match run.loop_.kind {
+        LoopKind::Open => ("Response time", &run.total.response_time_ns),
+        LoopKind::Closed => ("Service time", &run.total.service_time_ns),
+    };
+    let histogram = times.as_ref().and_then(|times| times.decode().ok()).unwrap_or_default();
+    hgrm(name, &run.target.url, &histogram)
+}

@@ -1,0 +1,118 @@
+//! The places of servers under test: the flags for their folders, the catalogue read from there, the command that
+//! starts a shepherd, and the conversion of lab errors.
+//!
+//! Used by `lab` and `round`, and partly by `run` and `report`. Where results are kept is in `store_location`.
+
+use crate::exit::{Complaint, Status, error_text};
+use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
+use paceline_catalogue::{Catalogue, FolderFlags, Folders};
+use paceline_host::User;
+use paceline_lab::LabError;
+use paceline_record::Blame;
+use std::path::PathBuf;
+
+/// The folders of servers, workloads and plans, and the state folder.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Places")]
+pub struct FolderArguments {
+    /// The folder with one folder per server [default: `servers` in or above the current folder]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
+    servers_dir: Option<PathBuf>,
+    /// The folder with one file per workload [default: `workloads` beside the servers]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
+    workloads_dir: Option<PathBuf>,
+    /// The folder with one file per plan [default: `plans` beside the servers]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
+    plans_dir: Option<PathBuf>,
+    /// The folder with one folder per load balancer [default: `balancers` beside the servers]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
+    balancers_dir: Option<PathBuf>,
+    /// The folder with one folder per database [default: `databases` beside the servers]
+    #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
+    databases_dir: Option<PathBuf>,
+    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
+    #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
+    state_dir: Option<PathBuf>,
+    /// User for the set-up, build and run of servers [default: the current user]
+    ///
+    /// The servers' HOME is a folder in the state folder. If root runs the lab, the default is `root` if root built all
+    /// servers, otherwise `paceline` if that user exists, otherwise `nobody`.
+    #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
+    user: Option<String>,
+}
+
+impl FolderArguments {
+    /// Reads the catalogue from the places given by the flags.
+    pub fn catalogue(self) -> anyhow::Result<Catalogue> {
+        let flags = FolderFlags {
+            servers_dir: self.servers_dir,
+            workloads_dir: self.workloads_dir,
+            plans_dir: self.plans_dir,
+            balancers_dir: self.balancers_dir,
+            databases_dir: self.databases_dir,
+            state_dir: self.state_dir.filter(|folder| !folder.as_os_str().is_empty()),
+            user: self.user,
+        };
+        Folders::find(&flags).and_then(Catalogue::read).map_err(complain)
+    }
+}
+
+/// Parses any path, also an empty one: an empty environment variable counts as unset.
+pub fn path_or_nothing() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+/// The command that starts a shepherd: the path of this program, with the subcommand.
+pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
+    let program = std::env::current_exe()?;
+    Ok(vec![program.to_string_lossy().into_owned(), "shepherd".into()])
+}
+
+/// The user that runs server commands; none means the user who runs the lab. Servers that root built for itself keep
+/// running as root.
+pub fn server_user(places: &Folders) -> anyhow::Result<Option<User>> {
+    if keeps_root(places) {
+        return Ok(None);
+    }
+    let homes = places.state_dir.join("home");
+    let user = User::for_servers(places.user.as_deref(), &homes);
+    user.map_err(|error| complain(LabError::User(error)))
+}
+
+fn keeps_root(places: &Folders) -> bool {
+    places.user.is_none() && User::root_built(&places.state_dir.join("build"))
+}
+
+/// The notice about the user that servers run as, if root runs the lab and no user was given.
+pub fn user_notice(places: &Folders, user: Option<&User>) -> Option<String> {
+    if keeps_root(places) {
+        return Some(
+            "servers run as root because root built them; --user nobody runs them as another user".to_owned(),
+        );
+    }
+    let user = user.filter(|_| places.user.is_none())?;
+    Some(format!(
+        "servers run as the user `{}`, not as root; choose another with --user NAME, or --user root",
+        user.name
+    ))
+}
+
+/// Ends processes that earlier labs of this user left running; the notice about them, if there were any.
+pub fn end_left_overs() -> Option<String> {
+    let count = paceline_host::end_left_overs();
+    let processes = if count == 1 { "process" } else { "processes" };
+    (count > 0).then(|| format!("killed {count} {processes} of an earlier lab that was itself killed"))
+}
+
+/// A lab error as a complaint: its causes, its hint, and the exit status for its cause.
+pub fn complain(error: impl Into<LabError>) -> anyhow::Error {
+    let error = error.into();
+    let status = match (&error, error.blame()) {
+        (LabError::Interrupted, _) => Status::Interrupted,
+        (_, Blame::User) => Status::Usage,
+        _ => Status::Environment,
+    };
+    let hint = error.hint();
+    let what = error_text(&error);
+    anyhow::Error::new(Complaint { what, hint, status })
+}
