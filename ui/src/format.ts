@@ -109,6 +109,11 @@ export function whole(count: number): string {
   return digits(Math.round(count), 0);
 }
 
+/** `1 launch`, `2 launches`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${whole(count)} ${count === 1 ? one : many}`;
+}
+
 export function percent(share: number, count = 2): string {
   return `${significant(share * 100, count)} %`;
 }
@@ -138,16 +143,16 @@ function loadKind(load: Load): string {
 export function loadText(load: Load): string {
   const parts = [loadKind(load)];
   // Some imported reports do not say how many there were.
-  if (load.connections > 0) parts.push(`${whole(load.connections)} ${load.connections === 1 ? "connection" : "connections"}`);
+  if (load.connections > 0) parts.push(counted(load.connections, "connection"));
   if (load.depth > 1) parts.push(`${load.depth} deep`);
-  if (load.requests) parts.push(`${whole(load.requests)} requests`);
+  if (load.requests) parts.push(counted(load.requests, "request"));
   if (load.http) parts.push(`HTTP/${load.http}`);
   if (load.no_keep_alive) parts.push("no keep-alive");
-  if (load.requests_per_connection) parts.push(`${whole(load.requests_per_connection)} requests a connection`);
+  if (load.requests_per_connection) parts.push(`${counted(load.requests_per_connection, "request")} per connection`);
   if (load.variant?.kind === "first_run") parts.push("first run, no warm-up");
   if (load.balanced) {
     const { route, instances, balancer, fault } = load.balanced;
-    parts.push(route === "direct" ? "to one instance" : `${instances} instances behind ${balancer}`);
+    parts.push(route === "direct" ? "to one instance" : `${counted(instances, "instance")} behind ${balancer}`);
     if (fault) parts.push("one instance killed");
   }
   return parts.join(", ");

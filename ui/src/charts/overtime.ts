@@ -114,7 +114,7 @@ function pause(run: RunPage): Markish[] {
 }
 
 const isWarmedUp = ({ phases }: Measured): boolean => phases.window.start_ns > phases.warmup.start_ns;
-const warmUpText = (measured: Measured): string => (isWarmedUp(measured) ? " The warm-up is left of the vertical rule." : "");
+const warmUpText = (measured: Measured): string => (isWarmedUp(measured) ? " The warm-up is left of the vertical line." : "");
 const warmUpEnd = (measured: Measured): Markish[] => (isWarmedUp(measured) ? [Plot.ruleX([measured.phases.window.start_ns / 1e9], { stroke: "var(--muted)", strokeDasharray: "2 2" })] : []);
 
 /** How many requests of each second fell into each class of time, with the median and p99 on it. */
@@ -132,7 +132,7 @@ export function heatMap(run: RunPage): ChartSource | null {
   const line = (of: (s: Stretch) => number | undefined) =>
     measured.seconds.flatMap((s) => { const y = of(s); return y && s.phase !== "drain" ? [{ x: s.start_s + s.length_s / 2, y }] : []; });
   return {
-    note: `Each cell: requests that took this long in this second; the stronger its colour, the more, on a logarithmic scale. Lines: median and p99.${warmUpText(measured)}`,
+    note: `Each cell: requests that took this long in this second. A stronger colour means more requests (logarithmic scale). Lines: median and p99.${warmUpText(measured)}`,
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 40,

@@ -12,7 +12,7 @@ export interface Slope {
 export function slope(all: Slope[]): ChartSource {
   const stroke = (s: Slope) => (s.then === s.now ? "var(--muted)" : s.now < s.then ? "var(--c2)" : "var(--c1)");
   return {
-    note: "Only what both have. Green rose, orange fell.",
+    note: "Only rows that both sides have. Green: increased. Orange: decreased.",
     draw: (width, height) =>
       draw({
         width, height, marginLeft: Math.min(width * 0.36, 170), marginRight: Math.min(width * 0.36, 170), marginTop: 24, marginBottom: 8,
