@@ -160,7 +160,7 @@ fn status_of(status: Option<&Spanned<i64>>, document: &Document) -> Result<Optio
     match u16::try_from(*status.get_ref()) {
         Ok(number @ 200..=599) => Ok(Some(number)),
         _ => {
-            let problem = format!("expect_status {} is not a final status, 200 to 599", status.get_ref());
+            let problem = format!("expect_status {} is not a final status: use 200 to 599", status.get_ref());
             Err(document.complain(Some(status.span().start), problem))
         }
     }

@@ -118,10 +118,7 @@ pub(crate) fn check(value: &str) -> Result<(), String> {
         let VariablePiece::Variable(name) = piece else { continue };
         if !VARIABLE_NAMES.contains(&name) {
             let hint = nearest(name, VARIABLE_NAMES).map(|near| format!("; did you mean `${near}`?"));
-            return Err(format!(
-                "`${name}` is not one of the variables that servers are given{}",
-                hint.unwrap_or_default()
-            ));
+            return Err(format!("unknown variable `${name}`{}", hint.unwrap_or_default()));
         }
     }
     Ok(())

@@ -5,6 +5,7 @@
 
 use crate::{Address, Nanos};
 use paceline_job::JobError;
+use paceline_stats::counted;
 use std::io;
 
 /// An error that prevents a run.
@@ -17,7 +18,7 @@ pub enum EngineError {
     #[error("{0}")]
     Settings(&'static str),
     /// No connection could be made, or none was kept until the run could begin.
-    #[error("cannot {} {address} ({attempts} attempts)", if *.made > 0 { "keep a connection to" } else { "connect to" })]
+    #[error("cannot {} {address} ({})", if *.made > 0 { "keep a connection to" } else { "connect to" }, counted(*.attempts, "attempt", "attempts"))]
     Unreachable {
         /// The target.
         address: Address,
@@ -51,7 +52,7 @@ pub enum EngineError {
     #[error("the engine's counts do not add up: {0}; this is a bug in Paceline")]
     Accounts(String),
     /// The system did not start the requested number of threads.
-    #[error("the system started only {had} of {asked} threads")]
+    #[error("the system started only {had} of {}", counted(*.asked, "thread", "threads"))]
     TooManyThreads {
         /// Requested.
         asked: u32,

@@ -4,6 +4,7 @@
 
 use crate::capacity::{Capacity, WindowOutcome};
 use crate::load::Range;
+use paceline_stats::counted;
 use std::fmt::Write as _;
 
 /// The result in lines.
@@ -28,7 +29,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
             line(
                 &mut text,
                 "remedy",
-                "find what stalls the server (`paceline run` at half this rate), or use a longer window",
+                "find the cause of the stalls (`paceline run` at half this rate), or use a longer window",
             );
         }
         (Some(half_pass), Some(interval), None) => {
@@ -50,12 +51,10 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     let searched = capacity.windows.iter().filter(|window| window.outcome != WindowOutcome::Void).count();
     let void = capacity.windows.len() - searched;
     let void = if void > 0 { format!(", {void} disturbed and not counted") } else { String::new() };
-    line(&mut text, "search", &format!("{searched} windows of {} s{void}", capacity.window_s));
-    line(
-        &mut text,
-        "closed loop",
-        &format!("{} with {} connections", rate(capacity.closed_loop_per_s), capacity.connections),
-    );
+    let windows = counted(searched, "window", "windows");
+    line(&mut text, "search", &format!("{windows} of {} s{void}", capacity.window_s));
+    let connections = counted(capacity.connections, "connection", "connections");
+    line(&mut text, "closed loop", &format!("{} with {connections}", rate(capacity.closed_loop_per_s)));
     line(&mut text, "limit", &format!("{}: {}", capacity.limit.kind.words(), capacity.limit.evidence));
     if let Some(knee) = capacity.knee_per_s {
         line(
@@ -123,7 +122,7 @@ pub fn rate(per_s: f64) -> String {
     if per_s < 100.0 {
         return format!("{per_s:.1}/s");
     }
-    format!("{}/s", paceline_judge::whole(per_s))
+    format!("{}/s", paceline_stats::whole(per_s))
 }
 
 /// A time with three significant digits: `9.87 ms`.

@@ -4,6 +4,7 @@
 use crate::capacity_text::{rate, time};
 use crate::compare::{ComparedMetric, Direction, MetricComparison, PairedComparison};
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};
+use paceline_stats::counted;
 use std::fmt::Write as _;
 
 /// The decision in one sentence.
@@ -12,11 +13,11 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
     let Some(decision) = comparison.decision() else {
         return match comparison.is_interleaved {
             true => {
-                format!("undecided: {} pairs are too few to compare {first} with {second}", comparison.pairs)
+                format!("undecided: too few pairs to compare {first} with {second} ({})", comparison.pairs)
             }
             false => format!(
-                "undecided: comparing {first} with {second} needs at least two observations of each, and one has only {}; \
-                 `paceline gate URL --save FILE` makes ten",
+                "undecided: comparing {first} with {second} needs at least two observations of each, but one side has only {}; \
+                 `paceline gate URL --save FILE` measures ten",
                 comparison.pairs
             ),
         };
@@ -36,17 +37,18 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
             comparison.margin * 100.0
         ),
         Direction::Undecided { more_pairs } => format!(
-            "undecided after {} {}: about {more_pairs} more would show whether {} differs by {:.0} %",
-            comparison.pairs,
-            unit(comparison),
+            "undecided after {}: about {more_pairs} more would show whether {} differs by {:.0} %",
+            observed(comparison),
             metric.name(),
             comparison.margin * 100.0
         ),
     }
 }
 
-fn unit(comparison: &PairedComparison) -> &'static str {
-    if comparison.is_interleaved { "pairs" } else { "observations" }
+fn observed(comparison: &PairedComparison) -> String {
+    let [one, many] =
+        if comparison.is_interleaved { ["pair", "pairs"] } else { ["observation", "observations"] };
+    counted(comparison.pairs, one, many)
 }
 
 /// The adjectives for a better and for a worse second side.
@@ -175,13 +177,13 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
 fn footnote(comparison: &PairedComparison) -> String {
     let how = if comparison.is_interleaved {
         format!(
-            "{} adjacent pairs; intervals and decisions are corrected for repeated testing",
-            comparison.pairs
+            "{}; intervals and decisions are corrected for repeated testing",
+            counted(comparison.pairs, "adjacent pair", "adjacent pairs")
         )
     } else {
         format!(
-            "{} observations each, measured at different times: the difference includes drift of the machine",
-            comparison.pairs
+            "{} of each side, measured at different times: the difference includes drift of the machine",
+            counted(comparison.pairs, "observation", "observations")
         )
     };
     let early = comparison.ended_early.as_ref().map_or(String::new(), |why| format!("; ended early: {why}"));

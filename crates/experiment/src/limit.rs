@@ -6,6 +6,7 @@
 use crate::load::{LoadResult, LoadServerUse};
 use paceline_judge::{DELAYED_LEAST, FULL_LEAST, GENERATOR_BUSY_MOST, cores_used, memory_shortage};
 use paceline_record::{Limit, LimitKind, MemoryUse};
+use paceline_stats::counted;
 
 /// Finds the limit of a closed-loop run.
 pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
@@ -43,7 +44,7 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
     } else if closed.has_verdict("too_few_connections") {
         Limit {
             kind: LimitKind::Connections,
-            evidence: format!("{} connections; {used}", closed.connections),
+            evidence: format!("{}; {used}", counted(closed.connections, "connection", "connections")),
         }
     } else {
         Limit { kind: LimitKind::Waiting, evidence: format!("{used}; generator {generator} busy") }

@@ -158,7 +158,7 @@ pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
         }
     }
     text.push(&markdown!(
-        "\n{} rows are in both rounds. A difference in a row's deciding metric is reported only if it is significant after \
+        "\nRows in both rounds: {}. A difference in a row's deciding metric is reported only if it is significant after \
          Holm's correction over all rows. The rounds were measured at different times, so every ratio includes drift of the machine.\n",
         cells.len()
     ));

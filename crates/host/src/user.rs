@@ -51,8 +51,7 @@ pub enum UserError {
     NotRoot,
     /// The user cannot reach a folder that is needed.
     #[error(
-        "servers run as the user `{user}`, who cannot enter {}: allow it (chmod o+x), keep the servers elsewhere, or run \
-         them as root with --user root",
+        "servers run as the user `{user}`, who cannot enter {}: allow access (chmod o+x), move the servers to another folder, or run them as root with --user root",
         folder.display()
     )]
     Closed {
@@ -62,7 +61,7 @@ pub enum UserError {
         folder: PathBuf,
     },
     /// A folder cannot be prepared for it.
-    #[error("cannot give folder {} to the user that servers run as", path.display())]
+    #[error("cannot change the owner of folder {} to the user that servers run as", path.display())]
     Prepare {
         /// The folder or file.
         path: PathBuf,

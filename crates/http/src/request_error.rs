@@ -68,7 +68,7 @@ pub enum RequestError {
     },
     /// A `Content-Length` that differs from the body's length.
     #[error(
-        "header Content-Length: {value:?}, but the body has {bytes} bytes; remove the header: Paceline adds it"
+        "header Content-Length: {value:?}, but the length of the body is {bytes}; remove the header: Paceline adds it"
     )]
     ContentLength {
         /// Its value as given.
@@ -78,7 +78,7 @@ pub enum RequestError {
     },
     /// A `Content-Length` beside a body whose length changes from request to request.
     #[error(
-        "header Content-Length: {value:?}, but the body's placeholders make its length change; remove the header: Paceline adds it"
+        "header Content-Length: {value:?}, but the length of the body varies with its placeholders; remove the header: Paceline adds it"
     )]
     ChangingLength {
         /// Its value as given.

@@ -120,7 +120,7 @@ pub fn vegeta(text: &ReportText<'_>) -> Result<ImportedReport, String> {
             body_bytes: printed.bytes_in.get("total").copied().unwrap_or(0.0) as u64,
             requests_per_s: Some(printed.throughput),
             times_ns: times,
-            note: "times start when a worker picks the request up, not when it was due".to_owned(),
+            note: "times start when a worker takes the request, not when the request was due".to_owned(),
             ..Measurement::default()
         }],
         ..ImportedReport::default()

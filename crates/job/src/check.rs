@@ -87,7 +87,9 @@ pub enum JobProblem {
     #[error("--requests-per-connection above 1 cannot be combined with --no-keepalive")]
     RequestsWithoutKeepAlive,
     /// Several outstanding requests on a connection without keep-alive.
-    #[error("--pipeline cannot be combined with --no-keepalive: such a connection carries one request")]
+    #[error(
+        "--pipeline cannot be combined with --no-keepalive: a connection without keep-alive carries one request"
+    )]
     DepthWithoutKeepAlive,
     /// Think time in an open loop.
     #[error("--think cannot be combined with -r")]
@@ -104,7 +106,7 @@ pub enum JobProblem {
     },
     /// The proxy itself decides which address to connect to.
     #[error(
-        "--proxy cannot be combined with --unix-socket, --resolve or --connect-to: the proxy makes the connections"
+        "--proxy cannot be combined with --unix-socket, --resolve or --connect-to: the proxy opens the connections"
     )]
     ProxyWithAddress,
     /// A proxy cannot carry HTTP/2 without TLS.

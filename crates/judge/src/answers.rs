@@ -81,10 +81,10 @@ fn advice(run: &Run) -> String {
             format!("No response has the body that {} requires. {look}", expectation(&run.expectations)),
         ),
         (counts.timed_out, no_answer(run, &look)),
-        (not_http, broken_rules(run)),
+        (not_http, broken_rules(run, &look)),
         (
             counts.io_failed - not_http,
-            format!("The server broke every connection; its log should say why.{} {look}", tls_hint(run)),
+            format!("The server closed every connection before a complete response. Look for the reason in the server's log.{} {look}", tls_hint(run)),
         ),
         (
             counts.connect_failed,
@@ -97,11 +97,13 @@ fn advice(run: &Run) -> String {
 }
 
 /// The response does not follow the requested protocol. A server without HTTP/2 is detected before the run begins.
-fn broken_rules(run: &Run) -> String {
+fn broken_rules(run: &Run, look: &str) -> String {
     let failure = run.connections.commonest_failure.as_deref().unwrap_or("see the record");
     match run.target.protocol.as_str() {
-        "http/2" => format!("The response violates HTTP/2: {failure}. Try --http 1.1."),
-        _ => "The response is not HTTP/1.1. Check the port, and whether it is http or https.".to_owned(),
+        "http/2" => format!("The response violates HTTP/2: {failure}. Fix the server, or use --http 1.1."),
+        _ => format!(
+            "The response is not valid HTTP/1.1. Check the port, and whether it is http or https; if both are correct, fix the server. {look}"
+        ),
     }
 }
 
@@ -111,7 +113,9 @@ fn redirect_advice(run: &Run, look: &str) -> String {
         0 => format!(
             "The server redirects. Follow the redirects (--follow 5), use the final URL, or use --expect-status. {look}"
         ),
-        _ => format!("The redirects could not be followed; the first response says why. {look}"),
+        _ => {
+            format!("The redirects could not be followed. Look for the reason in the first response. {look}")
+        }
     }
 }
 
@@ -142,12 +146,10 @@ fn no_answer(run: &Run, look: &str) -> String {
     // There was no other response: all service times belong to abandoned requests.
     if run.total.service_time_ns.as_ref().is_some_and(|waited| waited.max < run.timeout_ns) {
         return format!(
-            "The run ended before a response arrived. {look}\u{20}If the server is only slow, measure longer (-d) or wait longer (--drain)."
+            "The run ended before a response arrived. If the server is only slow, measure longer (-d) or wait longer (--drain). {look}"
         );
     }
-    format!(
-        "No response arrived within the timeout. {look}\u{20}If the server is only slow, raise --timeout."
-    )
+    format!("No response arrived within the timeout. If the server is only slow, raise --timeout. {look}")
 }
 
 pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {

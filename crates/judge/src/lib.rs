@@ -13,7 +13,6 @@ mod loaders;
 mod metric;
 mod steady;
 mod table;
-mod thousands;
 mod trial;
 mod verdict;
 
@@ -26,7 +25,6 @@ pub use metric::{
     metric_reference,
 };
 pub use table::{TypedVerdict, VerdictName};
-pub use thousands::{thousands, whole};
 pub use trial::{
     DELAYED_LEAST, FULL_LEAST, FullCore, cores_used, full_cores, limit, memory_shortage, process_name,
     row_verdicts, trial_verdicts, unequal_work,

@@ -52,7 +52,7 @@ verdict_table! {
         connections: u64 = "connections that Paceline closed because of a violation",
         commonest_failure: Option<String> = "the most frequent violation",
     } with { url: String = "URL" }
-    => "Fix the server before comparing it. See what it sends: curl -i --raw {url}";
+    => "The server sent responses that are not valid HTTP. If another protocol uses this port, correct the URL; otherwise fix the server before comparing it. Check with: curl -i --raw {url}";
 
     /// Requests that were sent before the window opened were never answered, or connections got no response in the
     /// window while others did. The percentiles do not include these requests, because they count requests that were
@@ -70,7 +70,7 @@ verdict_table! {
     /// Requests were sent, and none was answered as expected, so the figures do not measure the server's work. The
     /// remedy depends on the most frequent failure: a redirect, another status, another body, a timeout, something that
     /// is not HTTP, closed connections ([faults.md](faults.md) lists all).
-    NoValidResponse "no_valid_response" Run [Server] [Invalid] "Not one valid response."
+    NoValidResponse "no_valid_response" Run [Server] [Invalid] "No valid response."
     {
         scheduled: u64 = "requests that were due",
         status: Option<BTreeMap<String, u64>> = "responses by status code, if the status was not the expected one",
@@ -88,14 +88,14 @@ verdict_table! {
         generator_utilization: f64 = "busy share of the busiest thread, 0 to 1",
         threads: u32 = "generator threads",
     } with { severity: Severity }
-    => "Paceline was the limit, so the server can do at least this. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
+    => "Paceline was the limit; the server may be faster than this result. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
 
     /// The generator stalled for a part of the window: its process was stopped, or its thread did not get a core.
     /// Responses that arrived meanwhile were read late, and their times contain the stall. Given if the stall lasted
     /// at least 10 ms and 2 % of the window; invalid above 10 % of the window.
     GeneratorStall "generator_stall" Run [Generator] [Caution, Invalid: *severity] "Paceline stalled."
     {
-        longest_s: f64 = "longest time between two turns of Paceline's event loop, in seconds",
+        longest_s: f64 = "longest time between two iterations of Paceline's event loop, in seconds",
         share_of_window: f64 = "longest stall as a share of the window, 0 to 1",
     } with { severity: Severity, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline did not run for {longest_s:.2} s; the server is not to blame for that time. Repeat the run. {pin}";
@@ -152,11 +152,11 @@ verdict_table! {
     /// With random arrivals (`--arrivals`): the gaps between a sample of the actual sends do not follow the requested
     /// distribution (Anderson-Darling test, p below 0.001). Late sends left together. The schedule was still random,
     /// and response times count from it.
-    ArrivalsOff "arrivals_off" Run [Generator] [Note] "Sends did not follow the requested arrival times."
+    ArrivalsOff "arrivals_off" Run [Generator] [Note] "Requests were not sent at the requested arrival times."
     {
         anderson_darling: f64 = "statistic of the Anderson-Darling test",
         p_value: f64 = "p-value: probability of such a sample if the sends had followed the requested distribution",
-        gaps: u64 = "gaps between sends that were tested",
+        gaps: u64 = "number of gaps between sends in the test",
     } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Use --pace spin, so that Paceline polls instead of sleeping. {pin}";
 
@@ -216,7 +216,7 @@ verdict_table! {
         commonest_failure: Option<String> = "the most frequent reason why a connection failed",
         failed_here: u64 = "connection attempts that failed because of a limit of this machine",
     } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's backlog), or lower -c." }
-    => "Only {had} of {asked} connections opened. {advice}";
+    => "Not all connections could be opened ({had} of {asked}). {advice}";
 
     /// The server allows fewer concurrent HTTP/2 streams on a connection than requested
     /// (SETTINGS_MAX_CONCURRENT_STREAMS). Further requests waited for a stream, which is connection wait.
@@ -231,7 +231,7 @@ verdict_table! {
     /// server's cost, and the bytes of the row are those of compressed bodies.
     CompressedUnasked "compressed_unasked" Run [Server] [Note] "The server compresses without being asked."
     {}
-    => "Responses are compressed, although no request accepts that. Turn compression off at the server, or accept it from every server with --accept-encoding gzip.";
+    => "Responses are compressed, although no request accepts compression. Turn compression off in the server, or measure all servers with --accept-encoding gzip.";
 
     /// The server closed the connection after nearly every response. The row measures connecting as well as answering.
     KeepAliveRefused "keep_alive_refused" Run [Server] [Caution] "The server does not keep connections open."
@@ -239,7 +239,7 @@ verdict_table! {
         closed_by_server: u64 = "connections that the server closed",
         protocol: String = "the version of HTTP that was used",
     }
-    => "The server closed the connection after every response, so the results include connecting; compare it only with other runs without keep-alive.";
+    => "The server closed the connection after every response, so the results include connecting; compare them only with other runs without keep-alive.";
 
     /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the
     /// run is invalid if the generator was pinned; an unpinned generator regularly shares cores with the server.
@@ -253,7 +253,7 @@ verdict_table! {
     /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
     Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from the machine."
     { steal_share: f64 = "CPU time that the hypervisor took, as a share of all cores' time, 0 to 1" } with { severity: Severity }
-    => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (idle CPUs are not given up), or on a quieter host.";
+    => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a quieter host.";
 
     /// The last third of the window was significantly slower than the first: by more than 5 % and more than three
     /// standard errors of the intervals of the window, which are correlated, or by a factor of 2 and more without overlap
@@ -274,7 +274,7 @@ verdict_table! {
         rate_before_per_s: Option<f64> = "responses per second in the 4 s before the last 4 s of the launch's warm-up",
         rate_last_per_s: Option<f64> = "responses per second in the last 4 s of the launch's warm-up",
     } with { advice: String = "Use a longer warm-up: --warmup 20s" }
-    => "The server was still getting faster, so its steady rate is higher. {advice}";
+    => "The server was still getting faster, so its steady rate is higher than this result. {advice}";
 
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
     Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
@@ -287,12 +287,12 @@ verdict_table! {
     /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
     /// algorithm on the server in combination with delayed acknowledgements (Linux waits 40 ms). The server writes a
     /// response in two pieces without TCP_NODELAY.
-    DelayedAck "delayed_ack" Run [Server] [Caution] "Responses wait for a delayed acknowledgement."
+    DelayedAck "delayed_ack" Run [Server] [Caution] "Responses waited for a delayed TCP acknowledgement."
     {
         first_byte_ns_p50: u64 = "median time to the first byte",
         service_time_ns_p50: u64 = "median time to the last byte",
     }
-    => "Each response took about 40 ms longer because its second part waited for an acknowledgement. Set TCP_NODELAY in the server, or write head and body at once.";
+    => "Each response took about 40 ms longer because its second part waited for a TCP acknowledgement. Set TCP_NODELAY in the server, or write head and body at once.";
 
     /// No expected body was given, and valid responses differed in length. This may be intended; or some are error
     /// pages with status 200.
@@ -382,7 +382,7 @@ verdict_table! {
 
     /// No control group could be made for the server, so its CPU time was read from `/proc`. Processes that started and
     /// ended between two samples are missing: the figure is a minimum.
-    CpuLowerBound "cpu_lower_bound" Trial [Environment] [Note] "The server's CPU time is a minimum."
+    CpuLowerBound "cpu_lower_bound" Trial [Environment] [Note] "The server's CPU time may be incomplete."
     { cpu_s: f64 = "CPU time that was measured, in seconds" }
     => "The CPU time of processes that started and ended during the run may be missing. Run as root, or in a delegated control group: systemd-run --user --scope -p Delegate=yes paceline ...";
 
@@ -399,7 +399,7 @@ verdict_table! {
         core: u32 = "the core from which the hypervisor took the most time",
         over_s: f64 = "length of the window, in seconds",
     } with { severity: Severity }
-    => "The hypervisor took CPU time from a core in use. Repeat with --quiet-cpu (idle CPUs are not given up), or on a dedicated machine.";
+    => "The hypervisor took CPU time from a core in use. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a dedicated machine.";
 
     /// A check before the load found that a trait of the server's manifest (pipelining, keep-alive in HTTP/1.0) does
     /// not hold, or holds although the manifest denies it.
@@ -409,7 +409,7 @@ verdict_table! {
 
     /// The rate was low although nothing was busy: server, generator and balancer were below half of their cores while
     /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.
-    Waiting "waiting" Trial [Server] [Note] "No core was full: the limit was waiting time."
+    Waiting "waiting" Trial [Server] [Note] "No core was full: requests waited for something else."
     {
         server_utilization: f64 = "server's CPU time as a share of its cores, 0 to 1",
         generator_utilization: f64 = "busy share of the generator's busiest thread, 0 to 1",
@@ -439,7 +439,7 @@ verdict_table! {
         lowest_missed_per_s: f64 = "the lowest rate that missed the objective",
         highest_passed_per_s: f64 = "the highest rate that met the objective; 0 if none did",
     } with { try_per_s: f64 = "20000" }
-    => "The server pauses at every rate, so it has no capacity under this objective. Find what stalls the server (paceline run -r {try_per_s:.0}), or use longer windows.";
+    => "The server pauses at every rate, so it has no capacity under this objective. Find the cause of the stalls (paceline run -r {try_per_s:.0}), or use longer windows.";
 
     /// A search for the capacity found no rate: no window met the objective, or the generator or the machine disturbed
     /// the windows.
@@ -461,7 +461,7 @@ verdict_table! {
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
     CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was full."
     { cores: Vec<String> = "each full core, with what runs on it and its busy share" }
-    => "At least one core was full, and limited the rate.";
+    => "At least one core was full and limited the rate. Give the process on that core more cores.";
 
     /// The balancer used 90 % of its cores or more: it was the limit, not the instances.
     BalancerBound "balancer_bound" Trial [Environment] [Caution] "The load balancer was the limit."
@@ -475,7 +475,7 @@ verdict_table! {
     BalancerSharesCores "balancer_shares_cores" Trial [Environment] [Caution] "The load balancer shares cores with other processes."
     {
         balancer_cores: Vec<u32> = "the balancer's cores",
-        with: Vec<String> = "what else runs on these cores",
+        with: Vec<String> = "other processes on these cores",
     }
     => "The load balancer shared cores with the server or the load generator. Use a machine with at least three cores, or pin the balancer to a separate core.";
 
@@ -518,7 +518,7 @@ verdict_table! {
     DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's work could not be checked."
     {
         responses: u64 = "valid responses whose database work is unknown",
-        missing: &'static str = "what is missing: `counters`, or the `response after the run`",
+        missing: &'static str = "missing data: `counters`, or the `response after the run`",
     } with { advice: &'static str = "The database's statement counters could not be read, so its queries are not verified. Read the end of the database's log in the record, and measure again." }
     => "{advice}";
 
@@ -527,14 +527,14 @@ verdict_table! {
     /// fewer, so the rows are not comparable.
     PoolExceeded "pool_exceeded" Trial [Server] [Caution] "The server exceeded its connection pool."
     { connections: u64 = "open connections to the database", pool: u32 = "connections that the plan allows" }
-    => "The server opened {connections} database connections; {pool} are allowed. Divide DATABASE_POOL among its processes.";
+    => "The server opened more database connections ({connections}) than allowed ({pool}). Divide DATABASE_POOL among its processes.";
 
     /// The database ran on cores of the server, of the balancer or of the generator, so these had less CPU time. On
     /// the same cores as the server, a request costs the CPU time of both.
     DatabaseSharesCores "database_shares_cores" Trial [Environment] [Note] "The database shares cores with other processes."
     {
         database_cores: Vec<u32> = "the database's cores",
-        with: Vec<String> = "what else runs on these cores",
+        with: Vec<String> = "other processes on these cores",
         database_share: f64 = "the database's share of the CPU time of database and server, 0 to 1",
     }
     => "The database shared cores with the server or the load generator. Use a machine with more cores, or another machine for the database (--on ssh:database=HOST), and compare the server's CPU time per request too.";
@@ -560,7 +560,7 @@ verdict_table! {
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
     { waited_s: f64 = "how long Paceline waited for the server to become idle, in seconds", cores_used: f64 = "cores that the server still used after this wait" }
-    with { is_whole: bool, consequence: &'static str = "Nothing to do if the server was restarted for the next load; otherwise measure the next load alone." }
+    with { is_whole: bool, consequence: &'static str = "If the server was not restarted for the next load, measure that load again alone." }
     => "{consequence}";
 
     /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the
@@ -585,7 +585,7 @@ verdict_table! {
     /// that a stalled server kept it from sending: compare its rate, not its percentiles.
     ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
     { percentiles_ns: BTreeMap<String, u64> = "percentiles as the other generator printed them" } with { generator: String = "wrk" }
-    => "{generator} checks no body, has no warm-up and omits requests that a stalled server kept it from sending; compare its rate, not its percentiles.";
+    => "{generator} does not check bodies, has no warm-up, and leaves out requests that it could not send while the server stalled. Compare its rate, not its percentiles.";
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
     /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and

@@ -575,7 +575,7 @@ fn a_stream_limit_below_the_requested_depth_is_reported() {
 
 #[test]
 fn protocol_violations_are_named_by_protocol() {
-    for (protocol, words) in [("http/1.1", "is not HTTP/1.1"), ("http/2", "violates HTTP/2: a flood")] {
+    for (protocol, words) in [("http/1.1", "is not valid HTTP/1.1"), ("http/2", "violates HTTP/2: a flood")] {
         let mut run = closed();
         (run.total.counts.ok, run.total.counts.io_failed, run.total.completed_in_window) = (0, 10_000, 0);
         run.target.protocol = protocol.to_owned();

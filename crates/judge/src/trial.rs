@@ -14,7 +14,7 @@ use paceline_record::{
     CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, MemoryUse, Pinning, ProcessRole, ProcessUse, Route,
     Run, Stage, Tool, Trial, Verdict,
 };
-use paceline_stats::WARM_UP_SECONDS;
+use paceline_stats::{WARM_UP_SECONDS, counted};
 use std::collections::BTreeSet;
 
 /// A core, or a process on its cores, is full from this share of its time.
@@ -265,7 +265,10 @@ pub fn memory_shortage(memory: &MemoryUse) -> Option<String> {
         .zip(memory.rss_bytes_peak)
         .filter(|(limit, peak)| *peak as f64 >= FULL_LEAST * *limit as f64);
     match (memory.oom_kills, near) {
-        (kills @ 1.., _) => Some(format!("the kernel killed {kills} process(es) because memory ran out")),
+        (kills @ 1.., _) => Some(format!(
+            "the kernel killed {} because memory ran out",
+            counted(kills, "process", "processes")
+        )),
         (0, Some((limit, peak))) => {
             Some(format!("the server used {} of the {} that it may use", megabytes(peak), megabytes(limit)))
         }

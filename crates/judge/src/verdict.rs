@@ -204,7 +204,7 @@ report and stored in the record under `verdicts`. Each verdict has
 - a **remedy**: what to do about it.
 
 Verdicts are pure functions of a record (`crates/judge/`), so a stored record can be judged again by a later version. A
-result without verdicts is not proven right: nothing that Paceline looks for was found.
+result without verdicts is not proven right: it means that Paceline found none of the problems that it looks for.
 
 A round retries once, at its end, every trial that the environment made invalid. The retry counts, even if it is
 disturbed too; its verdict is then shown.

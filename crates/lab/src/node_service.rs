@@ -202,7 +202,7 @@ impl NodeService {
         let starter = self.unprivileged(&order.balancer)?;
         let id = Id::parse(&order.id).map_err(|error| fault(error.to_string()))?;
         let scratch = Scratch::begin(&self.state.join("scratch"), &id)
-            .map_err(|error| fault(format!("cannot make a folder in {}: {error}", self.state.display())))?;
+            .map_err(|error| fault(format!("cannot create a folder in {}: {error}", self.state.display())))?;
         let balancers = Balancers { provisioner: &self.provisioner, starter: &starter };
         let (launch, running_balancer) =
             balancers.start(&balancer, order, &scratch.folder().join("balancer"))?;

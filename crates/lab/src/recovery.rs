@@ -11,6 +11,7 @@ use crate::validate::{difference, question};
 use paceline_catalogue::Cell;
 use paceline_host::Interrupt;
 use paceline_record::{DatabaseRecovery, Fault, Trial};
+use paceline_stats::counted;
 use std::time::{Duration, Instant};
 
 /// How long the server may take to answer again: longer than most pools wait before they try a connection again.
@@ -73,12 +74,14 @@ fn sentence(recovery: &DatabaseRecovery) -> String {
         }
         (Some(after_s), failed) => {
             format!(
-                "; after a restart of the database, the server used it again after {after_s:.1} s and {failed} failed requests"
+                "; after a restart of the database, the server used it again after {after_s:.1} s and {}",
+                counted(*failed, "failed request", "failed requests")
             )
         }
         (None, failed) => format!(
-            "; after a restart of the database, the server did not use it again within {} s and {failed} requests: {last_failure}",
-            RECOVERY_LIMIT.as_secs()
+            "; after a restart of the database, the server did not use it again within {} s and {}: {last_failure}",
+            RECOVERY_LIMIT.as_secs(),
+            counted(*failed, "request", "requests")
         ),
     }
 }

@@ -11,7 +11,9 @@ pub enum LoadersError {
     #[error(transparent)]
     Run(#[from] RunError),
     /// Fewer connections than threads of all loaders.
-    #[error("{connections} connections cannot be shared by {loaders} loaders with {threads} threads each")]
+    #[error(
+        "too few connections (-c {connections}) for {loaders} loaders with -t {threads}: each thread needs at least one"
+    )]
     TooFewConnections {
         /// Connections asked for.
         connections: u32,
@@ -67,7 +69,7 @@ pub enum LoadersError {
     },
     /// The sum of the loaders' requests is not what the schedule gave to them.
     #[error(
-        "the counts do not add up: the loader on {host} counted {counted} requests, its schedule has {scheduled}"
+        "the counts do not add up: the loader on {host} counted {counted} of the {scheduled} requests of its schedule"
     )]
     Accounts {
         /// Where.

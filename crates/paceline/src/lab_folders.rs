@@ -9,6 +9,7 @@ use paceline_catalogue::{Catalogue, FolderFlags, Folders};
 use paceline_host::User;
 use paceline_lab::LabError;
 use paceline_record::Blame;
+use paceline_stats::counted;
 use std::path::PathBuf;
 
 /// The folders of servers, workloads and plans, and the state folder.
@@ -100,8 +101,8 @@ pub fn user_notice(places: &Folders, user: Option<&User>) -> Option<String> {
 /// Ends processes that earlier labs of this user left running; the notice about them, if there were any.
 pub fn end_left_overs() -> Option<String> {
     let count = paceline_host::end_left_overs();
-    let processes = if count == 1 { "process" } else { "processes" };
-    (count > 0).then(|| format!("killed {count} {processes} of an earlier lab that was itself killed"))
+    let processes = counted(count, "process", "processes");
+    (count > 0).then(|| format!("killed {processes} of an earlier lab that was itself killed"))
 }
 
 /// A lab error as a complaint: its causes, its hint, and the exit status for its cause.

@@ -36,7 +36,7 @@ enum Command {
     Round(Box<commands::round::Arguments>),
     /// Find the highest rate that meets an objective
     Capacity(Box<commands::experiment::capacity::Arguments>),
-    /// Say whether the second of two servers is faster, slower or equivalent
+    /// Test whether the second of two servers is faster, slower or equivalent
     Compare(Box<commands::experiment::compare::Arguments>),
     /// Fail if a server is slower than its baseline, for CI
     Gate(Box<commands::experiment::gate::Arguments>),
@@ -54,16 +54,16 @@ enum Command {
     Completions(commands::completions::Arguments),
     /// Print the manual page, or write the pages of all commands
     Man(commands::man::Arguments),
-    /// Serve with known service times; started by the self-test, not by people
+    /// Internal: serve with known service times; started by `paceline selftest`
     #[command(hide = true)]
     ReferenceServer(commands::selftest::ServerArguments),
-    /// Carry out a share of a run; started by `paceline run --loaders`, not by people
+    /// Internal: carry out a share of a run; started by `paceline run --loaders`
     #[command(hide = true)]
     Loader,
-    /// Start servers on this machine for a lab on another; started by `paceline round --on`, not by people
+    /// Internal: start servers on this machine for a lab on another machine; started by `paceline round --on`
     #[command(hide = true)]
     Node,
-    /// Watch over one launch of a server; started by the lab, not by people
+    /// Internal: supervise one launch of a server; started by the lab
     #[command(hide = true)]
     Shepherd(commands::shepherd::Arguments),
 }

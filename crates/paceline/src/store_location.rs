@@ -52,11 +52,11 @@ pub fn complain(error: StoreError) -> anyhow::Error {
         StoreError::Missing { .. } => (
             Status::Usage,
             Some(
-                "`paceline round` measures and stores results; --store or PACELINE_STORE selects another place",
+                "`paceline round` measures and stores results; --store or PACELINE_STORE selects another store",
             ),
         ),
         StoreError::NotFound { .. } => {
-            (Status::Usage, Some("`paceline report --list` lists the kept rounds"))
+            (Status::Usage, Some("`paceline report --list` lists the stored rounds"))
         }
         StoreError::Ambiguous { .. } => (Status::Usage, Some("give more characters of the id")),
         StoreError::NotAStore { .. } => (Status::Usage, None),
@@ -64,7 +64,7 @@ pub fn complain(error: StoreError) -> anyhow::Error {
             (Status::Usage, Some("use the version of Paceline that wrote the store, or a later one"))
         }
         StoreError::Folder { .. } | StoreError::Unwritable { .. } | StoreError::Copy { .. } => {
-            (Status::Environment, Some("select another place with --store or PACELINE_STORE"))
+            (Status::Environment, Some("choose another store with --store or PACELINE_STORE"))
         }
         StoreError::Full { .. } => (Status::Environment, Some("free some space")),
         StoreError::Busy { .. } => {
@@ -123,7 +123,7 @@ impl<T> ReadableRecords<T> {
 pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
     let complaint = error.downcast_ref::<Complaint>();
     let status = complaint.map_or(Status::Environment, |complaint| complaint.status);
-    let resume = format!("`paceline round --resume {round}` continues; the trials so far are kept");
+    let resume = format!("`paceline round --resume {round}` continues it; the trials so far are stored");
     let hint = match complaint.and_then(|complaint| complaint.hint.as_deref()) {
         Some(hint) => format!("{hint}; then {resume}"),
         None => resume,
@@ -156,7 +156,7 @@ mod tests {
         error.downcast_ref::<Complaint>().unwrap().hint.clone().unwrap()
     }
 
-    const RESUME: &str = "`paceline round --resume r1` continues; the trials so far are kept";
+    const RESUME: &str = "`paceline round --resume r1` continues it; the trials so far are stored";
 
     #[test]
     fn an_error_that_stops_a_round_shows_how_to_resume_it() {

@@ -92,12 +92,12 @@ impl LimitKind {
             Self::ServerThread => {
                 "one core or thread of the server was at least 90 % busy while others were free"
             }
-            Self::Generator => "the generator's core was over 90 % busy: the server can do more",
+            Self::Generator => "the generator's core was over 90 % busy: the server may be faster",
             Self::Balancer => "the balancer's cores were at least 90 % busy, mostly with the balancer",
             Self::Database => "the database's cores were at least 90 % busy, mostly with the database",
             Self::Network => "a network interface carried at least 90 % of its speed",
             Self::Waiting => {
-                "nothing was full: requests waited for locks, sleeps, back ends or the next request of a connection"
+                "no resource was full: requests waited for locks, sleeps, back ends or the next request of a connection"
             }
             Self::Errors => "more than 1 % of the requests failed",
             Self::Memory => {

@@ -5,7 +5,7 @@
 use crate::Report;
 use crate::copies::CopyCheck;
 use paceline_escape::{TerminalText, terminal};
-use paceline_stats::{Variance, binomial_most};
+use paceline_stats::{Variance, binomial_most, counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
             count.claimed_most
         )
     };
-    text.push(&terminal!("\n{} rounds with copies\n", tally.rounds));
+    text.push(&terminal!("\n{} with copies\n", counted(tally.rounds, "round", "rounds")));
     text.push(&terminal!("figures that tables are sorted by: {}", count(tally.deciding)));
     text.push(&terminal!("all figures (those of one launch depend on each other): {}", count(tally.all)));
     if let Some(spread) = tally.t_spread.filter(|_| tally.deciding.compared >= 5) {

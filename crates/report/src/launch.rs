@@ -5,6 +5,7 @@
 
 use paceline_judge::row_verdicts;
 use paceline_record::{Fault, LoopKind, Run, Stage, Trial, Verdict};
+use paceline_stats::whole;
 use std::collections::BTreeMap;
 
 /// A trial with a usable run.
@@ -69,9 +70,10 @@ fn fault_of(trial: &Trial) -> Fault {
             let why = commonest.map(|failure| format!("; most often: {failure}")).unwrap_or_default();
             let what = match (run.total.counts.scheduled, run.loop_.kind) {
                 (0, LoopKind::Closed) => {
-                    "no request was sent in the window: every connection was waiting for an answer".to_owned()
+                    "no request was sent in the window: every connection was waiting for a response"
+                        .to_owned()
                 }
-                (scheduled, _) => format!("all {scheduled} requests failed"),
+                (scheduled, _) => format!("all requests failed ({})", whole(scheduled as f64)),
             };
             (Stage::Load, what + &why)
         }

@@ -20,8 +20,9 @@ pub fn read_schedule(path: &Path, inputs: &mut Inputs) -> Result<Trace, RunError
         Err(ScheduleProblem { line, what }) => {
             let place =
                 line.map_or_else(|| path.display().to_string(), |line| format!("{}:{line}", path.display()));
-            Err(RunError::usage(format!("{place}: {what}"))
-                .hint("write one time per line, in seconds (0.25) or with a unit (250ms), never decreasing"))
+            Err(RunError::usage(format!("{place}: {what}")).hint(
+                "write one time per line, in ascending order, in seconds (0.25) or with a unit (250ms)",
+            ))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Statistics without I/O: the histogram of recorded times, and estimators over repeated observations.
+//! Statistics without I/O: the histogram of recorded times, estimators over repeated observations, and numbers as text.
 //!
 //! No clock, no I/O, no threads: the same input always gives the same output. Each estimator names its source and is
 //! tested against published values, R or NumPy, and by simulation with a fixed seed.
@@ -8,6 +8,7 @@ mod draws;
 mod exponential;
 mod histogram;
 mod launches;
+mod number;
 mod percentile;
 mod random;
 mod scaling;
@@ -26,6 +27,7 @@ pub use launches::{
     CONFIDENCE, ConfidenceInterval, LaunchMean, Prior, ServerLaunches, Variance, launch_means,
     launches_needed,
 };
+pub use number::{counted, plural, thousands, whole};
 pub use percentile::{RunPercentile, SLICES, percentile_interval, run_percentile};
 pub use random::Random;
 pub use scaling::{Scalability, little_outstanding};

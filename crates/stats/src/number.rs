@@ -1,10 +1,21 @@
-//! Numbers for people, with thousands separators: `12,175`.
+//! Numbers as text: with thousands separators (`12,175`) and with a noun (`1 request`, `2 requests`).
 //!
-//! Here, and not in the report, because the evidence of a limit contains such numbers.
+//! Here, and not in the report, because errors of the engine and the evidence of a limit contain such numbers.
 
 /// A whole number with thousands separators.
 pub fn whole(value: f64) -> String {
     thousands(&format!("{value:.0}"))
+}
+
+/// A count with its noun: `1 core`, `2 cores`.
+pub fn counted(number: impl TryInto<u64>, one: &str, many: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX) as f64;
+    format!("{} {}", whole(number), plural(number, one, many))
+}
+
+/// The form of a noun after this number.
+pub fn plural<'a>(number: f64, one: &'a str, many: &'a str) -> &'a str {
+    if number == 1.0 { one } else { many }
 }
 
 /// Inserts thousands separators into the integer part of a decimal number.
@@ -33,5 +44,12 @@ mod tests {
     fn thousands_are_separated() {
         assert_eq!([999.0, 1_000.4, -1_234_567.0].map(whole), ["999", "1,000", "-1,234,567"]);
         assert_eq!(thousands("12345.678"), "12,345.678");
+    }
+
+    #[test]
+    fn only_one_is_singular() {
+        let texts = [0_u64, 1, 2, 1_000].map(|number| counted(number, "launch", "launches"));
+        assert_eq!(texts, ["0 launches", "1 launch", "2 launches", "1,000 launches"]);
+        assert_eq!([0.5, 1.0].map(|number| plural(number, "request", "requests")), ["requests", "request"]);
     }
 }

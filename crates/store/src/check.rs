@@ -90,14 +90,21 @@ impl Checked {
             // An interval counts the requests that fell due in it and those that ended in it: only the sums over
             // intervals are equal.
             if counts.scheduled != counts.ended() && !place.starts_with("intervals") {
-                problem(format!("{place}: {} requests, but {} outcomes", counts.scheduled, counts.ended()));
+                problem(format!(
+                    "{place}: the number of requests ({}) differs from the number of outcomes ({})",
+                    counts.scheduled,
+                    counts.ended()
+                ));
             }
             for times in times(block).into_iter().flatten().filter(|times| !times.histogram.is_empty()) {
                 self.histograms += 1;
                 match times.decode().map(|histogram| histogram.count()) {
                     Ok(found) if found == times.count => {}
                     Ok(found) => {
-                        problem(format!("{place}: a histogram has {found} times instead of {}", times.count));
+                        problem(format!(
+                            "{place}: the number of times in a histogram is {found} instead of {}",
+                            times.count
+                        ));
                     }
                     Err(error) => problem(format!("{place}: {error}")),
                 }
@@ -113,7 +120,7 @@ impl Checked {
         for mut row in rows {
             let (count, round) = (row.integer(1).unwrap_or_default(), row.text(0));
             if !known.contains(round.as_str()) {
-                self.problems.push(format!("{count} trials belong to round {round:?}, which is missing"));
+                self.problems.push(format!("round {round:?} is missing, but has trials ({count})"));
             }
         }
         Ok(())

@@ -127,7 +127,7 @@ impl Balancer {
         }
         let known = || self.policies.keys().map(String::as_str);
         let near = nearest(policy, known()).map(|near| format!("; did you mean `{near}`?"));
-        let all = || format!("; there are: {}", known().collect::<Vec<_>>().join(", "));
+        let all = || format!("; available: {}", known().collect::<Vec<_>>().join(", "));
         Err(format!("{} has no policy `{policy}`{}", self.id, near.unwrap_or_else(all)))
     }
 

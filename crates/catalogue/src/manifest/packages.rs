@@ -11,7 +11,7 @@ pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D:
     let names = Vec::<String>::deserialize(from)?;
     match names.iter().find(|name| !is_package(name)) {
         Some(name) => Err(D::Error::custom(format!(
-            "{name:?} is not the name of a Debian package: use lower case letters, digits, `+`, `-` and `.`"
+            "{name:?} is not the name of a Debian package: use lower-case letters, digits, `+`, `-` and `.`"
         ))),
         None => Ok(names),
     }

@@ -75,7 +75,11 @@ fn errors_name_their_line() {
             "\"plattform\"",
             "server.toml:5: unknown value `plattform`; did you mean `platform`?",
         ),
-        ("[\"idiomatic\"]", "[]", "server.toml:6: `tags` must hold exactly one of `idiomatic` and `tuned`"),
+        (
+            "[\"idiomatic\"]",
+            "[]",
+            "server.toml:6: `tags` must contain exactly one of `idiomatic` and `tuned`",
+        ),
         ("\"echo one\"", "\" \"", "server.toml:11: `version` is empty: give it a value"),
         (
             "[\"hello\", \"tetra\"]",
@@ -85,7 +89,7 @@ fn errors_name_their_line() {
         (
             "$PACELINE_CORES",
             "$PACELINE_CORE",
-            "server.toml:22: `$PACELINE_CORE` is not one of the variables that servers are given; did you mean `$PACELINE_CORES`?",
+            "server.toml:22: unknown variable `$PACELINE_CORE`; did you mean `$PACELINE_CORES`?",
         ),
     ];
     for (from, to, expected) in table {

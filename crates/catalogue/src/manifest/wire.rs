@@ -179,7 +179,9 @@ fn id_of(folder: &Path, document: &Document) -> Result<String, CatalogueError> {
     }
     Err(document.complain(
         None,
-        format!("the folder `{name}` must be named `<language>-<name>` in small letters, digits and hyphens"),
+        format!(
+            "the folder `{name}` must be named `<language>-<name>` in lower-case letters, digits and hyphens"
+        ),
     ))
 }
 
@@ -211,7 +213,7 @@ fn problems(wire: &WireManifest, document: &Document) -> Vec<CatalogueError> {
     }
     let of_style = |tag: &&String| *tag == "idiomatic" || *tag == "tuned";
     if wire.tags.get_ref().iter().filter(of_style).count() != 1 {
-        let problem = "`tags` must hold exactly one of `idiomatic` and `tuned`";
+        let problem = "`tags` must contain exactly one of `idiomatic` and `tuned`";
         problems.push(document.complain(Some(wire.tags.span().start), problem));
     }
     problems

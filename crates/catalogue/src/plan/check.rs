@@ -277,7 +277,7 @@ fn patterns(plan: &Plan) -> impl Iterator<Item = String> {
     let patterns = plan.select.servers.iter().chain(&plan.select.exclude);
     patterns.filter_map(|pattern| {
         let error = glob::Pattern::new(pattern).err()?;
-        Some(format!("`{pattern}` is not a pattern: {}", error.msg))
+        Some(format!("`{pattern}` is not a valid pattern: {}", error.msg))
     })
 }
 
@@ -341,14 +341,14 @@ fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
                 "uses HTTP/2, but this twin needs HTTP/1.1"
             }
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
-                "is pipelined (`depth` above 1), which this twin cannot be: write a separate load"
+                "is pipelined (`depth` above 1), which this twin does not support: write a separate load"
             }
             VariantKind::Close if closes(load) => "closes its connections already",
             VariantKind::Unpipelined if load.depth == 1 => "is not pipelined (`depth` is 1)",
             VariantKind::FirstRun => {
-                "must set `first_run = true` instead: `twins` cannot contain the first run"
+                "must set `first_run = true`, because `twins` cannot contain the first run"
             }
-            VariantKind::Balanced => "must set `balancer` instead: `twins` cannot contain the balanced load",
+            VariantKind::Balanced => "must set `balancer`, because `twins` cannot contain the balanced load",
             _ => return None,
         };
         Some(format!("the twin `{}`: the load {problem}", twin.suffix()))

@@ -149,7 +149,7 @@ impl Plan {
             Some(case) => {
                 let known: Vec<&str> = catalogue.databases.iter().map(|known| known.id.as_str()).collect();
                 Err(self.wrong(format!(
-                    "workload `{}` needs a database: name it with `databases` (--database); there are: {}",
+                    "workload `{}` needs a database: name it with `databases` (--database); available: {}",
                     case.workload,
                     known.join(", ")
                 )))
@@ -259,7 +259,7 @@ impl Plan {
         if meant.is_empty() {
             let addresses: Vec<&str> = workload.cases.iter().map(|case| case.address.as_str()).collect();
             return Err(
-                self.wrong(format!("there is no workload `{name}`; there are: {}", addresses.join(", ")))
+                self.wrong(format!("there is no workload `{name}`; available: {}", addresses.join(", ")))
             );
         }
         Ok(meant)

@@ -84,7 +84,7 @@ fn no_such(kind: &str, wanted: &str, known: &BTreeSet<&str>) -> String {
         Some(near) => format!("no server has the {kind} `{wanted}`; did you mean `{near}`?"),
         None => {
             let all: Vec<&str> = known.iter().copied().collect();
-            format!("no server has the {kind} `{wanted}`; there are: {}", all.join(", "))
+            format!("no server has the {kind} `{wanted}`; available: {}", all.join(", "))
         }
     }
 }

@@ -51,7 +51,9 @@ impl Plan {
         }
         if let Some(Scale::Factor(factor)) = self.scale.filter(|scale| *scale != Scale::Factor(1.0)) {
             let words = format!("connections, rates and numbers of requests are multiplied by {factor}");
-            let cores = self.full_size_cores.map(|cores| format!(", because the plan is for {cores} cores"));
+            let cores = self.full_size_cores.map(|cores| {
+                format!(", because the plan's full size needs a machine with {cores} or more cores")
+            });
             changes.push(words + &cores.unwrap_or_default());
         }
         SizedPlan { plan: self, changes }
@@ -111,7 +113,7 @@ impl Plan {
 
 fn too_long(least: Duration, budget: Duration) -> String {
     format!(
-        "one repeat takes about {}, and `budget` allows {}: use --full to ignore the budget, or let the plan select \
+        "one repeat takes about {}, but `budget` is {}: use --full to ignore the budget, or let the plan select \
          fewer servers, workloads or loads",
         format_duration(Duration::from_secs(least.as_secs())),
         format_duration(budget)
@@ -198,6 +200,6 @@ mod tests {
         assert!(sized.changes[0].starts_with("2 instead of 4 repeats"), "{:?}", sized.changes);
         assert_eq!(of("10m").unwrap().0.plan.repeats, 4);
         let error = of("20s").unwrap_err().to_string();
-        assert!(error.contains("takes about 24s, and `budget` allows 20s"), "{error}");
+        assert!(error.contains("takes about 24s, but `budget` is 20s"), "{error}");
     }
 }

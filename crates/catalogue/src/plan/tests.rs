@@ -192,7 +192,7 @@ fn invalid_plans_are_reported() {
             "small.toml:4: unknown form `core`; did you mean `cores`?",
         ),
         ("repeats = 3", "repeats = 3\nseed = 9007199254740992", "small.toml:4: `seed` is beyond"),
-        ("go-*", "go-[", "small.toml:6: `go-[` is not a pattern"),
+        ("go-*", "go-[", "small.toml:6: `go-[` is not a valid pattern"),
     ];
     for (from, to, expected) in table {
         let reported = parse(&PLAN.replacen(from, to, 1)).expect_err(to);
@@ -241,9 +241,9 @@ fn names_missing_from_the_tree_are_reported() {
         (
             "\"tetra/3\"",
             "\"tetra/4\"",
-            "plan `small`: there is no workload `tetra/4`; there are: tetra/3, tetra/2",
+            "plan `small`: there is no workload `tetra/4`; available: tetra/3, tetra/2",
         ),
-        ("go-*", "php-*", "plan `small`: no server has the id `php-*`; there are: go-one"),
+        ("go-*", "php-*", "plan `small`: no server has the id `php-*`; available: go-one"),
         ("go-*", "go-oen", "plan `small`: no server has the id `go-oen`; did you mean `go-one`?"),
         (
             "idiomatic",

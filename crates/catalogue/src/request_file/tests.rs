@@ -78,7 +78,7 @@ fn errors_name_their_line() {
         ("[[request]]\nweight = 0\n", "mixes/shop.toml:2: weight 0 is not a whole number from 1 to 1000000"),
         (
             "[[request]]\nexpect_status = 100\n",
-            "mixes/shop.toml:2: expect_status 100 is not a final status, 200 to 599",
+            "mixes/shop.toml:2: expect_status 100 is not a final status: use 200 to 599",
         ),
         (
             "[[request]]\n\n[[request]]\npath = '/'\n",

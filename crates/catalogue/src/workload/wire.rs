@@ -203,7 +203,10 @@ fn header_of(header: Spanned<String>, document: &Document) -> Result<String, Cat
     if header.get_ref().split('|').all(is_name) {
         return Ok(header.into_inner().to_ascii_lowercase());
     }
-    let problem = format!("`{}` is not a header name, nor several names separated by `|`", header.get_ref());
+    let problem = format!(
+        "`{}` is not a header name: write one name, or several names separated by `|`",
+        header.get_ref()
+    );
     Err(document.complain(Some(header.span().start), problem))
 }
 

@@ -7,6 +7,7 @@
 mod decode;
 
 pub use decode::{DecompressError, decoded};
+use paceline_stats::counted;
 
 use crate::Nanos;
 use crate::session::{ExtractFault, RedirectFault};
@@ -203,7 +204,7 @@ impl fmt::Display for BodyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BodyFault::Differs(expected) => {
-                write!(f, "the body differs from the expected body of {expected} bytes")
+                write!(f, "the body differs from the expected body of {}", counted(*expected, "byte", "bytes"))
             }
             BodyFault::Digest(found) => {
                 f.write_str("the body's SHA-256 is ")?;
@@ -211,7 +212,7 @@ impl fmt::Display for BodyFault {
             }
             BodyFault::NotJson(why) => write!(f, "the body is not JSON: {why}"),
             BodyFault::Value { pointer, expected, found: Some(found) } => {
-                write!(f, "at {pointer:?} the body has {found} instead of {expected}")
+                write!(f, "the body has {found} at {pointer:?} instead of {expected}")
             }
             BodyFault::Value { pointer, expected, found: None } => {
                 write!(f, "the body has no value at {pointer:?}, where {expected} is expected")
@@ -272,7 +273,7 @@ mod tests {
         ]));
         assert_eq!(check.judge(b"{\"b\": \"x\", \"a\": 1.0, \"c\": 3}"), Ok(()));
         let reported = |body: &[u8]| check.judge(body).unwrap_err().to_string();
-        assert_eq!(reported(b"{\"a\": 2, \"b\": \"x\"}"), "at \"/a\" the body has 2 instead of 1");
+        assert_eq!(reported(b"{\"a\": 2, \"b\": \"x\"}"), "the body has 2 at \"/a\" instead of 1");
         assert_eq!(reported(b"{\"a\": 1}"), "the body has no value at \"/b\", where \"x\" is expected");
         assert_eq!(reported(b"{\"a\": 1,}"), "the body is not JSON: trailing comma at line 1 column 9");
         assert!(reported(b"").starts_with("the body is not JSON"));

@@ -120,8 +120,8 @@ impl std::fmt::Display for TlsFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             TlsFault::NotTls => "the server does not speak TLS on this port",
-            TlsFault::ClosedInHandshake => "the server closed the connection in the TLS handshake",
-            TlsFault::BrokenInHandshake => "the connection broke in the TLS handshake",
+            TlsFault::ClosedInHandshake => "the server closed the connection during the TLS handshake",
+            TlsFault::BrokenInHandshake => "the connection was lost during the TLS handshake",
             TlsFault::TooSlow => "no TLS handshake within the connect timeout",
             TlsFault::Expired => "the server's certificate has expired",
             TlsFault::NotYetValid => "the server's certificate is not valid yet",
@@ -142,7 +142,7 @@ impl std::fmt::Display for TlsFault {
                     Alert::from(*number)
                 );
             }
-            TlsFault::Broken => "the server broke the TLS protocol",
+            TlsFault::Broken => "the server violated the TLS protocol",
             TlsFault::NoTunnel(407) => "the proxy asks for a user and password (status 407)",
             TlsFault::NoTunnel(status) => {
                 return write!(f, "the proxy opened no tunnel: it answered CONNECT with status {status}");

@@ -87,8 +87,8 @@ impl Script for Greeter {
 #[test]
 fn connections_that_fail_before_use_are_given_up() {
     let acts = [
-        (Act::Send(Rc::from(*b"SSH-2.0-\r\n")), "the server sent bytes that no request had asked for"),
-        (Act::Close, "the server closed a fresh connection before it was used"),
+        (Act::Send(Rc::from(*b"SSH-2.0-\r\n")), "the server sent bytes although no request was outstanding"),
+        (Act::Close, "the server closed a new connection before any request was sent on it"),
         (Act::Reset, "Connection reset by peer"),
     ];
     for (act, why) in acts {

@@ -158,7 +158,7 @@ fn put_back(restore: &Restore) -> (String, bool) {
     if let (Some(now), Some(instead)) = (restore.now(), &restore.instead)
         && now != *instead
     {
-        return (format!("not restored, because another process changed it to {now} meanwhile"), true);
+        return (format!("not restored, because another process changed it to {now}"), true);
     }
     match put_setting(&restore.path, &restore.value) {
         Ok(()) => ("restored".to_owned(), true),
@@ -306,7 +306,7 @@ mod tests {
         let expect = |reported: &str, now: &str| (reported.to_owned(), now.to_owned(), false);
         assert_eq!(mended("65535\n", Some("65535")), expect("restored", "4096"));
         assert_eq!(mended("65535\n", None), expect("restored", "4096"));
-        let left_alone = "not restored, because another process changed it to 8192 meanwhile";
+        let left_alone = "not restored, because another process changed it to 8192";
         assert_eq!(mended("8192\n", Some("65535")), expect(left_alone, "8192\n"));
         assert_eq!(mended("4096\n", Some("65535")), expect("", "4096\n"));
     }

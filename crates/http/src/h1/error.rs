@@ -133,7 +133,7 @@ pub enum ProtocolError {
         limit: u8,
     },
     /// 101: the server left HTTP/1.1 although no request asked for it (RFC 9110 §15.2.2).
-    #[error("the server switched protocols (101), which no request asked for")]
+    #[error("the server switched protocols (status 101), but no request asked for an upgrade")]
     Upgraded,
     /// The peer closed in the middle of a response.
     #[error("the connection closed {0}")]
@@ -162,9 +162,9 @@ pub enum Truncation {
 impl fmt::Display for Truncation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Truncation::Head { received } => write!(f, "{received} bytes into a response's head"),
+            Truncation::Head { received } => write!(f, "after byte {received} of a response's head"),
             Truncation::Final => f.write_str("after an interim (1xx) response, before the final one"),
-            Truncation::Body { bytes } => write!(f, "with {bytes} bytes of the body missing"),
+            Truncation::Body { bytes } => write!(f, "before the end of the body (bytes missing: {bytes})"),
             Truncation::Chunked => f.write_str("before the last chunk and its blank line"),
         }
     }

@@ -124,7 +124,7 @@ pub enum Http2Error {
         limit: u32,
     },
     /// A frame of a length that its type does not allow (RFC 9113 §6).
-    #[error("HTTP/2 {frame} frame of {length} bytes; {expected}")]
+    #[error("HTTP/2 {frame} frame of length {length}; {expected}")]
     FrameLength {
         /// Its type.
         frame: FrameName,
@@ -134,7 +134,7 @@ pub enum Http2Error {
         expected: &'static str,
     },
     /// A stream frame on stream 0, or a connection frame on a stream (RFC 9113 §6).
-    #[error("HTTP/2 {frame} frame on stream {stream}")]
+    #[error("HTTP/2 {frame} frame on stream {stream}, where it is not allowed")]
     WrongStream {
         /// Its type.
         frame: FrameName,
@@ -198,7 +198,7 @@ pub enum Http2Error {
     #[error("HTTP/2 header compression error: {0}")]
     Compression(#[from] HpackError),
     /// WINDOW_UPDATE by 0 (RFC 9113 §6.9).
-    #[error("HTTP/2 WINDOW_UPDATE by 0 on stream {stream}")]
+    #[error("HTTP/2 WINDOW_UPDATE with an increment of 0 on stream {stream}")]
     ZeroIncrement {
         /// Its stream; 0 is the connection.
         stream: u32,
@@ -276,7 +276,7 @@ pub enum MalformedResponse {
     #[error("invalid content-length")]
     ContentLength,
     /// DATA that does not add up to `Content-Length` (RFC 9113 §8.1.1).
-    #[error("content-length {announced}, but the body has {received} bytes{}", more(*.received > *.announced))]
+    #[error("content-length {announced}, but the length of the body is {received}{}", more(*.received > *.announced))]
     BodyLength {
         /// The length announced.
         announced: u64,

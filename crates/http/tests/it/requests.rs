@@ -133,7 +133,7 @@ fn line_breaks_in_requests_are_refused() {
         (with(&[("Host", "a"), ("host", "b")]), "header Host is given twice; a request may have only one"),
         (
             with(&[("Content-Length", "7")]),
-            "header Content-Length: \"7\", but the body has 0 bytes; remove the header: Paceline adds it",
+            "header Content-Length: \"7\", but the length of the body is 0; remove the header: Paceline adds it",
         ),
         (
             with(&[("transfer-encoding", "chunked")]),

@@ -46,7 +46,7 @@ fn bodies_of_known_length() {
         (
             Other,
             "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nx",
-            "200.1 length 18446744073709551615 keep | \"x\" | error: the connection closed with 18446744073709551614 bytes of the body missing",
+            "200.1 length 18446744073709551615 keep | \"x\" | error: the connection closed before the end of the body (bytes missing: 18446744073709551614)",
         ),
         (
             Other,
@@ -236,7 +236,7 @@ fn interim_responses() {
         (
             Other,
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
-            "error: the server switched protocols (101), which no request asked for",
+            "error: the server switched protocols (status 101), but no request asked for an upgrade",
         ),
     ]);
 }
@@ -451,16 +451,16 @@ fn text_that_is_not_http_is_rejected() {
 fn a_close_in_the_middle() {
     check(&[
         (Other, "", ""),
-        (Other, "HTT", "error: the connection closed 3 bytes into a response's head"),
+        (Other, "HTT", "error: the connection closed after byte 3 of a response's head"),
         (
             Other,
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
-            "error: the connection closed 36 bytes into a response's head",
+            "error: the connection closed after byte 36 of a response's head",
         ),
         (
             Other,
             "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
-            "200.1 length 9 keep | error: the connection closed with 9 bytes of the body missing",
+            "200.1 length 9 keep | error: the connection closed before the end of the body (bytes missing: 9)",
         ),
     ]);
 }

@@ -196,11 +196,11 @@ fn values_that_cannot_be_sent_are_refused_with_their_position() {
         (request("GET", "{seq}", &[], ""), "path \"{seq}\" does not begin with \"/\"; write \"/{seq}\""),
         (
             request("POST", "/", &[("Content-Length", "5")], "{seq}"),
-            "header Content-Length: \"5\", but the body's placeholders make its length change; remove the header: Paceline adds it",
+            "header Content-Length: \"5\", but the length of the body varies with its placeholders; remove the header: Paceline adds it",
         ),
         (
             request("POST", "/", &[("Content-Length", "2")], "{{"),
-            "header Content-Length: \"2\", but the body has 1 bytes; remove the header: Paceline adds it",
+            "header Content-Length: \"2\", but the length of the body is 1; remove the header: Paceline adds it",
         ),
     ] {
         assert_eq!(request.compile(&files).unwrap_err().to_string(), expected);

@@ -6,8 +6,9 @@ use super::{
     FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_shortage, server_network_bound,
 };
 use crate::facts::is_open;
-use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, TypedVerdict, load, loaders, whole};
+use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, TypedVerdict, load, loaders};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
+use paceline_stats::{counted, plural, whole};
 
 /// From this share of failed requests, errors are the limit.
 const FAILED_LEAST: f64 = 0.01;
@@ -174,7 +175,10 @@ fn connections(_: &Trial, run: &Run) -> LimitResult {
     else {
         return None;
     };
-    let evidence = format!("{connections} connections, but the offered rate needs {connections_needed:.0}");
+    let evidence = format!(
+        "{}, but the offered rate needs {connections_needed:.0}",
+        counted(connections, "connection", "connections")
+    );
     Some((LimitKind::Connections, evidence))
 }
 
@@ -207,14 +211,13 @@ fn pool_use(trial: &Trial) -> Option<String> {
         used.process.as_ref().map(|process| format!(", the database's {}", percent(process.utilization)));
     let pool = trial.load.database.as_ref().map(|load| load.pool);
     let open = used.counted.and_then(|counted| counted.connections).zip(pool);
-    let open = open.map(|(open, pool)| format!("; {open} of {pool} connections to the database were open"));
+    let open = open.map(|(open, pool)| format!("; open connections to the database: {open} of {pool}"));
     Some(busy.unwrap_or_default() + &open.unwrap_or_default())
 }
 
 /// The part of its cores that a server used, in words.
 pub fn cores_used(used: f64, cores: f64) -> String {
-    let of = if cores == 1.0 { "1 core".to_owned() } else { format!("{cores} cores") };
-    format!("the server used {used:.2} of {of}")
+    format!("the server used {used:.2} of {cores} {}", plural(cores, "core", "cores"))
 }
 
 /// The busy share of each core of the server, of the time that the hypervisor left it; none if the server ran on
@@ -299,7 +302,7 @@ mod tests {
         trial.database = Some(database(Some(process(ProcessRole::Database, 0, 1, 0.4)), Some(8)));
         let found = limit(&trial).unwrap();
         assert_eq!(found.kind, LimitKind::Waiting);
-        let expected = ", the database's 40 %; 8 of 8 connections to the database were open";
+        let expected = ", the database's 40 %; open connections to the database: 8 of 8";
         assert!(found.evidence.ends_with(expected), "{}", found.evidence);
     }
 

@@ -48,7 +48,7 @@ pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
             unknown => return Err(format!("unknown counter {unknown:?}")),
         }
     }
-    if seen < 4 { Err(format!("{seen} counters instead of at least 4")) } else { Ok(counts) }
+    if seen < 4 { Err(format!("found {seen} of at least 4 counters")) } else { Ok(counts) }
 }
 
 /// The rows in a JSON body of the updates test: the numbers of each id. A response may draw a row twice; if one statement

@@ -41,7 +41,7 @@ fn uses(words: &[String], name: &str) -> bool {
 /// Why a load cannot be expressed in the words: common generators do not accept a fraction of a second.
 pub fn refuses(words: &[String], load: &Load) -> Option<String> {
     let seconds = load.duration_s.filter(|seconds| uses(words, DURATION) && seconds.fract() != 0.0)?;
-    Some(format!("takes only whole seconds, and the window is {seconds} s"))
+    Some(format!("accepts only whole seconds, but the window is {seconds} s"))
 }
 
 /// The number of threads for the words: the largest allowed number that divides the connections evenly. wrk gives each

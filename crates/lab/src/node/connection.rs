@@ -240,7 +240,7 @@ impl Node {
                     thread::sleep(LOOK);
                     let said = locked(&self.said).trim().replace('\n', "; ");
                     let why = if said.is_empty() {
-                        "the program there ended without a message".to_owned()
+                        "the program on that machine ended without a message".to_owned()
                     } else {
                         said
                     };

@@ -4,6 +4,7 @@
 //! something else than it claims.
 
 use super::{Answer, ProbeDeadline, ProbeError, ProbeRequest, SLICE, is_slice_over};
+use paceline_stats::counted;
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -212,14 +213,17 @@ impl Reader {
             let (status, headers) = (head.status, head.headers);
             return Ok(Answer { status, headers, body, keeps_alive, took: Duration::ZERO });
         }
-        Err(not_http(format!("more than {INTERIM_MOST} interim answers (1xx) and no final one")))
+        Err(not_http(format!("more than {INTERIM_MOST} interim responses (1xx) and no final response")))
     }
 
     /// An error if there are bytes that belong to no answer.
     pub fn check_no_surplus(&self) -> Result<(), ProbeError> {
         match self.buffer.len() {
             0 => Ok(()),
-            surplus => Err(ProbeError::NotHttp(format!("{surplus} bytes follow the end of the body"))),
+            surplus => Err(ProbeError::NotHttp(format!(
+                "the body is followed by {}",
+                counted(surplus, "more byte", "more bytes")
+            ))),
         }
     }
 
@@ -239,7 +243,8 @@ impl Reader {
                 return Err(not_http(format!("the head is longer than {HEAD_BYTES_MAX} bytes")));
             }
             if source.fill(&mut self.buffer)? == 0 {
-                let after = format!("after {} bytes, before a complete head", self.buffer.len());
+                let after =
+                    format!("after {}, before a complete head", counted(self.buffer.len(), "byte", "bytes"));
                 return Err(ProbeError::Closed(after));
             }
         }
@@ -253,7 +258,11 @@ impl Reader {
         within_limit(length)?;
         while self.buffer.len() < length {
             if source.fill(&mut self.buffer)? == 0 {
-                return Err(ProbeError::Closed(format!("after {} of {length} bytes", self.buffer.len())));
+                return Err(ProbeError::Closed(format!(
+                    "after {} of {}",
+                    self.buffer.len(),
+                    counted(length, "byte", "bytes")
+                )));
             }
         }
         Ok(self.buffer.drain(..length).collect())
@@ -281,7 +290,7 @@ impl Reader {
             within_limit(body.len().saturating_add(length))?;
             body.extend(self.exactly(length, source)?);
             if !self.line(source)?.is_empty() {
-                return Err(not_http(format!("a chunk is longer than its announced {length} bytes")));
+                return Err(not_http(format!("a chunk is longer than its announced length ({length})")));
             }
         }
     }

@@ -94,7 +94,7 @@ impl Provisioner {
                 match former.recover() {
                     Ok(_) => (self.notice)(&format!("{}: the previous {name} stays in use", server.id)),
                     Err(error) => (self.notice)(&format!(
-                        "{}: {error}; the next {name} tries again to restore the previous one",
+                        "{}: {error}; the next `paceline lab {name}` restores the previous result",
                         server.id
                     )),
                 }
@@ -136,7 +136,7 @@ impl Provisioner {
     }
 
     fn copy_remedy(&self, server: &Manifest) -> String {
-        let room = "make room on the disk for a copy of the build";
+        let room = "free disk space for a copy of the build";
         let Some(user) = &self.user else { return room.into() };
         let folder = self.build_dir(server);
         format!(

@@ -28,7 +28,7 @@ pub(super) fn check_trusted(build: &Path) -> Result<(), LabError> {
         );
         return Err(LabError::Owner {
             path,
-            problem: format!("can be changed by the user `{owner}`, and root would run it"),
+            problem: format!("can be changed by the user `{owner}`: it is not safe to run it as root"),
             remedy,
         });
     }

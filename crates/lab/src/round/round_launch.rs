@@ -379,7 +379,7 @@ fn balanced_apart(
 fn busy_after_load(wait: &IdleWait, is_whole: bool) -> Option<Verdict> {
     let IdleWait::Busy { cores } = wait else { return None };
     let consequence = match is_whole {
-        true => "Unfinished work slowed the next load of the launch; measure that load again alone.",
+        true => "Work left from this load slowed the next load of the launch. Measure that load again alone.",
         false => "The server was restarted for the next load.",
     };
     let finding = TypedVerdict::BusyAfterLoad {

@@ -27,7 +27,7 @@ impl RunningRound<'_> {
         let first =
             cells.first().ok_or_else(|| LaunchError::fault(Stage::Start, "a launch without cells", false))?;
         stay_beside_generator(round_launch.pinning).map_err(|error| {
-            LaunchError::fault(Stage::Start, format!("cannot restrict the lab to its cores: {error}"), false)
+            LaunchError::fault(Stage::Start, format!("cannot pin the lab to its cores: {error}"), false)
         })?;
         let mut roles = Vec::new();
         match self.start_roles(round_launch, first, folder, &mut roles) {

@@ -6,6 +6,7 @@
 use crate::probe::Answer;
 use paceline_catalogue::DATE;
 use paceline_catalogue::{Expect, ExpectedBody, hex};
+use paceline_stats::counted;
 use sha2::{Digest as _, Sha256};
 use std::time::{Duration, SystemTime};
 
@@ -51,7 +52,7 @@ fn charset_difference(wanted: &str, answer: &Answer) -> Option<String> {
             && value.trim().trim_matches('"').eq_ignore_ascii_case(wanted)
     };
     let wrong = said.split(';').skip(1).find(|parameter| !right(parameter))?;
-    Some(format!("content type {said} with {:?} where only charset={wanted} is allowed", wrong.trim()))
+    Some(format!("content type {said} has {:?}, but only charset={wanted} is allowed", wrong.trim()))
 }
 
 /// `wanted` is a header's name in lower case, or several separated by `|`, one of which is required.
@@ -74,8 +75,9 @@ fn date_difference(value: &str, now: SystemTime, took: Duration) -> Option<Strin
     };
     let early = now.duration_since(date).map(|early| early.saturating_sub(took));
     let off = early.or(date.duration_since(now)).unwrap_or_default();
-    (off > DATE_OFF_MOST + SECOND)
-        .then(|| format!("date {value:?}, {} s off: it is {:?}", off.as_secs(), httpdate::fmt_http_date(now)))
+    (off > DATE_OFF_MOST + SECOND).then(|| {
+        format!("date {value:?} is {} s off: the time is {:?}", off.as_secs(), httpdate::fmt_http_date(now))
+    })
 }
 
 /// How early a date without fractions may be.
@@ -88,7 +90,7 @@ fn body_difference(expected: &ExpectedBody, body: &[u8]) -> Option<String> {
     Some(match expected {
         ExpectedBody::Exact(wanted) => byte_difference(wanted, body),
         ExpectedBody::Digest { length, .. } if body.len() as u64 != *length => {
-            format!("the body has {} bytes instead of {length}", body.len())
+            format!("the body has {} instead of {length}", counted(body.len(), "byte", "bytes"))
         }
         ExpectedBody::Digest { sha256, .. } => {
             format!("the body has SHA-256 {} instead of {}", hex(&Sha256::digest(body)), hex(sha256))
@@ -109,7 +111,7 @@ fn byte_difference(wanted: &[u8], body: &[u8]) -> String {
     let length = if wanted.len() == body.len() {
         String::new()
     } else {
-        format!("{} bytes instead of {}, and ", body.len(), wanted.len())
+        format!("{} instead of {}, and ", counted(body.len(), "byte", "bytes"), wanted.len())
     };
     format!("the body has {length}{} instead of {} at byte {at}", excerpt(body, at), excerpt(wanted, at))
 }

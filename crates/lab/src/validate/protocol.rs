@@ -7,6 +7,7 @@ use super::{difference, refusal};
 use crate::probe::{ProbeError, ProbeRequest, RequestMode};
 use paceline_catalogue::{RefusedStatus, WorkloadCase};
 use paceline_record::{Check, CheckOutcome};
+use paceline_stats::counted;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to close a finished connection, or to reject input that it cannot parse.
@@ -69,7 +70,11 @@ fn old_client(client: &CheckClient, case: &WorkloadCase, manner: RequestMode) ->
         return Ok(same(name, Some(wrong)));
     }
     if answer.header("transfer-encoding").is_some() {
-        return Ok(check(name, CheckOutcome::Warn, "the answer is in chunks, which HTTP/1.0 does not have"));
+        return Ok(check(
+            name,
+            CheckOutcome::Warn,
+            "the response is chunked, but HTTP/1.0 has no chunked encoding",
+        ));
     }
     if !ended_well {
         let detail = format!("the connection is still open {} s after the answer", CLOSE_LIMIT.as_secs());
@@ -92,7 +97,14 @@ fn head_has_no_body(client: &CheckClient, case: &WorkloadCase) -> Result<Check, 
         Ok((_, 0)) | Err(ProbeError::Closed(_) | ProbeError::Io(_)) => same(name, None),
         Ok((status, bytes)) => {
             let outcome = if status < 400 { CheckOutcome::Fail } else { CheckOutcome::Warn };
-            check(name, outcome, format!("{bytes} bytes follow the head of the response (status {status})"))
+            check(
+                name,
+                outcome,
+                format!(
+                    "a body of {} follows the head of the response (status {status})",
+                    counted(bytes, "byte", "bytes")
+                ),
+            )
         }
         Err(trouble) => same(name, Some(trouble.to_string())),
     })

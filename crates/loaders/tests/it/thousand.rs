@@ -208,5 +208,5 @@ fn a_result_that_does_not_match_its_share_is_an_error() {
     };
     assert!(Merge::default().add(part(5_000)).is_ok());
     let error = Merge::default().add(part(5_001)).unwrap_err().to_string();
-    assert!(error.contains("n1 counted 5000 requests, its schedule has 5001"), "{error}");
+    assert!(error.contains("n1 counted 5000 of the 5001 requests of its schedule"), "{error}");
 }

@@ -10,6 +10,7 @@ use paceline_escape::{MarkdownText, TerminalText, markdown, terminal};
 use paceline_record::slim::OmittedPart;
 use paceline_record::{KnownFolders, Round, Trial};
 use paceline_report::{Format, Options, Report};
+use paceline_stats::counted;
 use paceline_store::archive::{self, ArchiveError, ROUND, TRIALS};
 use std::path::Path;
 
@@ -43,9 +44,9 @@ pub fn write(
     let left_out: Vec<&str> = left_out.iter().map(|what| what.description()).collect();
     let large = if packed.len() > LARGEST_BYTES { ", large for a repository" } else { "" };
     Ok(terminal!(
-        "round {} with {} trials in {}, {:.2} MB{}; left out: {}\n",
+        "round {} with {} in {}, {:.2} MB{}; left out: {}\n",
         round.id,
-        trials.len(),
+        counted(trials.len(), "trial", "trials"),
         folder.display().to_string(),
         packed.len() as f64 / 1e6,
         large,
@@ -131,7 +132,7 @@ fn known_folders(state_dir: &Path, store: Option<&Path>, trials: &[Trial]) -> Kn
 fn readme(round: &Round, trials: usize, left_out: &[OmittedPart]) -> MarkdownText {
     let list: MarkdownText = left_out.iter().map(|what| markdown!("- {}\n", what.description())).collect();
     markdown!(
-        "# {}: round {}\n\n{} trials, started {}. `report.md` is the report; `paceline report --from DIR` \
+        "# {}: round {}\n\n{}, started {}. `report.md` is the report; `paceline report --from DIR` \
          renders it again in any format.\n`round.json` has the plan as it was carried out and the machine; `{}` has one \
          trial per line.\n\nLeft out of the trials, to keep the folder small:\n\n{}\
          - the folders of the machine: paths are relative to the project, `~` is the home folder\n",

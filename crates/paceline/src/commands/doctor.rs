@@ -5,6 +5,7 @@
 
 use crate::exit::{Status, print};
 use paceline_record::Environment;
+use paceline_stats::counted;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -77,9 +78,13 @@ fn text(environment: &Environment, findings: &[DoctorCheck]) -> String {
     let _ = match (worst, better) {
         (0, 0) => writeln!(text, "\nNothing to improve."),
         (0, _) => {
-            writeln!(text, "\nMeasurements are valid here; changing {better} settings would improve them.")
+            writeln!(
+                text,
+                "\nMeasurements are valid here; changing {} would improve them.",
+                counted(better, "setting", "settings")
+            )
         }
-        (_, _) => writeln!(text, "\nDo not trust measurements made now."),
+        (_, _) => writeln!(text, "\nDo not trust measurements on this machine now."),
     };
     text
 }
@@ -128,7 +133,7 @@ fn findings(environment: &Environment, load: &MachineReadings) -> Vec<DoctorChec
             "control groups",
             if load.cgroup { "can be created" } else { "cannot be created" }.to_owned(),
             load.cgroup,
-            "the lab reads CPU time from /proc instead, which misses child processes that have ended: run as root, or in \
+            "without control groups the lab reads CPU time from /proc, which misses child processes that have ended: run as root, or in \
              a delegated control group (systemd-run --user --scope -p Delegate=yes paceline ...)",
         ),
     ]
@@ -191,7 +196,7 @@ fn governor(environment: &Environment) -> DoctorCheck {
 
 fn at_least(what: &'static str, found: Option<&str>, least: u64, command: &str) -> DoctorCheck {
     let number = found.and_then(|found| found.parse().ok()).unwrap_or(0);
-    let advice = format!("a burst of connections overflows such a short queue: {command}");
+    let advice = format!("this queue is too short for a burst of connections: {command}");
     match found {
         None => good(what, "not reported".to_owned()),
         Some(found) => judged(what, found.to_owned(), number >= least, &advice),

@@ -13,6 +13,7 @@ use paceline_escape::{Printable, TerminalText, terminal};
 use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
 use paceline_report::{Chart, CopyTally, Format, Options, Report, Table, copies_text, svg};
+use paceline_stats::counted;
 use paceline_store::Store;
 use paceline_web::{Records, SingleFilePages, single_file};
 use std::ffi::OsStr;
@@ -21,8 +22,8 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   paceline report                          the newest round
-  paceline report --list                   every round that is kept
-  paceline report 20261121-01              the round whose id begins with this
+  paceline report --list                   every stored round
+  paceline report 20261121-01              the round with this id or prefix
   paceline report 20261120 20261121-01     two rounds cell by cell, as ratios
   paceline report --copies                 differences found between copies
   paceline report --workload tetra -o tetra.md
@@ -36,8 +37,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The round, by its id or the beginning of it, or the folder of an exported round [default: the newest]; two are
-    /// compared cell by cell
+    /// The round: its id, a prefix of its id, or the folder of an exported round [default: the newest]; two rounds are compared cell by cell
     rounds: Vec<String>,
     /// Count false positives: differences found between a server and its own copy (`copies` in a plan) [default: all
     /// rounds]
@@ -46,7 +46,7 @@ pub struct Arguments {
     /// List the stored rounds, newest first
     #[arg(long, conflicts_with_all = ["rounds", "format", "workload", "load"])]
     list: bool,
-    /// Format of the report [default: by the ending of --output, else text]
+    /// Format of the report [default: by the file extension of --output, else text]
     #[arg(long, value_enum)]
     format: Option<ReportFormatFlag>,
     /// Write to a file; `-` is standard output
@@ -56,7 +56,7 @@ pub struct Arguments {
     /// one panel per table
     #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
     svg: Option<String>,
-    /// Include remedies, start-up, limits, versions and explanations; Markdown always has them
+    /// Also show remedies, startup times, limits, versions and explanations; Markdown always includes them
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
     /// Show only this workload; `tetra` means all its cases, `tetra/140` one case. May be repeated
@@ -132,7 +132,7 @@ fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
     match (&arguments.export, arguments.rounds.as_slice()) {
         (Some(_), [folder]) if Path::new(folder).is_dir() => {
             Err(Complaint::usage(format!("--export: {folder} is already an exported round"))
-                .hint("copy the folder, or add its round to a store with `paceline store import`")
+                .hint("copy the folder instead, or add its round to a store with `paceline store import`")
                 .into())
         }
         (Some(_), [_, _, ..]) => Err(Complaint::usage("--export can write only one round")
@@ -339,8 +339,11 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
         // A trial that was repeated is kept twice.
         let repeated = kept.saturating_sub(u64::from(round.planned));
         let repeats = if repeated > 0 { format!(", {repeated} repeated") } else { String::new() };
-        let trials =
-            format!("{} of {} trials{repeats}, {usable} usable, {state}", kept - repeated, round.planned);
+        let trials = format!(
+            "{} of {}{repeats}, {usable} usable, {state}",
+            kept - repeated,
+            counted(round.planned, "trial", "trials")
+        );
         let head = TerminalText::of(&format!("{:id_width$}  {day:20}  {:plan_width$}", round.id, round.plan));
         let width = head.as_str().chars().count() + 2 + trials.len();
         let is_wide = screen::width_of_output().is_some_and(|columns| width > columns);

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use paceline_escape::{TerminalText, terminal};
 use paceline_host::Id;
 use paceline_record::{Round, Trial};
+use paceline_stats::counted;
 use paceline_store::{Store, StoreError};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ enum Action {
     Check,
     /// Write a round with its trials to a folder, below 2 MB, to keep with a project
     Export {
-        /// The round, by its id or the beginning of it
+        /// The round: its id or a prefix of its id
         round: String,
         /// The folder to write to; it is created
         folder: PathBuf,
@@ -66,13 +67,13 @@ enum Action {
         /// Use only rounds of this plan
         #[arg(long, value_name = "NAME")]
         plan: Option<String>,
-        /// Print what would be deleted, and delete nothing
+        /// Only print what would be deleted
         #[arg(long)]
         dry_run: bool,
     },
     /// Delete rounds with their trials
     Delete {
-        /// Rounds, each by its id or the beginning of it
+        /// The rounds: their ids or prefixes of them
         #[arg(required = true)]
         rounds: Vec<String>,
     },
@@ -110,20 +111,19 @@ fn check(store: &Store) -> anyhow::Result<Status> {
         checked.problems.iter().map(|problem| terminal!("{}\n", problem.to_string())).collect();
     let found = match checked.problems.len() {
         0 => "no problems".to_owned(),
-        1 => "1 problem".to_owned(),
-        count => format!("{count} problems"),
+        count => counted(count, "problem", "problems"),
     };
     text.push(&terminal!(
-        "{}: {} rounds, {} trials, {} histograms read; {}\n",
+        "{}: {}, {}, {} read; {}\n",
         store.path().display().to_string(),
-        checked.rounds,
-        checked.trials,
-        checked.histograms,
+        counted(checked.rounds, "round", "rounds"),
+        counted(checked.trials, "trial", "trials"),
+        counted(checked.histograms, "histogram", "histograms"),
         found
     ));
     if checked.without_checksum > 0 {
         text.push(&terminal!(
-            "{} records of older versions have no checksum: damage in them is not detected\n",
+            "records of older versions, without a checksum: {} (damage in them is not detected)\n",
             checked.without_checksum
         ));
     }
@@ -149,8 +149,8 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
             remove(store, &round.id)?;
         }
         store.put_whole(&round, &trials).map_err(complain)?;
-        let noun = if trials.len() == 1 { "trial" } else { "trials" };
-        let imported = terminal!("round {} of {} with {} {}\n", round.id, round.plan, trials.len(), noun);
+        let of = counted(trials.len(), "trial", "trials");
+        let imported = terminal!("round {} of {} with {}\n", round.id, round.plan, of);
         print(imported)?;
     }
     Ok(Status::Done)
@@ -180,7 +180,7 @@ fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyho
     if !dry_run && !old.is_empty() {
         store.compact().map_err(complain)?;
     }
-    print(&format!("{} of {} rounds\n", old.len(), rounds.records.len()))?;
+    print(&format!("{} of {}\n", old.len(), counted(rounds.records.len(), "round", "rounds")))?;
     Ok(rounds.status())
 }
 
@@ -206,7 +206,7 @@ fn delete(store: &Store, prefixes: &[String]) -> anyhow::Result<Status> {
             found => found.map_err(complain)?.id,
         };
         let trials = remove(store, &id)?;
-        print(terminal!("deleted round {} with {} trials\n", id, trials))?;
+        print(terminal!("deleted round {} with {}\n", id, counted(trials, "trial", "trials")))?;
     }
     store.compact().map_err(complain)?;
     Ok(Status::Done)

@@ -16,8 +16,8 @@ use std::process::{Command, Stdio};
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline view                         the kept rounds, or `history` if none
-  paceline view history                 the rounds kept with the project
+  paceline view                         the stored rounds, or `history` if none
+  paceline view history                 the rounds stored with the project
   paceline view run.json                a run written by `paceline run -o run.json`
   paceline view --listen 10.0.0.5:8080  for other machines: open the printed URL";
 
@@ -30,7 +30,7 @@ const HISTORY: &str = "history";
 pub struct Arguments {
     /// An exported round, a folder with several, or a run's JSON [default: the store]
     path: Option<PathBuf>,
-    /// Listen on this address; any but a loopback address requires a token, which is printed
+    /// Listen on this address; other addresses than loopback require a token, which is printed
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Also accept requests for this host name; may be repeated
@@ -100,7 +100,7 @@ fn without_store(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::Missing { .. } => Complaint::usage(error_text(&error))
             .hint(
-                "`paceline round` measures and stores results; `paceline view history` shows the rounds kept with a project, and \
+                "`paceline round` measures and stores results; `paceline view history` shows the rounds stored with a project, and \
                  `paceline view run.json` shows a run",
             )
             .into(),

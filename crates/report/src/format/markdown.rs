@@ -11,6 +11,7 @@ use super::sheet::{Sheet, sheets};
 use crate::row::{Row, Standing};
 use crate::{Report, Table};
 use paceline_escape::{MarkdownText, Printable, markdown};
+use paceline_stats::counted;
 
 /// The report as a page of Markdown.
 pub(super) fn render(report: &Report) -> Printable {
@@ -164,11 +165,11 @@ fn list(text: &mut MarkdownText, table: &Table) {
                 line => markdown!("; last line printed: {}", line),
             };
             markdown!(
-                "- {} failed {}, {} of {} launches: {}{}\n",
+                "- {} failed {}, {} of {}: {}{}\n",
                 row.server.id,
                 sentences::stage(failure.stage),
                 failure.launches,
-                row.launches_planned,
+                counted(row.launches_planned, "launch", "launches"),
                 failure.message.trim(),
                 printed
             )

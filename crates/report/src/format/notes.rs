@@ -3,12 +3,12 @@
 //! `text.rs` makes one list for a whole report, or with `--full` one for each table; `markdown.rs` has the names in the
 //! rows and needs only the words.
 
-use super::sentences;
 use crate::row::{EvidenceRange, Row, Standing};
 use crate::run_text::quantity::evidence_range;
 use crate::{Note, Table};
 use paceline_judge::VerdictName;
 use paceline_record::{Blame, Severity};
+use paceline_stats::counted;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -140,7 +140,7 @@ pub fn servers_with(note: &Note, table: &Table) -> String {
         if row.is_some_and(|row| row.launches_usable == *launches) {
             server.clone()
         } else {
-            format!("{server} ({})", sentences::count(u64::from(*launches), "launch", "launches"))
+            format!("{server} ({})", counted(*launches, "launch", "launches"))
         }
     };
     note.launches_by_server.iter().map(one).collect::<Vec<_>>().join(", ")

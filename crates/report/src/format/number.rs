@@ -4,8 +4,8 @@
 //! `run_text/quantity.rs` rounds the figures of one run, whose spread is unknown.
 
 use crate::Figure;
-use paceline_judge::thousands;
-pub use paceline_judge::whole;
+use paceline_stats::thousands;
+pub use paceline_stats::whole;
 
 /// From this half-width on, as a share of the mean, the lowest and highest launch are shown instead of a mean.
 const HALF_WIDTH_MOST: f64 = 0.5;

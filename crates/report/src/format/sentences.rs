@@ -10,23 +10,24 @@ use crate::row::{Row, Standing};
 use crate::{About, Figure, Machine, Table};
 use paceline_judge::Metric;
 use paceline_record::{FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, Stage, VariantKind};
+use paceline_stats::counted;
 use std::collections::BTreeMap;
 
 /// `42 trials, 3 launches per row`; for an incomplete round `40 of 42 trials` and whether it is finished.
 pub fn progress(about: &About) -> String {
     if about.is_imported {
-        return count(u64::from(about.trials_done), "imported result", "imported results");
+        return counted(about.trials_done, "imported result", "imported results");
     }
     let is_finished = about.finished_at.is_some();
     let is_complete = is_finished && about.trials_done == about.trials_planned;
     let done = if is_complete { String::new() } else { format!("{} of ", about.trials_done) };
     let mut text = format!(
         "{done}{}, {} per row",
-        count(u64::from(about.trials_planned), "trial", "trials"),
-        count(u64::from(about.launches_planned), "launch", "launches")
+        counted(about.trials_planned, "trial", "trials"),
+        counted(about.launches_planned, "launch", "launches")
     );
     if about.trials_retried > 0 {
-        let tries = count(u64::from(about.trials_retried), "retry", "retries");
+        let tries = counted(about.trials_retried, "retry", "retries");
         text.push_str(&format!(", {tries}"));
     }
     text.push_str(match (is_complete, is_finished) {
@@ -55,7 +56,7 @@ pub fn moment(rfc3339: &str) -> String {
 pub fn machine(machine: &Machine, full: bool) -> Option<String> {
     let e = &machine.environment;
     let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
-    let cores = (e.cores > 0).then(|| count(u64::from(e.cores), "core", "cores"));
+    let cores = (e.cores > 0).then(|| counted(e.cores, "core", "cores"));
     let governor = e.governor.as_ref().map(|governor| format!("governor {governor}"));
     let held = (!e.held.is_empty()).then(|| format!("held for the run: {}", e.held.join(", ")));
     let parts = [
@@ -132,13 +133,15 @@ fn shape(load: &Load) -> Option<String> {
     }
     parts.extend(load.http.as_ref().map(|http| format!("HTTP/{http}")));
     parts.extend(load.no_keep_alive.then(|| "closed after each response".to_owned()));
-    parts.extend(
-        load.requests_per_connection.map(|n| format!("{} requests per connection", number::whole(n as f64))),
-    );
+    parts.extend(load.requests_per_connection.map(|n| counted(n, "request", "requests") + " per connection"));
     if let Some(balanced) = &load.balanced {
         parts.push(match balanced.route {
             Route::Direct => "sent to one instance".to_owned(),
-            Route::Balanced => format!("{} instances behind {}", balanced.instances, balanced.balancer),
+            Route::Balanced => format!(
+                "{} behind {}",
+                counted(balanced.instances, "instance", "instances"),
+                balanced.balancer
+            ),
         });
         parts.extend(balanced.fault.map(|fault| match fault {
             FaultKind::KillOne => "one instance killed".to_owned(),
@@ -153,7 +156,7 @@ pub fn load(table: &Table) -> String {
     let mut parts = vec![format!("load {}", load.name)];
     // Some imported reports do not give the number of connections.
     if load.connections > 0 {
-        parts.push(count(u64::from(load.connections), "connection", "connections"));
+        parts.push(counted(load.connections, "connection", "connections"));
     }
     if load.depth > 1 {
         parts.push(format!("{} outstanding requests on each", load.depth));
@@ -168,11 +171,11 @@ pub fn load(table: &Table) -> String {
     let warmup =
         if load.warmup_s > 0.0 { format!(" after {} s of warm-up", load.warmup_s) } else { String::new() };
     parts.extend(load.duration_s.map(|s| format!("{s} s windows{warmup}")));
-    parts.extend(load.requests.map(|n| format!("{} requests", number::whole(n as f64))));
+    parts.extend(load.requests.map(|n| counted(n, "request", "requests")));
     parts.extend(load.scaled.as_ref().map(|scaled| {
         let rate = scaled.rate_per_s.map(|rate| format!(" at {}/s", number::whole(rate))).unwrap_or_default();
-        let connections = number::whole(f64::from(scaled.connections));
-        format!("scaled to {} of the plan's {connections} connections{rate}", number::value(scaled.factor))
+        let connections = counted(scaled.connections, "connection", "connections");
+        format!("scaled to {} of the plan's {connections}{rate}", number::value(scaled.factor))
     }));
     parts.join(", ")
 }
@@ -251,7 +254,7 @@ fn common_limit_sentence(table: &Table) -> Option<String> {
     let kind = common_limit(table)?;
     Some(match kind {
         LimitKind::OfferedRate => "Every server answered all of the offered load.".to_owned(),
-        LimitKind::Unknown => "What limited the servers is not known.".to_owned(),
+        LimitKind::Unknown => "The limit of the servers is unknown.".to_owned(),
         kind => format!("Limit of every row: {}.", kind.words()),
     })
 }
@@ -427,7 +430,7 @@ fn legend_of_columns(tables: &[Table]) -> Vec<LegendEntry> {
         (
             percentiles().any(|figure| figure.enough == Some(false)),
             "·",
-            "too few requests for this percentile p, which needs at least 3.7/(1-p)",
+            "too few requests for this percentile p, which needs at least 3.7/(1-p) requests",
         ),
         (
             rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
@@ -450,9 +453,4 @@ fn legend_of_columns(tables: &[Table]) -> Vec<LegendEntry> {
             "share of requests not answered as expected, in the worst launch",
         ),
     ]
-}
-
-/// `1 core`, `2 cores`.
-pub fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", number::whole(number as f64), if number == 1 { one } else { many })
 }

@@ -3,13 +3,14 @@
 //! Loads beside their twins, balancers, the source's observations. A sheet is rows of texts under heads; the format
 //! defines its layout.
 
-use super::{number, sentences};
+use super::number;
 use crate::observed::Standing;
 use crate::{
     BalancedRow, BalancedTable, Beside, FaultEffect, Figure, PairRow, Pairing, Report, ScaledBy, ScalingRow,
     ScalingTable, StartRow, StartTable, Starts, WarmUpRow, WarmUpTable,
 };
 use paceline_record::{LoopKind, ObservedFigure, VariantKind};
+use paceline_stats::counted;
 
 /// Rows of texts under heads, with notes on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,7 +151,7 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
 
 /// A server's pairs that are not from one launch, and so contain more than the twin's difference.
 fn apart(row: &PairRow) -> Option<String> {
-    let pairs = sentences::count(u64::from(row.pairs_of_two_launches), "repeat", "repeats");
+    let pairs = counted(row.pairs_of_two_launches, "repeat", "repeats");
     (row.pairs_of_two_launches > 0).then(|| {
         let server = &row.server;
         format!(
@@ -215,8 +216,11 @@ fn balanced(table: &BalancedTable, on: &str) -> Sheet {
     }
     Sheet {
         title: format!(
-            "{}: {} instances behind {}, {}{on}",
-            table.workload, table.instances, table.balancer, table.load
+            "{}: {} behind {}, {}{on}",
+            table.workload,
+            counted(table.instances, "instance", "instances"),
+            table.balancer,
+            table.load
         ),
         lead: format!(
             "Policy {}. CPU is CPU time per response that the generator completed; busy is the busy share of the assigned cores.",
@@ -293,9 +297,9 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
     Sheet {
         title: format!("warm-up, form {}{on}", table.form),
         lead: format!(
-            "A closed loop with {} on {} runs until the last 4 s are no more than 5 % faster than the 4 s before. Percentages \
+            "A closed loop with {} on {} runs until the rate in the last 4 s is at most 5 % higher than in the 4 s before. Percentages \
              are shares of the rate in the last 4 s; the curve shows the first launch, one character per second.",
-            sentences::count(u64::from(table.connections), "connection", "connections"),
+            counted(table.connections, "connection", "connections"),
             table.workloads.join(", ")
         ),
         heads: heads.into_iter().chain(shares).chain(["cold curve".to_owned()]).collect(),
@@ -341,9 +345,7 @@ fn row_lines(row: &BalancedRow) -> Vec<String> {
     let ran_out: Vec<String> = row
         .cores_ran_out
         .iter()
-        .map(|(core, launches)| {
-            format!("{core} in {}", sentences::count(u64::from(*launches), "launch", "launches"))
-        })
+        .map(|(core, launches)| format!("{core} in {}", counted(*launches, "launch", "launches")))
         .collect();
     let ran_out =
         (!ran_out.is_empty()).then(|| format!("{}: full cores: {}", row.server, ran_out.join("; ")));

@@ -317,7 +317,7 @@ impl Page {
         if !marks.is_empty() {
             self.prose("", &marks.join("; "), DIM);
         }
-        let more = "Remedies, start-up, limits, versions and explanations: paceline report --full";
+        let more = "Remedies, startup times, limits, versions, explanations: paceline report --full";
         self.prose("", more, DIM);
     }
 

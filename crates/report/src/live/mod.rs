@@ -136,7 +136,7 @@ impl LiveView {
             None | Some(Phase::Connect) => format!("connecting to {}", self.target),
             Some(Phase::Warmup) => "warm-up".to_owned(),
             Some(Phase::Window) => "window".to_owned(),
-            Some(Phase::Drain | Phase::End) => "drain: waiting for the last answers".to_owned(),
+            Some(Phase::Drain | Phase::End) => "drain: waiting for the last responses".to_owned(),
         };
         let mut line = LiveLine::new(style);
         line.add(&phase, Style::strong);
@@ -164,7 +164,7 @@ impl LiveView {
         let mut line = LiveLine::new(style);
         match self.errors.values().sum::<u64>() {
             0 => line.add("no errors", Style::plain),
-            errors => line.add(&format!("{} errors", quantity::count(errors as f64)), Style::bad),
+            errors => line.add(&quantity::counted(errors as f64, "error"), Style::bad),
         }
         if let Some(backlog) = second.backlog {
             let text = format!("backlog {}", quantity::count(backlog as f64));

@@ -18,7 +18,8 @@ use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
 use paceline_record::{Distribution, Loop, LoopKind, Run, Shape};
-use quantity::{bytes, count, counted, nanos, not_ok, plural, seconds};
+use paceline_stats::plural;
+use quantity::{bytes, count, counted, nanos, not_ok, seconds};
 
 /// Options of a run's text.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +174,9 @@ fn outcomes(run: &Run, style: Style) -> String {
     let all_good = run.total.status.keys().all(|status| status.starts_with('2'));
     let (text, paint): (_, fn(Style, &str) -> String) = match (counts.not_ok(), &status[..]) {
         (0, _) if counts.scheduled == 0 => ("no request fell due".to_owned(), Style::warn),
-        (0, _) if doubted => (format!("{scheduled} answered, but see below{statuses}"), Style::warn),
+        (0, _) if doubted => {
+            (format!("{scheduled} answered, but see the notes below{statuses}"), Style::warn)
+        }
         (0, [_]) if all_good => {
             let only = run.total.status.keys().next().map(String::as_str).unwrap_or_default();
             (format!("{scheduled}, all ok (status {only})"), Style::plain)
@@ -237,14 +240,14 @@ fn connections(run: &Run) -> String {
         (connections.closed_by_server, "closed by the server"),
         (connections.closed_by_us, "closed by Paceline"),
         (connections.closed_as_asked, "closed after their last request"),
-        (connections.broke_rules, "closed because the server broke the rules of HTTP"),
+        (connections.broke_rules, "closed because the server violated HTTP"),
         (
             connections.failed_attempts,
-            &*format!("attempt{} to connect failed", plural(connections.failed_attempts as f64)),
+            &*format!("attempt{} to connect failed", plural(connections.failed_attempts as f64, "", "s")),
         ),
         (
             connections.redirects_followed,
-            &*format!("redirect{} followed", plural(connections.redirects_followed as f64)),
+            &*format!("redirect{} followed", plural(connections.redirects_followed as f64, "", "s")),
         ),
     ] {
         if number > 0 {

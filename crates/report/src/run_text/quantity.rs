@@ -5,6 +5,7 @@
 //! complete. The digits of a figure over several launches depend on its spread: see `format/number.rs`.
 
 use paceline_record::Counts;
+use paceline_stats::plural;
 
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
 pub(crate) fn nanos(value: f64) -> String {
@@ -67,7 +68,7 @@ pub(crate) fn count(value: f64) -> String {
     if value < 100.0 && (value - value.round()).abs() > 0.05 {
         return format!("{value:.1}");
     }
-    paceline_judge::whole(value)
+    paceline_stats::whole(value)
 }
 
 /// How requests that did not end well are counted in words: `16 lost the connection`.
@@ -82,14 +83,9 @@ pub(crate) fn not_ok(counts: &Counts) -> [(&'static str, u64); 6] {
     ]
 }
 
-/// A number with a noun, which gets an s unless the number is 1.
+/// A number with a regular noun, which gets an s unless the number is 1.
 pub(crate) fn counted(value: f64, name: &str) -> String {
-    format!("{} {name}{}", count(value), plural(value))
-}
-
-/// The plural suffix of a noun for this number.
-pub(crate) fn plural(value: f64) -> &'static str {
-    if value == 1.0 { "" } else { "s" }
+    format!("{} {name}{}", count(value), plural(value, "", "s"))
 }
 
 /// A share with as many digits as distinguish it from 0 % and 100 %.

@@ -5,7 +5,7 @@
 //! is a lower bound. Percentiles are read from the record; none is computed here.
 
 use super::lines::{Style, columns, table};
-use super::quantity::{count, percent};
+use super::quantity::{count, counted, percent};
 use paceline_judge::percentiles_of_run;
 use paceline_record::{Block, LoopKind, Run, Times};
 use paceline_stats::{Histogram, RunPercentile};
@@ -57,7 +57,7 @@ fn intervals(run: &Run, style: Style) -> String {
     let text = |name: &str, percentile: RunPercentile| match percentile.interval {
         Some(ends) => format!("{name} {} to {}", style.time(ends.low), style.time(ends.high)),
         None => {
-            format!("none for {name} (needs about {} requests)", count(percentile.requests_needed as f64))
+            format!("none for {name} (needs about {})", counted(percentile.requests_needed as f64, "request"))
         }
     };
     let names = ["p50", "p99"].into_iter().zip(percentiles_of_run(run, [0.5, 0.99]));

@@ -7,6 +7,7 @@ use crate::Table;
 use crate::format::{number, sentences};
 use paceline_escape::{HtmlText, html};
 use paceline_judge::{Metric, Unit};
+use paceline_stats::counted;
 use std::fmt::Write as _;
 
 /// Okabe and Ito's colours for lines, which colour-blind readers can distinguish ("Color Universal Design", 2008).
@@ -226,7 +227,7 @@ pub fn title(canvas: &mut Canvas, table: &Table, what: &str, top: f64) -> f64 {
     let load = &table.load;
     let connections = match load.connections {
         0 => String::new(),
-        count => format!(", {}", sentences::count(u64::from(count), "connection", "connections")),
+        count => format!(", {}", counted(count, "connection", "connections")),
     };
     let launches = if table.is_single() { ", one launch each: sorted, not ranked" } else { "" };
     canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &format!("{asked}{connections}{launches}"));

@@ -209,13 +209,13 @@ fn a_run_without_a_valid_response_is_a_failure_with_a_reason() {
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.ok, run.total.counts.bad_body) = (0, 3000);
     let report = Report::new(&built::round(), std::slice::from_ref(&trial));
-    assert!(text(&report).contains("all 3000 requests failed"), "{}", text(&report));
+    assert!(text(&report).contains("all requests failed (3,000)"), "{}", text(&report));
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.bad_body, run.total.counts.scheduled) = (0, 0);
     let report = text(&Report::new(&built::round(), &[trial]));
     let reported = words(&report);
     assert!(
-        reported.contains("no request was sent in the window: every connection was waiting for an answer"),
+        reported.contains("no request was sent in the window: every connection was waiting for a response"),
         "{report}"
     );
 }

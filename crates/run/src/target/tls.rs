@@ -102,7 +102,7 @@ fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Clie
 /// The remedy for a TLS fault.
 pub fn remedy(fault: TlsFault) -> &'static str {
     match fault {
-        TlsFault::NotTls => "check whether this port expects http:// instead",
+        TlsFault::NotTls => "check whether this port expects http:// (without TLS)",
         TlsFault::ClosedInHandshake | TlsFault::BrokenInHandshake | TlsFault::TooSlow => {
             "check that the server speaks TLS on this port and knows this name (--sni), and read the server's log"
         }

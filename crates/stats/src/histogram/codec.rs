@@ -7,6 +7,7 @@
 //! records store those beside it (`times`).
 
 use super::{HIGHEST, Histogram};
+use crate::counted;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
@@ -97,7 +98,7 @@ impl Histogram {
     pub fn from_base64(text: &str) -> Result<Self, DecodeError> {
         let bytes = STANDARD.decode(text)?;
         let Some((outer, compressed)) = bytes.split_at_checked(OUTER_BYTES) else {
-            return invalid(format!("{} bytes are too short", bytes.len()));
+            return invalid(format!("it is too short ({})", counted(bytes.len(), "byte", "bytes")));
         };
         if u32_at(outer, 0) != COMPRESSED_COOKIE {
             return invalid("it does not begin with the bytes that identify the encoding");

@@ -267,7 +267,7 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "service_time",
             "Service time",
-            "From handing the first byte of the request to the socket to the last byte of the response.",
+            "From the actual send (first byte of the request passed to the socket) to the last byte of the response.",
             &block.service_time_ns,
         ),
         (
@@ -291,14 +291,14 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "generator_lag",
             "Generator lag",
-            "How much later than possible the load generator sent a request. It is the generator's share of the response time.",
+            "Delay that the load generator caused: from the earliest possible time of a send to the actual send. It is part of the response time.",
             &block.generator_lag_ns,
         ),
         ("connect_time", "Connect time", "Time to establish a TCP connection.", &block.connect_time_ns),
         (
             "failed_time",
             "Time to failure",
-            "How long failed requests took until they failed. They are in no other distribution.",
+            "Times of failed requests until they failed. No other distribution includes them.",
             &block.failed_time_ns,
         ),
     ];

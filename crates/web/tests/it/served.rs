@@ -8,7 +8,7 @@ use paceline_web::{Library, LiveFeed, WebServer};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-/// A server of the rounds kept with the project, on any port of loopback. It ends with the process.
+/// A server of the rounds stored with the project, on any port of loopback. It ends with the process.
 fn start() -> SocketAddr {
     let library = Library::of_folder(&root().join("history")).unwrap();
     let server =

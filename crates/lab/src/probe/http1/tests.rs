@@ -64,7 +64,7 @@ fn protocol_violations_are_reported() {
         ("SSH-2.0-OpenSSH\r\n\r\n", "begins with \"SSH-2.0-OpenSSH\""),
         ("HTTP/2.0 200 OK\r\n\r\n", "begins with"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "closed after 3 of 5 bytes"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc surplus", "10 bytes follow the end"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc surplus", "followed by 10 more bytes"),
         ("HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\na", "content-length is \"+1\""),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na", "\"1, 2\""),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "both"),
@@ -95,7 +95,7 @@ fn an_endless_head_is_given_up() {
 fn endless_interim_answers_are_given_up() {
     let text = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(17);
     let message = read_in(&text, 4096, "GET").expect_err("endless").to_string();
-    assert!(message.contains("more than 16 interim answers"), "{message}");
+    assert!(message.contains("more than 16 interim responses"), "{message}");
     let few = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(16) + "HTTP/1.1 204 No Content\r\n\r\n";
     assert_eq!(read_in(&few, 1, "GET").map(|answer| answer.status).ok(), Some(204));
 }

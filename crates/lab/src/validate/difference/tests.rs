@@ -44,7 +44,7 @@ fn a_digest_is_compared() {
     let wrong = difference(&power, &answer(200, "text/plain", "28")).unwrap();
     assert!(wrong.starts_with("the body has SHA-256 59e19706d51d39f6"), "{wrong}");
     let short = difference(&power, &answer(200, "text/plain", "2"));
-    assert_eq!(short.as_deref(), Some("the body has 1 bytes instead of 2"));
+    assert_eq!(short.as_deref(), Some("the body has 1 byte instead of 2"));
 }
 
 /// TechEmpower's rules for its JSON test.
@@ -122,9 +122,9 @@ fn a_charset_may_be_missing_but_not_different() {
         assert_eq!(reported(fine), None, "{fine}");
     }
     assert!(
-        reported("application/json; charset=latin1").unwrap().contains("where only charset=utf-8 is allowed")
+        reported("application/json; charset=latin1").unwrap().contains("but only charset=utf-8 is allowed")
     );
-    assert!(reported("application/json; version=1").unwrap().contains("where only charset=utf-8 is allowed"));
+    assert!(reported("application/json; version=1").unwrap().contains("but only charset=utf-8 is allowed"));
 }
 
 #[test]

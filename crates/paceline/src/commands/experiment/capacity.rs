@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Length of a window; longer if the percentile needs more requests
     #[arg(long, default_value = "5s", value_name = "T", value_parser = super::super::run::duration)]
     window: Duration,
-    /// Stop when the 95 % interval of the rate is this narrow: 5 is ±5 %
+    /// Stop when the 95 % interval of the rate is within ± this many percent
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     precision: f64,
     /// Maximum number of windows to measure
@@ -74,8 +74,10 @@ pub(super) fn objective(text: &str) -> Result<Objective, String> {
 
 /// Reads a share in percent, above 0 and below 100.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
-    let number: f64 =
-        text.trim_end_matches('%').parse().map_err(|_| "not a number of percent; write 5".to_owned())?;
+    let number: f64 = text
+        .trim_end_matches('%')
+        .parse()
+        .map_err(|_| "not a percentage; write a number such as 5".to_owned())?;
     if number > 0.0 && number < 100.0 { Ok(number) } else { Err("must be above 0 and below 100".to_owned()) }
 }
 

@@ -29,7 +29,7 @@ pub struct LoadFlags {
     pub(super) warmup: Duration,
     /// Longest time to wait for a steady rate before the first window; 0s does not wait
     ///
-    /// A server counts as warm when its last 4 s are no more than 5 % faster than the 4 s before.
+    /// A server counts as warm when its rate in the last 4 s is at most 5 % higher than in the 4 s before.
     #[arg(long, default_value = "60s", value_name = "T", value_parser = duration)]
     pub(super) warm_limit: Duration,
     /// The path to request if the target is a server of the lab

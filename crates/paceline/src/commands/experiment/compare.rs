@@ -250,7 +250,7 @@ pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
     }
     let run = paceline_record::read_run(&text).map_err(|error| {
         Complaint::usage(format!("{name} is neither a run's record nor a baseline: {error}"))
-            .hint("such a file is written by paceline run -o FILE.json, or by paceline gate --save")
+            .hint("use a file that was written by `paceline run -o FILE.json` or `paceline gate --save`")
     })?;
     let mut samples = SampleSet::new(&name);
     samples.add(&LoadResult::of(&run, None));

@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Exit 1 also if neither a difference nor equivalence is proven after --pairs pairs
     #[arg(long)]
     fail_undecided: bool,
-    /// Write the Markdown summary to a file as well
+    /// Also write the Markdown summary to a file
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Write JUnit XML to a file

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   paceline lab clean --dry-run    what would be removed
-  paceline lab clean              logs, scratch folders, what single launches left
+  paceline lab clean              logs, scratch folders, files of launches
   paceline lab clean --all        builds and caches too: servers must be set up and built again
 
 Exit status: 0 done, 3 a round is running, or something could not be removed.")]
@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Also delete the builds and environments of every server, and the home of the user that servers run as
     #[arg(long)]
     all: bool,
-    /// Show what would be removed, and remove nothing
+    /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
 }

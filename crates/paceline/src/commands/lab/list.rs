@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Flags of `paceline lab list`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A table for people, or JSON for programs
+    /// A table, or JSON for programs
     #[arg(long, value_enum, default_value_t = ListFormat::Text)]
     format: ListFormat,
 }

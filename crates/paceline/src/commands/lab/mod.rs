@@ -30,7 +30,7 @@ pub struct Arguments {
 enum LabCommand {
     /// Write a manifest for a new server, to be filled in
     New(new::Arguments),
-    /// Show every server, what it serves and its state
+    /// Show every server with its workloads and state
     List(list::Arguments),
     /// List what servers need, then download and install it
     Setup(setup::Arguments),
@@ -40,7 +40,7 @@ enum LabCommand {
     Check(check::Arguments),
     /// Start one server for manual inspection
     Serve(serve::Arguments),
-    /// Remove what rounds and servers left behind
+    /// Remove files that rounds and servers left behind
     Clean(clean::Arguments),
 }
 

@@ -76,7 +76,7 @@ path = {path:?}
 [case.expect]
 status = 200
 # The expected response, exactly one of: body, json, json_form, html_file, length with sha256.
-body = "Replace this by the body of the page.\n"
+body = "Replace this with the body of the page.\n"
 "#
     )
 }

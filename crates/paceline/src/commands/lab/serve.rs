@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   paceline lab serve go-nethttp               one process, on a free port
-  paceline lab serve go-nethttp --form cores  as its authors say, on all its cores
+  paceline lab serve go-nethttp --form cores  as its authors recommend
   paceline lab serve go-nethttp --port 8080 --cores 0 1
 
 Exit status: 2 usage, manifest or workload, 3 it cannot be built or started, or
@@ -56,7 +56,7 @@ pub struct Arguments {
 /// Values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ServeFormat {
-    /// The URL, then a line for people
+    /// The URL, then a line of text
     Text,
     /// One line of JSON
     Json,

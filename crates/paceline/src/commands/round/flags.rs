@@ -31,7 +31,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   paceline round plans/quick.toml           carry a plan out
-  paceline round plans/all.toml --full      all of it, however long it takes
+  paceline round plans/all.toml --full      the whole plan, no time budget
   paceline round quick --servers 'go-*'     only these servers of a plan
   paceline round --servers go-nethttp --workloads hello --repeats 3
   paceline round --servers go-nethttp --generator wrk
@@ -65,7 +65,7 @@ pub struct PlanFlags {
     /// Maximum number of requests outstanding on a connection [default: 1]
     #[arg(hide_short_help = true, long, value_name = "DEPTH", help_heading = "Without a plan")]
     pub pipeline: Option<u32>,
-    /// Offer this many requests per second (an open loop); several values make one load each
+    /// Offer this many requests per second (an open loop); each of several values is a separate load
     #[arg(long, short, value_name = "PER_SECOND", num_args = 1.., help_heading = "Without a plan")]
     pub rate: Vec<f64>,
     /// Length of each window [default: 3s]
@@ -74,17 +74,16 @@ pub struct PlanFlags {
     /// Length of each warm-up [default: 1s]
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
     pub warmup: Option<Duration>,
-    /// Warm each launch up before its loads until it no longer gets faster, at most this long; 0s for no warm-up of
-    /// launches [default: the plan's, or 60s]
+    /// Warm each launch up before its loads until it no longer gets faster, for at most this time; 0s for no warm-up of launches [default: the plan's, or 60s]
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = parse_duration, env = "PACELINE_STEADY_WITHIN", hide_env_values = true, help_heading = "Order")]
     pub steady_within: Option<Duration>,
     /// Launches of each server [default: the plan's, or 3]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub repeats: Option<u32>,
-    /// Run the whole plan: also loads and repeats that it leaves out by default, whatever its time budget
+    /// Run the whole plan, including loads and repeats that it leaves out by default; ignore its time budget
     #[arg(long, requires = "plan", help_heading = "Order")]
     pub full: bool,
-    /// Print the number of trials and about how long they take, and measure nothing
+    /// Only print the number of trials and their approximate duration
     #[arg(long, conflicts_with = "resume", help_heading = "Order")]
     pub estimate: bool,
     /// Seed of the random order of trials [default: the plan's, or a random one, recorded]
@@ -96,19 +95,18 @@ pub struct PlanFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "How to run it")]
 pub struct ResumeFlags {
-    /// Resume the round whose id begins with this, or the newest unfinished one
+    /// Resume the round with this id or prefix of an id, or the newest unfinished one
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
     /// The load generator: wrk, oha, h2load, ab, fortio, or a command [default: this program]
     ///
-    /// A command is a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or any program that
-    /// takes the flags of `paceline run` after it. A resumed round keeps its generator by default.
+    /// A command is a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or any program that accepts the flags of `paceline run`. A resumed round keeps its generator by default.
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
     /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION
     ///
-    /// Servers are built on this machine and sent to theirs. Without server=HOST, or with --listen under Slurm, they
-    /// run here, and --listen gives the address at which loaders reach them.
+    /// Servers are built on this machine and sent to their hosts. Without server=HOST, or with --listen under Slurm,
+    /// servers run on this machine, and --listen gives the address at which loaders reach them.
     #[arg(hide_short_help = true, long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
     /// How long to wait for nodes from Slurm, for each launch
@@ -126,7 +124,7 @@ pub struct ResumeFlags {
     /// Change settings of this machine for the round, and restore them afterwards: kernel limits, ports, queues, the
     /// frequency governor, idle states (--quiet-cpu)
     ///
-    /// Every setting is named and recorded, also those that could not be set; most need root.
+    /// Every setting is printed and recorded, also if it could not be changed; most settings need root.
     #[arg(hide_short_help = true, long)]
     pub tune: bool,
     /// Keep processors out of idle states while the round runs, if permitted (/dev/cpu_dma_latency)
@@ -134,7 +132,7 @@ pub struct ResumeFlags {
     /// On a virtual machine this prevents most steal: the hypervisor gives the core of an idle processor to others.
     #[arg(hide_short_help = true, long)]
     pub quiet_cpu: bool,
-    /// Where the machine's settings are; for tests
+    /// Folder of the machine's settings (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub tune_root: PathBuf,
     /// Continue although another round runs on this machine; the trials get a warning

@@ -58,7 +58,7 @@ fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(kept.to_owned()),
         _ => {
-            Err(Complaint::usage("the results file names a command to run as load generator, and it was not confirmed; nothing was run")
+            Err(Complaint::usage("the results file names a command to run as load generator. The command was not confirmed, so it was not run")
                 .into())
         }
     }

@@ -47,7 +47,7 @@ pub fn join_machine(
         }
         Ok(JoinResult::Occupied(others)) => {
             Err(Complaint::environment(format!("another round runs on this machine: {}", others.join(", ")))
-                .hint("two rounds at the same time disturb each other: wait for that one to end, or continue with --share-machine")
+                .hint("two rounds at the same time disturb each other: wait for the other round to end, or continue with --share-machine")
                 .into())
         }
         Err(error) => {

@@ -81,7 +81,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     paceline_host::system::end_by_signals();
     let report = print_report(&opened.round, &store)?;
     if !carrying.allow_invalid && !report.has_sound_row() {
-        progress.note("every row is invalid, overloaded or failed: nothing is ranked (exit status 1)");
+        progress.note("every row is invalid, overloaded or failed, so no row is ranked (exit status 1)");
         status = Status::Failed;
     }
     if let Some(view) = view {
@@ -200,7 +200,7 @@ fn node_user(places: &Folders, user: Option<&User>) -> Option<NodeUser> {
 }
 
 fn interrupted(round: &str) -> anyhow::Error {
-    Complaint::interrupted("interrupted; the trials so far are kept")
+    Complaint::interrupted("interrupted; the trials so far are stored")
         .hint(format!("paceline round --resume {round}"))
         .into()
 }
@@ -219,10 +219,7 @@ fn print_unusable(summary: &RoundSummary, progress: &mut RoundProgress) -> Statu
     if summary.unusable.is_empty() {
         return Status::Done;
     }
-    progress.note(&format!(
-        "{} combinations of server, workload and load have no usable trial:",
-        summary.unusable.len()
-    ));
+    progress.note("these combinations of server, workload and load have no usable trial:");
     summary.unusable.iter().for_each(|cell| progress.note(&format!("  {cell}")));
     Status::Failed
 }

@@ -20,6 +20,7 @@ use paceline_host::{FileLock, Id, Neighbours};
 use paceline_lab::{Cores, LoadGenerator};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_run::{environment, wall_clock};
+use paceline_stats::counted;
 use paceline_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,11 +72,13 @@ pub fn estimate(asked: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<Stri
     let length = people(estimate_of(&launches, steady_within));
     let lines = round.changes.iter().map(|change| format!("different from the plan: {change}"));
     let reported = format!(
-        "plan {}: {} servers, {} combinations with workloads and loads, {repeats} repeats, {} launches, {trials} trials; about {length}",
+        "plan {}: {}, {} with workloads and loads, {}, {}, {}; about {length}",
         round.plan,
-        servers.len(),
-        resolution.cells.len(),
-        launches.len()
+        counted(servers.len(), "server", "servers"),
+        counted(resolution.cells.len(), "combination", "combinations"),
+        counted(repeats, "repeat", "repeats"),
+        counted(launches.len(), "launch", "launches"),
+        counted(trials, "trial", "trials")
     );
     Ok(resolution.notes.into_iter().chain(lines).chain([reported]).collect::<Vec<_>>().join("\n"))
 }
@@ -113,7 +116,7 @@ pub fn open(
     let NewRound { mut round, mut resolution, launches, gone, steady_within } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if held.settings.is_empty() && was_tuned {
-        let note = "the round began with --tune or --quiet-cpu and is resumed without: the new trials get separate tables";
+        let note = "the round began with --tune or --quiet-cpu and is resumed without this flag: the new trials get separate tables";
         resolution.notes.push(note.to_owned());
     }
     let tuned = held.settings.clone();

@@ -9,6 +9,7 @@ use crate::exit::Complaint;
 use crate::lab_folders::complain;
 use paceline_catalogue::{AdHoc, Catalogue, Plan, PlannedLaunch, Resolution, Select, format_duration};
 use paceline_record::Round;
+use paceline_stats::counted;
 use std::time::Duration;
 
 /// A round before anything has been started for it.
@@ -49,8 +50,8 @@ pub fn plan(asked: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<(Plan, V
 fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Option<String>) {
     let Some(repeats) = repeats else { return (plan, None) };
     let written = plan.full_repeats.filter(|_| is_full).map_or(plan.repeats, |full| full.max(plan.repeats));
-    let reported =
-        (repeats != written).then(|| format!("{repeats} repeats instead of {written} (--repeats)"));
+    let reported = (repeats != written)
+        .then(|| format!("{} instead of {written} (--repeats)", counted(repeats, "repeat", "repeats")));
     (Plan { repeats, full_repeats: None, ..plan }, reported)
 }
 

@@ -10,6 +10,7 @@ use paceline_escape::TerminalText;
 use paceline_lab::{RoundEstimate, RoundEvent};
 use paceline_record::{LoopKind, Round, Trial};
 use paceline_report::whole;
+use paceline_stats::counted;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ impl RoundProgress {
     pub fn stopping(&self) -> String {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
         format!(
-            "{clear}stopping the current trial (up to 5 s); earlier trials are kept; Ctrl-C again kills it\n"
+            "{clear}stopping the current trial (up to 5 s); earlier trials are stored; Ctrl-C again kills it\n"
         )
     }
 
@@ -53,10 +54,10 @@ impl RoundProgress {
     pub fn begin(&mut self, round: &Round, is_resumed: bool, whole: &RoundEstimate) {
         let verb = if is_resumed { "resuming round" } else { "round" };
         self.done(&format!(
-            "{verb} {} of plan {}: {} trials, seed {}; about {} in total; if interrupted, --resume continues it",
+            "{verb} {} of plan {}: {}, seed {}; about {} in total; if interrupted, --resume continues it",
             round.id,
             round.plan,
-            round.planned,
+            counted(round.planned, "trial", "trials"),
             round.seed,
             people(whole.left())
         ));
@@ -85,7 +86,10 @@ impl RoundProgress {
             RoundEvent::Loading { trial, estimate } => self.now(&with_estimate(&cell(trial), estimate)),
             RoundEvent::Kept { trial, estimate } => self.kept(trial, estimate),
             RoundEvent::Again { trials } => {
-                self.done(&format!("repeating {trials} trials that the environment disturbed"));
+                self.done(&format!(
+                    "repeating {} that the environment disturbed",
+                    counted(trials, "trial", "trials")
+                ));
             }
         }
     }
@@ -151,7 +155,7 @@ fn headline(trial: &Trial) -> String {
     };
     let not_ok = match run.total.counts.not_ok() {
         0 => String::new(),
-        count => format!(", {count} requests failed"),
+        count => format!(", {} failed", counted(count, "request", "requests")),
     };
     let time = match (run.loop_.kind, &run.total.response_time_ns) {
         (LoopKind::Open, Some(times)) => format!(", response time p99 {}", milliseconds(times.p99)),

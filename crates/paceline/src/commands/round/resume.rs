@@ -11,6 +11,7 @@ use crate::store_location;
 use paceline_catalogue::{Catalogue, Plan, order};
 use paceline_host::{FileLock, Id, InvalidId};
 use paceline_record::Round;
+use paceline_stats::counted;
 use paceline_store::{Store, StoreError};
 
 /// How many missing cells are named when the round is resumed; all are named when it ends.
@@ -59,7 +60,10 @@ fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
 /// What is missing from a round whose cells are known neither from its record nor from its trials.
 fn nameless(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
-    Some(format!("combinations without a stored trial ({missing} of {} planned trials)", round.planned))
+    Some(format!(
+        "combinations without a stored trial (missing: {missing} of {})",
+        counted(round.planned, "planned trial", "planned trials")
+    ))
 }
 
 /// The message about missing cells.

@@ -6,6 +6,7 @@ use super::explain::explain;
 use crate::exit::{Status, print};
 use paceline_escape::{TerminalText, terminal};
 use paceline_run::{DebugExchange, Prepared};
+use paceline_stats::counted;
 use std::time::Duration;
 
 /// Maximum body lines shown,
@@ -37,11 +38,12 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
     text.push(&marked(">", &exchange.request));
     text.push(&marked("<", &exchange.head));
     let body = exchange.decoded.as_ref().unwrap_or(&exchange.body);
+    let bytes = |count: usize| counted(count, "byte", "bytes");
     text.push(&match &exchange.decoded {
         Some(decoded) => {
-            terminal!("* body: {} bytes, {} when decompressed\n", exchange.body.len(), decoded.len())
+            terminal!("* body: {}, {} when decompressed\n", bytes(exchange.body.len()), decoded.len())
         }
-        None => terminal!("* body: {} bytes\n", exchange.body.len()),
+        None => terminal!("* body: {}\n", bytes(exchange.body.len())),
     });
     text.push(&body_shown(body));
     text.push(&match exchange.faults.as_slice() {
@@ -79,7 +81,7 @@ fn body_shown(body: &[u8]) -> TerminalText {
     }
     let left = body.lines().count().saturating_sub(BODY_LINES_MOST);
     if left > 0 {
-        text.push(&terminal!("* ({} more lines)\n", left));
+        text.push(&terminal!("* ({})\n", counted(left, "more line", "more lines")));
     }
     text
 }

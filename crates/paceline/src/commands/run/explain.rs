@@ -20,7 +20,7 @@ fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: 
             "the connect timeout ended before any connection attempt did: raise --connect-timeout"
         }
         None if made > 0 => {
-            "the server accepts connections and closes them before any request is sent. Check the port; the server's log should say why"
+            "the server accepts connections and closes them before any request is sent. Check the port, and look for the reason in the server's log"
         }
         None if matches!(address, Address::Unix(_)) => {
             "check that the server is running and listens on that socket"

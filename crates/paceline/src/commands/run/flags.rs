@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, requires = "pipeline", help_heading = "Load")]
     pub pipeline_batch: bool,
 
-    /// Run the job in FILE (TOML, or JSON by its ending); flags change it
+    /// Run the job in FILE (TOML, or .json); flags override its settings
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     pub job: Option<PathBuf>,
 
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "print_job", help_heading = "Requests")]
     pub debug: bool,
 
-    /// Take the request from a command line of curl, as browsers copy it: 'curl ...'
+    /// Take the request from a curl command, as copied from a browser: 'curl ...'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", conflicts_with_all = ["har", "mix", "body", "form", "multipart"], help_heading = "Requests")]
     pub curl: Option<String>,
 
@@ -224,7 +224,7 @@ Examples:
     paceline run http://127.0.0.1:8080/
   20,000/s offered for 30 s, whatever the server does:
     paceline run http://127.0.0.1:8080/ -c 1000 -r 20000 -d 30s
-  A ramp, to see where it breaks:
+  A ramp, to find the rate at which the server is overloaded:
     paceline run http://127.0.0.1:8080/ -c 1000 -r 1000:50000
   100,000 requests, every byte of every response compared, the record as JSON:
     paceline run http://127.0.0.1:8080/ -n 100000 --expect-body @page.txt --json
@@ -232,7 +232,7 @@ Examples:
     paceline run http://127.0.0.1:8080/ -r 2000 --slo 'response.p99<10ms'
   A different path each time, and a value required in the JSON of each response:
     paceline run 'http://127.0.0.1:8080/user/{rand:1:9}' --expect-json /active=true
-  For a dashboard to follow, and for HdrHistogram's tools:
+  Output for a dashboard during the run, and for HdrHistogram's tools:
     paceline run http://127.0.0.1:8080/ -r 2000 --ndjson run.ndjson --hdr run.hlog
 
 Exit status: 0 done, 1 the run is invalid or a check failed, 2 usage,

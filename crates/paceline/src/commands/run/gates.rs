@@ -22,13 +22,12 @@ const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.
 /// Flags of checks on the run as a whole.
 #[derive(clap::Args, Debug)]
 pub struct GateFlags {
-    /// A limit that the run must meet, or it exits 1; may be repeated
+    /// Exit 1 unless the run meets this limit; may be repeated
     ///
     /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.999),
     /// max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second: 'achieved>=99%',
     /// 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the load was not delivered,
-    /// the run is invalid or was interrupted, responses are missing at that percentile, or there were too few requests
-    /// (10 beyond the percentile: p99 takes 1,000). Every failed request counts as slower than the limit.
+    /// the run is invalid or was interrupted, responses are missing at that percentile, or there were too few requests (p99 needs 1,000, so that 10 are above it). Every failed request counts as slower than the limit.
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 
@@ -36,7 +35,7 @@ pub struct GateFlags {
     #[arg(long, value_name = "SHARE|N", value_parser = max_errors, allow_hyphen_values = true, help_heading = "Checks")]
     pub max_errors: Option<Gate>,
 
-    /// Exit 0 even if the run is invalid or the server overloaded; --slo and --max-errors still decide
+    /// Exit 0 even if the run is invalid or the server overloaded; --slo and --max-errors still set the exit status
     #[arg(hide_short_help = true, long, help_heading = "Checks")]
     pub allow_invalid: bool,
 }
@@ -99,7 +98,7 @@ fn slo(text: &str) -> Result<Gate, String> {
     let (subject, rest) = dense.split_at(at);
     let (operator, value) = rest.split_at(if rest[1..].starts_with('=') { 2 } else { 1 });
     if value.is_empty() {
-        return Err(format!("there is nothing after {operator:?}; write 'response.p99<10ms'"));
+        return Err(format!("the limit after {operator:?} is missing; write 'response.p99<10ms'"));
     }
     let demand = match subject.split_once('.') {
         None if subject == "achieved" => achieved(operator, value)?,
@@ -260,7 +259,7 @@ mod tests {
             ("response.p99<0s", "above 0"),
             ("response.p99>=10ms", "write 'response.p99<10ms'"),
             ("response.p99=10ms", "no < or >="),
-            ("response.p99<", "nothing after"),
+            ("response.p99<", "the limit after"),
             ("achieved<99%", "write 'achieved>=99%'"),
             ("achieved>=101%", "from 0% to 100%"),
             ("achieved>=fast", "write 20000, 20k or 99%"),

@@ -9,6 +9,7 @@ use paceline_catalogue::REQUESTS_MOST;
 use paceline_http::Url;
 use paceline_job::{Content, Headers, RequestSpec};
 use paceline_run::Inputs;
+use paceline_stats::counted;
 use std::path::Path;
 
 /// Fields that belong to the browser's connection, or that Paceline sets.
@@ -99,11 +100,11 @@ fn requests(archive: HarArchive, target: Option<&Url>) -> Result<HarMix, Complai
         target.ok_or_else(|| Complaint::usage("the archive contains no request to http:// or https://"))?;
     if specs.is_empty() {
         return Err(Complaint::usage(format!(
-            "no request in the archive goes to {}://{}",
+            "no request in the archive is for {}://{}",
             url.scheme.name(),
             url.authority()
         ))
-        .hint("remove the URL: the load then goes to the host of the first request in the file"));
+        .hint("remove the URL: the load is then sent to the host of the first request in the file"));
     }
     if specs.len() > REQUESTS_MOST {
         let what =
@@ -112,7 +113,8 @@ fn requests(archive: HarArchive, target: Option<&Url>) -> Result<HarMix, Complai
     }
     name_all(&mut specs);
     let notice = (elsewhere > 0).then(|| {
-        format!("paceline: --har: left out {elsewhere} requests to hosts other than {}", url.authority())
+        let left_out = counted(elsewhere, "request", "requests");
+        format!("paceline: --har: left out {left_out} to hosts other than {}", url.authority())
     });
     Ok(HarMix { url, specs, notice })
 }

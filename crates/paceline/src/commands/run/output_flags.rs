@@ -22,7 +22,7 @@ pub struct OutputFile<'a> {
 /// The outputs of a run.
 #[derive(clap::Args, Debug)]
 pub struct OutputFlags {
-    /// Output format, also for files whose extension is not a format [default: text]
+    /// Output format, also used for files with an unknown extension [default: text]
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Output")]
     format: Option<OutputFormat>,
 
@@ -32,7 +32,7 @@ pub struct OutputFlags {
 
     /// Write to FILE: .json, .html, .txt, .csv, .md, .hgrm; may be repeated
     ///
-    /// Text is printed as well, unless a FILE gets it or --format names another format.
+    /// Text is also printed, unless a FILE receives text or --format selects another format.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
@@ -52,7 +52,7 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub percentiles: bool,
 
-    /// Do not show the live view on standard error while the run goes on
+    /// Do not show the live view on standard error during the run
     #[arg(short = 'q', long, alias = "quiet", overrides_with = "no_live", help_heading = "Output")]
     pub no_live: bool,
 
@@ -167,7 +167,7 @@ impl OutputFlags {
         {
             let what = format!("--hdr {}: the file name must end in .hlog or .hgrm", path.display());
             return Err(Complaint::usage(what)
-                .hint("use FILE.hlog for a log with one histogram per second, FILE.hgrm for the percentile distribution")
+                .hint("use FILE.hlog for a log with one histogram per second, or FILE.hgrm for the percentile distribution")
                 .into());
         }
         let mut seen: Vec<(FileIdentity, &'static str)> = Vec::new();

@@ -46,10 +46,10 @@ pub struct RequestFlags {
     #[arg(hide_short_help = true, long, value_name = "CODINGS", help_heading = "Requests")]
     pub accept_encoding: Option<String>,
 
-    /// Follow up to N redirects of a request to the same host; its times include all of them, its status is the last
+    /// Follow up to N redirects of a request to the same host; its times include all redirects, its status is that of the last response
     ///
     /// If the server closes the connection with a redirect, the next request is sent on a new one, and its times
-    /// include connecting. Not over HTTP/2.
+    /// include connecting. Not available with HTTP/2.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = super::values::whole::<u16>, help_heading = "Requests")]
     pub follow: Option<u16>,
 
@@ -110,8 +110,7 @@ pub struct RequestFlags {
 
     /// Require JSON of this form in every response, such as {"id":"1..100"}
     ///
-    /// An object has exactly the fields given, a range is an integer from LEAST to MOST, and [20, FORM] is an array of
-    /// 20 elements of a form. For values that differ in each response.
+    /// For values that differ in each response. An object must have exactly the given fields, a range stands for an integer from LEAST to MOST, and [20, FORM] stands for an array of 20 elements of that form.
     #[arg(
         hide_short_help = true,
         long,

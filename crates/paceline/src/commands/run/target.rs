@@ -28,7 +28,7 @@ pub struct TargetFlags {
 
     /// Send requests through an HTTP proxy: http://[USER:PASS@]HOST:PORT
     ///
-    /// Requests for http:// are sent to the proxy; for https:// it makes a tunnel (CONNECT) on each connection.
+    /// Requests for http:// are sent to the proxy; for https:// the proxy opens a tunnel (CONNECT) on each connection.
     #[arg(
         hide_short_help = true,
         long,

@@ -77,7 +77,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &["--connect-timeout", "20s", "--http", "2", "--streams", "4"],
         outcomes: &["ok"],
         exits: &[0],
-        says: "Responses are compressed, although no request accepts that.",
+        says: "Responses are compressed, although no request accepts compression.",
     },
     Fault {
         name: "floods with SETTINGS",

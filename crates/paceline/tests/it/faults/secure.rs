@@ -46,7 +46,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "the server closed the connection in the TLS handshake",
+        says: "the server closed the connection during the TLS handshake",
     },
     Fault {
         name: "resets in the handshake",
@@ -59,7 +59,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "the connection broke in the TLS handshake",
+        says: "the connection was lost during the TLS handshake",
     },
     Fault {
         name: "has a certificate that has expired",

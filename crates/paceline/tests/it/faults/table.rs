@@ -67,7 +67,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "The server broke every connection; its log should say why",
+        says: "The server closed every connection before a complete response",
     },
     Fault {
         name: "resets in the middle of its answer",
@@ -149,7 +149,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok"],
         exits: &[0],
-        says: "the server sent bytes that no request had asked for",
+        says: "the server sent bytes although no request was outstanding",
     },
     Fault {
         name: "answers before it receives a request",
@@ -185,7 +185,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &[],
         outcomes: &[UNMEASURED, "io_failed", "connect_failed"],
         exits: &[1, 3],
-        says: "log should say why",
+        says: "the reason in the server's log",
     },
     Fault {
         name: "speaks another protocol",
@@ -193,7 +193,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "The response is not HTTP/1.1. Check the port, and whether it is http or https.",
+        says: "The response is not valid HTTP/1.1. Check the port, and whether it is http or https; if both are correct, fix the server.",
     },
     Fault {
         name: "sends binary garbage",
@@ -201,7 +201,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "The response is not HTTP/1.1",
+        says: "The response is not valid HTTP/1.1",
     },
     Fault {
         name: "sends headers without end",
@@ -279,7 +279,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok"],
         exits: &[0],
-        says: "the server sent bytes that no request had asked for",
+        says: "the server sent bytes although no request was outstanding",
     },
     Fault {
         name: "compresses without a request for it",
@@ -287,7 +287,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &[],
         outcomes: &["ok"],
         exits: &[0],
-        says: "Responses are compressed, although no request accepts that.",
+        says: "Responses are compressed, although no request accepts compression.",
     },
     Fault {
         name: "compresses the response to a session without a request for it",
@@ -295,7 +295,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &["--cookies"],
         outcomes: &["ok"],
         exits: &[0],
-        says: "Responses are compressed, although no request accepts that.",
+        says: "Responses are compressed, although no request accepts compression.",
     },
     Fault {
         name: "compresses as requested",
@@ -338,7 +338,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "the server switched protocols (101), which no request asked for",
+        says: "the server switched protocols (status 101), but no request asked for an upgrade",
     },
     Fault {
         name: "sends a body in answer to HEAD",
@@ -346,7 +346,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &["--method", "HEAD"],
         outcomes: &["ok"],
         exits: &[0],
-        says: "the server sent bytes that no request had asked for",
+        says: "the server sent bytes although no request was outstanding",
     },
     Fault {
         name: "redirects",

@@ -98,7 +98,11 @@ fn exhausted_ports_are_reported() {
     "#;
     let output = beside_server(&["unshare", "-n"], script);
     let printed = text(&output);
-    for said in ["Only 10 of 30 connections opened", "Cannot assign requested address", "connections_short"] {
+    for said in [
+        "Not all connections could be opened (10 of 30)",
+        "Cannot assign requested address",
+        "connections_short",
+    ] {
         assert!(printed.contains(said), "does not say {said:?}:\n{printed}");
     }
 }

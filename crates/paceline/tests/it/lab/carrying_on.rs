@@ -87,7 +87,7 @@ fn a_round_without_stored_cells_counts_them() {
     let ran = tree.run(&["round", "--resume", "--generator", &own(&tree)]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
-        ran.stderr.contains("\n  combinations without a stored trial (1 of 2 planned trials)\n"),
+        ran.stderr.contains("\n  combinations without a stored trial (missing: 1 of 2 planned trials)\n"),
         "{ran:?}"
     );
     assert_eq!(tree.kept().0.planned, 2);
@@ -170,7 +170,7 @@ fn a_plan_can_run_with_a_part_of_its_servers() {
     for reported in [
         "different from the plan: only servers *-other\n",
         "different from the plan: only workloads hello\n",
-        "plan one: 1 servers, 1 combinations with workloads and loads, ",
+        "plan one: 1 server, 1 combination with workloads and loads, ",
     ] {
         assert!(ran.stdout.contains(reported), "{ran:?}");
     }

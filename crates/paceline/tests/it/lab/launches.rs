@@ -101,7 +101,7 @@ fn faults_of_single_requests_are_found() {
         ),
         (
             ("def do_GET", "def do_HEAD(self):\n        self.do_GET()\n\n    def do_GET"),
-            "HEAD /hello without a body: 12 bytes follow the head of the response (status 200)",
+            "HEAD /hello without a body: a body of 12 bytes follows the head of the response (status 200)",
         ),
         (("(404, b\"\")", "(200, b\"Hello World\\n\")"), "GET /no-such-path-7 refused"),
         (

@@ -39,7 +39,7 @@ fn a_stored_round_is_listed_and_rendered_to_files() {
         0 => String::new(),
         repeated => format!(", {repeated} repeated"),
     };
-    let counted = format!("1 of 1 trials{repeats}, {} usable, finished", trials.len());
+    let counted = format!("1 of 1 trial{repeats}, {} usable, finished", trials.len());
     assert!(line.ends_with(&counted), "{list:?}");
 
     let rendered = |name: &str, more: &[&str]| {

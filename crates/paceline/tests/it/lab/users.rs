@@ -179,7 +179,8 @@ fn a_folder_of_another_user_is_refused_with_the_remedy() {
     }
     // Root does not run files that another user built.
     let ran = run("root", &["lab", "build", "python-plain"]);
-    let said = format!("{} can be changed by the user `nobody`, and root would run it", build.display());
+    let said =
+        format!("{} can be changed by the user `nobody`: it is not safe to run it as root", build.display());
     assert!(ran.code == Some(3) && ran.stderr.contains(&said), "{ran:?}");
     assert!(ran.stderr.contains(&format!("rm -r {}", build.display())), "{ran:?}");
     let ran = run("root", &["lab", "check", "python-plain"]);

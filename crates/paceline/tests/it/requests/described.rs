@@ -42,7 +42,7 @@ fn debug_shows_one_exchange_and_exits() {
         debug(&server, &["--body", "{\"a\": 1}", "--expect-json", "/a=2", "--expect-status", "201"]);
     assert_eq!(status, Some(1), "{text}");
     assert!(
-        text.contains("failed: status 200 instead of 201; body: at \"/a\" the body has 1 instead of 2"),
+        text.contains("failed: status 200 instead of 201; body: the body has 1 at \"/a\" instead of 2"),
         "{text}"
     );
     assert_eq!(server.heard().len(), 2, "one request for each");
@@ -133,7 +133,7 @@ fn a_har_file_is_converted_to_a_mix() {
     let parts = record["by_request"].as_array().unwrap();
     assert_eq!((&parts[0]["name"], &parts[0]["weight"]), (&json!("GET /a"), &json!(2)));
     assert_eq!(parts.len(), 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("left out 1 requests to hosts other than"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("left out 1 request to hosts other than"));
 }
 
 #[test]

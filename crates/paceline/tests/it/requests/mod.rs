@@ -104,7 +104,7 @@ fn a_mix_distinguishes_wrong_and_right_requests() {
         assert!((1_400..=1_600).contains(&count(home, "scheduled")), "{flags:?}: {home}");
         let bad = record["bad_bodies"].as_array().unwrap();
         assert_eq!(bad.len(), 1, "{bad:?}");
-        assert_eq!(bad[0]["fault"], "at \"/order/state\" the body has \"lost\" instead of \"placed\"");
+        assert_eq!(bad[0]["fault"], "the body has \"lost\" at \"/order/state\" instead of \"placed\"");
         assert_eq!((&bad[0]["request"], &bad[0]["status"]), (&"order".into(), &200.into()));
         assert_eq!(order["expectations"]["json"][0]["pointer"], "/order/id");
         assert_eq!(home["expectations"]["body_bytes"], 7);

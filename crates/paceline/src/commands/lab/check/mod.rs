@@ -35,7 +35,7 @@ pub struct Arguments {
     /// The form to start servers in: single (one process) or cores
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
-    /// How long the check leaves a connection idle
+    /// How long the check keeps a connection idle
     #[arg(long, default_value = "6s", value_name = "T", value_parser = parse_duration)]
     idle: Duration,
     /// Seed of the random numbers [default: a random one, reported]
