@@ -95,7 +95,7 @@ pub struct PlanFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "How to run it")]
 pub struct ResumeFlags {
-    /// Resume the round with this id or prefix of an id, or the newest unfinished one
+    /// Resume the round with this id or prefix, or the newest unfinished one
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
     /// The load generator: wrk, oha, h2load, ab, fortio, or a command [default: this program]
