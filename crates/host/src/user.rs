@@ -99,11 +99,13 @@ impl User {
 
     /// Whether root runs the lab and all servers in the folder `builds` were built by root for root: if no user is
     /// requested, they keep running as root, because another user would repeat every set-up. Only root can create such
-    /// folders.
-    pub fn root_built(builds: &Path) -> bool {
-        let entries = fs::read_dir(builds).into_iter().flatten().flatten();
-        let servers = entries.filter(|entry| !entry.file_name().as_bytes().starts_with(b"database-"));
-        let mut owners = servers
+    /// folders. A folder with nothing but `kept`, where root keeps its lock, has no build.
+    pub fn root_built(builds: &Path, kept: &str) -> bool {
+        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_server = |entry: &fs::DirEntry| !entry.file_name().as_bytes().starts_with(b"database-");
+        let is_built = |entry: &fs::DirEntry| entries(&entry.path()).any(|made| made.file_name() != kept);
+        let mut owners = entries(builds)
+            .filter(|entry| is_server(entry) && is_built(entry))
             .filter_map(|entry| entry.metadata().ok())
             .map(|about| (about.uid(), about.gid()))
             .peekable();
@@ -265,6 +267,16 @@ mod tests {
         let left: Vec<(OsString, OsString)> =
             left.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         assert_eq!(stranger.environment(root), left);
+    }
+
+    #[test]
+    fn a_folder_with_only_a_lock_has_no_build_of_root() {
+        let builds = tempfile::tempdir().unwrap();
+        let folder = builds.path().join("c-server");
+        fs::create_dir_all(folder.join(".kept")).unwrap();
+        assert!(!User::root_built(builds.path(), ".kept"));
+        fs::write(folder.join("server"), "").unwrap();
+        assert_eq!(User::root_built(builds.path(), ".kept"), rustix::process::geteuid().is_root());
     }
 
     #[test]

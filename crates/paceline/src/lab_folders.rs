@@ -7,7 +7,7 @@ use crate::exit::{Complaint, Status, error_text};
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use paceline_catalogue::{Catalogue, FolderFlags, Folders};
 use paceline_host::User;
-use paceline_lab::LabError;
+use paceline_lab::{KEPT, LabError};
 use paceline_record::Blame;
 use paceline_stats::counted;
 use std::path::PathBuf;
@@ -81,7 +81,7 @@ pub fn server_user(places: &Folders) -> anyhow::Result<Option<User>> {
 }
 
 fn keeps_root(places: &Folders) -> bool {
-    places.user.is_none() && User::root_built(&places.state_dir.join("build"))
+    places.user.is_none() && User::root_built(&places.state_dir.join("build"), KEPT)
 }
 
 /// The notice about the user that servers run as, if root runs the lab and no user was given.

@@ -28,6 +28,10 @@ impl Provisioner {
             return Err(not_set_up(server, format!("missing: {}", missing.join(", "))));
         }
         let _lock = self.lock(server)?;
+        if server.setup.is_none() && server.build.is_none() {
+            // No command shares the folder, and the server may write there.
+            self.share_build(server)?;
+        }
         let wanted = self.fingerprints(server)?;
         let mut took = self.renew_setup(server, &wanted.setup)?;
         if let Some(command) = &server.build {

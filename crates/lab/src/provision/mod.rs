@@ -21,13 +21,13 @@ pub use clean::LeftOver;
 pub(crate) use command::{CommandStep, CommandWords, run as run_command};
 pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
+pub use stamp::KEPT;
 pub(crate) use tool_versions::{find, program};
 
 use crate::LabError;
 use paceline_catalogue::{Folders, Manifest, Variables};
 use paceline_host::{Interrupt, User};
 use rollback::Rollback;
-use stamp::KEPT;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -242,10 +242,7 @@ impl Provisioner {
             path: keep.clone(),
             source,
         })?;
-        if let Some(user) = &self.user {
-            user.share_folder(&self.build_dir(server), KEPT)?;
-            user.check_reach(&server.folder)?;
-        }
+        self.share_build(server)?;
         Ok(CommandStep {
             user: self.user.clone(),
             server: &server.id,
@@ -258,6 +255,15 @@ impl Provisioner {
             limit,
             removed_at_end: None,
         })
+    }
+
+    /// Lets the user of servers write into the build folder.
+    fn share_build(&self, server: &Manifest) -> Result<(), LabError> {
+        if let Some(user) = &self.user {
+            user.share_folder(&self.build_dir(server), KEPT)?;
+            user.check_reach(&server.folder)?;
+        }
+        Ok(())
     }
 
     /// Checks that root runs nothing as root that the user of servers can change.

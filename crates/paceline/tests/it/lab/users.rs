@@ -3,10 +3,13 @@
 //!
 //! Needs root, which test machines often have; otherwise the tests print that they need it.
 
+use super::survivors::kill;
 use super::tree::{GOOD, Ran, Tree};
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
+use std::process::Stdio;
 
 /// A server that exits if it runs as root, and whose commands write the id of their user to files.
 fn tree() -> Tree {
@@ -121,6 +124,43 @@ fn servers_built_by_root_keep_running_as_root() {
     let mut named = tree.paceline(&["lab", "setup", "python-plain"]);
     let ran = Ran::of(named.env("PACELINE_USER", "nobody").output().unwrap());
     assert!(ran.code == Some(0) && !ran.stderr.contains("as root"), "{ran:?}");
+}
+
+#[test]
+fn a_lock_alone_does_not_make_root_the_user_of_servers() {
+    let tree = tree();
+    if !is_root(&tree) {
+        return;
+    }
+    let run =
+        |arguments: &[&str]| Ran::of(tree.paceline(arguments).env_remove("PACELINE_USER").output().unwrap());
+    assert_eq!(run(&["lab", "build", "python-plain"]).code, Some(3), "it is not set up");
+    assert!(tree.path("state/build/python-plain").exists());
+    let ran = run(&["lab", "setup", "python-plain"]);
+    assert!(ran.code == Some(0) && ran.stderr.starts_with("servers run as the user `"), "{ran:?}");
+}
+
+#[test]
+fn a_server_without_a_build_gives_up_root_and_can_write() {
+    let script = format!(
+        "import os, sys\nif os.getuid() == 0: sys.exit('root')\nopen(os.environ['PACELINE_BUILD'] + '/made', 'w').close()\n{GOOD}"
+    );
+    let tree = Tree::new().with_server("python-plain", &script, 60);
+    if !is_root(&tree) {
+        return;
+    }
+    for folder in ["", "servers", "workloads"] {
+        fs::set_permissions(tree.path(folder), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut serve = tree.paceline(&["lab", "serve", "python-plain"]);
+    let mut lab =
+        serve.env_remove("PACELINE_USER").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(lab.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    kill(&lab, libc::SIGINT);
+    let output = lab.wait_with_output().unwrap();
+    assert!(url.starts_with("http://"), "{output:?}");
+    assert_ne!(fs::metadata(tree.path("state/build/python-plain/made")).unwrap().uid(), 0);
 }
 
 #[test]
