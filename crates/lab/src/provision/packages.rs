@@ -160,9 +160,10 @@ impl Provisioner {
         done
     }
 
-    /// The services that started at boot before an installation, while it runs.
+    /// The services that started at boot before an installation, while it runs. The older `services.json` lacks sockets
+    /// and timers: they would count as new.
     fn services_note(&self) -> PathBuf {
-        self.state_dir.join("packages/services.json")
+        self.state_dir.join("packages/boot.json")
     }
 
     fn lock_packages(&self) -> Result<FileLock, LabError> {

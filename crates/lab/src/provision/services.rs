@@ -1,4 +1,5 @@
-//! Services of packages: prevents their start during installation, disables their start at boot, and reports it.
+//! Services of packages: prevents their start during installation, disables their start at boot, and reports it. The
+//! same for sockets and timers, which start a program later.
 //!
 //! Debian's packages of servers enable and start themselves when they are installed. Only the lab may start a server
 //! under test; another instance of it would take its port or its cores.
@@ -71,10 +72,8 @@ impl BootServices {
         };
         let systemd = root.join("etc/systemd/system");
         let wanted = in_folder(&systemd).into_iter().filter(|name| name.ends_with(".wants"));
-        let mut services: BTreeSet<String> = wanted
-            .flat_map(|name| in_folder(&systemd.join(name)))
-            .filter_map(|unit| unit.strip_suffix(".service").map(str::to_owned))
-            .collect();
+        let mut services: BTreeSet<String> =
+            wanted.flat_map(|name| in_folder(&systemd.join(name))).filter_map(named).collect();
         for level in 2..=5 {
             let links = in_folder(&root.join(format!("etc/rc{level}.d"))).into_iter();
             // A link is S, two digits and the name of the script.
@@ -119,6 +118,15 @@ impl BootServices {
     }
 }
 
+/// The name of a unit that starts a program. A service has that of its System V script.
+fn named(unit: String) -> Option<String> {
+    match unit.rsplit_once('.')? {
+        (service, "service") => Some(service.to_owned()),
+        (_, "socket" | "timer") => Some(unit),
+        _ => None,
+    }
+}
+
 fn run(command: &[&str]) {
     let [program, arguments @ ..] = command else { return };
     let mut command = Command::new(program);
@@ -149,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn services_of_both_kinds_are_found() {
+    fn services_of_both_kinds_sockets_and_timers_are_found() {
         let root = tempfile::tempdir().unwrap();
         let write = |path: &str| {
             let path = root.path().join(path);
@@ -157,10 +165,12 @@ mod tests {
             fs::write(path, "").unwrap();
         };
         write("etc/systemd/system/multi-user.target.wants/nginx.service");
-        write("etc/systemd/system/timers.target.wants/apt-daily.timer");
+        write("etc/systemd/system/multi-user.target.wants/remote-fs.target");
+        write("etc/systemd/system/sockets.target.wants/epmd.socket");
+        write("etc/systemd/system/timers.target.wants/phpsessionclean.timer");
         write("etc/rc2.d/S01haproxy");
         write("etc/rc2.d/K01other");
-        let expected = ["haproxy", "nginx"].map(str::to_owned);
+        let expected = ["epmd.socket", "haproxy", "nginx", "phpsessionclean.timer"].map(str::to_owned);
         assert_eq!(BootServices::of(root.path()), BootServices(expected.into()));
         assert!(BootServices::disable_new(&BootServices::of(root.path()), root.path()).is_empty());
         let note = root.path().join("services.json");
