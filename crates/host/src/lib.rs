@@ -53,4 +53,4 @@ pub use place::{
 pub use quiet_cpu::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
 pub use tune::{Tuning, restore_tuning};
-pub use user::{User, UserError, owner_remedy, user_name};
+pub use user::{User, UserError, owner_remedy, user_name, user_of_group};

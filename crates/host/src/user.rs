@@ -207,10 +207,22 @@ impl User {
 
 /// The name of the user with this id, or the id if it has none.
 pub fn user_name(uid: u32) -> String {
+    user_with(|user, _| user == uid).unwrap_or_else(|| uid.to_string())
+}
+
+/// The name of a user with this primary group, or the group's id if there is none. Several may have it: the user with
+/// the same number owns it.
+pub fn user_of_group(gid: u32) -> String {
+    let owner = user_with(|user, group| (user, group) == (gid, gid));
+    owner.or_else(|| user_with(|_, group| group == gid)).unwrap_or_else(|| gid.to_string())
+}
+
+/// The name of the first user in `/etc/passwd` (passwd(5)) whose ids are meant.
+fn user_with(is_meant: impl Fn(u32, u32) -> bool) -> Option<String> {
     let passwd = paceline_files::read_text(Path::new("/etc/passwd"), PASSWD_BYTES).unwrap_or_default();
-    let has_it = |line: &&str| line.split(':').nth(2).is_some_and(|field| field.parse() == Ok(uid));
-    let name = passwd.lines().find(has_it).and_then(|line| line.split(':').next());
-    name.map_or_else(|| uid.to_string(), str::to_owned)
+    let mut names = passwd.lines().filter_map(|line| line.split(':').next());
+    let is_meant = |name: &&str| find(&passwd, name).is_some_and(|(user, group)| is_meant(user, group));
+    names.find(is_meant).map(str::to_owned)
 }
 
 /// The remedy where this process lacks the rights to use `path`: it, or the folder that it would be in, is another
@@ -241,6 +253,7 @@ mod tests {
             "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65533:nobody:/nonexistent:/bin/false\nbad:x:a\n";
         assert_eq!(find(passwd, "nobody"), Some((65_534, 65_533)));
         assert_eq!((user_name(0).as_str(), user_name(54_321).as_str()), ("root", "54321"));
+        assert_eq!((user_of_group(0).as_str(), user_of_group(54_321).as_str()), ("root", "54321"));
         assert_eq!((find(passwd, "nobod"), find(passwd, "bad"), find(passwd, "")), (None, None, None));
     }
 

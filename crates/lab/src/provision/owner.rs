@@ -3,7 +3,7 @@
 //! Root that runs servers as another user takes folders over instead: `paceline_host::User::share_folder`.
 
 use crate::LabError;
-use paceline_host::user_name;
+use paceline_host::{user_name, user_of_group};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,10 @@ pub(super) fn check_trusted(build: &Path) -> Result<(), LabError> {
     let is_given = about.gid() != 0 && about.mode() & GIVEN == GIVEN;
     if rustix::process::geteuid().is_root() && (is_given || about.uid() != 0) {
         let path = build.to_owned();
-        let owner = if about.uid() == 0 { given_to(build) } else { about.uid() };
-        let owner = user_name(owner);
+        let owner = match about.uid() {
+            0 => given_to(build).map_or_else(|| user_of_group(about.gid()), user_name),
+            uid => user_name(uid),
+        };
         let remedy = format!(
             "run servers as this user (--user {owner}), or remove the folder and set the server up again (rm -r {})",
             build.display()
@@ -35,14 +37,13 @@ pub(super) fn check_trusted(build: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The owner of the first entry that is not root's; root if all are.
-fn given_to(build: &Path) -> u32 {
+/// The owner of the first entry that is not root's.
+fn given_to(build: &Path) -> Option<u32> {
     let entries = fs::read_dir(build).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| fs::symlink_metadata(entry.path()).ok())
         .map(|about| about.uid())
         .find(|uid| *uid != 0)
-        .unwrap_or(0)
 }
 
 /// Checks that a user other than root can replace everything in a build folder.
@@ -99,6 +100,8 @@ mod tests {
         std::os::unix::fs::lchown(folder.path(), Some(0), Some(54_321)).unwrap();
         assert!(check_trusted(folder.path()).is_ok(), "the group cannot write");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1775)).unwrap();
+        let refused = check_trusted(folder.path()).unwrap_err();
+        assert!(refused.to_string().contains("the user `54321`"), "an empty folder too: {refused}");
         fs::write(folder.path().join("file"), "").unwrap();
         std::os::unix::fs::lchown(folder.path().join("file"), Some(54_321), None).unwrap();
         let refused = check_trusted(folder.path()).unwrap_err();
