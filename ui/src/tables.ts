@@ -26,9 +26,14 @@ export function chooseTable(round: RoundPage, query: Query, wanted: (table: Tabl
     // The table with the most servers is shown first.
     const largest = left.reduce<TablePage | undefined>((most, table) => (table.rows.length > (most?.rows.length ?? -1) ? table : most), undefined);
     const value = values.includes(asked) ? asked : largest ? part(largest, key) : "";
-    const options = values.map((v) => {
+    const texts = values.map((v) => {
       const load = left.find((table) => table.load.name === v)?.load;
-      return { value: v, text: key === "load" && load ? loadText(load) : key === "machine" ? `machine ${v}` : words(v) };
+      return key === "load" && load ? loadText(load) : key === "machine" ? `machine ${v}` : words(v);
+    });
+    // Loads with equal settings, as in two plans of a source, differ only in their names.
+    const options = values.map((value, at) => {
+      const text = texts[at]!;
+      return { value, text: texts.filter((other) => other === text).length > 1 ? `${text} (${words(value)})` : text };
     });
     if (values.length > 1) choices.push({ key, name: key, value, options });
     left = left.filter((table) => part(table, key) === value);
