@@ -1,7 +1,7 @@
 //! A small tree of servers and workloads in a temporary folder, for the tests of this crate.
 //!
 //! Many tests take the valid manifest or workload and break one line of it. The manifests are only read, never run:
-//! tests that build use the tree in `tests/it/provisioner.rs`.
+//! tests that build use the tree in `tests/it/provision.rs`.
 
 #![allow(clippy::unwrap_used, clippy::new_without_default, reason = "a failed unwrap is a failed test")]
 

@@ -66,7 +66,7 @@ impl Interrupt {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag itself, for a [`crate::Provisioner`].
+    /// The flag itself, for the lab's `Provisioner`.
     pub fn flag(self) -> Arc<AtomicBool> {
         Arc::clone(self.0)
     }
