@@ -44,8 +44,10 @@ pub(crate) fn starved_connections(run: &Run) -> Option<TypedVerdict> {
     let unanswered = carried.map(|carried| carried.unanswered);
     let served = connections.served.filter(|_| !is_open(run));
     let starved = served.is_some_and(|served| served.min == 0 && served.median >= SERVED_LEAST);
-    // Requests that a growing queue leaves unanswered are judged as saturation.
-    let left = unanswered.is_some_and(|count| count > 0) && load::saturated(run).is_none();
+    // Requests that a growing queue leaves unanswered are judged as saturation. If no request was answered,
+    // `no_valid_response` says so.
+    let is_served = run.total.counts.ok > 0;
+    let left = is_served && unanswered.is_some_and(|count| count > 0) && load::saturated(run).is_none();
     (starved || left).then_some(TypedVerdict::StarvedConnections {
         unanswered,
         outstanding_at_window_start: carried.map(|carried| carried.outstanding),
@@ -68,7 +70,9 @@ pub(crate) fn no_valid_response(run: &Run) -> Option<TypedVerdict> {
 fn advice(run: &Run) -> String {
     let counts = &run.total.counts;
     let url = &run.target.url;
-    let redirects = run.total.status.iter().filter(|(status, _)| status.starts_with('3'));
+    // 304 is no redirect: it answers a conditional request (RFC 9110, 15.4.5).
+    let redirects =
+        run.total.status.iter().filter(|(status, _)| status.starts_with('3') && status.as_str() != "304");
     let redirected = redirects.fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
     // If a connection fails, all requests that are outstanding on it fail.
     let not_http = counts.io_failed.min(run.connections.broke_rules.saturating_mul(run.loop_.depth.into()));

@@ -150,10 +150,14 @@ fn saturated_advice(run: &Run, kept_up_per_s: f64) -> String {
     format!("No request was completed in the window. Check with: curl -i {}", run.target.url)
 }
 
-/// The highest rate that the server is known to have kept up with.
+/// The highest rate that the server is known to have kept up with, in the unit of `-r`: sessions or requests per second.
 fn kept_up(run: &Run, fell_behind: Option<(Option<&Segment>, &Segment)>) -> f64 {
-    match fell_behind {
-        Some((Some(before), _)) => before.offered_per_s,
+    let loop_ = &run.loop_;
+    match (fell_behind, loop_.sessions_offered_per_s, loop_.offered_per_s) {
+        (Some((Some(before), _)), _, _) => before.offered_per_s,
+        (_, Some(sessions), Some(requests)) if requests > 0.0 => {
+            run.rate_per_s.achieved * sessions / requests
+        }
         _ => run.rate_per_s.achieved,
     }
 }
@@ -161,7 +165,24 @@ fn kept_up(run: &Run, fell_behind: Option<(Option<&Segment>, &Segment)>) -> f64 
 /// Whether outstanding requests grew, by more than chance and by enough to matter.
 fn is_overload(growth: Growth, run: &Run) -> bool {
     let least = (GROWTH_SHARE_LEAST * run.total.counts.scheduled as f64).max(GROWTH_REQUESTS_LEAST);
-    growth.interval.low > 0.0 && growth.per_s * run.window_s >= least
+    let pausing = run.loop_.offered_per_s.unwrap_or(0.0) * session_pause_s(run);
+    growth.interval.low > 0.0 && growth.per_s * run.window_s >= least + pausing
+}
+
+/// The mean pause of a session: its time less the response times of its steps; the longest of all sessions. All steps
+/// of a session are counted as scheduled when it begins, so those after a pause are outstanding without a queue.
+fn session_pause_s(run: &Run) -> f64 {
+    let mean_s = |times: Option<&Times>| times.map_or(0.0, |times| times.mean / 1e9);
+    let requests = run.by_request.as_deref().unwrap_or_default();
+    let response_s = |name: &str| {
+        let step = requests.iter().find(|request| request.name == name);
+        mean_s(step.and_then(|step| step.block.response_time_ns.as_ref()))
+    };
+    let pauses = run.sessions.iter().flatten().map(|session| {
+        let responses: f64 = session.steps.iter().map(|step| response_s(&step.name)).sum();
+        mean_s(session.session_time_ns.as_ref()) - responses
+    });
+    pauses.fold(0.0, f64::max)
 }
 
 /// The growth of outstanding requests over the intervals of the window: requests due in each interval, less those that
@@ -209,11 +230,13 @@ fn falls_short_at_once(run: &Run) -> bool {
 }
 
 /// Requests in service at any moment, by Little's law. With a server that keeps up, this many are unanswered at the end
-/// of a window that began with none. A median of a quarter of the window indicates a queue.
+/// of a window that began with none, and the steps of sessions that pause. A median of a quarter of the window indicates
+/// a queue.
 fn in_service(run: &Run) -> f64 {
     let most = outstanding_max(run);
     let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| service_s(times, run.window_s));
-    (run.loop_.offered_per_s.unwrap_or(0.0) * service_s).ceil().min(most)
+    let offered = run.loop_.offered_per_s.unwrap_or(0.0);
+    (offered * service_s).ceil().min(most) + (offered * session_pause_s(run)).ceil()
 }
 
 fn service_s(times: &Times, window_s: f64) -> f64 {
@@ -239,18 +262,25 @@ fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
     let most = outstanding_max(run);
     // Requests that waited for the generator may lie in another segment than its pause, and then wait for a connection.
     let stalled_ns = if generator::stall(run).is_some() { longest_stall_ns(run) } else { 0 };
+    let pause_s = session_pause_s(run);
     let index = (0..segments.len()).find(|index| {
         let before = index.checked_sub(1).and_then(|before| segments.get(before));
-        segments.get(*index).is_some_and(|segment| fell_behind(segment, before, most, stalled_ns))
+        segments.get(*index).is_some_and(|segment| fell_behind(segment, before, most, stalled_ns, pause_s))
     })?;
     let before = index.checked_sub(1).and_then(|before| segments.get(before));
     Some((before, segments.get(index)?))
 }
 
 /// Whether fewer responses came in a segment than fell due in it, by more than are in service at any moment, and by
-/// more than a stall of the generator explains. The time in service is taken from the segment before, with which the
-/// server kept up.
-fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64, stalled_ns: u64) -> bool {
+/// more than a stall of the generator or the pauses of sessions explain. The time in service is taken from the segment
+/// before, with which the server kept up.
+fn fell_behind(
+    segment: &Segment,
+    before: Option<&Segment>,
+    most: f64,
+    stalled_ns: u64,
+    pause_s: f64,
+) -> bool {
     let counts = segment.block.counts;
     let scheduled = counts.scheduled as f64;
     let ended = [
@@ -263,7 +293,8 @@ fn fell_behind(segment: &Segment, before: Option<&Segment>, most: f64, stalled_n
     let missing = scheduled - ended.iter().map(|count| *count as f64).sum::<f64>();
     let service = before.unwrap_or(segment).block.service_time_ns.as_ref();
     let service_s = service.map_or(0.0, |times| service_s(times, segment.length_s()));
-    let in_service = (segment.offered_per_s * service_s).ceil().min(most);
+    let pausing = scheduled * (pause_s / segment.length_s().max(1e-9)).min(1.0);
+    let in_service = (segment.offered_per_s * service_s).ceil().min(most) + pausing.ceil();
     let lag_ns = segment.block.generator_lag_ns.as_ref().map_or(0, |lag| lag.max);
     let stalled_s = lag_ns.max(stalled_ns) as f64 / 1e9;
     let by_generator = segment.offered_per_s * stalled_s;

@@ -6,7 +6,8 @@
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, Block, CarriedOver, Censored, Connections, CoreTime, Counts, Expectations, Lengths,
-    LoopKind, PaceKind, RequestPart, Run, Segment, Served, Severity, Shape, Think, Times, fixture,
+    LoopKind, PaceKind, RequestPart, Run, Segment, Served, SessionPart, SessionStep, Severity, Shape, Think,
+    Times, fixture,
 };
 use paceline_stats::Histogram;
 
@@ -308,6 +309,61 @@ fn overload_is_growth_of_what_is_outstanding() {
     let verdicts = run_verdicts(&run);
     let verdict = verdicts.iter().find(|verdict| verdict.name == "saturated").unwrap();
     assert!(!verdict.remedy.contains("-r ") && verdict.remedy.contains("curl -i"), "{}", verdict.remedy);
+}
+
+/// Sessions of two steps, with a pause between them.
+fn with_pauses(run: &mut Run, pause_s: f64) {
+    let part = |name: &str| RequestPart {
+        name: name.to_owned(),
+        weight: 1,
+        method: "GET".to_owned(),
+        path: "/".to_owned(),
+        expectations: Expectations::default(),
+        block: run.total.clone(),
+    };
+    let responses_ns = 2.0 * run.total.response_time_ns.as_ref().unwrap().mean;
+    let mut session_time = run.total.response_time_ns.clone().unwrap();
+    session_time.mean = responses_ns + pause_s * 1e9;
+    let steps = ["a", "b"].map(|name| SessionStep { name: name.to_owned(), not_reached: 0 });
+    let session = SessionPart {
+        name: "s".to_owned(),
+        weight: 1,
+        started: 5_000,
+        completed: 5_000,
+        failed: 0,
+        unfinished: 0,
+        steps: steps.into(),
+        session_time_ns: Some(session_time),
+    };
+    run.loop_.sessions_offered_per_s = run.loop_.offered_per_s.map(|rate| rate / 2.0);
+    (run.by_request, run.sessions) = (Some(vec![part("a"), part("b")]), Some(vec![session]));
+}
+
+#[test]
+fn pauses_of_sessions_are_not_overload() {
+    // 10,000 requests in 10 s, of which 500 are outstanding at the end.
+    let late = |pause_s: f64| {
+        move |run: &mut Run| {
+            with_pauses(run, pause_s);
+            answered(950)(run);
+        }
+    };
+    assert_eq!(verdicts(sound(), late(0.0)), caution("saturated"));
+    assert_eq!(verdicts(sound(), late(0.4)), caution("saturated"), "the pause explains 400");
+    assert_eq!(verdicts(sound(), late(0.5)), []);
+    let brief = |pause_s: f64| {
+        move |run: &mut Run| {
+            with_pauses(run, pause_s);
+            run.intervals.clear();
+            (run.total.counts.scheduled, run.total.counts.ok, run.total.completed_in_window) = (100, 100, 50);
+        }
+    };
+    assert!(verdicts(sound(), brief(0.0)).contains(&caution("saturated")[0]));
+    assert!(!verdicts(sound(), brief(0.05)).contains(&caution("saturated")[0]));
+    let mut run = sound();
+    late(0.0)(&mut run);
+    let verdict = run_verdicts(&run).remove(0);
+    assert!(verdict.remedy.ends_with("Try -r 350."), "-r is in sessions/s: {}", verdict.remedy);
 }
 
 #[test]

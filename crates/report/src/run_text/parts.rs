@@ -26,7 +26,9 @@ fn segments(run: &Run, style: Style) -> Option<String> {
     let segments = run.by_segment.as_deref().filter(|segments| !segments.is_empty())?;
     let (time, _) = first_of(run, &run.total);
     let title = style.lines(&format!("{time} by segment of the window"), 2, Style::dim);
-    let header = ["from", "offered/s", "achieved/s", "ok", "p50", "p90", "p99", "max"];
+    // The schedule of sessions counts sessions; the others count requests.
+    let offered = if run.loop_.sessions_offered_per_s.is_some() { "sessions/s" } else { "offered/s" };
+    let header = ["from", offered, "achieved/s", "ok", "p50", "p90", "p99", "max"];
     let rows: Vec<_> = segments.iter().map(|segment| segment_row(segment, run, style)).collect();
     Some(title + &table(&header, &rows, style))
 }
