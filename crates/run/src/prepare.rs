@@ -169,6 +169,13 @@ fn threads_for(
     let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE + DESCRIPTORS_PER_THREAD);
     let needed = u64::from(connections).div_ceil(room.max(1));
     if room == 0 || needed > TABLES_MAX {
+        if room == 0 {
+            let least = DESCRIPTORS_BESIDE + DESCRIPTORS_PER_THREAD + 1;
+            return Err(RunError::environment(format!(
+                "the limit of open files is {descriptor_limit}, too low for a run: even one connection needs {least}"
+            ))
+            .hint("raise the hard limit: `ulimit -Hn`"));
+        }
         let most = room * TABLES_MAX;
         return Err(RunError::environment(format!(
             "{connections} connections exceed the limit of open files: a thread may open {descriptor_limit} files, so \
@@ -213,6 +220,7 @@ mod tests {
         assert_eq!(threads(128 * 1_006, 1), Some(128));
         assert!(notices[0].starts_with("using 2 threads instead of 1"), "{notices:?}");
         assert!(threads_for(128 * 1_006 + 1, 1, 1_024, &mut Vec::new()).is_err());
-        assert!(threads_for(1, 1, 18, &mut Vec::new()).is_err());
+        let Err(RunError::Environment(problem)) = threads_for(1, 1, 18, &mut Vec::new()) else { panic!() };
+        assert!(!problem.hint.unwrap().contains("-c"), "fewer connections do not help");
     }
 }
