@@ -64,7 +64,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 
 fn library(arguments: &Arguments) -> anyhow::Result<Library> {
     match &arguments.path {
-        Some(path) if path.is_file() => export::run(path).map(Library::of_run).map_err(complain),
+        Some(path) if path.exists() && !path.is_dir() => {
+            export::run(path).map(Library::of_run).map_err(complain)
+        }
         Some(path) => Library::of_folder(path).map_err(complain),
         None => kept(arguments),
     }
