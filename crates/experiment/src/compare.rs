@@ -308,7 +308,8 @@ pub fn run_comparison(
         let is_last = pairs >= plan.pairs_most || next_look(pairs).is_none();
         let comparison = (is_look || is_last).then(|| paired(&samples, plan, pairs));
         let ratio = primary(plan, &samples).and_then(|metric| mean_ratio(&samples, metric));
-        observer(CompareProgress { pairs, next_look: next_look(pairs), ratio, look: comparison.as_ref() });
+        let next_look = next_look(pairs).filter(|look| *look <= plan.pairs_most);
+        observer(CompareProgress { pairs, next_look, ratio, look: comparison.as_ref() });
         if let Some(comparison) = comparison {
             let is_open = matches!(
                 comparison.decision().map(|decision| decision.direction),

@@ -37,10 +37,10 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
             comparison.margin * 100.0
         ),
         Direction::Undecided { more_pairs } => format!(
-            "undecided after {}: about {more_pairs} more would show whether {} differs by {:.0} %",
+            "undecided after {}: about {more_pairs} more would show a difference of {:.0} % in {}",
             observed(comparison),
-            metric.name(),
-            comparison.margin * 100.0
+            size.max(comparison.margin * 100.0),
+            metric.name()
         ),
     }
 }

@@ -78,8 +78,31 @@ pub fn compare_pairs(log_ratios: &[f64], margin: f64) -> Option<Comparison> {
     let used = &log_ratios[..look.pairs];
     let variance = Variance::of(used)?;
     let error = Variance { value: variance.value / used.len() as f64, df: variance.df };
-    Some(decide(mean(used), error, used.len(), margin, look.different, look.equivalent))
+    let mut comparison = decide(mean(used), error, used.len(), margin, look.different, look.equivalent);
+    if let Decision::Undecided { more_pairs } = &mut comparison.decision {
+        let beyond = PAIRS_MOST + 1 - used.len();
+        let difference = mean(used).abs().max(margin.ln_1p());
+        *more_pairs = pairs_to_look(difference, variance.value.sqrt(), used.len())
+            .unwrap_or_else(|| beyond.max(*more_pairs));
+    }
+    Some(comparison)
 }
+
+/// The number of further pairs until the first look that finds this difference with 80 % probability, for pairs that
+/// vary by `deviation`. A look's limit is stricter than 5 %, and t is wider for few pairs: both delay it. None if no
+/// look does.
+fn pairs_to_look(difference: f64, deviation: f64, pairs: usize) -> Option<usize> {
+    let finds = |look: &&Look| {
+        let count = look.pairs as f64;
+        let limit = t_quantile(1.0 - look.different / 2.0, count - 1.0) + NORMAL_80;
+        limit * deviation / count.sqrt() <= difference
+    };
+    let look = LOOKS.iter().filter(|look| look.pairs > pairs).find(finds)?;
+    Some(look.pairs - pairs)
+}
+
+/// The quantile of the normal distribution at 80 %.
+const NORMAL_80: f64 = 0.8416;
 
 /// Compares two figures of a finished measurement, in which no early stopping was possible: the difference of their
 /// logarithms with its squared standard error, from `launches` launches, at 5 %.
@@ -175,6 +198,21 @@ mod tests {
             (Some(4), Some(6), Some(20), None)
         );
         assert_eq!(compare_pairs(&[0.1; 3], 0.05), None);
+    }
+
+    #[test]
+    fn the_next_look_is_only_promised_if_it_can_decide() {
+        // Mean 0.2, standard deviation 0.19. scipy: (t.ppf(1 - .0073 / 2, 7) + .8416) * .19 / 8 ** .5 = 0.31 at the
+        // look after 8 pairs, 0.25 after 10, 0.18 after 14.
+        let scattered = [0.2 - 0.19, 0.2 + 0.19, 0.2 - 0.19, 0.2 + 0.19, 0.2 - 0.19, 0.2 + 0.19]
+            .map(|value: f64| 0.2 + (value - 0.2) * (5.0f64 / 6.0).sqrt());
+        let comparison = compare_pairs(&scattered, 0.05).unwrap();
+        assert_eq!(comparison.decision, Decision::Undecided { more_pairs: 8 });
+        let hopeless = scattered.map(|value| value * 0.1 + (value - 0.2) * 4.0);
+        let Decision::Undecided { more_pairs } = compare_pairs(&hopeless, 0.05).unwrap().decision else {
+            panic!()
+        };
+        assert!(more_pairs > PAIRS_MOST - 6, "{more_pairs}");
     }
 
     #[test]
