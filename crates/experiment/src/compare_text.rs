@@ -1,9 +1,9 @@
-//! A comparison as text, Markdown and HTML: the decision first, then every metric. The second side is described
-//! relative to the first.
+//! A comparison as text and Markdown (`compare_html.rs` makes the page): the decision first, then every metric. The
+//! second side is described relative to the first.
 
 use crate::capacity_text::{rate, time};
 use crate::compare::{ComparedMetric, Direction, MetricComparison, PairedComparison};
-use paceline_escape::{HtmlText, MarkdownText, html, markdown};
+use paceline_escape::{MarkdownText, markdown};
 use paceline_stats::counted;
 use std::fmt::Write as _;
 
@@ -143,38 +143,8 @@ fn decision_word(metric: &MetricComparison) -> &'static str {
     }
 }
 
-/// The comparison as a self-contained HTML page.
-pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
-    let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
-    let rows: HtmlText = (comparison.metrics.iter())
-        .map(|metric| {
-            let cells = compared_cells(comparison, metric).map(|cell| html!("<td>{}</td>", cell));
-            let cells: HtmlText = cells.into_iter().collect();
-            html!("<tr><th scope=\"row\">{}</th>{}</tr>\n", metric.metric.name(), cells)
-        })
-        .collect();
-    html!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{0} and {1} · Paceline</title>\n\
-         <style>{2}</style>\n</head>\n<body>\n<h1>{3}</h1>\n<table>\n<tr><th>metric</th><th>{0}</th>\
-         <th>{1}</th><th>second / first, 95 % interval</th><th>decision</th></tr>\n{4}</table>\n\
-         <p>{5}</p>\n</body>\n</html>\n",
-        first,
-        second,
-        HtmlText::literal(STYLE),
-        sentence(comparison),
-        rows,
-        footnote(comparison)
-    )
-}
-
-/// The styles of [`compare_html`].
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
-    h1{font-size:1.3rem}table{border-collapse:collapse}\
-    th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #ccc}";
-
-fn footnote(comparison: &PairedComparison) -> String {
+/// How the comparison was made, for the end of every format.
+pub(crate) fn footnote(comparison: &PairedComparison) -> String {
     let how = if comparison.is_interleaved {
         format!(
             "{}; intervals and decisions are corrected for repeated testing",
@@ -240,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_escapes_names() {
+    fn markdown_escapes_names() {
         let mut comparison = compare(0.9, 0.02);
         "<script>|\u{1b}".clone_into(&mut comparison.samples[1].name);
         let section = compare_markdown(&comparison).to_string();
@@ -248,11 +218,5 @@ mod tests {
             section.contains("| &lt;script&gt;\\|\\u{1b} |") && !section.contains("<script>"),
             "{section}"
         );
-        let page = compare_html(&comparison).to_string();
-        assert!(
-            page.contains("<h1>&lt;script&gt;|\\u{1b} is slower: 1") && !page.contains("<script>"),
-            "{page}"
-        );
-        assert_eq!(page.matches("<tr>").count(), comparison.metrics.len() + 1);
     }
 }

@@ -7,6 +7,7 @@
 mod capacity;
 mod capacity_text;
 mod compare;
+mod compare_html;
 mod compare_text;
 mod gate;
 mod limit;
@@ -23,7 +24,8 @@ pub use compare::{
     ComparePlan, CompareProgress, ComparedMetric, ComparedSide, Direction, MetricComparison,
     PairedComparison, SampleSet, compare_samples, run_comparison,
 };
-pub use compare_text::{compare_html, compare_markdown, compare_text};
+pub use compare_html::compare_html;
+pub use compare_text::{compare_markdown, compare_text};
 pub use gate::{
     GatePolicy, GateResult, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, gate_text,
     judge_gate,
