@@ -17,7 +17,7 @@ fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: 
             "try --http 1.1, or another port"
         }
         None if attempts == 0 => {
-            "the connect timeout ended before any connection attempt did: raise --connect-timeout"
+            "the connect timeout expired before a connection attempt ended: raise --connect-timeout"
         }
         None if made > 0 => {
             "the server accepts connections and closes them before any request is sent. Check the port, and look for the reason in the server's log"

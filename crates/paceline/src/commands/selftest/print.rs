@@ -51,7 +51,7 @@ fn conclusion(verdict: &SelftestVerdict) -> String {
         (true, _) if verdict.is_unfit => {
             "Do not measure on this machine now: other load distorts the times:\n"
         }
-        (true, true) => "This machine is a good measuring instrument.\n",
+        (true, true) => "This machine is suitable for measurements.\n",
         (true, false) => "Reported times are correct; this machine adds some noise:\n",
         (false, _) => {
             "WRONG: reported times differ from the true ones; do not trust measurements on this machine:\n"
@@ -83,6 +83,6 @@ mod tests {
             said.starts_with("Do not measure on this machine now") && said.contains("note: other processes"),
             "{said}"
         );
-        assert!(conclusion(&SelftestVerdict::default()).starts_with("This machine is a good"));
+        assert!(conclusion(&SelftestVerdict::default()).starts_with("This machine is suitable"));
     }
 }
