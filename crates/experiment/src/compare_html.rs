@@ -66,7 +66,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Wide enough for every interval and the margin.
+    /// Wide enough for every interval and the margin, up to a ratio of [`RATIO_MOST`].
     fn of(comparison: &PairedComparison) -> Self {
         let ends = comparison.metrics.iter().flat_map(|metric| {
             [metric.ratio_interval.low, metric.ratio_interval.high, metric.ratio]

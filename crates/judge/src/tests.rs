@@ -198,6 +198,16 @@ fn connections_that_are_never_answered_are_starved() {
     };
     assert_eq!(verdicts(sound(), carried(0)), []);
     assert_eq!(verdicts(sound(), carried(12)), caution("starved_connections"));
+    let silent = |run: &mut Run| {
+        carried(12)(run);
+        (run.total.counts.ok, run.total.counts.timed_out, run.total.completed_in_window) = (0, 10_000, 0);
+    };
+    let found = verdicts(closed(), silent);
+    assert!(found.contains(&invalid("no_valid_response")[0]), "{found:?}");
+    assert!(
+        found.iter().all(|(name, _)| name != "starved_connections"),
+        "no connection is served: {found:?}"
+    );
 }
 
 #[test]
@@ -627,6 +637,18 @@ fn a_stream_limit_below_the_requested_depth_is_reported() {
     let verdict = run_verdicts(&run).remove(0);
     let evidence = [&verdict.evidence["streams_allowed"], &verdict.evidence["streams_asked"]];
     assert_eq!(evidence, [&serde_json::json!(1), &serde_json::json!(10)]);
+}
+
+#[test]
+fn only_a_redirect_is_called_one() {
+    for (status, is_redirect) in [("302", true), ("304", false)] {
+        let mut run = closed();
+        (run.total.counts.ok, run.total.counts.bad_status, run.total.completed_in_window) = (0, 10_000, 0);
+        run.total.status = [(status.to_owned(), 10_000)].into();
+        let verdicts = run_verdicts(&run);
+        let verdict = verdicts.iter().find(|verdict| verdict.name == "no_valid_response").unwrap();
+        assert_eq!(verdict.remedy.contains("redirects"), is_redirect, "{status}: {}", verdict.remedy);
+    }
 }
 
 #[test]

@@ -369,7 +369,7 @@ impl Pool {
     }
 
     /// Whether it is time to probe for bytes that no request asked for; if so, notes the probe as done. Before the
-    /// first response there is nothing to probe for: what a server sends before a request is an event of its own.
+    /// first response there is nothing to probe for: bytes before a request are a separate event of the socket.
     #[inline]
     pub(super) fn probe(&mut self, slot: Slot, now: Nanos) -> bool {
         let connection = self.of_mut(slot);
