@@ -9,6 +9,8 @@ const EIGHTHS: [char; 8] =
     ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
 /// Fills a column from its lower value to its upper one.
 const SHADE: char = '\u{2591}';
+/// Where an axis ends, times a power of ten.
+const AXIS_ENDS: [f64; 10] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0];
 /// Columns of the labels of the vertical axis.
 const LABEL_COLUMNS: usize = 9;
 /// Maximum number of columns for one second.
@@ -38,15 +40,15 @@ impl LiveChart<'_> {
     pub(super) fn lines(&self, height: usize, style: Style) -> Vec<String> {
         let (seconds, each) = room(self.values.len(), style.width);
         let shown = &self.values[self.values.len() - seconds..];
-        let highest = shown.iter().map(|(low, high)| low.max(*high)).fold(f64::MIN_POSITIVE, f64::max);
+        let highest =
+            axis_end(shown.iter().map(|(low, high)| low.max(*high)).fold(f64::MIN_POSITIVE, f64::max));
         let mut lines = vec![format!("  {}", style.dim(self.title))];
         for row in (0..height).rev() {
             let label = match row {
                 row if row + 1 == height => (self.label)(highest),
                 0 => "0".to_owned(),
-                row if height >= 7 && row == height / 2 => {
-                    (self.label)(highest * (row + 1) as f64 / height as f64)
-                }
+                // The upper edge of this row is half of the axis.
+                row if height >= 6 && (row + 1) * 2 == height => (self.label)(highest / 2.0),
                 _ => String::new(),
             };
             let label = label.replace('\u{a0}', " ");
@@ -81,6 +83,12 @@ impl LiveChart<'_> {
         };
         format!(" {}", style.dim(&format!("{:>LABEL_COLUMNS$} \u{2514}{line}", "")))
     }
+}
+
+/// The end of an axis for values up to `highest`, which is positive: the next number with a short label.
+fn axis_end(highest: f64) -> f64 {
+    let unit = 10.0_f64.powf(highest.log10().floor());
+    AXIS_ENDS.iter().map(|end| end * unit).find(|end| *end >= highest).unwrap_or(10.0 * unit)
 }
 
 /// A block as high as this share of a row.

@@ -120,7 +120,8 @@ impl LiveView {
         let bars_wanted = (for_rows / 3).clamp(*HISTOGRAM_ROWS.start(), *HISTOGRAM_ROWS.end());
         let histogram = bars(name, &self.histogram, bars_wanted, style);
         let used = histogram.lines().count().saturating_sub(1);
-        let rows = ((for_rows.saturating_sub(used)) / 2).clamp(2, CHART_ROWS_MOST);
+        // An even number of rows, so that half of the axis is the edge of a row.
+        let rows = (for_rows.saturating_sub(used) / 4 * 2).clamp(2, CHART_ROWS_MOST);
         let mut lines = rate_chart.lines(rows, style);
         lines.extend(time_chart.lines(rows, style));
         lines.push(time_chart.axis(style));

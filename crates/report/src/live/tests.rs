@@ -108,11 +108,13 @@ fn a_tall_terminal_shows_charts() {
     let lines = live().lines(79, 23, false);
     assert_eq!(lines[..4], expected);
     assert_eq!(lines[4], "  requests/s");
-    assert!(lines[5].starts_with("    12,175 ┤                ████████"), "{}", lines[5]);
+    // The axis ends at a round number, and its middle is labelled if the chart is high enough.
+    assert!(lines[5].starts_with("    15,000 ┤"), "{}", lines[5]);
     assert!(lines.iter().any(|line| line.contains("└ 5 s ago ") && line.ends_with(" now")));
     assert!(lines.iter().any(|line| line.contains("response time: share of requests in each range")));
-    assert_eq!(lines.len(), 23);
+    assert!((20..=23).contains(&lines.len()), "{}", lines.join("\n"));
     // In a higher terminal the charts are higher.
     let higher = live().lines(79, 49, false);
     assert!((40..=49).contains(&higher.len()), "{}", higher.join("\n"));
+    assert!(higher.iter().any(|line| line.starts_with("     7,500 ┤")), "{}", higher.join("\n"));
 }
