@@ -24,6 +24,7 @@ mod requests;
 mod run;
 pub mod session;
 mod settings;
+#[cfg(any(test, feature = "simulation"))]
 pub mod sim;
 mod tally;
 mod timeline;

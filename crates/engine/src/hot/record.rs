@@ -495,7 +495,8 @@ impl Recorder {
 
     /// Like [`Recorder::finish`], but lends every block's total, the warm-up's first, instead of returning the sums:
     /// for millions of simulations.
-    pub(super) fn settle(&mut self) -> &[Tally] {
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn settle(&mut self) -> &[Tally] {
         self.put_away(Phase::Warmup);
         &self.total[..self.blocks.count()]
     }

@@ -135,11 +135,6 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         (self.tracker, self.pool, self.transport, self.protocol)
     }
 
-    /// The recorder and the transport, for inspection at the end of a simulation.
-    pub(super) fn recorder_and_transport(&mut self) -> (&mut Recorder, &T) {
-        (self.tracker.recorder(), &self.transport)
-    }
-
     /// Sessions that have begun and not ended.
     #[inline]
     pub(super) fn open_sessions(&self) -> u64 {

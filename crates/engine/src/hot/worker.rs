@@ -177,12 +177,6 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         }
     }
 
-    /// Shows the tallies of all blocks and the transport, for simulations that reuse a recorder.
-    pub(crate) fn settled<R>(&mut self, look: impl FnOnce(&[crate::Tally], &T) -> R) -> R {
-        let (recorder, transport) = self.traffic.recorder_and_transport();
-        look(recorder.settle(), transport)
-    }
-
     /// The number of connections made, and of alarms set.
     #[cfg(test)]
     pub(super) fn connections_and_alarms(&self) -> (u64, usize) {

@@ -29,9 +29,9 @@ use std::rc::Rc;
 ///
 /// # Errors
 /// As [`crate::run`].
-pub fn simulate<S: Script>(
+pub fn simulate(
     settings: &Settings,
-    script: S,
+    script: impl Script,
     clock: &VirtualClock,
 ) -> Result<ThreadOutcome, EngineError> {
     simulate_observed(settings, script, clock, &NoObserver)
@@ -41,26 +41,15 @@ pub fn simulate<S: Script>(
 ///
 /// # Errors
 /// As [`crate::run`].
-pub fn simulate_observed<S: Script>(
+pub fn simulate_observed(
     settings: &Settings,
-    script: S,
+    mut script: impl Script,
     clock: &VirtualClock,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
-    let (never, mut recorder) = (Nanos::NEVER, Recorder::new());
-    if settings.requests.sessions().is_some() {
-        return Ok(
-            drive::<Sessions, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()
-        );
-    }
-    Ok(match settings.job.protocol {
-        Protocol::Http10 | Protocol::Http11 => {
-            drive::<Http1, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()
-        }
-        Protocol::Http2 => {
-            drive::<Http2, _>(settings, script, clock, never, &mut recorder, observer)?.into_outcome()
-        }
-    })
+    let mut recorder = Recorder::new();
+    let simulation = Simulation { settings, clock, stop_at: Nanos::NEVER, observer };
+    simulation.outcome(&mut script, &mut recorder)
 }
 
 /// Runs one worker over [`Echo`] or, with HTTP/2, [`EchoHttp2`], which responds with `answer` to every request, on a
@@ -99,41 +88,70 @@ fn drive_over<P: ProtocolHandler, T: Transport>(
 /// As [`crate::run`].
 pub fn simulate_with<S: Script, R>(
     settings: &Settings,
-    script: S,
+    mut script: S,
     clock: &VirtualClock,
     stop_at: Nanos,
     recorder: &mut Recorder,
     look: impl FnOnce(&[Tally], &S) -> R,
 ) -> Result<R, EngineError> {
-    match settings.job.protocol {
-        Protocol::Http10 | Protocol::Http11 => {
-            Ok(drive::<Http1, _>(settings, script, clock, stop_at, recorder, &NoObserver)?.settle(look))
-        }
-        Protocol::Http2 => {
-            Ok(drive::<Http2, _>(settings, script, clock, stop_at, recorder, &NoObserver)?.settle(look))
-        }
-    }
+    let simulation = Simulation { settings, clock, stop_at, observer: &NoObserver };
+    simulation.run(&mut script, recorder)?;
+    Ok(look(recorder.settle(), &script))
 }
 
-/// Drives one worker and returns it, with all its results.
-pub(crate) fn drive<'a, P: ProtocolHandler, S: Script>(
-    settings: &'a Settings,
-    script: S,
-    clock: &VirtualClock,
-    stop_at: Nanos,
-    recorder: &'a mut Recorder,
-    observer: &dyn Observer,
-) -> Result<Worker<'a, VirtualClock, Network<S>, P>, EngineError> {
-    settings.check()?;
-    let network = Network::new(
-        clock.clone(),
-        settings.job.connections,
-        settings.requests.as_fixed().map(<[u8]>::len),
-        script,
-    );
-    let mut worker = Worker::new(settings, 0, clock.clone(), network, recorder);
-    worker.run(&SingleWorker { clock: clock.clone(), stop_at, unreachable: Cell::new(false) }, observer)?;
-    Ok(worker)
+/// One worker over a scripted network, which is stopped at `stop_at`.
+pub(crate) struct Simulation<'a> {
+    pub settings: &'a Settings,
+    pub clock: &'a VirtualClock,
+    pub stop_at: Nanos,
+    pub observer: &'a dyn Observer,
+}
+
+impl<'a> Simulation<'a> {
+    /// Runs the worker for its outcome, which empties the recorder.
+    fn outcome(
+        &self,
+        script: &mut dyn Script,
+        recorder: &mut Recorder,
+    ) -> Result<ThreadOutcome, EngineError> {
+        if self.settings.requests.sessions().is_some() {
+            return Ok(self.drive::<Sessions>(script, recorder)?.into_outcome());
+        }
+        Ok(match self.settings.job.protocol {
+            Protocol::Http10 | Protocol::Http11 => self.drive::<Http1>(script, recorder)?.into_outcome(),
+            Protocol::Http2 => self.drive::<Http2>(script, recorder)?.into_outcome(),
+        })
+    }
+
+    /// Runs the worker and leaves its blocks in the recorder.
+    fn run(&self, script: &mut dyn Script, recorder: &mut Recorder) -> Result<(), EngineError> {
+        match self.settings.job.protocol {
+            Protocol::Http10 | Protocol::Http11 => self.drive::<Http1>(script, recorder).map(drop),
+            Protocol::Http2 => self.drive::<Http2>(script, recorder).map(drop),
+        }
+    }
+
+    /// Drives one worker and returns it, with all its results.
+    pub(crate) fn drive<'w, P: ProtocolHandler>(
+        &self,
+        script: &'w mut dyn Script,
+        recorder: &'w mut Recorder,
+    ) -> Result<Worker<'w, VirtualClock, Network<'w>, P>, EngineError>
+    where
+        'a: 'w,
+    {
+        self.settings.check()?;
+        let network = Network::new(
+            self.clock.clone(),
+            self.settings.job.connections,
+            self.settings.requests.as_fixed().map(<[u8]>::len),
+            script,
+        );
+        let mut worker = Worker::new(self.settings, 0, self.clock.clone(), network, recorder);
+        let (clock, stop_at) = (self.clock.clone(), self.stop_at);
+        worker.run(&SingleWorker { clock, stop_at, unreachable: Cell::new(false) }, self.observer)?;
+        Ok(worker)
+    }
 }
 
 /// The only worker, which does not wait for others.
@@ -162,11 +180,5 @@ impl RunControl for SingleWorker {
 
     fn aborted(&self) -> bool {
         false
-    }
-}
-
-impl<S: Script, P: ProtocolHandler> Worker<'_, VirtualClock, Network<S>, P> {
-    fn settle<R>(mut self, look: impl FnOnce(&[Tally], &S) -> R) -> R {
-        self.settled(|tallies, network| look(tallies, network.script()))
     }
 }

@@ -97,11 +97,11 @@ struct Pipe {
     heard: Vec<u8>,
 }
 
-/// The simulated transport.
-#[derive(Debug)]
-pub struct Network<S> {
+/// The simulated transport. All scripts share its machine code, and that of the worker above it: each copy of a worker
+/// takes seconds to compile.
+pub struct Network<'s> {
     clock: VirtualClock,
-    script: S,
+    script: &'s mut dyn Script,
     /// The length of every request, if all have the same.
     request_length: Option<usize>,
     pipes: Vec<Pipe>,
@@ -139,16 +139,16 @@ impl Ord for QueuedEvent {
     }
 }
 
-impl<S: Script> Network<S> {
+impl<'s> Network<'s> {
     /// A network with this many slots, whose requests all have the given length, or are parsed if none is given.
-    pub fn new(clock: VirtualClock, slots: u32, request_length: Option<usize>, script: S) -> Self {
+    pub fn new(
+        clock: VirtualClock,
+        slots: u32,
+        request_length: Option<usize>,
+        script: &'s mut dyn Script,
+    ) -> Self {
         let pipes = (0..slots).map(|_| Pipe::default()).collect();
         Self { clock, script, request_length, pipes, queue: BinaryHeap::new(), sequence: 0, acts: Vec::new() }
-    }
-
-    /// The script.
-    pub fn script(&self) -> &S {
-        &self.script
     }
 
     /// The number of requests that these bytes complete.
@@ -200,7 +200,7 @@ impl<S: Script> Network<S> {
     }
 }
 
-impl<S: Script> Transport for Network<S> {
+impl Transport for Network<'_> {
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let now = self.clock.peek();
         let generation = self.pipes[slot as usize].generation + 1;

@@ -216,7 +216,7 @@ impl ConnectionFailure {
 mod tests {
     use crate::h1::Http1;
     use crate::hot::Recorder;
-    use crate::sim::{Act, Connect, Script, VirtualClock, drive, response};
+    use crate::sim::{Act, Connect, Script, Simulation, VirtualClock, response};
     use crate::{BodyCheck, Bound, Job, Nanos, NoObserver, Requests, ResponseCheck, Settings, Slot};
     use paceline_http::Method;
     use std::sync::Arc;
@@ -248,9 +248,10 @@ mod tests {
         };
         let settings = Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests);
         let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
-        let worker =
-            drive::<Http1, _>(&settings, PromptServer, &clock, Nanos::NEVER, &mut recorder, &NoObserver)
-                .unwrap();
+        let simulation =
+            Simulation { settings: &settings, clock: &clock, stop_at: Nanos::NEVER, observer: &NoObserver };
+        let mut server = PromptServer;
+        let worker = simulation.drive::<Http1>(&mut server, &mut recorder).unwrap();
         let (made, alarms) = worker.connections_and_alarms();
         assert_eq!(made, 3_000);
         // For each connection: the limit of an attempt, and a deadline.
