@@ -62,10 +62,7 @@ impl Access {
 
     /// Whether a `Host` header names this machine. A name in another party's DNS does not.
     fn is_ours(&self, host: &str) -> bool {
-        let name = match host.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-        };
+        let Some(name) = name_of(host) else { return false };
         match name.parse::<IpAddr>() {
             Ok(address) => !self.loopback || address.is_loopback(),
             Err(_) => {
@@ -74,6 +71,17 @@ impl Access {
             }
         }
     }
+}
+
+/// The name or address in a `Host` header, without the brackets of an IPv6 address; none if what follows is not a port
+/// (RFC 3986 §3.2.3: a colon and digits, possibly none).
+fn name_of(host: &str) -> Option<&str> {
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    (port.is_empty() || port.strip_prefix(':').is_some_and(is_port)).then_some(name)
 }
 
 /// The tokens of a request: as a bearer or in Paceline's cookie.
@@ -130,7 +138,7 @@ mod tests {
     #[test]
     fn only_host_names_of_this_machine_are_answered_on_loopback() {
         let access = access("127.0.0.1:0");
-        for host in ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:8080", "bench.example:1"] {
+        for host in ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:8080", "[::1]", "bench.example:1"] {
             assert_eq!(access.refusal(&request(host, &[], "/")), None, "{host}");
         }
         for host in [
@@ -140,6 +148,13 @@ mod tests {
             "",
             "[fe80::1]",
             "localhost.evil.example",
+            "127.0.0.1:8080@evil.example",
+            "localhost:abc",
+            "localhost:80:80",
+            "::1",
+            "[::1]evil.example",
+            "[::1]:8080@evil.example",
+            "[::1",
         ] {
             let refusal = access.refusal(&request(host, &[], "/")).map(|(status, _)| status);
             assert_eq!(refusal, Some(StatusCode::FORBIDDEN), "{host}");
