@@ -10,7 +10,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 /// Parses the arguments of this process, or prints the error and exits.
 pub fn read<Arguments: Parser>() -> Arguments {
-    Arguments::try_parse().unwrap_or_else(|error| {
+    parse().unwrap_or_else(|error: clap::Error| {
         // The arguments may include invalid UTF-8.
         let lossy = |argument: std::ffi::OsString| argument.to_string_lossy().into_owned();
         let given: Vec<String> = std::env::args_os().map(lossy).collect();
@@ -23,6 +23,16 @@ pub fn read<Arguments: Parser>() -> Arguments {
             None => exit_of(&error),
         }
     })
+}
+
+/// Parses the arguments of this process. clap would not find the width of a terminal that does not report its rows.
+fn parse<Arguments: Parser>() -> Result<Arguments, clap::Error> {
+    let mut command = Arguments::command();
+    if std::io::stdout().is_terminal() {
+        command = command.term_width(crate::terminal::width_for_text(true));
+    }
+    let matches = command.try_get_matches()?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))
 }
 
 /// Flags of other load generators, and the equivalent flag here.

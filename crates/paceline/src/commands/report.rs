@@ -393,8 +393,6 @@ const WIDTH_OF_A_FILE: usize = 180;
 
 /// The columns of the terminal; if output is not a terminal, the value of `COLUMNS`, else the width for files.
 fn terminal_width() -> usize {
-    let of_terminal =
-        terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
-    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
-    of_terminal.or_else(asked).filter(|width| *width > 0).unwrap_or(WIDTH_OF_A_FILE)
+    let from_environment = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
+    crate::terminal::width_of_output().or_else(from_environment).unwrap_or(WIDTH_OF_A_FILE)
 }

@@ -95,17 +95,13 @@ impl Screen {
             return;
         }
         self.drawn = Instant::now();
-        let Some((terminal_size::Width(width), terminal_size::Height(height))) =
-            terminal_size::terminal_size_of(std::io::stderr())
-        else {
-            return;
-        };
+        let Some((width, height)) = crate::terminal::size_of_errors() else { return };
         // The last column stays empty: terminals differ in how they handle a character there.
         let RunProgress { phase, done, left, stopping } = rows.progress();
         (self.live.phase, self.live.done, self.live.left, self.live.stopping) = (phase, done, left, stopping);
         rows.target().clone_into(&mut self.live.target);
-        let height = usize::from(height.saturating_sub(1)).max(1);
-        let mut lines = self.live.lines(usize::from(width.saturating_sub(1)), height, self.colour);
+        let height = height.saturating_sub(1).max(1);
+        let mut lines = self.live.lines(width.saturating_sub(1), height, self.colour);
         lines.truncate(height);
         self.height = lines.len();
         undisturbed(|| {

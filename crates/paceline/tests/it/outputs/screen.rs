@@ -50,6 +50,27 @@ fn the_live_view_fits_any_width_and_is_removed_after_ctrl_c() {
 }
 
 #[test]
+fn text_fits_a_terminal_that_does_not_report_all_of_its_size() {
+    let server = ReferenceServer::start("immediate");
+    for (rows, columns, expected) in [(0, 60, 60), (0, 0, 80), (24, 0, 80)] {
+        for flags in [&["-n", "64"][..], &["--help"], &["--pipelin", "2"]] {
+            let mut command = server.run(flags);
+            command.env("NO_COLOR", "1");
+            let mut terminal = Terminal::run(command, rows, columns);
+            terminal.wait_end();
+            let printed = text(&terminal.bytes);
+            let longest = printed.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(
+                (1..=expected).contains(&longest),
+                "{flags:?} on {rows} x {columns}: {longest}\n{printed}"
+            );
+            // No live view: it would need the rows.
+            assert!(!printed.contains("\x1b[?7l"), "{printed}");
+        }
+    }
+}
+
+#[test]
 fn the_live_view_survives_a_resize() {
     let server = ReferenceServer::start("immediate");
     // Too few rows for charts.
