@@ -37,7 +37,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The round: its id, a prefix of its id, or the folder of an exported round [default: the newest]; two rounds are compared cell by cell
+    /// The round: its id, a prefix of its id, or the folder of an exported round [default: the newest]; two rounds are
+    /// compared cell by cell
     rounds: Vec<String>,
     /// Count false positives: differences found between a server and its own copy (`copies` in a plan) [default: all
     /// rounds]

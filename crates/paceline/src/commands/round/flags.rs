@@ -74,7 +74,8 @@ pub struct PlanFlags {
     /// Length of each warm-up [default: 1s]
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
     pub warmup: Option<Duration>,
-    /// Warm each launch up before its loads until it no longer gets faster, for at most this time; 0s for no warm-up of launches [default: the plan's, or 60s]
+    /// Warm each launch up before its loads until it no longer gets faster, for at most this time; 0s for no warm-up of
+    /// launches [default: the plan's, or 60s]
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = parse_duration, env = "PACELINE_STEADY_WITHIN", hide_env_values = true, help_heading = "Order")]
     pub steady_within: Option<Duration>,
     /// Launches of each server [default: the plan's, or 3]
@@ -100,7 +101,8 @@ pub struct ResumeFlags {
     pub resume: Option<String>,
     /// The load generator: wrk, oha, h2load, ab, fortio, or a command [default: this program]
     ///
-    /// A command is a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or any program that accepts the flags of `paceline run`. A resumed round keeps its generator by default.
+    /// A command is a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or any program that
+    /// accepts the flags of `paceline run`. A resumed round keeps its generator by default.
     #[arg(long, value_name = "CMD")]
     pub generator: Option<String>,
     /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION

@@ -46,7 +46,8 @@ pub struct RequestFlags {
     #[arg(hide_short_help = true, long, value_name = "CODINGS", help_heading = "Requests")]
     pub accept_encoding: Option<String>,
 
-    /// Follow up to N redirects of a request to the same host; its times include all redirects, its status is that of the last response
+    /// Follow up to N redirects of a request to the same host; its times include all redirects, its status is that of
+    /// the last response
     ///
     /// If the server closes the connection with a redirect, the next request is sent on a new one, and its times
     /// include connecting. Not available with HTTP/2.
@@ -110,7 +111,8 @@ pub struct RequestFlags {
 
     /// Require JSON of this form in every response, such as {"id":"1..100"}
     ///
-    /// For values that differ in each response. An object must have exactly the given fields, a range stands for an integer from LEAST to MOST, and [20, FORM] stands for an array of 20 elements of that form.
+    /// For values that differ in each response. An object must have exactly the given fields, a range stands for an
+    /// integer from LEAST to MOST, and [20, FORM] stands for an array of 20 elements of that form.
     #[arg(
         hide_short_help = true,
         long,

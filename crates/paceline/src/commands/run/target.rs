@@ -44,8 +44,8 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
 
-    /// Show CPU, memory and threads of the server with this process id and its children [default: the processes that listen on the
-    /// port, if on this machine]
+    /// Show CPU, memory and threads of the server with this process id and its children [default: the processes that
+    /// listen on the port, if on this machine]
     #[arg(hide_short_help = true, long, value_name = "PID", conflicts_with_all = ["loaders", "on"])]
     pub pid: Option<u32>,
 
