@@ -12,8 +12,8 @@ use std::sync::Arc;
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct ServerSelection {
-    /// Servers by id, or by pattern: 'go-*'
-    #[arg(value_name = "SERVER")]
+    /// Servers by id, or by pattern: go-nethttp,'rust-*'
+    #[arg(value_name = "SERVER", value_delimiter = ',')]
     servers: Vec<String>,
     /// Every server
     #[arg(long)]

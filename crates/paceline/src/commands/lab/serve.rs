@@ -42,8 +42,8 @@ pub struct Arguments {
     /// The port to listen on [default: a free one outside the ephemeral range]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// The cores that the server may run on, by number [default: as in a round]
-    #[arg(long, value_name = "CORE", num_args = 1..)]
+    /// The cores that the server may run on, by number: 0,1 [default: as in a round]
+    #[arg(long, value_name = "CORE", num_args = 1.., value_delimiter = ',')]
     cores: Vec<u32>,
     /// Output format
     #[arg(long, value_enum, default_value_t = ServeFormat::Text)]

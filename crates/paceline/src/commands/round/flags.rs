@@ -46,18 +46,18 @@ pub struct PlanFlags {
     /// The plan: a file, or the name of a plan in the plans folder
     #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "database", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
-    /// Servers by id or pattern ('go-*'); with a plan: measure only these of its servers
-    #[arg(long, value_name = "GLOB", num_args = 1.., help_heading = "What to measure")]
+    /// Servers by id or pattern (go-nethttp,'rust-*'); with a plan: measure only these of its servers
+    #[arg(long, value_name = "GLOB", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
     pub servers: Vec<String>,
-    /// Workloads, or one case of a workload: hello, tetra/140; with a plan: measure only these [default: the plan's, or
+    /// Workloads, or one case of a workload: hello,tetra/140; with a plan: measure only these [default: the plan's, or
     /// hello]
-    #[arg(long, value_name = "WORKLOAD", num_args = 1.., help_heading = "What to measure")]
+    #[arg(long, value_name = "WORKLOAD", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
     pub workloads: Vec<String>,
-    /// Databases for workloads that need one: postgresql, mariadb, mongo-java-server
-    #[arg(hide_short_help = true, long, value_name = "DATABASE", num_args = 1.., help_heading = "Without a plan")]
+    /// Databases for workloads that need one: postgresql,mariadb,mongo-java-server
+    #[arg(hide_short_help = true, long, value_name = "DATABASE", num_args = 1.., value_delimiter = ',', help_heading = "Without a plan")]
     pub database: Vec<String>,
     /// Forms of the servers: single (one process), cores (all cores) [default: single]
-    #[arg(hide_short_help = true, long, value_name = "FORM", num_args = 1.., help_heading = "Without a plan")]
+    #[arg(hide_short_help = true, long, value_name = "FORM", num_args = 1.., value_delimiter = ',', help_heading = "Without a plan")]
     pub forms: Vec<String>,
     /// Number of connections [default: 64]
     #[arg(long, short, value_name = "N", help_heading = "Without a plan")]
@@ -208,5 +208,48 @@ impl ResumeFlags {
     /// How the processes of a server are kept together.
     pub fn guard(&self) -> TrackingMethod {
         if self.no_namespace { TrackingMethod::Subreaper } else { TrackingMethod::Namespace }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct TestFlags {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn values_are_separated_by_spaces_or_commas_or_flags() {
+        for flags in [
+            &["--servers", "a-one,b-*", "c", "--workloads", "hello,tetra/140", "--forms", "single,cores"][..],
+            &[
+                "--servers",
+                "a-one",
+                "b-*",
+                "c",
+                "--workloads",
+                "hello",
+                "tetra/140",
+                "--forms",
+                "single",
+                "cores",
+            ],
+            &[
+                "--servers=a-one",
+                "--servers=b-*,c",
+                "--workloads=hello",
+                "--workloads=tetra/140",
+                "--forms=single,cores",
+            ],
+        ] {
+            let asked = TestFlags::parse_from([&["round"], flags].concat()).arguments.asked;
+            assert_eq!(asked.servers, ["a-one", "b-*", "c"], "{flags:?}");
+            assert_eq!(asked.workloads, ["hello", "tetra/140"], "{flags:?}");
+            assert_eq!(asked.forms, ["single", "cores"], "{flags:?}");
+        }
     }
 }
