@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Catalogue {
     /// Where it was found.
-    pub places: Folders,
+    pub folders: Folders,
     /// Every server with a valid manifest, by id.
     pub servers: Vec<Arc<Manifest>>,
     /// Every server whose manifest is wrong.
@@ -47,14 +47,14 @@ pub struct BrokenEntry {
 }
 
 impl Catalogue {
-    /// Reads everything in `places`.
+    /// Reads everything in `folders`.
     ///
     /// # Errors
     /// [`CatalogueError::File`] when one of the folders itself cannot be listed, or a folder of the state folder is
     /// another user's symbolic link. Errors within a manifest or workload
     /// are kept beside the valid ones.
-    pub fn read(places: Folders) -> Result<Self, CatalogueError> {
-        places.check_links()?;
+    pub fn read(folders: Folders) -> Result<Self, CatalogueError> {
+        folders.check_links()?;
         let mut catalogue = Self {
             servers: Vec::new(),
             broken_servers: Vec::new(),
@@ -65,7 +65,7 @@ impl Catalogue {
             databases: Vec::new(),
             broken_databases: Vec::new(),
             notes: Vec::new(),
-            places,
+            folders,
         };
         catalogue.read_workloads()?;
         catalogue.read_databases()?;
@@ -75,7 +75,7 @@ impl Catalogue {
     }
 
     fn read_workloads(&mut self) -> Result<(), CatalogueError> {
-        for path in toml_files(&self.places.workloads_dir)? {
+        for path in toml_files(&self.folders.workloads_dir)? {
             match Workload::read(&path) {
                 Ok(workload) => self.workloads.push(Arc::new(workload)),
                 Err(error) => self.broken_workloads.push(BrokenEntry { id: stem(&path), error }),
@@ -85,7 +85,7 @@ impl Catalogue {
     }
 
     fn read_servers(&mut self) -> Result<(), CatalogueError> {
-        for folder in entries(&self.places.servers_dir)? {
+        for folder in entries(&self.folders.servers_dir)? {
             let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             if id.starts_with('.') || !folder.is_dir() {
                 continue;
@@ -104,10 +104,10 @@ impl Catalogue {
 
     /// As [`Catalogue::read_balancers`].
     fn read_databases(&mut self) -> Result<(), CatalogueError> {
-        if !self.places.databases_dir.is_dir() {
+        if !self.folders.databases_dir.is_dir() {
             return Ok(());
         }
-        for folder in entries(&self.places.databases_dir)? {
+        for folder in entries(&self.folders.databases_dir)? {
             if !folder.join(DATABASE_FILE).exists() {
                 continue;
             }
@@ -128,7 +128,7 @@ impl Catalogue {
             return Ok(Arc::clone(database));
         }
         if let Some(broken) = self.broken_databases.iter().find(|broken| broken.id == id) {
-            return Database::read(&self.places.databases_dir.join(&broken.id)).map(Arc::new);
+            return Database::read(&self.folders.databases_dir.join(&broken.id)).map(Arc::new);
         }
         let ids = self.databases.iter().map(|database| database.id.as_str());
         Err(CatalogueError::Unknown {
@@ -140,10 +140,10 @@ impl Catalogue {
 
     /// A folder with a manifest is a balancer; a tree without such folders has none.
     fn read_balancers(&mut self) -> Result<(), CatalogueError> {
-        if !self.places.balancers_dir.is_dir() {
+        if !self.folders.balancers_dir.is_dir() {
             return Ok(());
         }
-        for folder in entries(&self.places.balancers_dir)? {
+        for folder in entries(&self.folders.balancers_dir)? {
             if !folder.join(BALANCER_FILE).exists() {
                 continue;
             }
@@ -164,7 +164,7 @@ impl Catalogue {
             return Ok(Arc::clone(balancer));
         }
         if let Some(broken) = self.broken_balancers.iter().find(|broken| broken.id == id) {
-            return Balancer::read(&self.places.balancers_dir.join(&broken.id)).map(Arc::new);
+            return Balancer::read(&self.folders.balancers_dir.join(&broken.id)).map(Arc::new);
         }
         let ids = self.balancers.iter().map(|balancer| balancer.id.as_str());
         Err(CatalogueError::Unknown {
@@ -197,7 +197,7 @@ impl Catalogue {
         }
         if let Some(broken) = self.broken_server(id) {
             // Read again to return an owned error: the kept one stays where it is.
-            return Manifest::read(&self.places.servers_dir.join(&broken.id))
+            return Manifest::read(&self.folders.servers_dir.join(&broken.id))
                 .and_then(|manifest| self.with_known_workloads(manifest))
                 .map(Arc::new);
         }
@@ -248,7 +248,7 @@ impl Catalogue {
     /// # Errors
     /// [`CatalogueError::Unknown`] with the nearest plan; otherwise as [`Plan::read`].
     pub fn plan(&self, name: &str) -> Result<Plan, CatalogueError> {
-        let named = self.places.plans_dir.join(format!("{name}.toml"));
+        let named = self.folders.plans_dir.join(format!("{name}.toml"));
         let is_path = name.ends_with(".toml") || name.contains('/');
         if is_path && Path::new(name).exists() {
             Plan::read(Path::new(name))
@@ -268,10 +268,10 @@ impl Catalogue {
     /// # Errors
     /// [`CatalogueError::File`] when the folder is there and cannot be listed.
     pub fn plan_names(&self) -> Result<Vec<String>, CatalogueError> {
-        if !self.places.plans_dir.is_dir() {
+        if !self.folders.plans_dir.is_dir() {
             return Ok(Vec::new());
         }
-        Ok(toml_files(&self.places.plans_dir)?.iter().map(|path| stem(path)).collect())
+        Ok(toml_files(&self.folders.plans_dir)?.iter().map(|path| stem(path)).collect())
     }
 }
 

@@ -111,7 +111,7 @@ impl TestTree {
 
     /// Its catalogue.
     pub fn catalogue(&self) -> Catalogue {
-        let places = Folders {
+        let folders = Folders {
             servers_dir: self.path("servers"),
             workloads_dir: self.path("workloads"),
             plans_dir: self.path("plans"),
@@ -120,6 +120,6 @@ impl TestTree {
             state_dir: self.path(".paceline"),
             user: None,
         };
-        Catalogue::read(places).unwrap()
+        Catalogue::read(folders).unwrap()
     }
 }

@@ -5,7 +5,7 @@
 use crate::CatalogueError;
 use std::path::{Path, PathBuf};
 
-/// The flags for the places; each may be omitted.
+/// The flags for the folders; each may be omitted.
 #[derive(Clone, Debug, Default)]
 pub struct FolderFlags {
     /// `--servers-dir`.
@@ -27,7 +27,7 @@ pub struct FolderFlags {
 /// The folders that the lab makes in the state folder.
 const STATE_FOLDERS: [&str; 6] = ["logs", "build", "scratch", "bodies", "home", "packages"];
 
-/// The places, absolute. `plans_dir`, `balancers_dir`, `databases_dir` and `state_dir` need not exist.
+/// The folders, absolute. `plans_dir`, `balancers_dir`, `databases_dir` and `state_dir` need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Folders {
     /// One folder per server.
@@ -47,7 +47,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Finds the places for this process: from its current folder and its own binary.
+    /// Finds the folders for this process: from its current folder and its own binary.
     ///
     /// # Errors
     /// [`CatalogueError::NoTree`] when there is no `servers` folder anywhere, [`CatalogueError::File`] when a named one

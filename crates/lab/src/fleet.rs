@@ -111,7 +111,7 @@ impl Fleet {
     /// [`LabError::File`] when this program cannot be read or the folder of sockets cannot be made.
     pub fn new(
         settings: FleetSettings,
-        places: &Folders,
+        folders: &Folders,
         program: &Path,
         interrupt: Interrupt,
         new_id: fn() -> String,
@@ -124,7 +124,7 @@ impl Fleet {
         let control = std::env::temp_dir().join(format!("paceline-{}", new_id()));
         DirBuilder::new().mode(0o700).create(&control).map_err(error("make", &control))?;
         let user = settings.user.clone();
-        let node_settings = NodeSettings { places: places.clone(), guard: settings.guard, user };
+        let node_settings = NodeSettings { folders: folders.clone(), guard: settings.guard, user };
         let connected = Mutex::default();
         Ok(Self { settings, node_settings, program: shipment, control, interrupt, new_id, connected })
     }

@@ -64,7 +64,7 @@ fn greeting(input: &mut impl BufRead) -> io::Result<NodeSettings> {
     let Ok(ToNode::Hello(settings)) = serde_json::from_slice(&hello) else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not a greeting"));
     };
-    settings.places.check_links().map_err(io::Error::other)?;
+    settings.folders.check_links().map_err(io::Error::other)?;
     Ok(*settings)
 }
 
@@ -127,10 +127,10 @@ struct NodeService {
 impl NodeService {
     fn new(settings: NodeSettings, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
         paceline_host::end_left_overs();
-        let logs = Some(settings.places.state_dir.join("logs"));
-        let provisioner = Provisioner::new(&settings.places, shepherd.clone(), interrupt);
+        let logs = Some(settings.folders.state_dir.join("logs"));
+        let provisioner = Provisioner::new(&settings.folders, shepherd.clone(), interrupt);
         let starter = Starter { shepherd, guard: settings.guard, logs, interrupt, user: None };
-        let user = server_user(settings.user.as_ref(), &settings.places.state_dir);
+        let user = server_user(settings.user.as_ref(), &settings.folders.state_dir);
         Self {
             starter,
             user,
@@ -138,7 +138,7 @@ impl NodeService {
             provisioner,
             databases: BTreeMap::new(),
             folders: BTreeMap::new(),
-            state: settings.places.state_dir,
+            state: settings.folders.state_dir,
             next: 1,
         }
     }
@@ -377,7 +377,7 @@ mod tests {
 
     fn greet(state_dir: &Path) -> io::Result<NodeSettings> {
         let folder = |name: &str| state_dir.join(name);
-        let places = Folders {
+        let folders = Folders {
             servers_dir: folder("servers"),
             workloads_dir: folder("workloads"),
             plans_dir: folder("plans"),
@@ -387,7 +387,7 @@ mod tests {
             user: None,
         };
         let hello =
-            ToNode::Hello(Box::new(NodeSettings { places, guard: TrackingMethod::default(), user: None }));
+            ToNode::Hello(Box::new(NodeSettings { folders, guard: TrackingMethod::default(), user: None }));
         greeting(&mut line(&hello).unwrap().as_slice())
     }
 
@@ -396,7 +396,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("logs");
         symlink(folder.path(), &link).unwrap();
-        assert_eq!(greet(folder.path()).unwrap().places.state_dir, folder.path());
+        assert_eq!(greet(folder.path()).unwrap().folders.state_dir, folder.path());
         // Only root can make a link of another user.
         if rustix::process::geteuid().is_root() {
             lchown(&link, Some(54_321), None).unwrap();

@@ -1,5 +1,5 @@
-//! The places of servers under test: the flags for their folders, the catalogue read from there, the command that
-//! starts a shepherd, and the conversion of lab errors.
+//! The flags for the folders of servers under test, the catalogue read from them, the command that starts a shepherd,
+//! and the conversion of lab errors.
 //!
 //! Used by `lab` and `round`, and partly by `run` and `report`. Where results are kept is in `store_location`.
 
@@ -43,7 +43,7 @@ pub struct FolderArguments {
 }
 
 impl FolderArguments {
-    /// Reads the catalogue from the places given by the flags.
+    /// Reads the catalogue from the folders given by the flags.
     pub fn catalogue(self) -> anyhow::Result<Catalogue> {
         let flags = FolderFlags {
             servers_dir: self.servers_dir,
@@ -71,27 +71,27 @@ pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
 
 /// The user that runs server commands; none means the user who runs the lab. Servers that root built for itself keep
 /// running as root.
-pub fn server_user(places: &Folders) -> anyhow::Result<Option<User>> {
-    if keeps_root(places) {
+pub fn server_user(folders: &Folders) -> anyhow::Result<Option<User>> {
+    if keeps_root(folders) {
         return Ok(None);
     }
-    let homes = places.state_dir.join("home");
-    let user = User::for_servers(places.user.as_deref(), &homes);
+    let homes = folders.state_dir.join("home");
+    let user = User::for_servers(folders.user.as_deref(), &homes);
     user.map_err(|error| complain(LabError::User(error)))
 }
 
-fn keeps_root(places: &Folders) -> bool {
-    places.user.is_none() && User::root_built(&places.state_dir.join("build"), KEPT)
+fn keeps_root(folders: &Folders) -> bool {
+    folders.user.is_none() && User::root_built(&folders.state_dir.join("build"), KEPT)
 }
 
 /// The notice about the user that servers run as, if root runs the lab and no user was given.
-pub fn user_notice(places: &Folders, user: Option<&User>) -> Option<String> {
-    if keeps_root(places) {
+pub fn user_notice(folders: &Folders, user: Option<&User>) -> Option<String> {
+    if keeps_root(folders) {
         return Some(
             "servers run as root because root built them; --user nobody runs them as another user".to_owned(),
         );
     }
-    let user = user.filter(|_| places.user.is_none())?;
+    let user = user.filter(|_| folders.user.is_none())?;
     Some(format!(
         "servers run as the user `{}`, not as root; choose another with --user NAME, or --user root",
         user.name

@@ -42,7 +42,7 @@ impl StoreArguments {
 pub fn state_dir(flag: Option<PathBuf>) -> PathBuf {
     let flag = flag.filter(|folder| !folder.as_os_str().is_empty());
     let flags = FolderFlags { state_dir: flag.clone(), ..FolderFlags::default() };
-    let found = Folders::find(&flags).map(|places| places.state_dir).ok();
+    let found = Folders::find(&flags).map(|folders| folders.state_dir).ok();
     flag.or(found).unwrap_or_else(|| PathBuf::from(".paceline"))
 }
 

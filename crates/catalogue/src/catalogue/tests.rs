@@ -80,10 +80,10 @@ fn a_plan_is_found_by_name_and_by_file() {
 fn a_tree_is_found_around_the_current_folder() {
     let tree = TestTree::with(&["go-one"]);
     let deep = tree.path("servers/go-one");
-    let places =
+    let folders =
         Folders::find_from(&FolderFlags::default(), &deep, Path::new("/nowhere/bin/paceline")).unwrap();
-    assert_eq!(places.workloads_dir, tree.path("workloads"));
-    assert_eq!(places.state_dir, tree.path(".paceline"));
+    assert_eq!(folders.workloads_dir, tree.path("workloads"));
+    assert_eq!(folders.state_dir, tree.path(".paceline"));
 }
 
 #[test]
@@ -91,14 +91,14 @@ fn a_link_of_another_user_in_the_state_folder_is_refused() {
     use std::os::unix::fs::{lchown, symlink};
     for name in ["logs", "build"] {
         let tree = TestTree::with(&["go-one"]);
-        let places = tree.catalogue().places;
-        let link = places.state_dir.join(name);
-        std::fs::create_dir_all(&places.state_dir).unwrap();
+        let folders = tree.catalogue().folders;
+        let link = folders.state_dir.join(name);
+        std::fs::create_dir_all(&folders.state_dir).unwrap();
         symlink(tree.path("servers"), &link).unwrap();
-        crate::Catalogue::read(places.clone()).expect("a link of this user");
+        crate::Catalogue::read(folders.clone()).expect("a link of this user");
         // Only root can give a link to another user.
         if lchown(&link, Some(54_321), None).is_ok() {
-            let refused = crate::Catalogue::read(places).unwrap_err();
+            let refused = crate::Catalogue::read(folders).unwrap_err();
             assert!(refused.to_string().ends_with(name), "{refused}");
         }
     }
@@ -110,9 +110,9 @@ fn an_installed_binary_uses_its_tree_and_a_separate_state_folder() {
     tree.write("usr/share/paceline/servers/go-one/server.toml", MANIFEST);
     tree.write("usr/share/paceline/workloads/hello.toml", "");
     let (here, binary) = (tempfile::tempdir().unwrap(), tree.path("usr/bin/paceline"));
-    let places = Folders::find_from(&FolderFlags::default(), here.path(), &binary).unwrap();
-    assert_eq!(places.servers_dir, tree.path("usr/share/paceline/servers"));
-    assert!(!places.state_dir.starts_with(tree.path("usr")), "{}", places.state_dir.display());
+    let folders = Folders::find_from(&FolderFlags::default(), here.path(), &binary).unwrap();
+    assert_eq!(folders.servers_dir, tree.path("usr/share/paceline/servers"));
+    assert!(!folders.state_dir.starts_with(tree.path("usr")), "{}", folders.state_dir.display());
 }
 
 #[test]

@@ -145,7 +145,7 @@ pub(crate) struct LaunchedBalancer {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct NodeSettings {
     /// The lab's folders, which have the same paths there.
-    pub places: Folders,
+    pub folders: Folders,
     /// How descendants are tracked.
     pub guard: TrackingMethod,
     /// User of servers on the node; none for the user of the connection.

@@ -186,7 +186,7 @@ mod tests {
         let server = Manifest::read(&tree.path("servers/go-server")).unwrap();
         let (interrupt, asked) = Interrupt::by_hand();
         let provisioner =
-            Provisioner::new(&tree.catalogue().places, vec!["no-such-shepherd".into()], interrupt);
+            Provisioner::new(&tree.catalogue().folders, vec!["no-such-shepherd".into()], interrupt);
         let keep = provisioner.keep_dir(&server);
         std::fs::create_dir_all(&keep).unwrap();
         stamp::write(&keep, "setup", "made before").unwrap();

@@ -126,7 +126,7 @@ mod tests {
             tree.write(&format!(".paceline/{file}"), "x");
         }
         let catalogue = tree.catalogue();
-        let provisioner = Provisioner::new(&catalogue.places, Vec::new(), Interrupt::never());
+        let provisioner = Provisioner::new(&catalogue.folders, Vec::new(), Interrupt::never());
         let names = |all| -> Vec<String> {
             let found = provisioner.left_overs(&catalogue, all);
             let root = tree.path(".paceline");

@@ -103,13 +103,13 @@ pub struct Provisioner {
 }
 
 impl Provisioner {
-    /// A provisioner that keeps its files in `places`' state folder. `shepherd` is the command that starts a shepherd
-    /// (`paceline shepherd`), under which every command runs. On `interrupt` the running command is ended with all its
-    /// processes and the call returns [`LabError::Interrupted`].
-    pub fn new(places: &Folders, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
+    /// A provisioner that keeps its files in the state folder of `folders`. `shepherd` is the command that starts a
+    /// shepherd (`paceline shepherd`), under which every command runs. On `interrupt` the running command is ended with
+    /// all its processes and the call returns [`LabError::Interrupted`].
+    pub fn new(folders: &Folders, shepherd: Vec<String>, interrupt: Interrupt) -> Self {
         Self {
-            state_dir: places.state_dir.clone(),
-            workloads_dir: places.workloads_dir.clone(),
+            state_dir: folders.state_dir.clone(),
+            workloads_dir: folders.workloads_dir.clone(),
             shepherd,
             interrupt,
             user: None,

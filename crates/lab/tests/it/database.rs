@@ -29,7 +29,7 @@ impl Lab {
         let state = tempfile::tempdir().unwrap();
         let flags = FolderFlags { state_dir: Some(state.path().to_owned()), ..FolderFlags::default() };
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let places = Folders::find_from(&flags, here, Path::new("/nowhere/bin/paceline")).unwrap();
+        let folders = Folders::find_from(&flags, here, Path::new("/nowhere/bin/paceline")).unwrap();
         let python = Command::new("python3").arg("-V").stdout(Stdio::null()).status();
         let has_database = glob::glob("/usr/lib/postgresql/*/bin/initdb").unwrap().next().is_some();
         if !has_database || !python.is_ok_and(|status| status.success()) {
@@ -40,8 +40,8 @@ impl Lab {
         }
         let interrupt = Interrupt::never();
         Some(Self {
-            provisioner: Provisioner::new(&places, shepherd_door::command(), interrupt),
-            catalogue: Catalogue::read(places).unwrap(),
+            provisioner: Provisioner::new(&folders, shepherd_door::command(), interrupt),
+            catalogue: Catalogue::read(folders).unwrap(),
             starter: Starter {
                 shepherd: shepherd_door::command(),
                 guard: TrackingMethod::Subreaper,

@@ -50,15 +50,15 @@ impl Tree {
     }
 
     fn server(&self) -> Arc<Manifest> {
-        Catalogue::read(self.places()).unwrap().server("sh-one").unwrap()
+        Catalogue::read(self.folders()).unwrap().server("sh-one").unwrap()
     }
 
-    fn places(&self) -> Folders {
+    fn folders(&self) -> Folders {
         Folders::find_from(&FolderFlags::default(), self.folder.path(), Path::new("/nowhere/bin/x")).unwrap()
     }
 
     fn provisioner(&self) -> Provisioner {
-        Provisioner::new(&self.places(), shepherd_door::command(), Interrupt::never())
+        Provisioner::new(&self.folders(), shepherd_door::command(), Interrupt::never())
     }
 
     fn build(&self) -> Result<StepOutcome, LabError> {

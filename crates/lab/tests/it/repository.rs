@@ -12,9 +12,9 @@ use std::time::Duration;
 
 fn catalogue() -> Catalogue {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let places =
+    let folders =
         Folders::find_from(&FolderFlags::default(), here, Path::new("/nowhere/bin/paceline")).unwrap();
-    Catalogue::read(places).unwrap()
+    Catalogue::read(folders).unwrap()
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn known_folders(state_dir: &Path, store: Option<&Path>, trials: &[Trial]) -> Kn
     beside.into_iter().for_each(add_state);
     trials.iter().for_each(|trial| known.add_states_of(trial));
     let around = Folders::find(&FolderFlags::default()).ok();
-    let project = around.and_then(|places| Some(places.servers_dir.parent()?.to_owned()));
+    let project = around.and_then(|folders| Some(folders.servers_dir.parent()?.to_owned()));
     project.or_else(|| std::env::current_dir().ok()).iter().for_each(|project| known.add_project(project));
     std::env::var_os("HOME").iter().for_each(|home| known.add_home(Path::new(home)));
     known

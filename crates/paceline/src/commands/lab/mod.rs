@@ -20,7 +20,7 @@ use clap::Subcommand;
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    places: FolderArguments,
+    folders: FolderArguments,
     #[command(subcommand)]
     command: LabCommand,
 }
@@ -46,7 +46,7 @@ enum LabCommand {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
-    let catalogue = arguments.places.catalogue()?;
+    let catalogue = arguments.folders.catalogue()?;
     match arguments.command {
         LabCommand::New(arguments) => new::run(&arguments, &catalogue),
         LabCommand::List(arguments) => list::run(&arguments, &catalogue),

@@ -35,7 +35,7 @@ fn path(text: &str) -> Result<String, String> {
 
 /// Writes the folder; existing files are never overwritten.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let folder = catalogue.places.servers_dir.join(&arguments.id);
+    let folder = catalogue.folders.servers_dir.join(&arguments.id);
     let workload = arguments.path.as_ref().map_or("hello", |_| &arguments.id);
     let command = arguments.command.as_deref().unwrap_or("exec false");
     let manifest = manifest(&arguments.id, workload, command);
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let mut files =
         vec![(folder.join(MANIFEST_FILE), manifest), (folder.join("README.md"), readme(&arguments.id))];
     if let Some(path) = &arguments.path {
-        let file = catalogue.places.workloads_dir.join(format!("{}.toml", arguments.id));
+        let file = catalogue.folders.workloads_dir.join(format!("{}.toml", arguments.id));
         if file.exists() {
             return Err(Complaint::usage(format!("{} exists", file.display())).into());
         }

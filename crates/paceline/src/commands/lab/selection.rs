@@ -113,8 +113,8 @@ fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabE
 
 pub(super) fn provisioner(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
-    let provisioner = Provisioner::new(&catalogue.places, shepherd_command()?, interrupt).with_notice(say);
-    Ok(provisioner.with_user(server_user(&catalogue.places)?))
+    let provisioner = Provisioner::new(&catalogue.folders, shepherd_command()?, interrupt).with_notice(say);
+    Ok(provisioner.with_user(server_user(&catalogue.folders)?))
 }
 
 /// The provisioner, with a check that its user can be used; prints the notice if that user is a default. Ends what an
@@ -124,7 +124,7 @@ pub(super) fn working(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
     if let Some(notice) = end_left_overs() {
         say(&notice);
     }
-    if let Some(notice) = user_notice(&catalogue.places, server_user(&catalogue.places)?.as_ref()) {
+    if let Some(notice) = user_notice(&catalogue.folders, server_user(&catalogue.folders)?.as_ref()) {
         say(&notice);
     }
     provisioner.prepare_user().map_err(complain)?;

@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     provisioner.build(&server, false).map_err(complain)?;
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
     let guard = if arguments.no_namespace { TrackingMethod::Subreaper } else { TrackingMethod::Namespace };
-    let user = server_user(&catalogue.places)?;
+    let user = server_user(&catalogue.folders)?;
     let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt, user };
     let variables = provisioner.variables(&server, 0, cores.len() as u32);
     let databases = Databases { provisioner: &provisioner, starter: &starter };

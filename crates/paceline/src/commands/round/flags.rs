@@ -19,13 +19,13 @@ use std::time::Duration;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     #[command(flatten)]
-    pub asked: PlanFlags,
+    pub plan_flags: PlanFlags,
     #[command(flatten)]
-    pub carrying: ResumeFlags,
+    pub resume_flags: ResumeFlags,
     #[command(flatten)]
     pub store: StoreArguments,
     #[command(flatten)]
-    pub places: FolderArguments,
+    pub folders: FolderArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -246,10 +246,10 @@ mod tests {
                 "--forms=single,cores",
             ],
         ] {
-            let asked = TestFlags::parse_from([&["round"], flags].concat()).arguments.asked;
-            assert_eq!(asked.servers, ["a-one", "b-*", "c"], "{flags:?}");
-            assert_eq!(asked.workloads, ["hello", "tetra/140"], "{flags:?}");
-            assert_eq!(asked.forms, ["single", "cores"], "{flags:?}");
+            let plan_flags = TestFlags::parse_from([&["round"], flags].concat()).arguments.plan_flags;
+            assert_eq!(plan_flags.servers, ["a-one", "b-*", "c"], "{flags:?}");
+            assert_eq!(plan_flags.workloads, ["hello", "tetra/140"], "{flags:?}");
+            assert_eq!(plan_flags.forms, ["single", "cores"], "{flags:?}");
         }
     }
 }

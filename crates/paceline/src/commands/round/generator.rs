@@ -12,8 +12,8 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 /// The generator of the round, or the requested one, which is then noted in the round. An unusable generator is
 /// reported here, before anything is kept.
-pub fn of_round(round: &mut Round, asked: Option<&str>) -> anyhow::Result<Box<dyn LoadGenerator + Send>> {
-    let command = chosen(round, asked)?;
+pub fn of_round(round: &mut Round, requested: Option<&str>) -> anyhow::Result<Box<dyn LoadGenerator + Send>> {
+    let command = chosen(round, requested)?;
     // `paceline run` is this program, like the shepherd.
     let own = &shepherd_command()?[..1];
     let made = generator(Some(&command), own);
@@ -28,14 +28,14 @@ pub fn of_round(round: &mut Round, asked: Option<&str>) -> anyhow::Result<Box<dy
     Ok(generator)
 }
 
-fn chosen(round: &Round, asked: Option<&str>) -> anyhow::Result<String> {
-    match (&round.generator, asked) {
-        (None, asked) => Ok(generator_command(asked)),
+fn chosen(round: &Round, requested: Option<&str>) -> anyhow::Result<String> {
+    match (&round.generator, requested) {
+        (None, requested) => Ok(generator_command(requested)),
         (Some(kept), None) if is_built_in(kept) => Ok(kept.clone()),
         (Some(kept), None) => confirmed(&round.id, kept),
-        (Some(kept), Some(asked)) if *kept == generator_command(Some(asked)) => Ok(kept.clone()),
-        (Some(kept), Some(asked)) => {
-            let what = format!("--generator {asked:?}: round {} was started with {kept:?}", round.id);
+        (Some(kept), Some(requested)) if *kept == generator_command(Some(requested)) => Ok(kept.clone()),
+        (Some(kept), Some(requested)) => {
+            let what = format!("--generator {requested:?}: round {} was started with {kept:?}", round.id);
             Err(Complaint::usage(what)
                 .hint("remove --generator to continue the round with its own generator, or remove --resume to begin a new round")
                 .into())

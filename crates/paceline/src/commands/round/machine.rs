@@ -69,38 +69,38 @@ pub struct MachineSettings {
 /// Sets what `--tune` and `--quiet-cpu` request; messages go to `notes`. While another round uses the machine, `--tune`
 /// changes nothing.
 pub fn hold_settings(
-    carrying: &ResumeFlags,
+    resume_flags: &ResumeFlags,
     catalogue: &Catalogue,
     shares_with: Option<&str>,
     notes: &mut Vec<String>,
 ) -> anyhow::Result<MachineSettings> {
     let note = note(catalogue);
-    let shares_with = shares_with.filter(|_| carrying.tune_root == Path::new("/"));
+    let shares_with = shares_with.filter(|_| resume_flags.tune_root == Path::new("/"));
     // Settings that another round changed are still in use.
     if shares_with.is_none() {
         notes.extend(
-            restore_tuning(&note, &carrying.tune_root)
+            restore_tuning(&note, &resume_flags.tune_root)
                 .into_iter()
                 .map(|left| format!("machine setting changed by a round that was killed: {left}")),
         );
     }
     let mut held = MachineSettings::default();
     match shares_with {
-        _ if !carrying.tune => {}
+        _ if !resume_flags.tune => {}
         Some(other) => {
             notes.push(format!("--tune changes nothing: another round runs on this machine: {other}"));
         }
         None => {
             let tuning =
-                Tuning::begin(&shepherd_command()?, &note, &carrying.tune_root).with_context(|| {
+                Tuning::begin(&shepherd_command()?, &note, &resume_flags.tune_root).with_context(|| {
                     format!("--tune: nothing was changed, because restoring the settings afterwards cannot be guaranteed ({})", note.display())
                 })?;
             held.settings.extend_from_slice(tuning.settings());
             held.tuning = Some(tuning);
         }
     }
-    if carrying.quiet_cpu || held.tuning.is_some() {
-        let quiet_cpu = QuietCpu::hold(&carrying.tune_root);
+    if resume_flags.quiet_cpu || held.tuning.is_some() {
+        let quiet_cpu = QuietCpu::hold(&resume_flags.tune_root);
         held.settings.push(QuietCpu::setting(&quiet_cpu));
         held.quiet_cpu = quiet_cpu.ok();
     }
@@ -126,5 +126,5 @@ pub fn restore_settings(held: MachineSettings, progress: &mut RoundProgress) {
 }
 
 fn note(catalogue: &Catalogue) -> PathBuf {
-    catalogue.places.state_dir.join("tuned.json")
+    catalogue.folders.state_dir.join("tuned.json")
 }

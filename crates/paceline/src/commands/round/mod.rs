@@ -40,19 +40,19 @@ use store::{RoundTrialStore, TrialFeed};
 
 /// Runs or resumes a round.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
-    let Arguments { asked, carrying, store, places } = arguments;
+    let Arguments { plan_flags, resume_flags, store, folders } = arguments;
     check_printable()?;
-    let catalogue = places.catalogue()?;
-    if asked.estimate {
-        print(&format!("{}\n", open::estimate(&asked, &catalogue)?))?;
+    let catalogue = folders.catalogue()?;
+    if plan_flags.estimate {
+        print(&format!("{}\n", open::estimate(&plan_flags, &catalogue)?))?;
         return Ok(Status::Done);
     }
-    let place = store.path(&catalogue.places.state_dir);
+    let place = store.path(&catalogue.folders.state_dir);
     let store = Store::open(&place).map_err(store_location::complain)?;
     // Before the machine is described: what an earlier lab left may keep it busy.
     let left_overs = end_left_overs();
-    let mut opened = open::open(&asked, &carrying, &catalogue, &store)?;
-    let mut progress = RoundProgress::new(carrying.quiet);
+    let mut opened = open::open(&plan_flags, &resume_flags, &catalogue, &store)?;
+    let mut progress = RoundProgress::new(resume_flags.quiet);
     left_overs.iter().chain(&opened.notes).for_each(|note| progress.note(note));
     if let Some(other) = &opened.shares_with {
         progress.note(&format!("another round runs on this machine and disturbs this one: {other}"));
@@ -63,9 +63,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         opened.is_resumed,
         &RoundEstimate::of(&opened.launches, opened.steady_within),
     );
-    let view = carrying.view.then(|| begin_view(&opened.round, &place)).transpose()?;
+    let view = resume_flags.view.then(|| begin_view(&opened.round, &place)).transpose()?;
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
-    let outcome = sit(&opened, &carrying, &catalogue, &store, watched, &mut progress);
+    let outcome = sit(&opened, &resume_flags, &catalogue, &store, watched, &mut progress);
     progress.end();
     machine::restore_settings(std::mem::take(&mut opened.held), &mut progress);
     let summary = match outcome {
@@ -80,7 +80,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     // All is kept and nothing runs: Ctrl-C ends the round also where the reader of the report does not read.
     paceline_host::system::end_by_signals();
     let report = print_report(&opened.round, &store)?;
-    if !carrying.allow_invalid && !report.has_sound_row() {
+    if !resume_flags.allow_invalid && !report.has_sound_row() {
         progress.note("every row is invalid, overloaded or failed, so no row is ranked (exit status 1)");
         status = Status::Failed;
     }
@@ -121,7 +121,7 @@ impl From<LabError> for StopReason {
 /// One sitting: all remaining trials of the round.
 fn sit(
     opened: &OpenedRound,
-    carrying: &ResumeFlags,
+    resume_flags: &ResumeFlags,
     catalogue: &Catalogue,
     store: &Store,
     watched: Option<TrialFeed>,
@@ -132,30 +132,30 @@ fn sit(
         .map_err(StopReason::By)?;
     let shepherd = shepherd_command().map_err(StopReason::By)?;
     let cores = Cores::allowed().context("cannot read the list of cores").map_err(StopReason::By)?;
-    let state = &catalogue.places.state_dir;
+    let state = &catalogue.folders.state_dir;
     let scratch = scratch(state, &opened.sitting).map_err(StopReason::By)?;
     let starter_command = shepherd.clone();
-    let listen = carrying.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
-    let user = server_user(&catalogue.places).map_err(StopReason::By)?;
-    let provisioner = Provisioner::new(&catalogue.places, shepherd.clone(), interrupt)
+    let listen = resume_flags.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
+    let user = server_user(&catalogue.folders).map_err(StopReason::By)?;
+    let provisioner = Provisioner::new(&catalogue.folders, shepherd.clone(), interrupt)
         .listening_on(listen)
         .with_notice(progress.notice())
         .with_user(user.clone());
-    let there = node_user(&catalogue.places, user.as_ref());
-    let fleet = carrying.fleet(opened.round.generator.as_deref(), there).map_err(StopReason::By)?;
-    if let Some(notice) = user_notice(&catalogue.places, user.as_ref()) {
+    let there = node_user(&catalogue.folders, user.as_ref());
+    let fleet = resume_flags.fleet(opened.round.generator.as_deref(), there).map_err(StopReason::By)?;
+    if let Some(notice) = user_notice(&catalogue.folders, user.as_ref()) {
         progress.note(&notice);
     }
     provisioner.prepare_user()?;
     let program = Path::new(&starter_command[0]);
     let fleet = fleet
-        .map(|settings| Fleet::new(settings, &catalogue.places, program, interrupt, wall_clock::new_id))
+        .map(|settings| Fleet::new(settings, &catalogue.folders, program, interrupt, wall_clock::new_id))
         .transpose()?;
     let context = RoundContext {
         provisioner: &provisioner,
         starter: &Starter {
             shepherd,
-            guard: carrying.guard(),
+            guard: resume_flags.guard(),
             logs: Some(state.join("logs")),
             interrupt,
             user,
@@ -194,8 +194,8 @@ fn scratch(state: &Path, sitting: &str) -> anyhow::Result<Scratch> {
 }
 
 /// The user that servers on other machines run as: the one given, else the one that they run as here.
-fn node_user(places: &Folders, user: Option<&User>) -> Option<NodeUser> {
-    let named = places.user.clone().map(|name| NodeUser { name, is_named: true });
+fn node_user(folders: &Folders, user: Option<&User>) -> Option<NodeUser> {
+    let named = folders.user.clone().map(|name| NodeUser { name, is_named: true });
     named.or_else(|| user.map(|user| NodeUser { name: user.name.clone(), is_named: false }))
 }
 

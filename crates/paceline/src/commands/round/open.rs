@@ -63,9 +63,9 @@ pub struct OpenedRound {
 }
 
 /// The size and duration of a new round, as text; nothing is begun.
-pub fn estimate(asked: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<String> {
+pub fn estimate(plan_flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<String> {
     let NewRound { round, resolution, launches, steady_within, .. } =
-        new_round(asked, catalogue, environment::read(), None)?;
+        new_round(plan_flags, catalogue, environment::read(), None)?;
     let servers: BTreeSet<&str> = launches.iter().map(|launch| launch.server.id.as_str()).collect();
     let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
     let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
@@ -85,33 +85,33 @@ pub fn estimate(asked: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<Stri
 
 /// Opens the round that the flags select, and keeps it.
 pub fn open(
-    asked: &PlanFlags,
-    carrying: &ResumeFlags,
+    plan_flags: &PlanFlags,
+    resume_flags: &ResumeFlags,
     catalogue: &Catalogue,
     store: &Store,
 ) -> anyhow::Result<OpenedRound> {
-    let is_resumed = carrying.resume.is_some();
-    let (mut begun, lock) = match &carrying.resume {
-        Some(id) => resume::resumed(id, asked.plan.as_deref(), catalogue, store)?,
+    let is_resumed = resume_flags.resume.is_some();
+    let (mut begun, lock) = match &resume_flags.resume {
+        Some(id) => resume::resumed(id, plan_flags.plan.as_deref(), catalogue, store)?,
         None => {
-            let begun = new_round(asked, catalogue, environment::read(), None)?;
+            let begun = new_round(plan_flags, catalogue, environment::read(), None)?;
             let lock = machine::lock_round(&Id::parse(&begun.round.id)?, store)?;
             (begun, lock)
         }
     };
-    let generator = generator::of_round(&mut begun.round, carrying.generator()?.as_deref())?;
+    let generator = generator::of_round(&mut begun.round, resume_flags.generator()?.as_deref())?;
     let (neighbours, shares_with) = machine::join_machine(
         &Id::parse(&begun.round.id)?,
-        carrying.share_machine,
+        resume_flags.share_machine,
         &mut begun.resolution.notes,
     )?;
     let sitting = wall_clock::new_id();
     let held =
-        machine::hold_settings(carrying, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
+        machine::hold_settings(resume_flags, catalogue, shares_with.as_deref(), &mut begun.resolution.notes)?;
     // Read after tuning. A resumed round may be on another machine now.
     let environment = environment::read();
     if !is_resumed {
-        begun = for_machine(begun, asked, catalogue, &environment)?;
+        begun = for_machine(begun, plan_flags, catalogue, &environment)?;
     }
     let NewRound { mut round, mut resolution, launches, gone, steady_within } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
@@ -161,19 +161,19 @@ fn check_objectives(plan: &Plan) -> anyhow::Result<()> {
 /// A new round with the plan sized for a machine and for its time budget. If neither the flags nor the plan nor `seed`
 /// has a seed, a random one is drawn.
 fn new_round(
-    asked: &PlanFlags,
+    plan_flags: &PlanFlags,
     catalogue: &Catalogue,
     environment: Environment,
     seed: Option<u64>,
 ) -> anyhow::Result<NewRound> {
-    let (asked_for, mut changes) = plan::plan(asked, catalogue)?;
+    let (requested, mut changes) = plan::plan(plan_flags, catalogue)?;
     // Drawn here if the plan has none, so that the kept plan always has one.
-    let seed = asked_for.seed.or(seed).unwrap_or_else(fresh_seed);
+    let seed = requested.seed.or(seed).unwrap_or_else(fresh_seed);
     // Kept with the plan: a round from before this setting existed is resumed with its original behaviour.
-    let steady_within = asked_for.steady_within.unwrap_or(STEADY_WITHIN);
-    let asked_for = Plan { seed: Some(seed), steady_within: Some(steady_within), ..asked_for };
-    check_objectives(&asked_for)?;
-    let sized = asked_for.sized(asked.full, room(&environment));
+    let steady_within = requested.steady_within.unwrap_or(STEADY_WITHIN);
+    let requested = Plan { seed: Some(seed), steady_within: Some(steady_within), ..requested };
+    check_objectives(&requested)?;
+    let sized = requested.sized(plan_flags.full, room(&environment));
     changes.extend(sized.changes);
     let resolution = sized.plan.resolve(catalogue).map_err(complain)?;
     let of = |repeats| order(&resolution.cells, repeats, seed);
@@ -201,7 +201,7 @@ fn new_round(
 /// A new round for the machine after tuning: if that gives more room, the plan is sized again.
 fn for_machine(
     begun: NewRound,
-    asked: &PlanFlags,
+    plan_flags: &PlanFlags,
     catalogue: &Catalogue,
     environment: &Environment,
 ) -> anyhow::Result<NewRound> {
@@ -209,7 +209,7 @@ fn for_machine(
         let round = Round { environment: environment.clone(), ..begun.round };
         return Ok(NewRound { round, ..begun });
     }
-    let again = new_round(asked, catalogue, environment.clone(), Some(begun.round.seed))?;
+    let again = new_round(plan_flags, catalogue, environment.clone(), Some(begun.round.seed))?;
     let Round { id, started_at, generator, .. } = begun.round;
     let round = Round { id, started_at, generator, ..again.round };
     // The notes on the plan are the same; the tuning is reported separately.
@@ -259,16 +259,16 @@ mod tests {
         }
         let servers = tree.path().join("servers").display().to_string();
         let flags = TestFlags::parse_from(["paceline", "many", "--servers-dir", &servers]).arguments;
-        let catalogue = flags.places.catalogue().unwrap();
+        let catalogue = flags.folders.catalogue().unwrap();
         let machine = |open_files_hard| Environment { cores: 2, open_files_hard, ..Environment::default() };
         let scale = |begun: &NewRound| Plan::parse("kept", &begun.round.plan_toml).unwrap().scale;
 
-        let begun = new_round(&flags.asked, &catalogue, machine(1_224), None).unwrap();
+        let begun = new_round(&flags.plan_flags, &catalogue, machine(1_224), None).unwrap();
         assert_eq!((scale(&begun), begun.round.changes.len()), (Some(Scale::Factor(0.25)), 1));
         let (id, seed) = (begun.round.id.clone(), begun.round.seed);
-        let same = for_machine(begun, &flags.asked, &catalogue, &machine(1_224)).unwrap();
+        let same = for_machine(begun, &flags.plan_flags, &catalogue, &machine(1_224)).unwrap();
         assert_eq!(scale(&same), Some(Scale::Factor(0.25)));
-        let tuned = for_machine(same, &flags.asked, &catalogue, &machine(65_535)).unwrap();
+        let tuned = for_machine(same, &flags.plan_flags, &catalogue, &machine(65_535)).unwrap();
         assert_eq!((scale(&tuned), tuned.round.changes.len()), (Some(Scale::Factor(1.0)), 0));
         assert_eq!((&tuned.round.id, tuned.round.seed), (&id, seed));
         assert_eq!(tuned.round.environment, machine(65_535));

@@ -27,19 +27,19 @@ pub struct NewRound {
 }
 
 /// The requested plan, and what the flags changed in it, as text.
-pub fn plan(asked: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
-    let Some(name) = &asked.plan else {
-        return Ok((Plan { steady_within: asked.steady_within, ..ad_hoc(asked)? }, Vec::new()));
+pub fn plan(flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
+    let Some(name) = &flags.plan else {
+        return Ok((Plan { steady_within: flags.steady_within, ..ad_hoc(flags)? }, Vec::new()));
     };
     let plan = catalogue.plan(name).map_err(complain)?;
-    let (plan, mut changes) = plan.narrowed(&asked.servers, &asked.workloads, catalogue).map_err(complain)?;
-    let seed = asked.seed.or(plan.seed);
-    if let Some(asked) = asked.steady_within.filter(|asked| Some(*asked) != plan.steady_within) {
+    let (plan, mut changes) = plan.narrowed(&flags.servers, &flags.workloads, catalogue).map_err(complain)?;
+    let seed = flags.seed.or(plan.seed);
+    if let Some(limit) = flags.steady_within.filter(|limit| Some(*limit) != plan.steady_within) {
         changes
-            .push(format!("launches are warmed up for at most {} (--steady-within)", format_duration(asked)));
+            .push(format!("launches are warmed up for at most {} (--steady-within)", format_duration(limit)));
     }
-    let plan = Plan { steady_within: asked.steady_within.or(plan.steady_within), ..plan };
-    let (changed, reported) = with_repeats(Plan { seed, ..plan }, asked.repeats, asked.full);
+    let plan = Plan { steady_within: flags.steady_within.or(plan.steady_within), ..plan };
+    let (changed, reported) = with_repeats(Plan { seed, ..plan }, flags.repeats, flags.full);
     changes.extend(reported);
     // Parsed again, so that changes by flags are checked by the same rules.
     let text = changed.to_toml().map_err(complain)?;
@@ -55,8 +55,8 @@ fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Optio
     (Plan { repeats, full_repeats: None, ..plan }, reported)
 }
 
-fn ad_hoc(asked: &PlanFlags) -> anyhow::Result<Plan> {
-    if asked.servers.is_empty() && asked.workloads.is_empty() {
+fn ad_hoc(flags: &PlanFlags) -> anyhow::Result<Plan> {
+    if flags.servers.is_empty() && flags.workloads.is_empty() {
         return Err(Complaint::usage("nothing to measure: neither a plan nor --servers was given")
             .hint("paceline round plans/quick.toml, or paceline round --servers 'go-*' --workloads hello")
             .into());
@@ -64,25 +64,25 @@ fn ad_hoc(asked: &PlanFlags) -> anyhow::Result<Plan> {
     let usual = AdHoc::default();
     let or_usual =
         |given: &Vec<String>, usual: Vec<String>| if given.is_empty() { usual } else { given.clone() };
-    let select = if asked.servers.is_empty() {
+    let select = if flags.servers.is_empty() {
         usual.select
     } else {
-        Select { servers: asked.servers.clone(), ..Select::default() }
+        Select { servers: flags.servers.clone(), ..Select::default() }
     };
-    let flags = AdHoc {
+    let ad_hoc = AdHoc {
         select,
-        workloads: or_usual(&asked.workloads, usual.workloads),
-        databases: asked.database.clone(),
-        forms: or_usual(&asked.forms, usual.forms),
-        repeats: asked.repeats.unwrap_or(usual.repeats),
-        connections: asked.connections.unwrap_or(usual.connections),
-        depth: asked.pipeline.unwrap_or(usual.depth),
-        rates_per_s: asked.rate.clone(),
-        duration: asked.duration.unwrap_or(usual.duration),
-        warmup: asked.warmup.unwrap_or(usual.warmup),
-        seed: asked.seed,
+        workloads: or_usual(&flags.workloads, usual.workloads),
+        databases: flags.database.clone(),
+        forms: or_usual(&flags.forms, usual.forms),
+        repeats: flags.repeats.unwrap_or(usual.repeats),
+        connections: flags.connections.unwrap_or(usual.connections),
+        depth: flags.pipeline.unwrap_or(usual.depth),
+        rates_per_s: flags.rate.clone(),
+        duration: flags.duration.unwrap_or(usual.duration),
+        warmup: flags.warmup.unwrap_or(usual.warmup),
+        seed: flags.seed,
     };
-    flags.plan().map_err(complain)
+    ad_hoc.plan().map_err(complain)
 }
 
 #[cfg(test)]

@@ -52,9 +52,9 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     check_selection(&servers, arguments, catalogue)?;
     let broken = arguments.chosen.print_broken(catalogue);
     let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
-    let logs = Some(catalogue.places.state_dir.join("logs"));
+    let logs = Some(catalogue.folders.state_dir.join("logs"));
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
-    let user = server_user(&catalogue.places)?;
+    let user = server_user(&catalogue.folders)?;
     let checker = Checker {
         catalogue,
         provisioner: &working(catalogue)?,
