@@ -63,7 +63,7 @@ pub struct Coordinator {
     /// The whole job, with the seed of all.
     job: Job,
     loaders: Vec<RunningLoader>,
-    heard: Receiver<(usize, LoaderMessage)>,
+    messages: Receiver<(usize, LoaderMessage)>,
     interrupt: Interrupt,
     begun_ns: u64,
     alive_at: Instant,
@@ -104,7 +104,7 @@ impl Coordinator {
         program: &LoaderProgram,
         interrupt: Interrupt,
     ) -> Result<Self, LoadersError> {
-        let (speaking, heard) = mpsc::channel();
+        let (sender, messages) = mpsc::channel();
         let seed = Some(prepared.settings.seed);
         let job = Job { connections, seed, ..prepared.settings.job.clone() };
         let orders = orders(&job, places.len() as u32);
@@ -112,13 +112,13 @@ impl Coordinator {
             prepared,
             job,
             loaders: Vec::new(),
-            heard,
+            messages,
             interrupt,
             begun_ns: monotonic_ns(),
             alive_at: Instant::now(),
         };
         let start =
-            |index: usize, place| RunningLoader::start(place, program, index, speaking.clone(), interrupt);
+            |index: usize, place| RunningLoader::start(place, program, index, sender.clone(), interrupt);
         let started: Vec<_> = thread::scope(|scope| {
             let starting = places.iter().enumerate();
             let starting: Vec<_> =
@@ -140,7 +140,7 @@ impl Coordinator {
             return Err(if interrupt.requested() { LoadersError::Interrupted } else { error });
         }
         for (index, order) in orders.into_iter().enumerate() {
-            coordinator.tell(index, &ToLoader::Order(Box::new(order)));
+            coordinator.send_message(index, &ToLoader::Order(Box::new(order)));
         }
         Ok(coordinator)
     }
@@ -169,43 +169,43 @@ impl Coordinator {
         mut progress: impl FnMut(LoaderProgress, &str),
     ) -> Result<Run, LoadersError> {
         let started_at = paceline_run::wall_clock::now_rfc3339();
-        let tell = |phase, at_ns| events.into_iter().for_each(|events| events.write(phase, at_ns));
-        tell(Phase::Connect, self.begun_ns);
+        let report_phase = |phase, at_ns| events.into_iter().for_each(|events| events.write(phase, at_ns));
+        report_phase(Phase::Connect, self.begun_ns);
         self.await_connections(Duration::from(self.job.connect_timeout) + START_LIMIT)?;
         self.compare_clocks(|loader| &mut loader.before)?;
         let epoch_ns = monotonic_ns() + START_LEAD.0 + self.worst_uncertainty_ns();
         for index in 0..self.loaders.len() {
             let before = self.loaders[index].before.unwrap_or_default();
-            self.tell(index, &ToLoader::Start { epoch_ns: theirs(epoch_ns, &before) });
+            self.send_message(index, &ToLoader::Start { epoch_ns: theirs(epoch_ns, &before) });
         }
         progress(LoaderProgress::Started, "");
         let window_ns = epoch_ns + self.job.warmup.0;
         let mut phases = vec![(Phase::Warmup, epoch_ns), (Phase::Window, window_ns)];
         phases.extend(self.window_length().map(|length| (Phase::Drain, window_ns + length.0)));
-        self.await_results(epoch_ns, phases, &tell, &mut progress);
-        tell(Phase::End, monotonic_ns());
+        self.await_results(epoch_ns, phases, &report_phase, &mut progress);
+        report_phase(Phase::End, monotonic_ns());
         // A loader that no longer answers still has a result.
         let _ = self.compare_clocks(|loader| &mut loader.after);
         self.record(argv, started_at, epoch_ns)
     }
 
     /// Sends a message to a loader. An unreachable loader is noticed by the end of its output.
-    fn tell(&mut self, index: usize, message: &ToLoader) {
+    fn send_message(&mut self, index: usize, message: &ToLoader) {
         if let Some(input) = self.loaders.get_mut(index).and_then(|loader| loader.input.as_mut()) {
             let _ = write(input, message);
         }
     }
 
     /// Processes the next message of any loader; false after a time without one.
-    fn hear(&mut self, wait: Duration) -> bool {
+    fn receive_message(&mut self, wait: Duration) -> bool {
         if self.alive_at.elapsed() > ALIVE_EVERY {
             self.alive_at = Instant::now();
-            (0..self.loaders.len()).for_each(|index| self.tell(index, &ToLoader::Alive));
+            (0..self.loaders.len()).for_each(|index| self.send_message(index, &ToLoader::Alive));
         }
-        match self.heard.recv_timeout(wait) {
-            Ok((index, heard)) => {
+        match self.messages.recv_timeout(wait) {
+            Ok((index, message)) => {
                 if let Some(loader) = self.loaders.get_mut(index) {
-                    loader.hear(heard);
+                    loader.handle_message(message);
                 }
                 true
             }
@@ -227,7 +227,7 @@ impl Coordinator {
                 let host = self.loaders[missing].host.clone();
                 return Err(LoadersError::NotReady { host, what, hint: None });
             }
-            self.hear(Interrupt::CHECK_INTERVAL);
+            self.receive_message(Interrupt::CHECK_INTERVAL);
         }
         Ok(())
     }
@@ -242,12 +242,12 @@ impl Coordinator {
             while trips.len() < ROUND_TRIPS && self.loaders[index].lost.is_none() {
                 let sent_ns = monotonic_ns();
                 let deadline = Instant::now() + ANSWER_LIMIT;
-                self.tell(index, &ToLoader::Ping);
+                self.send_message(index, &ToLoader::Ping);
                 while self.loaders[index].pong.is_none()
                     && self.loaders[index].lost.is_none()
                     && Instant::now() < deadline
                 {
-                    self.hear(Interrupt::CHECK_INTERVAL);
+                    self.receive_message(Interrupt::CHECK_INTERVAL);
                 }
                 let loader = &mut self.loaders[index];
                 match loader.pong.take() {
@@ -291,7 +291,7 @@ impl Coordinator {
         &mut self,
         epoch_ns: u64,
         mut phases: Vec<(Phase, u64)>,
-        tell: &dyn Fn(Phase, u64),
+        report_phase: &dyn Fn(Phase, u64),
         progress: &mut impl FnMut(LoaderProgress, &str),
     ) {
         let (length, warmup, drain) = (self.window_length(), self.job.warmup, self.job.drain);
@@ -305,17 +305,17 @@ impl Coordinator {
         while self.loaders.iter().any(|loader| loader.done.is_none() && loader.lost.is_none()) {
             if self.interrupt.requested() && !stopped {
                 stopped = true;
-                (0..self.loaders.len()).for_each(|index| self.tell(index, &ToLoader::Stop));
+                (0..self.loaders.len()).for_each(|index| self.send_message(index, &ToLoader::Stop));
                 deadline = Some(Instant::now() + ANSWER_LIMIT);
             }
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 self.loaders.iter_mut().for_each(RunningLoader::give_up);
             }
             let next_ns = phases.first().map_or(u64::MAX, |(_, at_ns)| at_ns.saturating_sub(monotonic_ns()));
-            self.hear(Interrupt::CHECK_INTERVAL.min(Duration::from_nanos(next_ns)));
+            self.receive_message(Interrupt::CHECK_INTERVAL.min(Duration::from_nanos(next_ns)));
             while phases.first().is_some_and(|(_, at_ns)| *at_ns <= monotonic_ns()) {
                 let (phase, at_ns) = phases.remove(0);
-                tell(phase, at_ns);
+                report_phase(phase, at_ns);
             }
             for (loader, reported) in self.loaders.iter().zip(&mut reported) {
                 if loader.lost.is_some() && !std::mem::replace(reported, true) {
@@ -364,7 +364,7 @@ impl RunningLoader {
         place: &Place,
         program: &LoaderProgram,
         index: usize,
-        speaking: Sender<(usize, LoaderMessage)>,
+        sender: Sender<(usize, LoaderMessage)>,
         interrupt: Interrupt,
     ) -> Result<Self, LoadersError> {
         let host = place.name().to_owned();
@@ -377,13 +377,13 @@ impl RunningLoader {
         };
         let (input, errors) = (child.stdin.take(), child.stderr.take());
         let listen = move || {
-            listen(output, index, &speaking);
+            listen(output, index, &sender);
             let mut said = Vec::new();
             if let Some(errors) = errors {
                 let _ = errors.take(SAID_BYTES_MOST).read_to_end(&mut said);
             }
             let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
-            let _ = speaking.send((index, LoaderMessage::Ended(said)));
+            let _ = sender.send((index, LoaderMessage::Ended(said)));
         };
         if let Err(error) = thread::Builder::new().name(format!("loader {index}")).spawn(listen) {
             let _ = child.kill();
@@ -394,8 +394,8 @@ impl RunningLoader {
         Ok(Self { host, child, input, had, before, after, pong, done, lost })
     }
 
-    fn hear(&mut self, heard: LoaderMessage) {
-        match heard {
+    fn handle_message(&mut self, message: LoaderMessage) {
+        match message {
             LoaderMessage::Message(_, FromLoader::Connected { had }) => self.had = Some(had),
             LoaderMessage::Message(at, FromLoader::Pong { monotonic_ns }) => {
                 self.pong = Some((at, monotonic_ns))
@@ -474,11 +474,11 @@ fn spawn(place: &Place, program: &Path) -> io::Result<(Child, BufReader<ChildStd
 }
 
 /// Passes on a loader's messages, with the time when each was read.
-fn listen(mut output: BufReader<ChildStdout>, index: usize, speaking: &Sender<(usize, LoaderMessage)>) {
+fn listen(mut output: BufReader<ChildStdout>, index: usize, sender: &Sender<(usize, LoaderMessage)>) {
     loop {
         match read(&mut output, monotonic_ns) {
             Ok(Some((at, message))) => {
-                if speaking.send((index, LoaderMessage::Message(at, message))).is_err() {
+                if sender.send((index, LoaderMessage::Message(at, message))).is_err() {
                     return;
                 }
             }
@@ -486,7 +486,7 @@ fn listen(mut output: BufReader<ChildStdout>, index: usize, speaking: &Sender<(u
             Err(error) => {
                 let what = format!("a message cannot be read: {error}");
                 let failed = FromLoader::Failed(LoaderFailure { what, hint: None, is_usage: false });
-                let _ = speaking.send((index, LoaderMessage::Message(0, failed)));
+                let _ = sender.send((index, LoaderMessage::Message(0, failed)));
                 return;
             }
         }
