@@ -8,7 +8,7 @@ mod number;
 mod page;
 mod run;
 mod tool;
-mod workplace;
+mod workspace;
 
 use anyhow::{Context as _, ensure};
 use clap::{CommandFactory as _, Parser};
@@ -18,7 +18,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use workplace::Workspace;
+use workspace::Workspace;
 
 /// Calls per second that `httperf` is expected to manage: it has no closed loop for a given time, only a number of
 /// calls on each connection.
@@ -99,15 +99,15 @@ fn take(arguments: &Arguments) -> anyhow::Result<()> {
         arguments.server_core != arguments.generator_core,
         "the server and the generator need a core each"
     );
-    let workplace = workplace(arguments)?;
-    workplace.prepare(arguments.seconds)?;
+    let workspace = workspace(arguments)?;
+    workspace.prepare(arguments.seconds)?;
     let titles: Vec<String> = experiments.iter().map(|experiment| experiment.title.clone()).collect();
     let names = &arguments.experiments;
     let is_chosen = |one: &Experiment| {
         if names.is_empty() { one.machine_cores_least <= cores } else { names.contains(&one.name) }
     };
     for experiment in experiments.iter_mut().filter(|experiment| is_chosen(experiment)) {
-        let section = section(experiment, arguments.rounds, &workplace)?;
+        let section = section(experiment, arguments.rounds, &workspace)?;
         // Written after each, so that an interrupted comparison keeps its results so far.
         write_page(&titles, section, &arguments.output)?;
     }
@@ -140,7 +140,7 @@ fn refuse_unknown(experiments: &[Experiment], names: &[String]) {
     }
 }
 
-fn workplace(arguments: &Arguments) -> anyhow::Result<Workspace> {
+fn workspace(arguments: &Arguments) -> anyhow::Result<Workspace> {
     let own = std::env::current_exe().context("where this program is")?;
     let beside = own.with_file_name("paceline");
     // This program is in target/release.
@@ -157,11 +157,11 @@ fn workplace(arguments: &Arguments) -> anyhow::Result<Workspace> {
 }
 
 /// Carries an experiment out and keeps its samples; its section.
-fn section(experiment: &mut Experiment, rounds: u32, workplace: &Workspace) -> anyhow::Result<String> {
+fn section(experiment: &mut Experiment, rounds: u32, workspace: &Workspace) -> anyhow::Result<String> {
     let today: String = jiff::Timestamp::now().to_string().chars().take(10).collect();
     let taken = format!("{today} at {} on {}", commit(), machine());
-    let outcome = run::run(experiment, rounds, workplace);
-    let kept = workplace.folder.join("results").join(&experiment.name).with_extension("json");
+    let outcome = run::run(experiment, rounds, workspace);
+    let kept = workspace.folder.join("results").join(&experiment.name).with_extension("json");
     fs::write(&kept, serde_json::to_string_pretty(&outcome.samples)?)
         .with_context(|| kept.display().to_string())?;
     Ok(page::section(experiment, &outcome, &taken))

@@ -6,7 +6,7 @@
 
 use crate::experiment::{Experiment, ExperimentRow};
 use crate::number::{Observed, numbers};
-use crate::workplace::{ExpandedCommand, Workspace};
+use crate::workspace::{ExpandedCommand, Workspace};
 use crate::{freeze, tool};
 use anyhow::{Context as _, bail};
 use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
@@ -58,13 +58,13 @@ pub struct RowSample {
 }
 
 /// Carries out so many rounds.
-pub fn run(experiment: &mut Experiment, rounds: u32, workplace: &Workspace) -> Outcome {
-    let left_out = leave_out(experiment, workplace);
+pub fn run(experiment: &mut Experiment, rounds: u32, workspace: &Workspace) -> Outcome {
+    let left_out = leave_out(experiment, workspace);
     let rounds = experiment.rounds_most.map_or(rounds, |most| rounds.min(most));
     let mut samples = Vec::new();
     for round in 0..rounds {
         let mut of_round: Vec<RowSample> =
-            experiment.rows.iter().map(|row| sample(row, round, workplace)).collect();
+            experiment.rows.iter().map(|row| sample(row, round, workspace)).collect();
         of_round.extend(truth(experiment, round, &of_round));
         crate::say(&format!("{}: round {} of {rounds}: {}", experiment.name, round + 1, in_short(&of_round)));
         samples.extend(of_round);
@@ -73,12 +73,12 @@ pub fn run(experiment: &mut Experiment, rounds: u32, workplace: &Workspace) -> O
 }
 
 /// Removes rows whose program is missing, with a note.
-fn leave_out(experiment: &mut Experiment, workplace: &Workspace) -> Vec<String> {
+fn leave_out(experiment: &mut Experiment, workspace: &Workspace) -> Vec<String> {
     let mut reasons = Vec::new();
     experiment.rows.retain(|row| {
         let programs =
-            [&row.command, &row.server].map(|command| workplace.fill(command, row, "", "").program);
-        let missing = programs.into_iter().find(|program| workplace.find(program).is_none());
+            [&row.command, &row.server].map(|command| workspace.fill(command, row, "", "").program);
+        let missing = programs.into_iter().find(|program| workspace.find(program).is_none());
         reasons.extend(missing.iter().map(|program| format!("{}: {program} is not installed", row.name)));
         missing.is_none()
     });
@@ -100,29 +100,29 @@ fn in_short(samples: &[RowSample]) -> String {
     short.collect::<Vec<_>>().join(", ")
 }
 
-fn sample(row: &ExperimentRow, round: u32, workplace: &Workspace) -> RowSample {
+fn sample(row: &ExperimentRow, round: u32, workspace: &Workspace) -> RowSample {
     let named = RowSample { row: row.name.clone(), round, ..RowSample::default() };
-    match measure(row, workplace) {
+    match measure(row, workspace) {
         Ok(sample) => RowSample { row: named.row, round, ..sample },
-        Err(error) => RowSample { error: Some(workplace.shown(&format!("{error:#}"))), ..named },
+        Err(error) => RowSample { error: Some(workspace.shown(&format!("{error:#}"))), ..named },
     }
 }
 
-fn measure(row: &ExperimentRow, workplace: &Workspace) -> anyhow::Result<RowSample> {
-    workplace.make_body(row.body_bytes)?;
-    let server = ServerProcess::start(row, workplace)?;
+fn measure(row: &ExperimentRow, workspace: &Workspace) -> anyhow::Result<RowSample> {
+    workspace.make_body(row.body_bytes)?;
+    let server = ServerProcess::start(row, workspace)?;
     let mut tree = ProcessTree::new(&server.shepherd, None);
-    let filled = workplace.fill(&row.command, row, &server.port.to_string(), &server.response_bytes);
-    let cores = workplace.cores(&row.cores)?;
+    let filled = workspace.fill(&row.command, row, &server.port.to_string(), &server.response_bytes);
+    let cores = workspace.cores(&row.cores)?;
     let (started, ticks, server_before) = (Instant::now(), CoreTicks::now(), tree.sample());
-    let mut generator = start(&filled, &cores, "generator", workplace)?;
+    let mut generator = start(&filled, &cores, "generator", workspace)?;
     let ended = generator.wait_ended(RUN_LIMIT);
     let (all_s, cores_time) = (started.elapsed().as_secs_f64(), CoreTicks::now().since(&ticks));
     let server_s = tree.sample().cpu_s - server_before.cpu_s;
     let usage = generator.stop().context("the generator does not end")?.usage;
     let Some(ended) = ended else { bail!("did not end within {} s and was killed", RUN_LIMIT.as_secs()) };
 
-    let [out, err] = outputs(workplace, "generator");
+    let [out, err] = outputs(workspace, "generator");
     let output = paceline_files::read_text(&out, paceline_files::OUTPUT_BYTES_MOST)?;
     let well = ended.code == Some(0);
     let mut report = match (tool::read(&filled.program, &output), well) {
@@ -162,12 +162,12 @@ struct ServerReady {
 }
 
 impl ServerProcess {
-    fn start(row: &ExperimentRow, workplace: &Workspace) -> anyhow::Result<Self> {
+    fn start(row: &ExperimentRow, workspace: &Workspace) -> anyhow::Result<Self> {
         let port = port::free_port().context("no free port")?;
-        let filled = workplace.fill(&row.server, row, &port.to_string(), "");
+        let filled = workspace.fill(&row.server, row, &port.to_string(), "");
         let is_floor = filled.program == "floor-server";
-        let mut shepherd = start(&filled, &workplace.cores(&row.server_cores)?, "server", workplace)?;
-        let ([out, err], started) = (outputs(workplace, "server"), Instant::now());
+        let mut shepherd = start(&filled, &workspace.cores(&row.server_cores)?, "server", workspace)?;
+        let ([out, err], started) = (outputs(workspace, "server"), Instant::now());
         while started.elapsed() < START_LIMIT {
             let line = std::fs::read_to_string(&out).unwrap_or_default();
             if is_floor && line.ends_with('\n') {
@@ -190,14 +190,14 @@ fn start(
     filled: &ExpandedCommand,
     cores: &[u32],
     name: &str,
-    workplace: &Workspace,
+    workspace: &Workspace,
 ) -> anyhow::Result<Shepherd> {
-    let program = workplace.find(&filled.program).with_context(|| format!("{} has gone", filled.program))?;
+    let program = workspace.find(&filled.program).with_context(|| format!("{} has gone", filled.program))?;
     let command = std::iter::once(program.display().to_string()).chain(filled.arguments.iter().cloned());
-    let [stdout, stderr] = outputs(workplace, name);
+    let [stdout, stderr] = outputs(workspace, name);
     let order = ShepherdOrder {
         command: command.collect(),
-        folder: workplace.folder.clone(),
+        folder: workspace.folder.clone(),
         env: filled.env.iter().cloned().collect(),
         cores: cores.to_vec(),
         output: CommandOutput::Files { stdout, stderr },
@@ -209,11 +209,11 @@ fn start(
         restore: Vec::new(),
         restore_note: None,
     };
-    Ok(Shepherd::start(&workplace.shepherd, &order)?)
+    Ok(Shepherd::start(&workspace.shepherd, &order)?)
 }
 
-fn outputs(workplace: &Workspace, name: &str) -> [PathBuf; 2] {
-    ["out", "err"].map(|stream| workplace.folder.join(format!("{name}.{stream}")))
+fn outputs(workspace: &Workspace, name: &str) -> [PathBuf; 2] {
+    ["out", "err"].map(|stream| workspace.folder.join(format!("{name}.{stream}")))
 }
 
 /// The last lines that a program wrote to standard error.

@@ -232,7 +232,7 @@ fn of_generator(name: VerdictName) -> Option<Scenario> {
             Scenario::Rows(row_verdicts(&[fixture::run(0), other]))
         }
         VerdictName::SharedMachine => {
-            Scenario::Test("crates/paceline/tests/it/lab/beside.rs", "shared_machine")
+            Scenario::Test("crates/paceline/tests/it/lab/concurrent_rounds.rs", "shared_machine")
         }
         VerdictName::ForeignGenerator => {
             Scenario::Test("crates/lab/src/generator/third_party.rs", "foreign_generator")

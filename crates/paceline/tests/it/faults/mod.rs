@@ -5,10 +5,10 @@
 //! run that the machine delayed is repeated. The engine's `faults.rs` tests many of the faults without the messages.
 
 mod http2;
+mod machine;
 mod secure;
 pub mod servers;
 mod table;
-mod world;
 
 pub use servers::closed_port;
 

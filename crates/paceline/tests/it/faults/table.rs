@@ -1,7 +1,7 @@
 //! The faults, each with its expected result: twelve requests over three connections, the body `ok` expected.
 //!
 //! `mod.rs` runs them and compares. docs/faults.md is generated here, including the faults of `secure.rs` and
-//! `http2.rs`. Those of `world.rs` are only listed in it, since they need more than a server.
+//! `http2.rs`. Those of `machine.rs` are only listed in it, since they need more than a server.
 
 use super::servers::{
     self, OK, always, byte_by_byte, each, endless, half_closes, once, request_by_request, reset,
@@ -379,12 +379,12 @@ const ELSEWHERE: &[[&str; 3]] = &[
     [
         "out of file descriptors",
         "each thread gets a separate descriptor table, which the report states; all connections are opened",
-        "faults::world::a_low_descriptor_limit_is_handled_and_reported",
+        "faults::machine::a_low_descriptor_limit_is_handled_and_reported",
     ],
     [
         "out of ports",
         "`connections_short`: 10 of 30 connections, `Cannot assign requested address`; the run continues with the 10",
-        "faults::world::exhausted_ports_are_reported",
+        "faults::machine::exhausted_ports_are_reported",
     ],
 ];
 

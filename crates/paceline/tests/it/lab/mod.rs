@@ -4,9 +4,8 @@
 //! temporary tree.
 
 mod balanced;
-mod beside;
 mod broken;
-mod carrying_on;
+mod concurrent_rounds;
 mod databases;
 mod dummy;
 mod forged;
@@ -14,6 +13,7 @@ mod idle_wait;
 mod launches;
 mod own_capacity;
 mod reports;
+mod resumed_rounds;
 mod rounds;
 mod survivors;
 mod tree;

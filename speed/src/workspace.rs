@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn commands_are_filled_in() {
-        let workplace = Workspace {
+        let workspace = Workspace {
             folder: "/nowhere/target/speed".into(),
             paceline: "paceline".into(),
             before: None,
@@ -221,14 +221,14 @@ mod tests {
             generator_core: 1,
         };
         let row = ExperimentRow { body_bytes: 12, ..ExperimentRow::default() };
-        let filled = workplace.fill("HOME={work}/home siege -b @{body} {url} {other}", &row, "80", "");
+        let filled = workspace.fill("HOME={work}/home siege -b @{body} {url} {other}", &row, "80", "");
         assert_eq!(filled.env, [("HOME".to_owned(), "/nowhere/target/speed/home".to_owned())]);
         assert_eq!(filled.program, "siege");
-        let shown = workplace.shown(&filled.arguments.join(" "));
+        let shown = workspace.shown(&filled.arguments.join(" "));
         assert_eq!(shown, "-b @target/speed/body-12/index.html http://127.0.0.1:80/ {other}");
-        assert_eq!(workplace.cores("both").unwrap(), [0, 1]);
-        assert_eq!(workplace.cores("2,3").unwrap(), [2, 3]);
-        assert!(workplace.cores("all").is_err());
-        assert_eq!(workplace.find("no-such-program-anywhere"), None);
+        assert_eq!(workspace.cores("both").unwrap(), [0, 1]);
+        assert_eq!(workspace.cores("2,3").unwrap(), [2, 3]);
+        assert!(workspace.cores("all").is_err());
+        assert_eq!(workspace.find("no-such-program-anywhere"), None);
     }
 }
