@@ -40,7 +40,7 @@ pub use node::NodeUser;
 pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use provision::{
-    KEPT, LeftOver, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles, StepOutcome,
+    LeftOver, METADATA_DIR, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles, StepOutcome,
 };
 pub use round::{
     CurrentSitting, RoundContext, RoundEstimate, RoundEvent, RoundSummary, TrialStore, TrialStoreError,

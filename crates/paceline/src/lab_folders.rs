@@ -7,7 +7,7 @@ use crate::exit::{Complaint, Status, error_text};
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use paceline_catalogue::{Catalogue, FolderFlags, Folders};
 use paceline_host::User;
-use paceline_lab::{KEPT, LabError};
+use paceline_lab::{LabError, METADATA_DIR};
 use paceline_record::Blame;
 use paceline_stats::counted;
 use std::path::PathBuf;
@@ -81,7 +81,7 @@ pub fn server_user(folders: &Folders) -> anyhow::Result<Option<User>> {
 }
 
 fn keeps_root(folders: &Folders) -> bool {
-    folders.user.is_none() && User::root_built(&folders.state_dir.join("build"), KEPT)
+    folders.user.is_none() && User::root_built(&folders.state_dir.join("build"), METADATA_DIR)
 }
 
 /// The notice about the user that servers run as, if root runs the lab and no user was given.

@@ -14,7 +14,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const KEPT: &str = "../../history/frameworks-2026-11-22";
+const ROUND_DIR: &str = "../../history/frameworks-2026-11-22";
 
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
@@ -68,7 +68,7 @@ fn ms(time: Duration) -> f64 {
 
 /// A round of `history/`.
 fn kept() -> (Round, Vec<Trial>) {
-    archive::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(KEPT)).unwrap()
+    archive::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(ROUND_DIR)).unwrap()
 }
 
 /// Fills a new store with copies of a round.

@@ -2,6 +2,7 @@
 //! and times.
 
 use super::message::FolderContent;
+use crate::provision::METADATA_DIR;
 use paceline_catalogue::hex;
 use sha2::{Digest as _, Sha256};
 use std::fs;
@@ -9,9 +10,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-/// The provisioner's folder in a build: its contents change with every launch.
-const KEPT: &str = ".paceline";
 
 /// The digest of a folder's content. A copy by tar has the same digest; file contents are not read.
 ///
@@ -29,7 +27,8 @@ fn add(digest: &mut Sha256, root: &Path, folder: &Path) -> io::Result<()> {
     for entry in entries {
         let path = entry.path();
         let name = path.strip_prefix(root).unwrap_or(&path);
-        if name == Path::new(KEPT) {
+        // Its contents change with every launch.
+        if name == Path::new(METADATA_DIR) {
             continue;
         }
         let found = fs::symlink_metadata(&path)?;

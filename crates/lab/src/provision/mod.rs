@@ -21,7 +21,7 @@ pub use clean::LeftOver;
 pub(crate) use command::{CommandStep, CommandWords, run as run_command};
 pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
-pub use stamp::KEPT;
+pub use stamp::METADATA_DIR;
 pub(crate) use tool_versions::{find, program};
 
 use crate::LabError;
@@ -260,7 +260,7 @@ impl Provisioner {
     /// Lets the user of servers write into the build folder.
     fn share_build(&self, server: &Manifest) -> Result<(), LabError> {
         if let Some(user) = &self.user {
-            user.share_folder(&self.build_dir(server), KEPT)?;
+            user.share_folder(&self.build_dir(server), METADATA_DIR)?;
             user.check_reach(&server.folder)?;
         }
         Ok(())
@@ -285,7 +285,7 @@ impl Provisioner {
 
     /// The folder for the provisioner's stamps, logs and lock of a server.
     fn keep_dir(&self, server: &Manifest) -> PathBuf {
-        self.build_dir(server).join(KEPT)
+        self.build_dir(server).join(METADATA_DIR)
     }
 
     fn stamp(&self, server: &Manifest, name: &str) -> Option<String> {

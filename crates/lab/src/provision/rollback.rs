@@ -5,7 +5,7 @@
 //! user of servers can write. Renaming `former` is the commit. A killed step leaves it behind: the next holder of the
 //! lock puts the original back. `build` decides when; `stamp` files belong to what is kept and go with it.
 
-use super::stamp::{self, KEPT};
+use super::stamp::{self, METADATA_DIR};
 use crate::LabError;
 use paceline_host::User;
 use std::ffi::OsString;
@@ -34,12 +34,12 @@ pub(super) struct Rollback {
 
 impl Rollback {
     pub(super) fn of(build: &Path) -> Self {
-        Self { build: build.to_owned(), keep: build.join(KEPT) }
+        Self { build: build.to_owned(), keep: build.join(METADATA_DIR) }
     }
 
     /// The stamp `name` of the version in use, while a step makes the next one or after it was killed.
     pub(super) fn stamp(&self, name: &str) -> Option<String> {
-        [FORMER, MOVING].iter().find_map(|state| stamp::read(&self.keep.join(state).join(KEPT), name))
+        [FORMER, MOVING].iter().find_map(|state| stamp::read(&self.keep.join(state).join(METADATA_DIR), name))
     }
 
     /// Puts the original aside and a copy in its place, which belongs to `user`. `copy` copies entries of the build
@@ -65,7 +65,7 @@ impl Rollback {
     fn exchange(&self, entries: &[OsString]) -> Result<(), LabError> {
         let moving = self.keep.join(MOVING);
         make_folder(&moving, None)?;
-        self.keep_notes(&moving.join(KEPT)).map_err(|source| file("write", &moving, source))?;
+        self.keep_notes(&moving.join(METADATA_DIR)).map_err(|source| file("write", &moving, source))?;
         move_all(entries, &self.build, &moving)?;
         rename(&moving, &self.keep.join(FORMER))?;
         let copying = self.keep.join(COPYING);
@@ -116,7 +116,7 @@ impl Rollback {
 
     fn put_back(&self, moving: &Path) -> Result<(), LabError> {
         let of_build = |source| file("restore", &self.build, source);
-        let notes = moving.join(KEPT);
+        let notes = moving.join(METADATA_DIR);
         let entries = names(moving).map_err(of_build)?;
         move_all(&entries, moving, &self.build)?;
         for name in names(&notes).unwrap_or_default().into_iter().filter(is_stamp) {
@@ -142,7 +142,7 @@ impl Rollback {
 /// The names in a folder, without that of the provisioner's files.
 fn names(folder: &Path) -> io::Result<Vec<OsString>> {
     let names = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name()));
-    names.filter(|name| !name.as_ref().is_ok_and(|name| name == KEPT)).collect()
+    names.filter(|name| !name.as_ref().is_ok_and(|name| name == METADATA_DIR)).collect()
 }
 
 fn is_stamp(name: &OsString) -> bool {
@@ -260,9 +260,10 @@ mod tests {
                 let (folder, former) = build();
                 let before = files(folder.path());
                 let aside = former.keep.join(state);
-                fs::create_dir_all(aside.join(KEPT)).unwrap();
+                fs::create_dir_all(aside.join(METADATA_DIR)).unwrap();
                 fs::create_dir(former.keep.join(COPYING)).unwrap();
-                fs::rename(former.keep.join("build.stamp"), aside.join(KEPT).join("build.stamp")).unwrap();
+                fs::rename(former.keep.join("build.stamp"), aside.join(METADATA_DIR).join("build.stamp"))
+                    .unwrap();
                 // `former` is only whole.
                 for name in ["one", "deep"].iter().take(if unfinished { 2 } else { moved }) {
                     fs::rename(folder.path().join(name), aside.join(name)).unwrap();

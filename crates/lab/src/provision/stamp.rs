@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The folder within a build for the provisioner's files: stamps, logs, the lock.
-pub const KEPT: &str = ".paceline";
+pub const METADATA_DIR: &str = ".paceline";
 /// The extension of a stamp's file.
 pub(super) const EXTENSION: &str = "stamp";
 
