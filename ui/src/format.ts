@@ -82,15 +82,18 @@ export function rounded(value: number, halfWidth: number | null): string {
   return significant(value, Math.min(Math.max(first - open + 1, 2), 4));
 }
 
+/** Whether `low` and `high` are more than the figure of a single launch. */
+export const hasRange = (value: FigurePage): boolean => value.launches > 1 || !value.is_range;
+
 /** A value of a metric, without its unit. */
 export function valueText(value: FigurePage, unit: Shown): string {
-  const half = value.launches > 1 ? (value.high - value.low) / 2 / unit.factor : null;
+  const half = hasRange(value) ? (value.high - value.low) / 2 / unit.factor : null;
   return `${value.at_least ? "≥ " : ""}${rounded(value.estimate / unit.factor, half)}`;
 }
 
-/** Both ends of the interval; empty for a single launch. */
+/** Both ends of the interval; empty for a single launch without one. */
 export function rangeText(value: FigurePage, unit: Shown): string {
-  if (value.launches < 2) return "";
+  if (!hasRange(value)) return "";
   const half = (value.high - value.low) / 2 / unit.factor;
   return `${rounded(value.low / unit.factor, half)} to ${rounded(value.high / unit.factor, half)}`;
 }

@@ -86,6 +86,24 @@ impl Figure {
     }
 }
 
+/// The line that a chart draws for a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ErrorBar {
+    /// A 95 % interval: between launches, or that of the search for a capacity in the only launch.
+    Interval([f64; 2]),
+    /// From the lowest to the highest launch, because there is no interval.
+    Range([f64; 2]),
+}
+
+impl ErrorBar {
+    /// Its lower and upper end.
+    pub fn ends(self) -> [f64; 2] {
+        match self {
+            Self::Interval(ends) | Self::Range(ends) => ends,
+        }
+    }
+}
+
 /// Sets mean and interval of the figures of one metric, one per row. A row that was not steady (`false`) is not used to
 /// estimate the noise of others.
 pub fn set_intervals(mut rows: Vec<(&mut Figure, bool)>) {
@@ -134,7 +152,21 @@ impl Figures {
         self.by_metric.get(&metric.index)
     }
 
-    /// The same, mutable.
+    /// The error bar of a metric's figure.
+    pub fn error_bar(&self, metric: &Metric) -> Option<ErrorBar> {
+        let figure = self.get(metric)?;
+        let interval =
+            figure.interval.or_else(|| self.interval_of_search().filter(|_| *metric == Metric::CAPACITY));
+        Some(interval.map_or(ErrorBar::Range([figure.min, figure.max]), ErrorBar::Interval))
+    }
+
+    /// The interval of the capacity within the only launch.
+    fn interval_of_search(&self) -> Option<[f64; 2]> {
+        let end = |metric| self.get(metric).filter(|end| end.launches == 1).map(|end| end.median);
+        Some([end(&Metric::CAPACITY_LOW)?, end(&Metric::CAPACITY_HIGH)?])
+    }
+
+    /// The same as [`Figures::get`], mutable.
     pub fn get_mut(&mut self, metric: &Metric) -> Option<&mut Figure> {
         self.by_metric.get_mut(&metric.index)
     }

@@ -30,7 +30,7 @@ mod warm_up;
 pub use balanced::{BalancedRow, BalancedTable, FaultEffect};
 pub use copies::{CopyCheck, MetricNoise};
 pub use copy_tally::{ClaimCount, CopyTally, copies_text};
-pub use figure::{Figure, Figures};
+pub use figure::{ErrorBar, Figure, Figures};
 pub use format::layout::wrap;
 pub use format::number::whole;
 pub use format::{Format, Options};

@@ -3,7 +3,7 @@
 
 use super::canvas::{Anchor, Axis, Canvas, MARGIN, WIDTH, title, unit};
 use crate::format::number;
-use crate::{Figure, Row, Standing, Table};
+use crate::{ErrorBar, Figure, Row, Standing, Table};
 use paceline_judge::{Better, Metric};
 use paceline_record::LoopKind;
 
@@ -45,7 +45,7 @@ pub fn draw(canvas: &mut Canvas, table: &Table, asked: Option<&'static Metric>, 
 
 /// The axis and its grid.
 fn axis(canvas: &mut Canvas, metric: &Metric, rows: &[(&Row, &Figure)], (top, bottom): (f64, f64)) -> Axis {
-    let ends = rows.iter().map(|(_, figure)| figure.interval.unwrap_or([figure.min, figure.max]));
+    let ends = rows.iter().filter_map(|(row, _)| row.figures.error_bar(metric)).map(ErrorBar::ends);
     let (mut low, mut high) = (f64::INFINITY, 0.0f64);
     for [from, to] in ends {
         (low, high) = (low.min(from), high.max(to));
@@ -79,7 +79,7 @@ fn row(
     axis: &Axis,
     y: f64,
 ) {
-    let [low, high] = figure.interval.unwrap_or([figure.min, figure.max]);
+    let [low, high] = row.figures.error_bar(metric).map_or([figure.min, figure.max], ErrorBar::ends);
     let is_rate = [Metric::ACHIEVED_PER_S, Metric::ACHIEVED_PER_CORE].contains(metric);
     let is_bound = is_rate && table.load.kind == LoopKind::Closed && row.standing == Standing::GeneratorBound;
     let at_least = is_bound || figure.at_least == Some(true);

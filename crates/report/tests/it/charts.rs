@@ -1,7 +1,11 @@
 //! Charts as SVG, compared with golden files, and cases without a chart.
 
+use crate::built;
 use crate::formats::{check, stored};
-use paceline_report::{Chart, Report, svg};
+use crate::grouping::SEEN;
+use paceline_judge::Metric;
+use paceline_record::{CapacityLoad, FoundCapacity, Limit, LimitKind, Load, RateRange, Trial};
+use paceline_report::{Chart, ErrorBar, Report, svg};
 
 fn drawn(name: &str) -> Option<String> {
     let (round, trials) = stored();
@@ -28,6 +32,41 @@ fn a_load_curve_needs_several_rates() {
     }));
     let curve = svg(Chart::LoadCurve, &Report::new(&round, &trials), &trials).unwrap();
     assert!(curve.contains("p99.9") && curve.contains("<path fill=\"none\""), "{curve}");
+}
+
+/// A launch of a search that found a capacity of 1,000 per second.
+fn searched(repeat: u32, interval_per_s: Option<RateRange>) -> Trial {
+    let capacity = CapacityLoad { objective: "response.p99<10ms".into(), confirm_s: 20.0, windows_most: 40 };
+    let load = Load { rate_per_s: None, capacity: Some(capacity), ..built::open() };
+    let found = FoundCapacity {
+        window_s: 5.0,
+        closed_loop_per_s: 1_200.0,
+        half_pass_per_s: Some(1_000.0 + f64::from(repeat)),
+        interval_per_s,
+        is_precise: true,
+        stalls_decide: None,
+        long_run_per_s: None,
+        limit: Limit { kind: LimitKind::Waiting, evidence: String::new() },
+        ended_early: None,
+        windows: Vec::new(),
+    };
+    Trial { capacity: Some(found), ..built::trial("go-nethttp", &load, repeat, SEEN) }
+}
+
+#[test]
+fn the_capacity_of_one_launch_is_drawn_with_the_interval_of_its_search() {
+    let interval = Some(RateRange { low: 900.0, high: 1_100.0 });
+    let report = |trials: &[Trial]| Report::new(&built::round(), trials);
+    let bar =
+        |trials: &[Trial]| report(trials).tables[0].rows[0].figures.error_bar(&Metric::CAPACITY).unwrap();
+    let one = [searched(0, interval)];
+    assert_eq!(bar(&one), ErrorBar::Interval([900.0, 1_100.0]));
+    assert_eq!(bar(&[searched(0, None)]), ErrorBar::Range([1_000.0, 1_000.0]));
+    // The interval between launches is the one that compares servers.
+    let [low, high] = bar(&[searched(0, interval), searched(1, interval)]).ends();
+    assert!(low > 900.0 && high < 1_100.0, "{low} to {high}");
+    let drawn = |trials: &[Trial]| svg(Chart::Ranking(None), &report(trials), trials).unwrap().to_string();
+    assert_ne!(drawn(&one), drawn(&[searched(0, None)]));
 }
 
 #[test]

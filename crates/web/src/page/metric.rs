@@ -4,7 +4,7 @@
 
 use paceline_judge::{Better, Metric as Judged, Unit as JudgedUnit};
 use paceline_record::LoopKind;
-use paceline_report::{Figure, Row, Standing};
+use paceline_report::{ErrorBar, Figure, Row, Standing};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -155,17 +155,18 @@ pub fn judged(id: &str) -> Option<&'static Judged> {
 pub fn figure(id: &str, row: &Row, kind: LoopKind) -> Option<FigurePage> {
     let metric = judged(id)?;
     let figure = row.figures.get(metric)?;
-    let Figure { min, max, launches, interval, at_least, enough, .. } = *figure;
+    let Figure { launches, at_least, enough, .. } = *figure;
     let is_rate = [Judged::ACHIEVED_PER_S, Judged::ACHIEVED_PER_CORE].contains(metric);
     let bound = is_rate && kind == LoopKind::Closed && row.standing == Standing::GeneratorBound;
-    let [low, high] = interval.unwrap_or([min, max]);
+    let bar = row.figures.error_bar(metric)?;
+    let [low, high] = bar.ends();
     Some(FigurePage {
         estimate: figure.shown(),
         observed: figure.observed.iter().map(|(_, value)| *value).collect(),
         low,
         high,
         launches: launches as u32,
-        is_range: interval.is_none(),
+        is_range: matches!(bar, ErrorBar::Range(_)),
         at_least: at_least.unwrap_or(false) || bound,
         too_few: enough == Some(false),
     })
