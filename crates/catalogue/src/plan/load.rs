@@ -22,10 +22,16 @@ const COUNTED_TIMES: u32 = 3;
 const CONFIRM: Duration = Duration::from_secs(20);
 /// Windows of a search at most, as in the command.
 const WINDOWS_MOST: u32 = 40;
-/// The usual number of windows of a search, including the closed loop before it (docs/capacity.md).
-const WINDOWS_USUAL: u32 = 20;
+/// The expected number of windows of a search: those on a noisy machine (docs/capacity.md), where a round has to fit its
+/// budget too. On a quiet machine it is 14.
+const WINDOWS_USUAL: u32 = 30;
 /// Long windows that a search may try.
 const CONFIRM_TRIES: u32 = 4;
+/// The expected number of long windows, a guess: a long window is more likely to contain a pause than a short one, and
+/// then a lower rate is tried.
+const CONFIRM_USUAL: u32 = 2;
+/// The time of one run of a search beyond its warm-up and window: starting the generator, connecting, draining.
+const RUN_EXTRA: Duration = Duration::from_millis(500);
 /// The highest share of its capacity that a server can be offered.
 const SHARE_MOST: f64 = 10.0;
 
@@ -286,12 +292,16 @@ impl PlanLoad {
         self.confirm.unwrap_or(CONFIRM)
     }
 
-    /// The expected and the maximum length of its search.
+    /// The expected and the maximum length of its search: a closed loop, the windows, and the long windows. Each is a run
+    /// with a warm-up.
     fn search_lengths(&self) -> Option<(Duration, Duration)> {
         let window = self.duration.filter(|_| self.is_search())? + self.warmup();
-        let confirm = self.confirm() + self.warmup();
+        let confirm = Some(self.confirm()).filter(|confirm| !confirm.is_zero());
+        let confirm = confirm.map_or(Duration::ZERO, |confirm| confirm + self.warmup() + RUN_EXTRA);
         let most = self.windows.unwrap_or(WINDOWS_MOST);
-        let usual = window.saturating_mul(WINDOWS_USUAL.min(most)).saturating_add(confirm);
+        let runs = WINDOWS_USUAL.min(most) + 1;
+        let usual =
+            (window + RUN_EXTRA).saturating_mul(runs).saturating_add(confirm.saturating_mul(CONFIRM_USUAL));
         // An objective may need longer windows than the plan says: up to a minute each.
         let longest = window.max(Duration::from_secs(60)).saturating_mul(most.saturating_add(1));
         Some((usual, longest.saturating_add(confirm.saturating_mul(CONFIRM_TRIES))))

@@ -19,12 +19,16 @@ pub struct RoundEstimate {
     pub trials_planned: usize,
     launches_left: usize,
     load_left_s: f64,
+    /// The expected length of the capacity searches that are left.
+    searches_left_s: f64,
     /// The expected length of a trial of each load, by the load's name.
     lengths_s: HashMap<String, f64>,
     /// How many processes the current launch starts.
     launching: usize,
     launch_s: GuessedMean,
     trial_extra_s: GuessedMean,
+    /// How much longer than expected a search takes, as a factor.
+    search_factor: GuessedMean,
     trial_began: Option<Instant>,
     launch_began: Option<Instant>,
 }
@@ -64,10 +68,12 @@ impl RoundEstimate {
             trials_planned: planned,
             launches_left: 0,
             load_left_s: 0.0,
+            searches_left_s: 0.0,
             lengths_s: HashMap::new(),
             launching: 1,
             launch_s: GuessedMean::guess(launch_guess(steady_within).as_secs_f64()),
             trial_extra_s: GuessedMean::guess(TRIAL_EXTRA_GUESS.as_secs_f64()),
+            search_factor: GuessedMean::guess(1.0),
             trial_began: None,
             launch_began: None,
         };
@@ -86,7 +92,7 @@ impl RoundEstimate {
             self.trials_planned += 1;
             let length_s = cell.load.expected_length().as_secs_f64();
             self.lengths_s.insert(cell.load.name.clone(), length_s);
-            self.load_left_s += length_s;
+            *self.left_of_kind(cell.load.is_search()) += length_s;
         }
     }
 
@@ -106,18 +112,57 @@ impl RoundEstimate {
     pub(super) fn trial_done(&mut self, trial: &Trial) {
         self.trials_done += 1;
         let length = self.lengths_s.get(&trial.load.name).copied().unwrap_or(COUNTED_GUESS.as_secs_f64());
-        self.load_left_s = (self.load_left_s - length).max(0.0);
-        if let (Some(began), None) = (self.trial_began.take(), &trial.error) {
-            self.trial_extra_s.see((began.elapsed().as_secs_f64() - length).max(0.0));
+        let is_search = trial.load.capacity.is_some();
+        let left_s = self.left_of_kind(is_search);
+        *left_s = (*left_s - length).max(0.0);
+        let Some(began) = self.trial_began.take().filter(|_| trial.error.is_none()) else { return };
+        let took_s = began.elapsed().as_secs_f64();
+        if is_search {
+            self.search_factor.see(took_s / length.max(f64::MIN_POSITIVE));
+        } else {
+            self.trial_extra_s.see((took_s - length).max(0.0));
         }
+    }
+
+    /// The expected length of the searches that are left, or of the other loads.
+    fn left_of_kind(&mut self, is_search: bool) -> &mut f64 {
+        if is_search { &mut self.searches_left_s } else { &mut self.load_left_s }
     }
 
     /// The estimated time that is left.
     pub fn left(&self) -> Duration {
         let trials = self.trials_planned.saturating_sub(self.trials_done) as f64;
         let launches_s = self.launches_left as f64 * self.launch_s.value();
-        let left_s = self.load_left_s + trials * self.trial_extra_s.value() + launches_s;
+        let searches_s = self.searches_left_s * self.search_factor.value();
+        let left_s = self.load_left_s + searches_s + trials * self.trial_extra_s.value() + launches_s;
         // The requests of a plan may take longer than a `Duration` can hold.
         Duration::try_from_secs_f64(left_s).unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_catalogue::fixture::TestTree;
+    use paceline_catalogue::{Plan, order};
+    use paceline_record::fixture::trial;
+
+    #[test]
+    fn a_finished_search_corrects_the_length_of_the_next() {
+        let plan = "name = \"one\"\nrepeats = 2\nworkloads = [\"hello\"]\nforms = [\"single\"]\n\
+                    [[load]]\nname = \"most\"\nload = \"capacity\"\nconnections = 4\nduration = \"100s\"\n\
+                    objective = \"response.p99<10ms\"\n";
+        let tree = TestTree::with(&["a-one"]);
+        let cells = Plan::parse("one.toml", plan).unwrap().resolve(&tree.catalogue()).unwrap().cells;
+        let launches = order(&cells, 2, 7);
+        let search = cells[0].load.expected_length();
+        let mut estimate = RoundEstimate::of(&launches, Duration::ZERO);
+        assert!(estimate.left() > search * 2, "{:?}", estimate.left());
+        // The first search takes hardly any time: the factor is near the mean of 1, the guess, and 0.
+        estimate.launch_begins(&launches[0]);
+        estimate.trial_begins();
+        estimate.trial_done(&Trial { load: cells[0].load.record(), error: None, ..trial() });
+        let left = estimate.left();
+        assert!(search / 4 < left && left < search * 3 / 4, "{left:?} of {search:?}");
     }
 }
