@@ -24,7 +24,7 @@ pub enum ProtocolError {
         /// The status line.
         excerpt: String,
     },
-    /// The first line is not `HTTP/1.x NNN reason` (RFC 9112 §4).
+    /// The first line is not `HTTP/1.x NNN reason` with a status from 100 on (RFC 9112 §4, RFC 9110 §15).
     #[error("invalid status line \"{excerpt}\" (expected \"HTTP/1.1 200 OK\")")]
     StatusLine {
         /// The line.

@@ -171,7 +171,8 @@ fn split_line(bytes: &[u8], line_ends: LineEnds) -> Result<Option<SplitLine<'_>>
 }
 
 /// `HTTP/1.x NNN[ reason]`: the minor version and the status (RFC 9112 §4). The blank after the status may be missing,
-/// as may the reason; servers leave both out.
+/// as may the reason; servers leave both out. The first digit is the class of the response; no class is 0 (RFC 9110
+/// §15), and codes from 600 on are in use.
 fn status_line(line: &[u8]) -> Result<(u8, u16), ProtocolError> {
     let invalid = || ProtocolError::StatusLine { excerpt: excerpt(line) };
     let Some(version) = line.strip_prefix(b"HTTP/") else { return Err(ProtocolError::not_http(line)) };
@@ -182,7 +183,7 @@ fn status_line(line: &[u8]) -> Result<(u8, u16), ProtocolError> {
     let [minor @ b'0'..=b'9', b' ', a, b, c, reason @ ..] = version else { return Err(invalid()) };
     let digits = [*a, *b, *c];
     let plain = reason.is_empty() || reason[0] == b' ';
-    if !plain || !digits.iter().all(u8::is_ascii_digit) {
+    if !plain || !digits.iter().all(u8::is_ascii_digit) || *a == b'0' {
         return Err(invalid());
     }
     if !reason.iter().copied().all(is_text) {

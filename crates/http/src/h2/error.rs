@@ -242,7 +242,7 @@ pub enum MalformedResponse {
     /// No `:status` (RFC 9113 §8.3.2).
     #[error("no :status field")]
     NoStatus,
-    /// A `:status` that is not three digits, or is given twice.
+    /// A `:status` that is not three digits, is below 100, or is given twice.
     #[error("invalid :status")]
     Status,
     /// 101, which HTTP/2 does not have (RFC 9113 §8.6).

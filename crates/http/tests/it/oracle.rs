@@ -81,7 +81,7 @@ fn status_line(line: &str) -> Option<(u8, u16)> {
     let (minor, line) = line.split_once(' ')?;
     let (status, reason) = line.split_once(' ').unwrap_or((line, ""));
     let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
-    (digits(minor, 1) && digits(status, 3) && is_text(reason))
+    (digits(minor, 1) && digits(status, 3) && !status.starts_with('0') && is_text(reason))
         .then(|| (minor.parse().unwrap(), status.parse().unwrap()))
 }
 

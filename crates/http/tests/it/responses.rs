@@ -367,6 +367,8 @@ fn status_lines() {
         ("HTTP/1.1 200", "200.1 empty keep | end".to_owned()),
         ("HTTP/1.1 200 ", "200.1 empty keep | end".to_owned()),
         ("HTTP/1.1 999 \u{e9}", "999.1 empty keep | end".to_owned()),
+        ("HTTP/1.1 000", malformed("HTTP/1.1 000")),
+        ("HTTP/1.1 099 OK", malformed("HTTP/1.1 099 OK")),
         ("HTTP/1.1 20 OK", malformed("HTTP/1.1 20 OK")),
         ("HTTP/1.1 2000 OK", malformed("HTTP/1.1 2000 OK")),
         ("HTTP/1.1  200 OK", malformed("HTTP/1.1  200 OK")),
