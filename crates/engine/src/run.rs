@@ -152,17 +152,21 @@ pub fn run_when(
     observer.phase(Phase::Connect, start);
     let outcomes = thread::scope(|scope| {
         let threads: Vec<_> = (0..settings.threads)
+            .take_while(|_| stop.at() == Nanos::NEVER)
             .map_while(|worker| {
                 let (gate, name) = (&gate, format!("worker {worker}"));
                 let work = move || work(settings, worker, gate, observer);
-                let spawned = thread::Builder::new().name(name).spawn_scoped(scope, work);
-                spawned.inspect_err(|_| gate.aborted.store(true, Ordering::Relaxed)).ok()
+                thread::Builder::new().name(name).spawn_scoped(scope, work).ok()
             })
             .collect();
+        if threads.len() < settings.threads as usize {
+            // Refused or stopped: the started threads must not wait for the others.
+            gate.aborted.store(true, Ordering::Relaxed);
+        }
         coordinate(settings, &gate, observer, begin);
         let mut outcomes: Vec<_> =
             threads.into_iter().map(|thread| thread.join().unwrap_or(Err(EngineError::WorkerDied))).collect();
-        if outcomes.len() < settings.threads as usize {
+        if outcomes.len() < settings.threads as usize && stop.at() == Nanos::NEVER {
             outcomes.push(Err(EngineError::TooManyThreads { asked: settings.threads, had: outcomes.len() }));
         }
         outcomes

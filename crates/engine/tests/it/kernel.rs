@@ -11,6 +11,7 @@ use paceline_engine::{
 };
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -176,6 +177,32 @@ fn a_stop_while_connecting_sends_no_request() {
             assert_eq!(sent, 0, "{threads} threads");
         }
     }
+}
+
+/// Requests a stop when connecting begins, before the first thread is started, and counts the threads that start.
+struct StopAtOnce<'a> {
+    stop: &'a StopFlag,
+    started: AtomicU32,
+}
+
+impl Observer for StopAtOnce<'_> {
+    fn phase(&self, _: Phase, _: Nanos) {
+        self.stop.request();
+    }
+
+    fn thread_phase(&self, _: u32, _: Phase) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_stopped_run_starts_no_more_threads() {
+    let stop = StopFlag::new();
+    let observer = StopAtOnce { stop: &stop, started: AtomicU32::new(0) };
+    let settings = Settings { threads: 8, address: Address::from(closed_address()), ..closed_loop(8, 1) };
+    let error = run(&settings, &stop, &observer).unwrap_err();
+    assert!(matches!(error, EngineError::StoppedEarly(_)), "{error}");
+    assert_eq!(observer.started.into_inner(), 0, "threads were started after the stop");
 }
 
 #[test]
