@@ -72,7 +72,14 @@ impl ConnectionFailure {
         use libc::{EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM};
         matches!(self, ConnectionFailure::Os(EADDRNOTAVAIL | EMFILE | ENFILE | ENOBUFS | ENOMEM))
     }
+
+    /// The failure that an error was made from. None for an error of the kernel or of TLS.
+    pub fn within(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
 }
+
+impl std::error::Error for ConnectionFailure {}
 
 impl std::fmt::Display for ConnectionFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -292,9 +299,9 @@ impl From<ConnectionFailure> for io::Error {
         match failure {
             ConnectionFailure::Os(number) => io::Error::from_raw_os_error(number),
             ConnectionFailure::Tls(fault) => TlsError::plain(fault).into(),
-            ConnectionFailure::ConnectLimit => io::Error::new(io::ErrorKind::TimedOut, failure.to_string()),
-            ConnectionFailure::NotHttp2 => io::Error::new(io::ErrorKind::Unsupported, failure.to_string()),
-            other => io::Error::other(other.to_string()),
+            ConnectionFailure::ConnectLimit => io::Error::new(io::ErrorKind::TimedOut, failure),
+            ConnectionFailure::NotHttp2 => io::Error::new(io::ErrorKind::Unsupported, failure),
+            other => io::Error::other(other),
         }
     }
 }

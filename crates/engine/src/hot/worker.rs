@@ -292,7 +292,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         EngineError::Unreachable {
             address: self.settings.address.clone(),
             attempts: pool.failed(),
-            made: pool.counts().made,
+            // Those that were made after the connect timeout are not lost.
+            made: pool.counts().made - u64::from(pool.open()),
             source: detailed.unwrap_or_else(|| failure.into()),
         }
     }

@@ -2,30 +2,36 @@
 
 use crate::exit::Complaint;
 use paceline_engine::tls::TlsError;
-use paceline_engine::{Address, EngineError, Nanos};
+use paceline_engine::{Address, ConnectionFailure, EngineError, Nanos};
 use paceline_job::Proxy;
 use paceline_run::RunError;
 
-/// The hint for a target where connecting failed in this many attempts.
-fn connect_hint(error: &std::io::Error, address: &Address, attempts: u64, made: u64) -> &'static str {
-    match TlsError::within(error) {
-        Some(error) => paceline_run::remedy(error.fault),
-        None if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
+/// The hint for a target to which no connection could be made, or on which none of `made` connections was kept.
+fn connect_hint(error: &std::io::Error, address: &Address, made: u64) -> &'static str {
+    use ConnectionFailure::{ClosedUnused, ConnectLimit, Flood, Http2, NoSettings, NotHttp2, Truncated};
+    if let Some(error) = TlsError::within(error) {
+        return paceline_run::remedy(error.fault);
+    }
+    match (ConnectionFailure::within(error), error.raw_os_error()) {
+        (_, Some(libc::EADDRNOTAVAIL)) => {
             "no local address or port to connect from: check --source, or wait for ports to become free"
         }
-        None if error.kind() == std::io::ErrorKind::Unsupported && error.raw_os_error().is_none() => {
-            "try --http 1.1, or another port"
+        (Some(NotHttp2 | Http2 | Flood), _) => "try --http 1.1, or another port",
+        (Some(NoSettings), _) => "try --http 1.1 or another port, or raise --connect-timeout",
+        // Only with HTTP/2 a connection counts as made after the first bytes of the server.
+        (Some(ClosedUnused | Truncated), _) if made == 0 => {
+            "the server ends each HTTP/2 connection before any request is sent. Look for the reason in the server's log, or try --http 1.1"
         }
-        None if attempts == 0 => {
-            "the connect timeout expired before a connection attempt ended: raise --connect-timeout"
-        }
-        None if made > 0 => {
+        (_, errno) if made > 0 || matches!(errno, Some(libc::ECONNRESET | libc::EPIPE)) => {
             "the server accepts connections and closes them before any request is sent. Check the port, and look for the reason in the server's log"
         }
-        None if matches!(address, Address::Unix(_)) => {
+        (Some(ConnectLimit), _) => {
+            "check that the server accepts connections on that address, or raise --connect-timeout"
+        }
+        _ if matches!(address, Address::Unix(_)) => {
             "check that the server is running and listens on that socket"
         }
-        None => "check that the server is running and listens on that address and port",
+        _ => "check that the server is running and listens on that address and port",
     }
 }
 
@@ -69,9 +75,8 @@ pub(super) fn with_hint(complaint: Complaint, hint: Option<String>) -> anyhow::E
 fn explain_engine(error: EngineError) -> anyhow::Error {
     let complaint = match &error {
         EngineError::Job(_) | EngineError::Settings(_) => Complaint::usage("the job is invalid"),
-        EngineError::Unreachable { source, address, attempts, made } => {
-            Complaint::environment("nothing was measured")
-                .hint(connect_hint(source, address, *attempts, *made))
+        EngineError::Unreachable { source, address, made, .. } => {
+            Complaint::environment("nothing was measured").hint(connect_hint(source, address, *made))
         }
         EngineError::Tls { .. } => {
             Complaint::usage("nothing was measured").hint("check --cacert, --cert and --key")

@@ -36,6 +36,22 @@ pub const FAULTS: &[Fault] = &[
         says: "\"ok\":12",
     },
     Fault {
+        name: "ends each connection at once (GOAWAY)",
+        serve: || {
+            each(|mut stream| {
+                let mut out = Vec::new();
+                write_settings(&mut out, &[]);
+                write_goaway(&mut out, 0, ErrorCode::NO_ERROR, b"");
+                let _ = stream.write_all(&out);
+                read_to_end(&mut stream);
+            })
+        },
+        flags: FLAGS,
+        outcomes: &[UNMEASURED],
+        exits: &[3],
+        says: "Look for the reason in the server's log, or try --http 1.1",
+    },
+    Fault {
         name: "resets every tenth stream (RST_STREAM)",
         serve: || {
             serve(&[], |out, asked| {
