@@ -291,7 +291,11 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         match flow {
             // After the last response of a connection any further input from the server is accepted.
             _ if is_used_up => self.disconnect(slot, ClosedBy::Plan, None, now),
-            Ok(Flow::Close) => self.disconnect(slot, ClosedBy::Server, None, now),
+            Ok(Flow::Close) => {
+                // Before the run no request was sent: the next attempt waits, as after a close without GOAWAY.
+                let unused = (!self.running).then_some(ConnectionFailure::ClosedUnused);
+                self.disconnect(slot, ClosedBy::Server, unused, now);
+            }
             Err(fault) => {
                 self.pool.note_fault(fault.detail);
                 self.disconnect(slot, ClosedBy::Us, Some(fault.failure), now);

@@ -7,8 +7,8 @@ use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate, simulate_with};
 use paceline_engine::{
-    Arrivals, BodyCheck, ConnectionFailure, Ending, EngineError, LoadModel, Measure, Nanos, RequestKind,
-    Requests, ResponseCheck, Settings, Shape, Slot, Tally, ThreadOutcome,
+    Arrivals, BodyCheck, Clock as _, ConnectionFailure, Ending, EngineError, LoadModel, Measure, Nanos,
+    RequestKind, Requests, ResponseCheck, Settings, Shape, Slot, Tally, ThreadOutcome,
 };
 use paceline_http::h2::{
     CLIENT_PREFACE, DecodedField, ErrorCode, FrameEvent, FrameReader, HpackDecoder, HpackScratch, write_data,
@@ -296,6 +296,39 @@ fn a_request_returned_by_the_server_keeps_its_number() {
     };
     let server = server(&[], answer);
     simulate_with(&settings, server, &clock, Nanos::NEVER, &mut recorder, look).unwrap();
+}
+
+/// Ends each connection a millisecond after its SETTINGS, except that of the last slot, which is never made.
+struct EndsEarly;
+
+impl Script for EndsEarly {
+    fn connect(&mut self, slot: Slot, _: Nanos) -> Connect {
+        if slot < 2 { Connect::Accept(MS) } else { Connect::Ignore }
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+
+    fn bytes(&mut self, _: Slot, bytes: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) -> bool {
+        if bytes.starts_with(CLIENT_PREFACE) {
+            let (mut settings, mut end) = (Vec::new(), Vec::new());
+            write_settings(&mut settings, &[]);
+            write_goaway(&mut end, 0, ErrorCode::NO_ERROR, b"");
+            acts.push((now, Act::Send(settings.into())));
+            acts.push((now + MS, Act::Send(end.into())));
+        }
+        true
+    }
+}
+
+#[test]
+fn a_server_that_ends_every_connection_before_the_run_is_unreachable() {
+    let settings = over_http2(closed_loop(3, 1), 1, 0).with(|job| job.connect_timeout = Nanos::from_secs(10));
+    let clock = VirtualClock::new(Nanos::ZERO);
+    let error = simulate(&settings, EndsEarly, &clock).unwrap_err();
+    let EngineError::Unreachable { source, made, .. } = error else { panic!("{error}") };
+    assert_eq!(ConnectionFailure::within(&source), Some(ConnectionFailure::ClosedUnused));
+    assert_eq!(made, 6);
+    assert!(clock.now() < Nanos::from_secs(1), "given up only after {}", clock.now());
 }
 
 #[test]
