@@ -18,11 +18,11 @@ pub enum EngineError {
     #[error("{0}")]
     Settings(&'static str),
     /// No connection could be made, or none was kept until the run could begin.
-    #[error("cannot {} {address} ({})", if *.made > 0 { "keep a connection to" } else { "connect to" }, counted(*.attempts, "attempt", "attempts"))]
+    #[error("cannot {} {address}{}", if *.made > 0 { "keep a connection to" } else { "connect to" }, in_brackets(*.attempts))]
     Unreachable {
         /// The target.
         address: Address,
-        /// The number of attempts.
+        /// The number of attempts that were begun. Those still under way at the connect timeout count.
         attempts: u64,
         /// Connections that were made, and lost before any request was sent.
         made: u64,
@@ -65,4 +65,26 @@ pub enum EngineError {
     /// Stopped before the window began, so there are no measurements.
     #[error("the run was stopped {0} after its start, before the window began: nothing was measured")]
     StoppedEarly(Nanos),
+}
+
+/// The number of attempts. None began if the connect timeout is shorter than the start of a thread.
+fn in_brackets(attempts: u64) -> String {
+    if attempts == 0 { String::new() } else { format!(" ({})", counted(attempts, "attempt", "attempts")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_attempts_are_not_counted() {
+        let text = |attempts, made| {
+            let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], 80)));
+            let source = io::ErrorKind::TimedOut.into();
+            EngineError::Unreachable { address, attempts, made, source }.to_string()
+        };
+        assert_eq!(text(0, 0), "cannot connect to 127.0.0.1:80");
+        assert_eq!(text(1, 0), "cannot connect to 127.0.0.1:80 (1 attempt)");
+        assert_eq!(text(2, 2), "cannot keep a connection to 127.0.0.1:80 (2 attempts)");
+    }
 }

@@ -97,6 +97,8 @@ pub(super) struct Pool {
     /// The source of think times.
     random: Random,
     counts: ConnectionCounts,
+    /// Attempts to connect that were begun.
+    attempts: u64,
     /// Connections that were made and lost before the run began.
     lost: u64,
 }
@@ -139,6 +141,7 @@ impl Pool {
             plain_life: settings.job.has_plain_connections(),
             random: thinking(settings.seed, worker),
             counts: ConnectionCounts::default(),
+            attempts: 0,
             lost: 0,
         }
     }
@@ -208,6 +211,11 @@ impl Pool {
         }
     }
 
+    /// The number of attempts to connect that were begun.
+    pub(super) fn attempts(&self) -> u64 {
+        self.attempts
+    }
+
     /// The number of attempts that failed, and of connections lost before the run.
     pub(super) fn failed(&self) -> u64 {
         self.counts.failed_attempts + self.lost
@@ -245,6 +253,7 @@ impl Pool {
     /// Begins an attempt.
     pub(super) fn connect(&mut self, slot: Slot, now: Nanos) {
         self.connecting += 1;
+        self.attempts += 1;
         let connection = self.of_mut(slot);
         (connection.state, connection.has_served, connection.free_at) =
             (ConnectionState::Connecting, false, now);
