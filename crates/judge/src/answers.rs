@@ -176,7 +176,8 @@ pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
 pub(crate) fn streams_limited(run: &Run) -> Option<TypedVerdict> {
     let streams_allowed = run.connections.streams_allowed?;
     let streams_asked = run.loop_.depth;
-    (streams_allowed < streams_asked)
+    // Without any stream nothing was measured, and that verdict names the limit.
+    (streams_allowed < streams_asked && !load::has_no_stream(run))
         .then_some(TypedVerdict::StreamsLimited { streams_allowed, streams_asked })
 }
 

@@ -34,13 +34,26 @@ const LITTLE_NEEDS: u64 = 1_000;
 /// Connections closed by the server per response, from which connecting takes a part of the time.
 const RECONNECTS_MOST: f64 = 0.01;
 
+/// The remedy if the server allowed no HTTP/2 stream.
+const NO_STREAM: &str = "The server's limit of concurrent HTTP/2 streams is 0 (SETTINGS_MAX_CONCURRENT_STREAMS): no request may be sent. Raise this limit, or try --http 1.1.";
+
+/// Whether no request could be sent because the server allowed no HTTP/2 stream: requests that were in flight when the
+/// window opened, or were answered in it, had one.
+pub(crate) fn has_no_stream(run: &Run) -> bool {
+    let counts = run.total.counts;
+    let in_flight = run.carried_over.map_or(0, |carried| carried.outstanding);
+    let none_sent = counts.scheduled == counts.unsent && in_flight == 0 && run.rate_per_s.achieved <= 0.0;
+    run.connections.streams_allowed == Some(0) && none_sent
+}
+
 pub(crate) fn nothing_scheduled(run: &Run) -> Option<TypedVerdict> {
     let (blame, advice) = match run.loop_.kind {
         LoopKind::Open => (Blame::User, "Use a longer window (-d) or a higher rate (-r)."),
-        // In a closed loop no request is due while every connection waits for a response.
+        LoopKind::Closed if has_no_stream(run) => (Blame::Server, NO_STREAM),
+        // In a closed loop no request is due while no connection is free.
         LoopKind::Closed => (
             Blame::Server,
-            "Every connection was still waiting for a response from before the window. Use a longer window (-d), or no warm-up (--warmup 0s).",
+            "No connection was free in the window: each was waiting for a response from before the window, being opened, or pausing (--think). Use a longer window (-d), or no warm-up (--warmup 0s).",
         ),
     };
     (run.total.counts.scheduled == 0).then_some(TypedVerdict::NothingScheduled {
@@ -53,8 +66,11 @@ pub(crate) fn nothing_scheduled(run: &Run) -> Option<TypedVerdict> {
 pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
     let achieved_per_s = run.rate_per_s.achieved;
-    let advice = if achieved_per_s > 0.0 {
-        format!("Lower the rate: try -r {}.", rate_to_try(achieved_per_s))
+    let advice = if has_no_stream(run) {
+        NO_STREAM.to_owned()
+    } else if achieved_per_s > 0.0 {
+        let rate = rate_to_try(achieved_per_s);
+        format!("The warm-up backlog filled the window. Lower the rate: try -r {rate}.")
     } else {
         format!("The server completed no response in the window. Check with: curl -i {}", run.target.url)
     };

@@ -10,14 +10,15 @@ use std::collections::BTreeMap;
 
 verdict_table! {
     /// No request was due in the window. In an open loop the window is shorter than a gap of the schedule. In a closed
-    /// loop every connection was still waiting for the response to a request from before the window.
+    /// loop no connection was free: each was still waiting for the response to a request from before the window, being
+    /// opened, or pausing, or the server allowed no HTTP/2 stream.
     NothingScheduled "nothing_scheduled" Run [User, Server: *blame] [Invalid] "No request was scheduled in the window."
     { window_s: f64 = "length of the window, in seconds" } with { blame: Blame, advice: &'static str = "Use a longer window (-d) or a higher rate (-r)." }
     => "{advice}";
 
     /// Every request of the window was still waiting for a connection when the drain ended: the backlog of the warm-up
-    /// took all of the window. The user is to blame if the server completed responses meanwhile (the rate was too high
-    /// for it), the server if it completed none.
+    /// took all of the window, or the server allowed no HTTP/2 stream. The user is to blame if the server completed
+    /// responses meanwhile (the rate was too high for it), the server if it completed none.
     NothingSent "nothing_sent" Run [User, Server: if *achieved_per_s > 0.0 { Blame::User } else { Blame::Server }]
     [Invalid] "No request of the window was sent."
     {
@@ -25,7 +26,7 @@ verdict_table! {
         backlog_at_window_start: u64 = "requests of the warm-up that were still unsent when the window opened",
         achieved_per_s: f64 = "responses completed in the window, per second",
     } with { advice: String = "Lower -r to about the achieved rate, or check the server: `curl -i URL`" }
-    => "No request of the window was sent; the warm-up backlog filled it. {advice}";
+    => "No request of the window was sent. {advice}";
 
     /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened for
     /// longer than a request may take. The rate does not include the time spent waiting.

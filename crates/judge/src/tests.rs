@@ -640,6 +640,38 @@ fn a_stream_limit_below_the_requested_depth_is_reported() {
 }
 
 #[test]
+fn a_server_that_allows_no_stream_is_named_once() {
+    let no_stream = |run: &mut Run| {
+        run.connections.streams_allowed = Some(0);
+        run.rate_per_s.achieved = 0.0;
+    };
+    let mut unscheduled = closed();
+    (unscheduled.total, unscheduled.carried_over) = (Block::default(), Some(CarriedOver::default()));
+    let mut unsent = sound();
+    (unsent.total.counts.ok, unsent.total.completed_in_window, unsent.total.counts.unsent) = (0, 0, 10_000);
+    for (mut run, name) in [(unscheduled, "nothing_scheduled"), (unsent, "nothing_sent")] {
+        let remedy = |run: &Run| {
+            let verdicts = run_verdicts(run);
+            let verdict = verdicts.iter().find(|verdict| verdict.name == name).unwrap();
+            assert!(verdicts.iter().all(|verdict| verdict.name != "streams_limited"), "{verdicts:?}");
+            verdict.remedy.clone()
+        };
+        assert!(!remedy(&run).contains("streams"));
+        no_stream(&mut run);
+        assert!(remedy(&run).contains("The server's limit of concurrent HTTP/2 streams is 0"));
+    }
+    // A request of the warm-up was sent: the limit is not the only reason.
+    let waiting = |run: &mut Run| {
+        run.total = Block::default();
+        run.carried_over = Some(CarriedOver { outstanding: 1, unanswered: 1 });
+        no_stream(run);
+    };
+    let mut run = closed();
+    waiting(&mut run);
+    assert!(run_verdicts(&run)[0].remedy.contains("No connection was free"));
+}
+
+#[test]
 fn only_a_redirect_is_called_one() {
     for (status, is_redirect) in [("302", true), ("304", false)] {
         let mut run = closed();
