@@ -85,7 +85,11 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
 pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
     let (asked, scheduled) = (run.loop_.requests?, run.total.counts.scheduled);
     let url = run.target.url.clone();
-    (scheduled < asked && !run.stopped).then_some(TypedVerdict::GaveUp { asked, scheduled, url })
+    (scheduled < asked && !run.stopped && !has_no_stream(run)).then_some(TypedVerdict::GaveUp {
+        asked,
+        scheduled,
+        url,
+    })
 }
 
 /// The part of an observed server that had no time left: its cores, or one of its threads. In a closed loop this is the

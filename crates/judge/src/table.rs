@@ -28,11 +28,11 @@ verdict_table! {
     } with { advice: String = "Lower -r to about the achieved rate, or check the server: `curl -i URL`" }
     => "No request of the window was sent. {advice}";
 
-    /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened for
-    /// longer than a request may take. The rate does not include the time spent waiting.
+    /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened, or took
+    /// a request, for longer than a request may take. The rate does not include the time spent waiting.
     GaveUp "gave_up" Run [Server] [Invalid] "The run ended before it had sent all its requests."
     { asked: u64 = "requests to send (`-n`)", scheduled: u64 = "requests that were due" } with { url: String = "URL" }
-    => "No connection could be opened any more. Check that the server still runs: curl -i {url}";
+    => "No connection could be opened or take a request any more. Check that the server still runs: curl -i {url}";
 
     /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
     /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the pause lasted at

@@ -658,7 +658,9 @@ fn a_server_that_allows_no_stream_is_named_once() {
         };
         assert!(!remedy(&run).contains("streams"));
         no_stream(&mut run);
+        run.loop_.requests = Some(20_000);
         assert!(remedy(&run).contains("The server's limit of concurrent HTTP/2 streams is 0"));
+        assert_eq!(run_verdicts(&run).iter().filter(|verdict| verdict.name == "gave_up").count(), 0);
     }
     // A request of the warm-up was sent: the limit is not the only reason.
     let waiting = |run: &mut Run| {

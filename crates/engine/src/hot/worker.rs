@@ -398,8 +398,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         all_ended && (none_due || self.window_is_open_ended())
     }
 
-    /// Whether a closed loop bounded by a number of requests is done. It gives up after a time without a connection
-    /// that exceeds the maximum time of a request.
+    /// Whether a closed loop bounded by a number of requests is done. It gives up after a time without a free connection
+    /// that exceeds the maximum time of a request: none could be opened, or the server allows no HTTP/2 stream.
     fn is_counted_out(&self, now: Nanos) -> bool {
         if !self.window_is_open_ended() || self.traffic.tracker().outstanding() > 0 {
             return false;
@@ -409,7 +409,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         }
         let patience = self.settings.job.timeout + longest_think(self.settings.job.think);
         let is_idle = now.since(self.traffic.last_progress()) > patience;
-        let given_up = self.traffic.pool().open() == 0 && is_idle;
+        let given_up = is_idle && self.traffic.line_is_empty();
         self.traffic.tracker().schedule().next_due(now) == Nanos::NEVER || given_up
     }
 

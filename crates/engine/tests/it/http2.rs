@@ -360,6 +360,16 @@ fn waiting_for_a_stream_is_connection_wait() {
 }
 
 #[test]
+fn a_number_of_requests_is_given_up_without_a_stream() {
+    let settings = over_http2(closed_loop(2, 1), 1, 0).with(|job| {
+        job.window = paceline_engine::Bound::Requests(3);
+    });
+    let outcome = run(&settings, server(&[(3, 0)], good));
+    assert_eq!((outcome.connections.had, outcome.connections.stream_limit), (2, Some(0)));
+    assert_eq!(outcome.total.counts.scheduled, 0);
+}
+
+#[test]
 fn a_timeout_cancels_the_stream() {
     let answer: Answer = |out, stream, number| {
         if number % 10 != 0 {
