@@ -202,7 +202,7 @@ pub(crate) fn memory_limit_files(pid: i32) -> Vec<PathBuf> {
     files.concat()
 }
 
-#[cfg(fuzzing)]
+/// See [`crate::fuzz_proc_text`].
 pub(crate) fn fuzz(text: &str) {
     let (mounts, own) = text.split_once("\n---\n").unwrap_or((text, ""));
     for version in [CgroupVersion::V1, CgroupVersion::V2] {

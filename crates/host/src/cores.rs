@@ -68,7 +68,7 @@ fn parse(line: &str) -> Option<TickCounts> {
     Some(TickCounts { core, busy: total(&[user, nice, system, interrupt]), interrupt, steal })
 }
 
-#[cfg(fuzzing)]
+/// See [`crate::fuzz_proc_text`].
 pub(crate) fn fuzz(text: &str) {
     let (then, now) = text.split_once("\n---\n").unwrap_or((text, ""));
     let read = |text: &str, monotonic_ns| CoreTicks {

@@ -133,7 +133,7 @@ fn is_in_this_namespace(status: &str) -> bool {
     }
 }
 
-#[cfg(fuzzing)]
+/// See [`crate::fuzz_proc_text`].
 pub(crate) fn fuzz(text: &str) {
     if let Some(mark) = LaunchMark::parse(text) {
         assert_eq!(LaunchMark::decode(mark.encode()), Some(mark));

@@ -9,9 +9,9 @@
 pub mod cgroup;
 pub mod clock;
 mod cores;
-#[cfg(fuzzing)]
 mod fuzz {
-    /// Parses any text as the files of `/proc` and control groups that this crate reads.
+    /// Parses any text as the files of `/proc` and control groups that this crate reads, for fuzzing.
+    #[doc(hidden)]
     pub fn fuzz_proc_text(text: &str) {
         crate::process::fuzz(text);
         crate::cores::fuzz(text);
@@ -38,7 +38,6 @@ mod tune;
 mod user;
 
 pub use cores::{CoreTicks, physical_cores, pin_self};
-#[cfg(fuzzing)]
 pub use fuzz::fuzz_proc_text;
 pub use interrupt::Interrupt;
 pub use left_over::end_left_overs;

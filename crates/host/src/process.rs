@@ -151,7 +151,7 @@ impl Scheduling {
     }
 }
 
-#[cfg(fuzzing)]
+/// See [`crate::fuzz_proc_text`].
 pub(crate) fn fuzz(text: &str) {
     let (first, second) = text.split_once("\n---\n").unwrap_or((text, ""));
     let _ = Stat::parse(first);

@@ -29,11 +29,9 @@ pub use audit::examine_database;
 pub use database::{Databases, RunningDatabase};
 pub use error::{CommandFailure, LabError, LaunchError};
 pub use fleet::{Fleet, FleetSettings, LoaderHosts};
-#[cfg(fuzzing)]
-pub use generator::fuzz_generator_output;
 pub use generator::{
-    Assignment, FollowOptions, GeneratorExit, GeneratorResult, LoadGenerator, ObservedRun, follow, generator,
-    generator_command, is_built_in, missing_program, peers,
+    Assignment, FollowOptions, GeneratorExit, GeneratorResult, LoadGenerator, ObservedRun, follow,
+    fuzz_generator_output, generator, generator_command, is_built_in, missing_program, peers,
 };
 pub use launch::{LaunchSpec, ReadyCondition, RunningServer, Starter};
 pub use node::NodeUser;

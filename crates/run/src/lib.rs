@@ -34,8 +34,6 @@ pub use health::Health;
 pub use inputs::{BYTES_MAX, Inputs};
 pub use outcome::RunObservers;
 pub use prepare::{Prepared, allowed_cores, read_trace};
-#[cfg(fuzzing)]
-pub use schedule::fuzz_schedule;
-pub use schedule::read_schedule;
+pub use schedule::{fuzz_schedule, read_schedule};
 pub use segments::arrival_check;
 pub use target::remedy;

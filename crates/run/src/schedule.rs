@@ -75,7 +75,7 @@ fn time(text: &str) -> Result<Nanos, String> {
 }
 
 /// Reads any text as a schedule, for fuzzing; valid times never decrease and end within 30 days.
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub fn fuzz_schedule(text: &str) {
     match times(text) {
         Ok(times) => {

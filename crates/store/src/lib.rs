@@ -20,5 +20,4 @@ mod trials;
 pub use check::Checked;
 pub use error::{DatabaseError, StoreError};
 pub use store::Store;
-#[cfg(fuzzing)]
 pub use trials::fuzz_document;

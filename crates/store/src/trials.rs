@@ -309,7 +309,7 @@ fn with_histograms(id: &str, text: &str, rows: Vec<SqlRow>) -> Result<Trial, Sto
 }
 
 /// Reads any text as a stored trial, for fuzzing: removing and restoring its histograms leaves it unchanged.
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub fn fuzz_document(text: &str) {
     let Ok(document) = serde_json::from_str::<serde_json::Value>(text) else { return };
     let mut without = document.clone();
