@@ -35,4 +35,4 @@ fmt: ## Format all code
 
 clean: ## Remove build output of Paceline and of the servers; results are kept
 	cargo clean
-	rm -rf fuzz/target .paceline/build .paceline/scratch
+	rm -rf fuzz/libfuzzer/target .paceline/build .paceline/scratch

@@ -1,11 +1,9 @@
 //! Any bytes as responses: no panic, no endless loop, the same events one byte at a time as at once, and `whole` agrees
 //! with `decode`.
 //!
-//! `scripts/fuzz` runs it. Chunked bodies, which random bytes rarely reach, are tested by `chunked`.
-#![no_main]
+//! Chunked bodies, which random bytes rarely reach, are tested by `chunked`.
 
-use libfuzzer_sys::fuzz_target;
-use paceline_http::{Decoder, HeadCache, Method, DecodeStep};
+use paceline_http::{DecodeStep, Decoder, HeadCache, Method};
 
 /// Heads, ends and faults of a stream, and its body bytes.
 fn read(method: Method, bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Vec<u8>) {
@@ -35,8 +33,8 @@ fn read(method: Method, bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Vec<u
     (reported, body)
 }
 
-fuzz_target!(|input: (bool, &[u8])| {
+pub fn run(input: (bool, &[u8])) {
     let (is_head, bytes) = input;
     let method = if is_head { Method::Head } else { Method::Other };
     assert_eq!(read(method, bytes, 1), read(method, bytes, bytes.len().max(1)));
-});
+}

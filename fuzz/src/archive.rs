@@ -1,22 +1,20 @@
 //! Any bytes as an exported round: no panic, every trial belongs to the round, and none occurs twice.
 //!
-//! `scripts/fuzz` runs it. An input is a byte, `round.json` on a line, and then the trials: compressed here if the byte is
-//! even, otherwise used as `trials.ndjson.gz` without change.
-#![no_main]
+//! An input is a byte, `round.json` on a line, and then the trials: compressed here if the byte is even, otherwise used
+//! as `trials.ndjson.gz` without change.
 
-use libfuzzer_sys::fuzz_target;
+use crate::scratch;
 use paceline_store::archive::{ROUND, TRIALS, read};
 use std::collections::HashSet;
 use std::fs;
 use std::io::Write as _;
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn run(bytes: &[u8]) {
     let [first, rest @ ..] = bytes else { return };
     let split = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     let (round, trials) = rest.split_at(split);
     let trials = trials.get(1..).unwrap_or_default();
-    let folder = std::env::temp_dir().join(format!("paceline-fuzz-archive-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let folder = scratch::folder("archive");
     fs::write(folder.join(ROUND), round).expect("a file");
     let packed = if first % 2 == 1 {
         trials.to_vec()
@@ -34,4 +32,4 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(trials.iter().all(|trial| trial.round == round.id));
         }
     }
-});
+}

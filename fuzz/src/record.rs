@@ -1,13 +1,11 @@
 //! Any text as a stored run, trial or round: no panic, also when verdicts, sums and histograms are computed from it.
 //!
-//! `scripts/fuzz` runs it. Records are untrusted input: any number in them may be wrong.
-#![no_main]
+//! Records are untrusted input: any number in them may be wrong.
 
-use libfuzzer_sys::fuzz_target;
 use paceline_judge::{run_verdicts, trial_verdicts};
 use paceline_record::{read_round, read_run, read_trial};
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     let _ = read_round(text);
     if let Ok(trial) = read_trial(text) {
         let _ = trial.usable_run();
@@ -20,4 +18,4 @@ fuzz_target!(|text: &str| {
             let _ = interval.block.merge(&run.total);
         }
     }
-});
+}

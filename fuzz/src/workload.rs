@@ -1,16 +1,14 @@
 //! Any text as a workload: no panic, and every error names the file.
 //!
-//! `scripts/fuzz` runs it. There are two body files beside the workload: `body.txt` and `empty.txt`.
-#![no_main]
+//! There are two body files beside the workload: `body.txt` and `empty.txt`.
 
-use libfuzzer_sys::fuzz_target;
+use crate::scratch;
 use paceline_catalogue::Workload;
 use std::fs;
 
-fuzz_target!(|text: &str| {
-    let folder = std::env::temp_dir().join(format!("paceline-fuzz-workload-{}", std::process::id()));
-    if !folder.exists() {
-        fs::create_dir_all(&folder).expect("a folder");
+pub fn run(text: &str) {
+    let folder = scratch::folder("workload");
+    if !folder.join("body.txt").exists() {
         fs::write(folder.join("body.txt"), "hello").expect("a body");
         fs::write(folder.join("empty.txt"), "").expect("a body");
     }
@@ -22,4 +20,4 @@ fuzz_target!(|text: &str| {
         }
         Ok(workload) => assert!(!format!("{workload:?}").is_empty()),
     }
-});
+}

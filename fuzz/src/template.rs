@@ -1,9 +1,7 @@
 //! Any text as a request with placeholders: no panic, and an accepted template expands to valid requests, each with a
 //! correct length and none longer than announced. An input is a path, a header's value, a file of lines and a body,
 //! with `---` on a line between them.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use paceline_http::{Expander, LineFiles, RandomBits, Request, Url};
 
 /// The values do not matter, but numbers of all lengths must occur.
@@ -27,7 +25,7 @@ fn after_one(bytes: &[u8]) -> &[u8] {
     &bytes[end + 4 + length..]
 }
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     let mut parts = text.splitn(4, "\n---\n");
     let mut part = || parts.next().unwrap_or_default();
     let url = Url::parse("http://127.0.0.1:8080/").expect("a URL");
@@ -52,4 +50,4 @@ fuzz_target!(|text: &str| {
         assert!(bytes.starts_with(b"POST ") && after_one(&bytes).is_empty());
         assert!(template.as_fixed().is_none_or(|fixed| fixed == bytes));
     }
-});
+}

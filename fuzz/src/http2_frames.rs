@@ -1,10 +1,7 @@
 //! Any bytes as HTTP/2 frames: no panic, no loop, and the same events one byte at a time as at once.
 //!
-//! `scripts/fuzz` runs it. The first byte decides whether valid SETTINGS precede the rest, so that the decoder reaches
-//! the rest. Field blocks are tested by `http2_fields`.
-#![no_main]
+//! The first byte decides whether valid SETTINGS precede the rest, so that the decoder reaches the rest. Field blocks are tested by `http2_fields`.
 
-use libfuzzer_sys::fuzz_target;
 use paceline_http::h2::{FrameEvent, FrameReader, PeerSettings, write_settings};
 
 /// Events and errors as texts; neighbouring pieces of DATA of one stream are joined.
@@ -54,7 +51,7 @@ fn read(bytes: &[u8], piece_bytes: usize) -> Vec<String> {
     events
 }
 
-fuzz_target!(|input: (bool, &[u8])| {
+pub fn run(input: (bool, &[u8])) {
     let (has_settings, bytes) = input;
     let mut all = Vec::new();
     if has_settings {
@@ -64,4 +61,4 @@ fuzz_target!(|input: (bool, &[u8])| {
     // DATA of different streams can alternate only between frames, so joining does not depend on the cuts.
     assert_eq!(read(&all, 1), read(&all, all.len().max(1)));
     assert_eq!(read(&all, 7), read(&all, all.len().max(1)));
-});
+}

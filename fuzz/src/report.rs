@@ -1,13 +1,11 @@
 //! Any text as a round and its trials: no panic while a report of them is made and rendered in one of the formats.
 //!
-//! `scripts/fuzz` runs it. An input is a round on the first line and a trial on each further one.
-#![no_main]
+//! An input is a round on the first line and a trial on each further one.
 
-use libfuzzer_sys::fuzz_target;
 use paceline_record::{read_round, read_trial};
 use paceline_report::{Format, Options, Report};
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     let mut lines = text.lines();
     let Ok(round) = read_round(lines.next().unwrap_or_default()) else { return };
     let trials: Vec<_> = lines.filter_map(|line| read_trial(line).ok()).collect();
@@ -17,4 +15,4 @@ fuzz_target!(|text: &str| {
     let format = [Format::Text, Format::Markdown, Format::Csv, Format::Json][choice % 4];
     let (width, full) = [(40, false), (180, true)][choice / 4 % 2];
     assert!(report.render(format, Options { width, colour: false, full }).ends_with('\n'));
-});
+}

@@ -1,14 +1,12 @@
 //! A TLS server whose records are damaged on the way, or any bytes instead of a server: no panic, no endless loop, and
 //! no byte that the server did not send.
 //!
-//! `scripts/fuzz` runs it. An input selects the byte that is changed, its new value, and how the records are cut; if
-//! the first bit is set, the rest of the input replaces the server.
-#![no_main]
+//! An input selects the byte that is changed, its new value, and how the records are cut; if the first bit is set, the
+//! rest of the input replaces the server.
 
-use libfuzzer_sys::fuzz_target;
 use paceline_engine::sim::VirtualClock;
-use paceline_engine::tls::{TlsTransport, TlsOptions, TlsSettings, Trust};
-use paceline_engine::{Nanos, WaitLimit, IoProgress, Readiness, Slot, Transport};
+use paceline_engine::tls::{TlsOptions, TlsSettings, TlsTransport, Trust};
+use paceline_engine::{IoProgress, Nanos, Readiness, Slot, Transport, WaitLimit};
 use paceline_job::Protocol;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ServerConfig, ServerConnection};
@@ -107,12 +105,13 @@ fn settings() -> &'static TlsSettings {
     static SETTINGS: OnceLock<TlsSettings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
         let name = ServerName::try_from("localhost").expect("a name");
-        let asked = TlsOptions { name, trust: Trust::Anyone, identity: None, version: None, resumption: true };
+        let asked =
+            TlsOptions { name, trust: Trust::Anyone, identity: None, version: None, resumption: true };
         TlsSettings::new(asked).expect("settings")
     })
 }
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn run(bytes: &[u8]) {
     let [first, rest @ ..] = bytes else { return };
     let wire = if first & 1 == 1 {
         Wire {
@@ -152,4 +151,4 @@ fuzz_target!(|bytes: &[u8]| {
     tls.close(0);
     assert!(ANSWER.starts_with(&received), "{}", received.escape_ascii());
     assert!(!is_whole || received == ANSWER, "{}", received.escape_ascii());
-});
+}
