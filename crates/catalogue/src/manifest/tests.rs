@@ -1,7 +1,7 @@
 //! Tests of the manifest: the values of a valid one, and how errors are reported.
 //!
 //! Most take a valid manifest and change one thing. Its workloads need not exist: only the catalogue looks for them.
-//! Random text is tried here briefly, and by `fuzz/` for as long as wanted.
+//! Random text is tried here briefly, and by `scripts/fuzz` for as long as wanted.
 
 use crate::fixture::{MANIFEST, TestTree};
 use crate::{FrameworkKind, Manifest, Trait, Variables};
