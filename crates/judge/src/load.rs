@@ -53,7 +53,7 @@ pub(crate) fn nothing_scheduled(run: &Run) -> Option<TypedVerdict> {
         // In a closed loop no request is due while no connection is free.
         LoopKind::Closed => (
             Blame::Server,
-            "No connection was free in the window: each was waiting for a response from before the window, being opened, or pausing (--think). Use a longer window (-d), or no warm-up (--warmup 0s).",
+            "No connection was free in the window: each was waiting for the response to a request sent before the window, being opened, or pausing (--think). Use a longer window (-d), or no warm-up (--warmup 0s).",
         ),
     };
     (run.total.counts.scheduled == 0).then_some(TypedVerdict::NothingScheduled {

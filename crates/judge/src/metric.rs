@@ -199,7 +199,7 @@ metric_table! {
     };
 
     /// CPU time of the database as a share of its cores.
-    DATABASE_UTILIZATION "database_utilization" "busy share of the database's cores" ["db", "busy"], Share Neither
+    DATABASE_UTILIZATION "database_utilization" "the database's CPU utilization" ["db", "busy"], Share Neither
     closed Some((105, 6, NO_SPREAD)), open Some((105, 6, NO_SPREAD)),
     = |trial, _| plain(trial.database.as_ref()?.process.as_ref()?.utilization);
 
@@ -219,12 +219,12 @@ metric_table! {
     = |trial, _| plain(trial.startup.as_ref()?.first_answer_ns as f64 / 1e6);
 
     /// CPU time of the server as a share of its cores.
-    SERVER_UTILIZATION "server_utilization" "busy share of the server's cores" ["server", "busy"], Share Neither
+    SERVER_UTILIZATION "server_utilization" "the server's CPU utilization" ["server", "busy"], Share Neither
     closed Some((100, 7, NO_SPREAD)), open Some((100, 7, NO_SPREAD)),
     = |trial, _| plain(trial.usage.as_ref()?.utilization);
 
-    /// Busy share of the load generator's busiest thread.
-    GENERATOR_UTILIZATION "generator_utilization" "busy share of the generator's core" ["load gen", "busy"], Share Neither
+    /// CPU utilization of the load generator's busiest thread.
+    GENERATOR_UTILIZATION "generator_utilization" "the load generator's CPU utilization" ["load gen", "busy"], Share Neither
     closed Some((110, 6, NO_SPREAD)), open Some((110, 6, NO_SPREAD)),
     = |trial, run| if trial.imported.is_some() { None } else { plain(run.generator.utilization) };
 

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 verdict_table! {
     /// No request was due in the window. In an open loop the window is shorter than a gap of the schedule. In a closed
-    /// loop no connection was free: each was still waiting for the response to a request from before the window, being
-    /// opened, or pausing, or the server allowed no HTTP/2 stream.
+    /// loop no connection was free: each was waiting for the response to a request sent before the window, being opened, or
+    /// pausing, or the server allowed no HTTP/2 stream.
     NothingScheduled "nothing_scheduled" Run [User, Server: *blame] [Invalid] "No request was scheduled in the window."
     { window_s: f64 = "length of the window, in seconds" } with { blame: Blame, advice: &'static str = "Use a longer window (-d) or a higher rate (-r)." }
     => "{advice}";
@@ -86,7 +86,7 @@ verdict_table! {
     GeneratorBound "generator_bound" Run [Generator] [Caution, Invalid: *severity]
     "The load generator was the limit."
     {
-        generator_utilization: f64 = "busy share of the busiest thread, 0 to 1",
+        generator_utilization: f64 = "CPU utilization of the busiest thread, 0 to 1",
         threads: u32 = "generator threads",
     } with { severity: Severity }
     => "Paceline was the limit; the server may be faster than this result. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
@@ -151,8 +151,8 @@ verdict_table! {
     => "Responses waited in Paceline's socket before they were read, so these times are too long. Measure at a fixed rate below the limit (-r).";
 
     /// With random arrivals (`--arrivals`): the gaps between a sample of the actual sends do not follow the requested
-    /// distribution (Anderson-Darling test, p below 0.001). Late sends left together. The schedule was still random,
-    /// and response times count from it.
+    /// distribution (Anderson-Darling test, p below 0.001). Late requests were sent in bursts. The schedule was still
+    /// random, and response times count from it.
     ArrivalsOff "arrivals_off" Run [Generator] [Note] "Requests were not sent at the requested arrival times."
     {
         anderson_darling: f64 = "statistic of the Anderson-Darling test",
@@ -220,7 +220,7 @@ verdict_table! {
     => "Not all connections could be opened ({had} of {asked}). {advice}";
 
     /// The server allows fewer concurrent HTTP/2 streams on a connection than requested
-    /// (SETTINGS_MAX_CONCURRENT_STREAMS). Further requests waited for a stream, which is connection wait.
+    /// (SETTINGS_MAX_CONCURRENT_STREAMS). Further requests waited for a stream; this time counts as connection wait.
     StreamsLimited "streams_limited" Run [Server] [Note] "The server allows fewer HTTP/2 streams than requested."
     {
         streams_allowed: u32 = "lowest number of streams that the server allowed on a connection",
@@ -256,9 +256,10 @@ verdict_table! {
     { steal_share: f64 = "CPU time that the hypervisor took, as a share of all cores' time, 0 to 1" } with { severity: Severity }
     => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a quieter host.";
 
-    /// The last third of the window was significantly slower than the first: by more than 5 % and more than three
-    /// standard errors of the intervals of the window, which are correlated, or by a factor of 2 and more without overlap
-    /// of their blocks; in an open loop by more than 20 µs too. The figures are averages over a change.
+    /// The last third of the window was significantly slower than the first: by more than 5 % and by more than three
+    /// standard errors (which allow for correlated intervals), or by a factor of at least 2 with every part of the last
+    /// third slower than every part of the first. In an open loop the change is also larger than 20 µs (on a virtual
+    /// machine: 60 µs). The figures are averages over a change.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
         change: f64 = "relative change from the first to the last third of the window: of responses per second (closed loop) or of service time (open loop)",
@@ -266,8 +267,8 @@ verdict_table! {
     => "The server was {percent:.0} % slower at the end than at the beginning. Look for leaks, growing data or throttling, and measure longer.";
 
     /// The server was still becoming faster: during the window (the last third was more than 5 % faster than the
-    /// first), or at the end of the launch's warm-up (which reached its limit before 4 s in a row were no more than 5 %
-    /// faster than the 4 s before).
+    /// first), or at the end of the launch's warm-up (which reached its time limit while the rate of the last 4 s was
+    /// still more than 5 % above that of the 4 s before).
     StillWarming "still_warming" Run [User] [Caution] "The server was still warming up."
     {
         change: Option<f64> = "relative change from the first to the last third of the window: of responses per second (closed loop) or of service time (open loop)",
@@ -413,14 +414,14 @@ verdict_table! {
     Waiting "waiting" Trial [Server] [Note] "No core was full: requests waited for something else."
     {
         server_utilization: f64 = "server's CPU time as a share of its cores, 0 to 1",
-        generator_utilization: f64 = "busy share of the generator's busiest thread, 0 to 1",
+        generator_utilization: f64 = "CPU utilization of the generator's busiest thread, 0 to 1",
         service_time_ns_p50: u64 = "median service time",
         first_byte_ns_p50: Option<u64> = "median time to the first byte",
     }
     => "The rate is limited by waiting, not by CPU. Look at locks, sleeps, back ends and TCP settings, or use more connections.";
 
     /// Memory was short under the load: the machine killed a process because it was out of memory (the trial is then
-    /// invalid), swapped 16 MiB or more, or the server came within a tenth of its memory limit: the lowest limit of its
+    /// invalid), swapped 16 MiB or more, or the server used at least 90 % of its memory limit: the lowest limit of its
     /// control groups, or the machine's memory. Kills and swapping are counted for the whole machine.
     MemoryBound "memory_bound" Trial [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
     "Memory was the limit."
@@ -435,12 +436,12 @@ verdict_table! {
     /// A search for the capacity missed its objective in windows far below rates that met it, or at every rate with a
     /// short median and no failures: pauses of the server decide the result, not the load, so the capacity is
     /// undefined.
-    StallsDecide "stalls_decide" Trial [Server] [Invalid] "Pauses of the server limit the result, not the load."
+    StallsDecide "stalls_decide" Trial [Server] [Invalid] "Pauses of the server, not the load, decide the result."
     {
         lowest_missed_per_s: f64 = "the lowest rate that missed the objective",
         highest_passed_per_s: f64 = "the highest rate that met the objective; 0 if none did",
     } with { try_per_s: f64 = "20000" }
-    => "The server pauses at every rate, so it has no capacity under this objective. Find the cause of the stalls (paceline run -r {try_per_s:.0}), or use longer windows.";
+    => "The server pauses regardless of the rate, so it has no capacity under this objective. Find the cause of the pauses (paceline run -r {try_per_s:.0}), or use longer windows.";
 
     /// A search for the capacity found no rate: no window met the objective, or the generator or the machine disturbed
     /// the windows.
@@ -461,7 +462,7 @@ verdict_table! {
 
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
     CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was full."
-    { cores: Vec<String> = "each full core, with what runs on it and its busy share" }
+    { cores: Vec<String> = "each full core, with what runs on it and its utilization" }
     => "At least one core was full and limited the rate. Give the process on that core more cores.";
 
     /// The balancer used 90 % of its cores or more: it was the limit, not the instances.
@@ -490,18 +491,18 @@ verdict_table! {
         rows_expected: u64 = "rows that the valid responses need",
         rows_read: u64 = "rows that the database returned",
     }
-    => "The database ran {selects} of {selects_expected} statements. Run one statement for each row, and do not cache rows.";
+    => "The valid responses need {selects_expected} statements and {rows_expected} rows; the database counted {selects} and {rows_read}. Run one statement for each row, and do not cache rows.";
 
-    /// The database counted fewer updated rows than the valid responses need, by more than 5 % (one response may draw a
-    /// row twice), or does not have the values that responses after the run returned.
+    /// The database counted fewer updated rows than the valid responses need, by more than 5 % (one response may pick
+    /// the same row twice), or does not have the values that responses after the run reported.
     UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The server did not store its updates."
     {
         rows_updated: u64 = "rows that the database counted as updated",
         rows_expected: u64 = "rows that were updated according to the valid responses",
-        returned: u64 = "updated rows that responses after the run returned",
-        stored: u64 = "returned rows that the database stored",
+        returned: u64 = "updated rows reported by responses after the run",
+        stored: u64 = "of these rows, those found in the database",
     }
-    => "The database updated {rows_updated} of {rows_expected} rows, and stored {stored} of {returned} returned rows. Store each row before answering.";
+    => "The database updated {rows_updated} of {rows_expected} rows. Of {returned} rows that responses after the run reported as updated, {stored} were found in the database. Write each row to the database before answering.";
 
     /// The database used at least 90 % of its cores, and the server less of its own: the number measures the database
     /// more than the server.
@@ -519,13 +520,13 @@ verdict_table! {
     DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's work could not be checked."
     {
         responses: u64 = "valid responses whose database work is unknown",
-        missing: &'static str = "missing data: `counters`, or the `response after the run`",
+        missing: &'static str = "missing data: `counters` (the database's statement counters), or `response after the run` (whose rows are compared with the stored ones)",
     } with { advice: &'static str = "The database's statement counters could not be read, so its queries are not verified. Read the end of the database's log in the record, and measure again." }
     => "{advice}";
 
     /// The server had more connections to the database open at the end of the load than its pool (`DATABASE_POOL`) may
-    /// have, by more than a quarter and four (drivers may keep one for themselves). Other servers of the table had
-    /// fewer, so the rows are not comparable.
+    /// have, by more than a quarter of the pool plus four (drivers may keep connections for themselves). Other servers
+    /// of the table had fewer, so the rows are not comparable.
     PoolExceeded "pool_exceeded" Trial [Server] [Caution] "The server exceeded its connection pool."
     { connections: u64 = "open connections to the database", pool: u32 = "connections that the plan allows" }
     => "The server opened more database connections ({connections}) than allowed ({pool}). Divide DATABASE_POOL among its processes.";
@@ -540,7 +541,7 @@ verdict_table! {
     }
     => "The database shared cores with the server or the load generator. Use a machine with more cores, or another machine for the database (--on ssh:database=HOST), and compare the server's CPU time per request too.";
 
-    /// There were more instances than cores for them: together they cannot do more than one on each core.
+    /// There were more instances than cores for them: together they cannot do more than one instance per core.
     InstancesShareCores "instances_share_cores" Trial [Environment] [Note] "There are more server instances than cores."
     { instances: usize = "instances", cores: usize = "cores that the instances may use" }
     => "There were more server instances than cores, so this measures the cost of the load balancer, not the gain of more instances. Use one core per instance.";
@@ -561,7 +562,7 @@ verdict_table! {
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
     { waited_s: f64 = "how long Paceline waited for the server to become idle, in seconds", cores_used: f64 = "cores that the server still used after this wait" }
-    with { is_whole: bool, consequence: &'static str = "If the server was not restarted for the next load, measure that load again alone." }
+    with { is_whole: bool, consequence: &'static str = "If the server was not restarted before the next load, measure the next load again alone." }
     => "{consequence}";
 
     /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the
@@ -589,7 +590,7 @@ verdict_table! {
     => "{generator} does not check bodies, has no warm-up, and leaves out requests that it could not send while the server stalled. Compare its rate, not its percentiles.";
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
-    /// middle row's, or head and body together by more than a factor of two. The servers did not do the same work, and
+    /// median row's, or head and body together by more than a factor of two. The servers did not do the same work, and
     /// a full network delivers fewer of the larger responses per second.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
     "The row's responses differ in size from those of other rows."

@@ -88,14 +88,20 @@ impl LimitKind {
     /// When a row has it.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::ServerCpu => "the server's cores were at least 90 % busy, mostly with the server",
+            Self::ServerCpu => {
+                "the server's cores were at least 90 % busy, mostly with the server's own work"
+            }
             Self::ServerThread => {
                 "one core or thread of the server was at least 90 % busy while others were free"
             }
             Self::Generator => "the generator's core was over 90 % busy: the server may be faster",
-            Self::Balancer => "the balancer's cores were at least 90 % busy, mostly with the balancer",
-            Self::Database => "the database's cores were at least 90 % busy, mostly with the database",
-            Self::Network => "a network interface carried at least 90 % of its speed",
+            Self::Balancer => {
+                "the balancer's cores were at least 90 % busy, mostly with the balancer's own work"
+            }
+            Self::Database => {
+                "the database's cores were at least 90 % busy, mostly with the database's own work"
+            }
+            Self::Network => "a network interface was at least 90 % full",
             Self::Waiting => {
                 "no resource was full: requests waited for locks, sleeps, back ends or the next request of a connection"
             }

@@ -86,7 +86,10 @@ fn network(trial: &Trial, run: &Run) -> LimitResult {
         return None;
     };
     let [carried, speed] = [bytes_per_s, speed_bytes_per_s].map(|bytes| format!("{:.1} MB/s", bytes / 1e6));
-    Some((LimitKind::Network, format!("interface {interface} of {host} carried {carried} of {speed}")))
+    Some((
+        LimitKind::Network,
+        format!("interface {interface} of {host} carried {carried}; its limit is {speed}"),
+    ))
 }
 
 fn balancer(trial: &Trial, _: &Run) -> LimitResult {

@@ -379,8 +379,10 @@ fn balanced_apart(
 fn busy_after_load(wait: &IdleWait, is_whole: bool) -> Option<Verdict> {
     let IdleWait::Busy { cores } = wait else { return None };
     let consequence = match is_whole {
-        true => "Work left from this load slowed the next load of the launch. Measure that load again alone.",
-        false => "The server was restarted for the next load.",
+        true => {
+            "The server was still working on this load during the next load of the launch. Measure the next load again alone."
+        }
+        false => "The server was restarted before the next load.",
     };
     let finding = TypedVerdict::BusyAfterLoad {
         waited_s: IDLE_WAIT_MOST.as_secs_f64(),
