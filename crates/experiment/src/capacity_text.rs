@@ -13,8 +13,8 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     let objective = &capacity.objective;
     match (capacity.half_pass_per_s, capacity.interval_per_s, capacity.stalls_decide) {
         (_, _, Some(span)) => {
-            line(&mut text, "capacity", "undefined: stalls limit the result");
-            let span = match span.high > 0.0 {
+            line(&mut text, "capacity", "undefined: pauses of the server, not the load, decide the result");
+            let rates = match span.high > 0.0 {
                 true => format!(
                     "lowest rate that missed the objective: {}, highest rate that met it: {}",
                     rate(span.low),
@@ -25,12 +25,12 @@ pub fn capacity_text(capacity: &Capacity) -> String {
                     rate(span.low)
                 ),
             };
-            line(&mut text, "span", &span);
-            line(
-                &mut text,
-                "remedy",
-                "find the cause of the stalls (`paceline run` at half this rate), or use a longer window",
+            line(&mut text, "span", &rates);
+            let remedy = format!(
+                "find the cause of the pauses (`paceline run -r {:.0}`), or use longer windows (--window)",
+                (span.high / 2.0).max(span.low)
             );
+            line(&mut text, "remedy", &remedy);
         }
         (Some(half_pass), Some(interval), None) => {
             let width = format!("{} to {}", rate(interval.low), rate(interval.high));

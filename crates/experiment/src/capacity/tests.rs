@@ -167,7 +167,7 @@ fn stalls_give_a_span_instead_of_an_interval() {
     let span = capacity.stalls_decide.unwrap();
     assert!(span.low < span.high, "{span:?}");
     assert_eq!((capacity.half_pass_per_s, capacity.interval_per_s), (None, None));
-    assert!(crate::capacity_text(&capacity).contains("stalls limit the result"));
+    assert!(crate::capacity_text(&capacity).contains("pauses of the server, not the load"));
 }
 
 #[test]

@@ -21,8 +21,8 @@ use std::time::Duration;
   paceline capacity go-nethttp --slo 'response.p99<5ms' -o capacity.json
   paceline capacity go-nethttp --slo 'response.p99<10ms' -- --arrivals poisson
 
-Exit status: 0 found, 1 no rate meets the objective or stalls limit the result,
-2 usage, 3 environment, 130 interrupted")]
+Exit status: 0 found, 1 no rate meets the objective or pauses of the server
+decide the result, 2 usage, 3 environment, 130 interrupted")]
 pub struct Arguments {
     /// A URL, or the id of a server of the lab
     target: String,
@@ -45,7 +45,7 @@ pub struct Arguments {
     confirm: Duration,
     /// Do not measure the load-response curve
     ///
-    /// Without the curve, stalls of the server are noticed less often.
+    /// Without the curve, pauses of the server are noticed less often.
     #[arg(long)]
     no_curve: bool,
     #[command(flatten)]
