@@ -131,7 +131,7 @@ pub struct ResumeFlags {
     pub tune: bool,
     /// Keep processors out of idle states while the round runs, if permitted (/dev/cpu_dma_latency)
     ///
-    /// On a virtual machine this prevents most steal: the hypervisor gives the core of an idle processor to others.
+    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while it is idle.
     #[arg(hide_short_help = true, long)]
     pub quiet_cpu: bool,
     /// Folder of the machine's settings (for tests)

@@ -27,8 +27,8 @@ use table::CheckTable;
   paceline lab check --all              every server that is set up
   paceline lab check 'go-*' --idle 75s  as long as nginx keeps an idle connection
 
-Exit status: 0 none failed, 1 one failed, 2 usage, manifest or workload, 3 a
-server named by its id is not set up, 130 interrupted")]
+Exit status: 0 no server failed, 1 at least one failed, 2 usage, manifest or
+workload, 3 a server named by its id is not set up, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: ServerSelection,
