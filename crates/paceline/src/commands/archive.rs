@@ -44,7 +44,7 @@ pub fn write(
     let left_out: Vec<&str> = left_out.iter().map(|what| what.description()).collect();
     let large = if packed.len() > LARGEST_BYTES { ", large for a repository" } else { "" };
     Ok(terminal!(
-        "round {} with {} in {}, {:.2} MB{}; left out: {}\n",
+        "exported round {} with {} to {}, {:.2} MB{}; left out: {}\n",
         round.id,
         counted(trials.len(), "trial", "trials"),
         folder.display().to_string(),
@@ -138,7 +138,7 @@ fn readme(round: &Round, trials: usize, left_out: &[OmittedPart]) -> MarkdownTex
          - the folders of the machine: paths are relative to the project, `~` is the home folder\n",
         round.plan,
         round.id,
-        trials,
+        counted(trials, "trial", "trials"),
         round.started_at,
         MarkdownText::literal(TRIALS),
         list
@@ -179,6 +179,9 @@ mod tests {
         fs::remove_file(folder.path().join(ROUND)).unwrap();
         export().unwrap();
         assert_eq!(read(folder.path()).unwrap().0.id, "r1");
+        let readme = fs::read_to_string(folder.path().join(README)).unwrap();
+        let counted = format!("\n{} trials, started ", trials.len());
+        assert!(readme.contains(&counted), "{readme}");
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
         }
         store.put_whole(&round, &trials).map_err(complain)?;
         let of = counted(trials.len(), "trial", "trials");
-        let imported = terminal!("round {} of {} with {}\n", round.id, round.plan, of);
+        let imported = terminal!("imported round {} of plan {}: {}\n", round.id, round.plan, of);
         print(imported)?;
     }
     Ok(Status::Done)
