@@ -18,7 +18,7 @@ pub enum EngineError {
     #[error("{0}")]
     Settings(&'static str),
     /// No connection could be made, or none was kept until the run could begin.
-    #[error("cannot {} {address}{}", if *.made > 0 { "keep a connection to" } else { "connect to" }, in_brackets(*.attempts))]
+    #[error("cannot {} {address}{}", if *.made > 0 { "keep a connection open to" } else { "connect to" }, in_brackets(*.attempts))]
     Unreachable {
         /// The target.
         address: Address,
@@ -85,6 +85,6 @@ mod tests {
         };
         assert_eq!(text(0, 0), "cannot connect to 127.0.0.1:80");
         assert_eq!(text(1, 0), "cannot connect to 127.0.0.1:80 (1 attempt)");
-        assert_eq!(text(2, 2), "cannot keep a connection to 127.0.0.1:80 (2 attempts)");
+        assert_eq!(text(2, 2), "cannot keep a connection open to 127.0.0.1:80 (2 attempts)");
     }
 }

@@ -13,7 +13,10 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
     let Some(decision) = comparison.decision() else {
         return match comparison.is_interleaved {
             true => {
-                format!("undecided: too few pairs to compare {first} with {second} ({})", comparison.pairs)
+                format!(
+                    "undecided: too few pairs to compare {first} with {second} (complete pairs: {})",
+                    comparison.pairs
+                )
             }
             false => format!(
                 "undecided: comparing {first} with {second} needs at least two observations of each, but one side has only {}; \

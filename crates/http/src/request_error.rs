@@ -25,7 +25,9 @@ pub enum RequestError {
         path: String,
     },
     /// A blank, control or non-ASCII character, or `#`, in the target.
-    #[error("path {path:?}: {}; write it percent-encoded: \"{nearest}\"", wrong_character(*at, "this character is not allowed in a path"))]
+    #[error(
+        "path {path:?}: character {at} is not allowed in a path; write it percent-encoded: \"{nearest}\""
+    )]
     Path {
         /// The path as given.
         path: String,
@@ -172,7 +174,7 @@ pub enum RequestError {
         nearest: String,
     },
     /// A host that is neither a name nor an address.
-    #[error("URL {url:?}: host {host:?}: {}", wrong_character(*at, "a name has letters, digits, \"-\", \".\" and \"_\""))]
+    #[error("URL {url:?}: host {host:?}: {}", wrong_character(*at, "a host name may contain only letters, digits, \"-\", \".\" and \"_\""))]
     Host {
         /// The URL as given.
         url: String,
@@ -219,9 +221,9 @@ pub enum RequestError {
     },
 }
 
-/// "wrong character N: rule", or a message that the text is empty.
+/// "character N is invalid; rule", or a message that the text is empty.
 fn wrong_character(at: usize, rule: &str) -> String {
-    if at == 0 { format!("it is empty; {rule}") } else { format!("wrong at character {at}; {rule}") }
+    if at == 0 { format!("it is empty; {rule}") } else { format!("character {at} is invalid; {rule}") }
 }
 
 /// Text that looks like a placeholder but is invalid.

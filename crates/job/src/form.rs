@@ -164,7 +164,7 @@ impl JsonCursor<'_> {
         self.take(b'[', "`[`")?;
         for nth in 0..count {
             if nth > 0 && self.take(b',', "").is_err() {
-                return Err(self.fault(&format!("{count} elements instead of {nth}")));
+                return Err(self.fault(&format!("{count} elements, found only {nth}")));
             }
             self.form(form)?;
         }
@@ -268,7 +268,7 @@ mod tests {
         }
         let one = r#"{"id":1,"randomNumber":1}"#;
         let reported = |body: String| rows.check(body.as_bytes()).unwrap_err().to_string();
-        assert_eq!(reported(format!("[{one}]")), "at byte 26: expected 2 elements instead of 1");
+        assert_eq!(reported(format!("[{one}]")), "at byte 26: expected 2 elements, found only 1");
         assert_eq!(reported(format!("[{one},{one},{one}]")), "at byte 52: expected 2 elements and no more");
     }
 }

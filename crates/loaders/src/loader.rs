@@ -54,7 +54,10 @@ pub fn serve(
     output: impl Write + Send + 'static,
 ) -> io::Result<()> {
     let Some((_, ToLoader::Order(order))) = read(&mut input, monotonic_ns)? else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not a job"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "invalid first message: `paceline loader` is started by Paceline (`--loaders` or `--on`), not by hand",
+        ));
     };
     let output: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(output)));
     let (decisions, decided) = mpsc::channel();

@@ -174,7 +174,7 @@ fn threads_for(
             return Err(RunError::environment(format!(
                 "the limit of open files is {descriptor_limit}, too low for a run: even one connection needs {least}"
             ))
-            .hint("raise it: `ulimit -n 1024`, as root if the hard limit is as low"));
+            .hint("raise it: `ulimit -n 1024`, as root if the hard limit is too low as well"));
         }
         let most = room * TABLES_MAX;
         return Err(RunError::environment(format!(

@@ -91,7 +91,7 @@ fn line_breaks_in_requests_are_refused() {
         (request(|r| r.method = "".into()), "method \"\": it is empty; a method is a word such as GET"),
         (
             request(|r| r.method = "GET ".into()),
-            "method \"GET \": wrong at character 4; a method is a word such as GET",
+            "method \"GET \": character 4 is invalid; a method is a word such as GET",
         ),
         (
             request(|r| r.method = "CONNECT".into()),
@@ -100,15 +100,15 @@ fn line_breaks_in_requests_are_refused() {
         (request(|r| r.path = "x".into()), "path \"x\" does not begin with \"/\"; write \"/x\""),
         (
             request(|r| r.path = "/a b\r\nX: y".into()),
-            "path \"/a b\\r\\nX: y\": wrong at character 3; this character is not allowed in a path; write it percent-encoded: \"/a%20b%0D%0AX:%20y\"",
+            "path \"/a b\\r\\nX: y\": character 3 is not allowed in a path; write it percent-encoded: \"/a%20b%0D%0AX:%20y\"",
         ),
         (
             request(|r| r.path = "/\u{e9}".into()),
-            "path \"/\u{e9}\": wrong at character 2; this character is not allowed in a path; write it percent-encoded: \"/%C3%A9\"",
+            "path \"/\u{e9}\": character 2 is not allowed in a path; write it percent-encoded: \"/%C3%A9\"",
         ),
         (
             request(|r| r.host = "a\r\nX: y".into()),
-            "header Host: \"a\\r\\nX: y\": wrong at character 2; a value must not contain line breaks or control characters",
+            "header Host: \"a\\r\\nX: y\": character 2 is invalid; a value must not contain line breaks or control characters",
         ),
         (
             with(&[("", "x")]),
@@ -116,19 +116,19 @@ fn line_breaks_in_requests_are_refused() {
         ),
         (
             with(&[("X:", "x")]),
-            "header \"X:\": wrong at character 2; a name must not contain spaces, colons or control characters",
+            "header \"X:\": character 2 is invalid; a name must not contain spaces, colons or control characters",
         ),
         (
             with(&[("X-\u{e9}", "x")]),
-            "header \"X-\u{e9}\": wrong at character 3; a name must not contain spaces, colons or control characters",
+            "header \"X-\u{e9}\": character 3 is invalid; a name must not contain spaces, colons or control characters",
         ),
         (
             with(&[("X", "\u{e9}\nb")]),
-            "header X: \"\u{e9}\\nb\": wrong at character 2; a value must not contain line breaks or control characters",
+            "header X: \"\u{e9}\\nb\": character 2 is invalid; a value must not contain line breaks or control characters",
         ),
         (
             with(&[("X", "\0")]),
-            "header X: \"\\0\": wrong at character 1; a value must not contain line breaks or control characters",
+            "header X: \"\\0\": character 1 is invalid; a value must not contain line breaks or control characters",
         ),
         (with(&[("Host", "a"), ("host", "b")]), "header Host is given twice; a request may have only one"),
         (

@@ -59,11 +59,11 @@ fn invalid_urls_are_rejected() {
         ),
         (
             "http://a b/",
-            "URL \"http://a b/\": host \"a b\": wrong at character 2; a name has letters, digits, \"-\", \".\" and \"_\"",
+            "URL \"http://a b/\": host \"a b\": character 2 is invalid; a host name may contain only letters, digits, \"-\", \".\" and \"_\"",
         ),
         (
             "http://b\u{fc}cher/",
-            "URL \"http://b\u{fc}cher/\": host \"b\u{fc}cher\": wrong at character 2; a name has letters, digits, \"-\", \".\" and \"_\"",
+            "URL \"http://b\u{fc}cher/\": host \"b\u{fc}cher\": character 2 is invalid; a host name may contain only letters, digits, \"-\", \".\" and \"_\"",
         ),
         ("http://::1/", "URL \"http://::1/\": an IPv6 address must be in brackets; write \"http://[::1]/\""),
         ("http://[::1/", "URL \"http://[::1/\": \"::1\" has no closing bracket; write \"http://[::1]/\""),
@@ -82,11 +82,11 @@ fn invalid_urls_are_rejected() {
         ("http://[::1]80/", "URL \"http://[::1]80/\": port \"80\" is not a number from 1 to 65535"),
         (
             "http://h/a b",
-            "path \"/a b\": wrong at character 3; this character is not allowed in a path; write it percent-encoded: \"/a%20b\"",
+            "path \"/a b\": character 3 is not allowed in a path; write it percent-encoded: \"/a%20b\"",
         ),
         (
             "http://h/\n",
-            "path \"/\\n\": wrong at character 2; this character is not allowed in a path; write it percent-encoded: \"/%0A\"",
+            "path \"/\\n\": character 2 is not allowed in a path; write it percent-encoded: \"/%0A\"",
         ),
     ];
     for (text, expected) in rows {

@@ -286,7 +286,7 @@ fn an_invalid_request_is_reported_before_any_request() {
     for (arguments, said) in [
         (&["-H", "foo"][..], "write the header field as \"Name: value\""),
         (&["-H", "X: {seq"], "header X: \"{seq\" at character 1 has no closing brace"),
-        (&["-X", "GE T"], "method \"GE T\": wrong at character 3"),
+        (&["-X", "GE T"], "method \"GE T\": character 3 is invalid"),
         (&["-H", "Content-Length: 5"], "remove the header: Paceline adds it"),
         (&["--body", "@none"], "--body @none: cannot read none: No such file"),
         (&["--body", "@-", "--expect-body", "@-"], "--body has read standard input already"),
@@ -301,7 +301,7 @@ fn an_invalid_request_is_reported_before_any_request() {
         (&["-c", "-5"], "the value cannot be below zero"),
         (&["-c", "1.5"], "write a whole number of 0 or more"),
         (&["--mix", &typo], "typo.toml:3: unknown key `wieght`; did you mean `weight`?"),
-        (&["--mix", &header], "request `a`: header \"X Y\": wrong at character 2"),
+        (&["--mix", &header], "request `a`: header \"X Y\": character 2 is invalid"),
         (&["--mix", &pointer], "pointer.toml:2: expect_json: JSON pointer \"a\" does not begin"),
         (&["--mix", &lines], "request `/{line:none.txt}`: {line:none.txt}: cannot read"),
         (&["--mix", &typo, "--body", "x"], "cannot be used with '--body"),

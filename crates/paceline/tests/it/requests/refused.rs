@@ -44,10 +44,10 @@ fn an_error_names_the_valid_alternatives() {
             &["--mix", &steering],
             "request `a\\u{1b}[2Jb`: the name must contain a visible character and no control characters",
         ),
-        (&["-H", "X : a"], "header \"X \": wrong at character 2; a name must not contain spaces"),
+        (&["-H", "X : a"], "header \"X \": character 2 is invalid; a name must not contain spaces"),
         (
             &["-H", "Host: a b"],
-            "header Host: \"a b\": wrong at character 2; a host and its port must not contain spaces",
+            "header Host: \"a b\": character 2 is invalid; a host and its port must not contain spaces",
         ),
         (&["--slo", "handshake.p50<1s"], "an http:// URL has no TLS handshakes"),
         (&["-r", "1,000"], "for a single rate write 1000"),
