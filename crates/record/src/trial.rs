@@ -382,6 +382,20 @@ pub enum Stage {
     Generate,
 }
 
+impl Stage {
+    /// The stage in words, as after "failed".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Setup => "setting up",
+            Self::Build => "building",
+            Self::Start => "starting",
+            Self::Validate => "validating the responses",
+            Self::Load => "under load",
+            Self::Generate => "generating load",
+        }
+    }
+}
+
 /// The origin of an imported trial, and the figures that have no other place in it. Figures missing in the source are
 /// left out here and 0 in the run. The run's phases, generator and connections are not meaningful.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

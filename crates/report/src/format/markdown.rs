@@ -167,7 +167,7 @@ fn list(text: &mut MarkdownText, table: &Table) {
             markdown!(
                 "- {} failed {}, {} of {}: {}{}\n",
                 row.server.id,
-                sentences::stage(failure.stage),
+                failure.stage.words(),
                 failure.launches,
                 counted(row.launches_planned, "launch", "launches"),
                 failure.message.trim(),

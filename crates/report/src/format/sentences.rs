@@ -9,7 +9,7 @@ use crate::rank::RankedBy;
 use crate::row::{Row, Standing};
 use crate::{About, Figure, Machine, Table};
 use paceline_judge::Metric;
-use paceline_record::{FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, Stage, VariantKind};
+use paceline_record::{FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, VariantKind};
 use paceline_stats::counted;
 use std::collections::BTreeMap;
 
@@ -175,7 +175,7 @@ pub fn load(table: &Table) -> String {
     parts.extend(load.scaled.as_ref().map(|scaled| {
         let rate = scaled.rate_per_s.map(|rate| format!(" at {}/s", number::whole(rate))).unwrap_or_default();
         let connections = counted(scaled.connections, "connection", "connections");
-        format!("scaled to {} of the plan's {connections}{rate}", number::value(scaled.factor))
+        format!("scaled by {} from the plan's {connections}{rate}", number::value(scaled.factor))
     }));
     parts.join(", ")
 }
@@ -280,7 +280,7 @@ pub fn limits_in_a_line(table: &Table) -> Option<String> {
 pub fn limited_by(table: &Table) -> Vec<(String, String)> {
     let one = |row: &Row| {
         let limit = row.limit.as_ref()?;
-        Some((row.server.id.clone(), format!("{}: {}", limit.kind.words(), limit.evidence)))
+        Some((row.server.id.clone(), format!("{} ({})", limit.kind.words(), limit.evidence)))
     };
     table.rows.iter().filter_map(one).collect()
 }
@@ -324,18 +324,6 @@ fn copy_sentence(table: &Table) -> Option<String> {
         })
         .collect();
     (!parts.is_empty()).then(|| format!("A/A: {}.", parts.join("; ")))
-}
-
-/// The stage that a failed trial reached.
-pub fn stage(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Setup => "setting up",
-        Stage::Build => "building",
-        Stage::Start => "starting",
-        Stage::Validate => "validating the responses",
-        Stage::Load => "under load",
-        Stage::Generate => "generating load",
-    }
 }
 
 /// The versions that the servers' version commands printed, first lines only; by server, each once.

@@ -223,7 +223,7 @@ fn balanced(table: &BalancedTable, on: &str) -> Sheet {
             table.load
         ),
         lead: format!(
-            "Policy {}. CPU is CPU time per response that the generator completed; busy is the busy share of the assigned cores.",
+            "Policy {}. CPU is CPU time per response received by the generator; busy is the utilization of the assigned cores.",
             table.policy
         ),
         heads: heads.map(str::to_owned).into(),
@@ -276,7 +276,7 @@ fn start(table: &StartTable, on: &str) -> Sheet {
     }
 }
 
-/// Seconds of a cold curve that a table shows.
+/// Seconds of the curve that a table shows.
 const CURVE_SECONDS: [usize; 4] = [1, 2, 4, 8];
 
 fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
@@ -286,9 +286,11 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
         let percent = |share: f64| format!("{:.0}%", share * 100.0);
         let shares = CURVE_SECONDS.map(|second| row.share_in_second(second).map(percent).unwrap_or_default());
         let steady = match (row.steady_after_s.as_ref(), row.launches_not_steady) {
-            (None, _) => format!("over {}", number::whole(table.limit_s)),
+            (None, _) => format!("not within {}", number::whole(table.limit_s)),
             (steady, 0) => shown(steady, 1.0),
-            (steady, not) => format!("{} ({not} over {})", shown(steady, 1.0), number::whole(table.limit_s)),
+            (steady, not) => {
+                format!("{} ({not} not within {})", shown(steady, 1.0), number::whole(table.limit_s))
+            }
         };
         let rates = [&row.first_second_per_s, &row.last_per_s].map(|rate| shown(rate.as_ref(), 1.0));
         let curve = row.curves.first().map(|curve| sparkline(&curve.rate_per_s)).unwrap_or_default();
@@ -302,7 +304,7 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
             counted(table.connections, "connection", "connections"),
             table.workloads.join(", ")
         ),
-        heads: heads.into_iter().chain(shares).chain(["cold curve".to_owned()]).collect(),
+        heads: heads.into_iter().chain(shares).chain(["rate over time".to_owned()]).collect(),
         words: 1,
         rows: table.rows.iter().map(row).collect(),
         lines: Vec::new(),
@@ -443,7 +445,7 @@ fn what(figure: ObservedFigure) -> &'static str {
         ObservedFigure::BytesPerResponse => "size of a response",
         ObservedFigure::KeptAlivePercent => "connections kept alive",
         ObservedFigure::RssMb => "memory",
-        ObservedFigure::CpuPercent => "CPU of one core",
+        ObservedFigure::CpuPercent => "CPU, share of one core",
         ObservedFigure::Failed => "failed",
     }
 }
@@ -453,7 +455,7 @@ fn remark(standing: Standing) -> &'static str {
         Standing::Measured => "",
         Standing::AtLeast => "the generator was the limit",
         Standing::Overloaded => "overloaded: requests queued",
-        Standing::Invalid => "invalid, as a verdict explains",
+        Standing::Invalid => "invalid; see its verdicts",
         Standing::Failed => "failed",
         Standing::NotMeasured => "not measured in this round",
         Standing::NoServer => "no matching server here",

@@ -195,7 +195,7 @@ impl Page {
         }
         if self.options.full {
             for (server, limit) in sentences::limited_by(table) {
-                self.prose(&format!("  {server}  "), &format!("limited by {limit}"), DIM);
+                self.prose(&format!("  {server}  "), &format!("limit: {limit}"), DIM);
             }
         }
     }
@@ -257,7 +257,7 @@ impl Page {
         self.blank();
         self.line("Failures", BOLD);
         for ((server, failure), places) in groups {
-            let text = format!("failed {}: {}", sentences::stage(failure.stage), failure.message);
+            let text = format!("failed {}: {}", failure.stage.words(), failure.message);
             if self.options.full {
                 self.prose(&format!("  {server}  "), &places.join("; "), DIM);
                 self.prose("      ", &text, BAD);
@@ -371,7 +371,7 @@ const UNITS: [&str; 7] = ["ms", "\u{b5}s", "s", "MB", "%", "ppm", "req/s"];
 
 fn failed(row: &Row) -> String {
     let Some(failure) = row.failures.first() else { return "no trial".to_owned() };
-    format!("failed {}", sentences::stage(failure.stage))
+    format!("failed {}", failure.stage.words())
 }
 
 fn style(row: &Row, role: ColumnRole) -> Style {

@@ -52,7 +52,7 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
     Some(match reason {
         GateReason::BeyondLimit => return None,
         GateReason::Failures => {
-            format!("{} failed, and each counts as a miss", counted(of("misses"), "request"))
+            format!("{} failed, and each counts as slower than the limit", counted(of("misses"), "request"))
         }
         GateReason::LowerBound => "the figure is a minimum: some requests never got an answer".to_owned(),
         GateReason::TooFewSamples => {

@@ -76,9 +76,9 @@ fn load(run: &Run) -> String {
     let offered = match (&run.loop_.shape, run.rate_per_s.offered) {
         (Some(shape), _) => format!(", {}", shape_words(shape)),
         (None, _) if run.loop_.sessions_offered_per_s.is_some() => {
-            format!(" of {} sessions/s offered", count(run.loop_.sessions_offered_per_s.unwrap_or_default()))
+            format!(", {} sessions/s offered", count(run.loop_.sessions_offered_per_s.unwrap_or_default()))
         }
-        (None, Some(rate)) => format!(" of {}/s offered", count(rate)),
+        (None, Some(rate)) => format!(", {}/s offered", count(rate)),
         (None, None) => String::new(),
     };
     let depth = if run.loop_.depth > 1 { format!(", {} deep", run.loop_.depth) } else { String::new() };
@@ -173,7 +173,7 @@ fn outcomes(run: &Run, style: Style) -> String {
     let doubted = doubted.iter().any(|name| name.is_in(&run.verdicts));
     let all_good = run.total.status.keys().all(|status| status.starts_with('2'));
     let (text, paint): (_, fn(Style, &str) -> String) = match (counts.not_ok(), &status[..]) {
-        (0, _) if counts.scheduled == 0 => ("no request fell due".to_owned(), Style::warn),
+        (0, _) if counts.scheduled == 0 => ("no request was due in the window".to_owned(), Style::warn),
         (0, _) if doubted => {
             (format!("{scheduled} answered, but see the notes below{statuses}"), Style::warn)
         }

@@ -427,10 +427,10 @@ fn time_to_steady_state_and_the_cold_curve_are_shown_launch_by_launch() {
     assert!(row.share_in_second(9).is_none());
     let page = report.render(Format::Markdown, Options { width: 80, colour: false, full: true });
     assert!(
-        page.contains("form cores") && page.contains("cold curve") && page.contains("▁▄▇█████"),
+        page.contains("form cores") && page.contains("rate over time") && page.contains("▁▄▇█████"),
         "{page}"
     );
-    assert!(page.contains("(1 over 60)"), "{page}");
+    assert!(page.contains("(1 not within 60)"), "{page}");
     let brief = report.render(Format::Text, Options { width: 80, colour: false, full: false });
     assert!(!brief.contains("warm-up, form cores"), "{brief}");
 }

@@ -145,8 +145,7 @@ fn cell(trial: &Trial) -> String {
 /// The main figure of a trial: the achieved rate in a closed loop, the CPU cost at a fixed rate.
 fn headline(trial: &Trial) -> String {
     if let Some(fault) = &trial.error {
-        let stage = format!("{:?}", fault.stage).to_lowercase();
-        return format!("FAILED ({stage}): {}", first_line(&fault.message));
+        return format!("FAILED {}: {}", fault.stage.words(), first_line(&fault.message));
     }
     let Some(run) = &trial.run else { return "no result".to_owned() };
     let cpu = match &trial.usage {
