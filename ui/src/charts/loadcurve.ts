@@ -45,7 +45,7 @@ export function capacity(steps: TablePage[], server: string, objective: Objectiv
 
 export function capacityText({ met, missed }: Capacity, objective: Objective): string {
   const goal = `${objective.name} ≤ ${timeTick(objective.ns)}`;
-  if (met === null && missed === null) return `Not known for ${goal}.`;
+  if (met === null && missed === null) return `The capacity for ${goal} is not known.`;
   if (met === null) return `Capacity below ${rate(missed!)}/s for ${goal}.`;
   if (missed === null) return `Capacity at least ${rate(met)}/s for ${goal}: every rate met it.`;
   return `Capacity between ${rate(met)} and ${rate(missed)}/s for ${goal}.`;

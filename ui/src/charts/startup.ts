@@ -116,5 +116,5 @@ function steadyText({ steady_after_s: steady, launches_not_steady: missing, curv
   if (!steady) return `not within ${significant(limitS, 2)} s`;
   const [low, high] = [significant(steady.min, 2), significant(steady.max, 2)];
   const text = low === high ? `${low} s` : `${low} to ${high} s`;
-  return missing > 0 ? `${text}; ${missing} of ${curves.length} not` : text;
+  return missing > 0 ? `${text}; ${missing} of ${curves.length} launches not steady` : text;
 }
