@@ -128,8 +128,10 @@ pub fn examine_database(
         ));
         if work.rows_updated > 0 {
             let seen = stored(case, address, database, interrupt).unwrap_or_default();
-            let wrong = (seen.stored < seen.returned || seen.returned == 0)
-                .then(|| format!("{} of {} returned values are stored", seen.stored, seen.returned));
+            let wrong = (seen.stored < seen.returned || seen.returned == 0).then(|| {
+                let rows = paceline_stats::counted(seen.returned, "row", "rows");
+                format!("the database has {} of {rows} that responses reported as updated", seen.stored)
+            });
             checks.push(same(format!("{} {}: updates stored", case.method, case.path), wrong));
         }
     }

@@ -119,7 +119,7 @@ impl Databases<'_> {
         let (scratch, commands) = self.place(database, id)?;
         commands
             .copy(&template, &commands.home)
-            .map_err(|error| of_file("copy the template to", &commands.home, error))?;
+            .map_err(|error| of_file("copy the prepared database files to", &commands.home, error))?;
         let (launch, commands, variables) = self.launch(commands, id, cores, listen)?;
         let address = SocketAddr::new(listen, launch.address.port());
         let local = LocalDatabase { commands, seed, id: id.to_owned(), variables, scratch };
@@ -185,7 +185,7 @@ impl Databases<'_> {
             }
         });
         drop(scratch);
-        kept.map_err(|error| of_file("keep the template in", &folder, error))?;
+        kept.map_err(|error| of_file("store the prepared database files in", &folder, error))?;
         Ok(folder)
     }
 

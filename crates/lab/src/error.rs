@@ -87,7 +87,7 @@ pub enum LabError {
     Command(Box<CommandFailure>),
     /// A version command that printed nothing: no version, no measurement.
     #[error(
-        "{server}: the version command printed nothing, and a server is measured only if its version is known: {command}"
+        "{server}: the version command of its manifest printed nothing, but a measurement needs a version: {command}"
     )]
     NoVersion {
         /// The server's id.
@@ -179,6 +179,9 @@ impl LabError {
                 paceline_host::owner_remedy(path)
             }
             LabError::Owner { remedy, .. } | LabError::Copy { remedy, .. } => Some(remedy.clone()),
+            LabError::NoVersion { .. } => {
+                Some("change the command in server.toml to print a version".to_owned())
+            }
             LabError::NotSetUp { server, .. } => Some(format!("paceline lab setup {server}")),
             LabError::Catalogue(error) => error.hint(),
             _ => None,

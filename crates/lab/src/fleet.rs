@@ -331,7 +331,7 @@ impl ReservedMachines {
         let ReadyCondition::Answers(case) = of.ready else {
             return Err(LaunchError::fault(
                 Stage::Setup,
-                "only servers can be started on other machines",
+                "only a process that answers HTTP can be started on another machine; this is a bug in Paceline",
                 false,
             ));
         };

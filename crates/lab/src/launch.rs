@@ -503,7 +503,7 @@ fn seconds(ns: u64) -> String {
 fn environment(pairs: Vec<(String, OsString)>) -> Result<BTreeMap<String, String>, String> {
     let text = |(name, value): (String, OsString)| match value.into_string() {
         Ok(value) => Ok((name, value)),
-        Err(value) => Err(format!("{name} is not text: {}", value.display())),
+        Err(value) => Err(format!("the environment variable {name} is not valid UTF-8: {}", value.display())),
     };
     pairs.into_iter().map(text).collect()
 }

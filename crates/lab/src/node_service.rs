@@ -62,7 +62,10 @@ pub fn serve_node(
 fn greeting(input: &mut impl BufRead) -> io::Result<NodeSettings> {
     let hello = read_line(input)?.unwrap_or_default();
     let Ok(ToNode::Hello(settings)) = serde_json::from_slice(&hello) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first message is not a greeting"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "invalid first message: `paceline node` is started by Paceline (`--on`), not by hand",
+        ));
     };
     settings.folders.check_links().map_err(io::Error::other)?;
     Ok(*settings)

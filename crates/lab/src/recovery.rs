@@ -79,9 +79,9 @@ fn sentence(recovery: &DatabaseRecovery) -> String {
             )
         }
         (None, failed) => format!(
-            "; after a restart of the database, the server did not use it again within {} s and {}: {last_failure}",
+            "; after a restart of the database, the server did not use it again within {} s ({}; the last: {last_failure})",
             RECOVERY_LIMIT.as_secs(),
-            counted(*failed, "request", "requests")
+            counted(*failed, "failed request", "failed requests")
         ),
     }
 }

@@ -102,7 +102,7 @@ pub fn user_notice(folders: &Folders, user: Option<&User>) -> Option<String> {
 pub fn end_left_overs() -> Option<String> {
     let count = paceline_host::end_left_overs();
     let processes = counted(count, "process", "processes");
-    (count > 0).then(|| format!("killed {processes} of an earlier lab that was itself killed"))
+    (count > 0).then(|| format!("killed {processes} left over from an earlier lab that did not end normally"))
 }
 
 /// A lab error as a complaint: its causes, its hint, and the exit status for its cause.

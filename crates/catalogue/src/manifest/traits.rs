@@ -139,7 +139,7 @@ impl Traits {
     /// Why requests cannot be pipelined, in words; `None` where they can, or where it is unknown.
     pub fn no_sending_ahead(&self) -> Option<&'static str> {
         match (self.has(Trait::KeepAlive), self.has(Trait::Pipelining)) {
-            (Some(false), _) => Some("closes after each answer"),
+            (Some(false), _) => Some("closes the connection after each response"),
             (_, Some(false)) => Some("does not answer pipelined requests"),
             _ => None,
         }

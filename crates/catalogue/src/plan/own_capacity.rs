@@ -28,7 +28,7 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
     }
     let contradictions = [
         (load.objective.is_none(), "needs an `objective`, such as \"response.p99<10ms,errors<0.1%\""),
-        (load.windows == Some(0), "`windows` must be at least 1"),
+        (load.windows == Some(0), "needs `windows` to be at least 1"),
         (
             load.rate.is_some() || load.rate_per_s.is_some(),
             "chooses its rates itself: remove `rate` and `rate_per_s`",

@@ -117,7 +117,12 @@ impl Plan {
                 }
                 let left_out = cells_of(&server, form, &cases, &loads, &mut cells);
                 for (why, loads) in left_out {
-                    notes.push(format!("server {} {why}: not measured with {}", server.id, loads.join(", ")));
+                    let word = if loads.len() == 1 { "load" } else { "loads" };
+                    notes.push(format!(
+                        "server {} {why}: not measured with {word} {}",
+                        server.id,
+                        loads.join(", ")
+                    ));
                 }
             }
         }

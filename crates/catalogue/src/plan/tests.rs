@@ -70,8 +70,8 @@ fn pipelined_loads_leave_out_servers_that_do_not_support_them() {
     ];
     assert_eq!(keys, expected);
     let notes = [
-        "server a-closing closes after each answer: not measured with ahead",
-        "server a-flat does not answer pipelined requests: not measured with ahead",
+        "server a-closing closes the connection after each response: not measured with load ahead",
+        "server a-flat does not answer pipelined requests: not measured with load ahead",
     ];
     assert_eq!(resolution.notes, notes);
 }
@@ -369,7 +369,10 @@ fn a_server_without_pipelining_is_left_out_of_pipelined_loads() {
     let resolution = parse(text).unwrap().resolve(&tree.catalogue()).unwrap();
     let names: Vec<&str> = resolution.cells.iter().map(|cell| cell.load.name.as_str()).collect();
     assert_eq!(names, ["deep-unpipelined"]);
-    assert_eq!(resolution.notes, ["server a-one does not answer pipelined requests: not measured with deep"]);
+    assert_eq!(
+        resolution.notes,
+        ["server a-one does not answer pipelined requests: not measured with load deep"]
+    );
 }
 
 #[test]
@@ -385,7 +388,7 @@ fn a_server_without_http_2_is_left_out_of_http_2_loads() {
     assert_eq!(cells, ["a-new"]);
     assert_eq!(
         resolution.notes,
-        ["server a-old does not speak HTTP/2 (trait `http2`): not measured with streams"]
+        ["server a-old does not speak HTTP/2 (trait `http2`): not measured with load streams"]
     );
     for (change, problem) in [
         ("http = \"3\"", "`http` is \"3\"; use \"1.0\", \"1.1\" or \"2\""),

@@ -174,7 +174,7 @@ impl LoadGenerator for Paceline {
         let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {
             return Err(
-                "the generator's record has no version, and a generator is used only if its version is known"
+                "the generator's record has no version, which a measurement needs; use a generator that records one"
                     .to_owned(),
             );
         }

@@ -130,16 +130,16 @@ impl LoadGenerator for ThirdPartyGenerator {
 
     fn refuses(&self, load: &Load, method: &str) -> Option<String> {
         let what = match load {
-            _ if method != "GET" => "can send only GET here",
+            _ if method != "GET" => "can send only GET requests in a round",
             Load { kind: LoopKind::Open, .. } => "can be used only for closed loops",
             Load { requests: Some(_), .. } => "can be limited only by time, not by a number of requests",
-            Load { depth: 2.., .. } => "cannot pipeline requests here",
+            Load { depth: 2.., .. } => "cannot pipeline requests in a round",
             Load { http: Some(_), .. } => "can be used only for HTTP/1.1",
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
                 "does not report when its window begins, so no instance can be killed during the window"
             }
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
-                "cannot close connections between requests here"
+                "cannot close connections between requests in a round"
             }
             _ => return Some(format!("{} {}", self.peer.name, template::refuses(&self.words, load)?)),
         };
@@ -264,7 +264,7 @@ mod tests {
     fn a_program_without_a_version_is_rejected() {
         for printed in ["", "Usage: wrk\\n", "wrk\\n"] {
             let error = wrk_that_prints(printed).unwrap_err().to_string();
-            assert!(error.contains("a generator is used only if its version is known"), "{error}");
+            assert!(error.contains("printed no version, which a measurement needs"), "{error}");
         }
         let absent =
             ThirdPartyGenerator::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();

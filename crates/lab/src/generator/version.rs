@@ -39,7 +39,9 @@ pub fn ask(program: &[String], peer: &PeerGenerator) -> Result<String, LabError>
     let printed = printed(from.into());
     end(&mut child);
     version(&printed, peer.version_prefix).ok_or_else(|| LabError::Generator {
-        problem: format!("`{line}` printed no version, and a generator is used only if its version is known"),
+        problem: format!(
+            "`{line}` printed no version, which a measurement needs; use a generator that prints one"
+        ),
     })
 }
 

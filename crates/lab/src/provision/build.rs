@@ -47,13 +47,13 @@ impl Provisioner {
     fn renew_setup(&self, server: &Manifest, wanted: &str) -> Result<Option<Duration>, LabError> {
         let Some(setup) = &server.setup else { return Ok(None) };
         match self.stamp(server, "setup") {
-            None => Err(not_set_up(server, "its private environment is missing".into())),
+            None => Err(not_set_up(server, "the result of its `setup` command is missing".into())),
             Some(found) if found == wanted => Ok(None),
             Some(_) => {
                 let size =
                     setup.download_mb.map_or("an unknown size".into(), |mb| format!("about {mb:.0} MB"));
                 (self.notice)(&format!(
-                    "{}: the set-up is older than the server's folder or tools; repeating it (may download {size}): {}",
+                    "{}: the server's folder or tools changed since its set-up; repeating the set-up (may download {size}): {}",
                     server.id, setup.command
                 ));
                 self.make(server, "setup", &setup.command, wanted).map(Some)

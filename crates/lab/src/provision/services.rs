@@ -111,7 +111,9 @@ impl BootServices {
         }
         let still = Self::of(root);
         let reported = |service: &String| match still.0.contains(service) {
-            false => format!("{service} was installed as a service that starts at boot; it was disabled"),
+            false => {
+                format!("{service} was installed as a service that starts at boot; Paceline disabled it")
+            }
             true => format!("{service} starts at boot: disable it with `systemctl disable --now {service}`"),
         };
         new.iter().map(reported).collect()

@@ -24,8 +24,13 @@ impl RunningRound<'_> {
         folder: &Path,
     ) -> Result<Deployment, LaunchError> {
         let cells = &round_launch.planned.cells;
-        let first =
-            cells.first().ok_or_else(|| LaunchError::fault(Stage::Start, "a launch without cells", false))?;
+        let first = cells.first().ok_or_else(|| {
+            LaunchError::fault(
+                Stage::Start,
+                "a launch has nothing to measure; this is a bug in Paceline",
+                false,
+            )
+        })?;
         stay_beside_generator(round_launch.pinning).map_err(|error| {
             LaunchError::fault(Stage::Start, format!("cannot pin the lab to its cores: {error}"), false)
         })?;
@@ -160,8 +165,15 @@ impl RunningRound<'_> {
         folder: &Path,
     ) -> Result<(RunningServer, RunningBalancer), LaunchError> {
         let fault = |message: &str| LaunchError::fault(Stage::Start, message, false);
-        let cell = round_launch.planned.cells.first().ok_or_else(|| fault("a launch without cells"))?;
-        let listen = instances.first().ok_or_else(|| fault("a balancer without instances"))?.ip();
+        let cell = round_launch
+            .planned
+            .cells
+            .first()
+            .ok_or_else(|| fault("a launch has nothing to measure; this is a bug in Paceline"))?;
+        let listen = instances
+            .first()
+            .ok_or_else(|| fault("a load balancer has no server instances; this is a bug in Paceline"))?
+            .ip();
         let most = round_launch.planned.cells.iter().map(|cell| u64::from(cell.load.connections)).max();
         let order = BalancerOrder {
             id: format!("{}-balancer", round_launch.id),

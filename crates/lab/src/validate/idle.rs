@@ -59,7 +59,7 @@ fn seen(
 
 fn after_the_last(rest: &CloseResult) -> (CheckOutcome, String) {
     match rest.closed_after {
-        Some(_) => (CheckOutcome::Pass, "closes after each answer".into()),
+        Some(_) => (CheckOutcome::Pass, "closed after each response".into()),
         None => (
             CheckOutcome::Warn,
             format!(

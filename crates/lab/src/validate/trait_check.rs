@@ -69,7 +69,7 @@ fn judged(traits: &Traits, one: Trait, ability: &TraitCheck, wrong: CheckOutcome
     match (traits.has(one), ability) {
         (Some(true), TraitCheck::Does) => (CheckOutcome::Pass, String::new()),
         (Some(false), TraitCheck::Lacks(_)) if traits.stated(one).is_none() => {
-            (CheckOutcome::Pass, "not supported, like most servers".into())
+            (CheckOutcome::Pass, "not supported, as in most servers".into())
         }
         (Some(false), TraitCheck::Lacks(_)) => {
             (CheckOutcome::Pass, "not supported, as the manifest says".into())

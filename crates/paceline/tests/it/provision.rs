@@ -64,7 +64,7 @@ fn a_server_is_listed_in_every_state() {
     assert_eq!((stdout.as_str(), code), ("", 3));
     assert_eq!(
         stderr,
-        "paceline: sh-one is not set up: its private environment is missing\n  hint: paceline lab setup sh-one\n"
+        "paceline: sh-one is not set up: the result of its `setup` command is missing\n  hint: paceline lab setup sh-one\n"
     );
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     let begins = "sh-one, about 1 MB: true\nto download: about 1 MB\nsh-one: set up in ";
@@ -288,7 +288,7 @@ fn a_set_up_that_is_repeated_is_announced() {
     tree.write("servers/sh-one/source.txt", "changed");
     let (_, stderr, code) = tree.run(&["build", "--all"]);
     assert_eq!(code, 0, "{stderr}");
-    let said = "sh-one: the set-up is older than the server's folder or tools; repeating it (may download about 3 MB): \
+    let said = "sh-one: the server's folder or tools changed since its set-up; repeating the set-up (may download about 3 MB): \
                 echo fetched";
     assert!(stderr.starts_with(said), "{stderr}");
     assert_eq!(tree.run(&["build", "--all"]).1, "");

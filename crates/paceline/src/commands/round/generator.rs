@@ -21,7 +21,7 @@ pub fn of_round(round: &mut Round, requested: Option<&str>) -> anyhow::Result<Bo
     let is_understood = matches!(made, Ok(_) | Err(LabError::Spawn { .. }));
     if is_understood && let Some(absent) = missing_program(&command) {
         let what = format!("generator: there is no program `{absent}`");
-        return Err(Complaint::usage(what).into());
+        return Err(Complaint::usage(what).hint("install it, or give its full path").into());
     }
     let generator = made.map_err(complain)?;
     round.generator = Some(command);

@@ -61,7 +61,7 @@ fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
 fn nameless(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
     Some(format!(
-        "combinations without a stored trial (missing: {missing} of {})",
+        "{missing} of {}, which are not in the store",
         counted(round.planned, "planned trial", "planned trials")
     ))
 }

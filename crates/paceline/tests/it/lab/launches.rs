@@ -37,7 +37,12 @@ fn a_sound_server_passes_every_check() {
     ] {
         assert!(ran.stdout.contains(&format!("  pass  {name}\n")), "{name}: {ran:?}");
     }
-    assert!(ran.stdout.contains("\nrandom numbers from --seed 7\n\n1 pass, 0 warn, 0 fail; "), "{ran:?}");
+    assert!(
+        ran.stdout.contains(
+            "\n--seed 7 repeats this check with the same random numbers\n\n1 pass, 0 warn, 0 fail; "
+        ),
+        "{ran:?}"
+    );
     // The first start is marked once only.
     let starred = |ran: &Ran| ran.stdout.contains(" *");
     assert!(starred(&ran), "{ran:?}");
@@ -182,7 +187,7 @@ fn a_connection_closed_after_each_answer_is_a_trait() {
     fs::write(&manifest, text.split("pipelining").next().unwrap().to_owned() + traits).unwrap();
     let ran = tree.run(&["lab", "check", "python-closing"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("idle connection: closes after each answer (python-closing)\n"), "{ran:?}");
+    assert!(ran.stdout.contains("idle connection: closed after each response (python-closing)\n"), "{ran:?}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn the_next_lab_ends_processes_of_a_lab_and_shepherd_killed_together() {
     // Another test's lab that began meanwhile may have ended some of them.
     let reported = String::from_utf8(next.stderr).unwrap();
     assert!(
-        reported.is_empty() || reported.contains("of an earlier lab that was itself killed"),
+        reported.is_empty() || reported.contains("left over from an earlier lab that did not end normally"),
         "{reported}"
     );
 }

@@ -94,11 +94,11 @@ impl CheckTable {
             }
             text.push_str("listens: from start to open port; answers: from start to first valid answer\n");
             text.push_str("again: first valid answer of a second start, with files in the page cache\n");
-            text.push_str("memory, disk: up to the first valid answer; disk 0: files were in page cache\n");
+            text.push_str("memory: at the first valid answer; disk: read until then (0: in page cache)\n");
             if examined().any(|startup| startup.first_since_build == Some(true)) {
                 text.push_str("*: the first start since the server was built or its folder changed\n");
             }
-            text.push_str(&format!("random numbers from --seed {seed}\n"));
+            text.push_str(&format!("--seed {seed} repeats this check with the same random numbers\n"));
         }
         format!("{text}\n{}\n", self.sum())
     }
@@ -237,9 +237,9 @@ go-nethttp
 idle connection: kept open for 6.0 s (go-nethttp)
 listens: from start to open port; answers: from start to first valid answer
 again: first valid answer of a second start, with files in the page cache
-memory, disk: up to the first valid answer; disk 0: files were in page cache
+memory: at the first valid answer; disk: read until then (0: in page cache)
 *: the first start since the server was built or its folder changed
-random numbers from --seed 7
+--seed 7 repeats this check with the same random numbers
 
 0 pass, 0 warn, 1 fail, 1 not set up (paceline lab setup ID...); 7 s
 ";
