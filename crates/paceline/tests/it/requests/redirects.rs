@@ -41,14 +41,17 @@ fn a_redirect_is_followed_if_the_server_closes_the_connection() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/old", listener.local_addr().unwrap());
     std::thread::spawn(move || {
+        // A thread for each: a connection without a request must not delay the others.
         for mut stream in listener.incoming().flatten() {
-            let mut buffer = [0; 4096];
-            let Ok(1..) = stream.read(&mut buffer) else { continue };
-            let answer: &[u8] = match buffer.starts_with(b"GET /new ") {
-                false => b"HTTP/1.1 302 Found\r\nLocation: /new\r\nConnection: close\r\n\r\n",
-                true => b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nhere",
-            };
-            let _ = stream.write_all(answer);
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                let Ok(1..) = stream.read(&mut buffer) else { return };
+                let answer: &[u8] = match buffer.starts_with(b"GET /new ") {
+                    false => b"HTTP/1.1 302 Found\r\nLocation: /new\r\nConnection: close\r\n\r\n",
+                    true => b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nhere",
+                };
+                let _ = stream.write_all(answer);
+            });
         }
     });
     for flags in [&["-c", "1"][..], &["-c", "4"], &["-c", "4", "-r", "500"]] {
