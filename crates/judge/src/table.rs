@@ -113,8 +113,8 @@ verdict_table! {
         outstanding_growth_per_s: Option<f64> = "growth of outstanding requests, per second of window",
         outstanding_growth_per_s_low: Option<f64> = "lower end of the 95 % interval of this growth",
         outstanding_growth_per_s_high: Option<f64> = "upper end of the 95 % interval of this growth",
-        kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the last segment that the server kept up with",
-        fell_behind_at_per_s: Option<f64> = "if the rate changes: rate of the first segment in which the server fell behind",
+        kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the last segment of the schedule in which the server kept up",
+        fell_behind_at_per_s: Option<f64> = "if the rate changes: rate of the first segment of the schedule in which the server fell behind",
     } with { advice: String = "Try -r 350." }
     => "The server cannot keep up, so requests queue and these times depend on how long you run. {advice}";
 
@@ -499,7 +499,7 @@ verdict_table! {
     {
         rows_updated: u64 = "rows that the database counted as updated",
         rows_expected: u64 = "rows that were updated according to the valid responses",
-        returned: u64 = "updated rows reported by responses after the run",
+        returned: u64 = "rows reported as updated by the responses to requests sent after the run, to check",
         stored: u64 = "of these rows, those found in the database",
     }
     => "The database updated {rows_updated} of {rows_expected} rows. Of {returned} rows that responses after the run reported as updated, {stored} were found in the database. Write each row to the database before answering.";

@@ -37,7 +37,8 @@ fn parse<Arguments: Parser>() -> Result<Arguments, clap::Error> {
 
 /// Flags of other load generators, and the equivalent flag here.
 const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
-    ("-R", "wrk2 and k6", "-r PER_SECOND offers a rate"),
+    ("-R", "wrk2", "-r PER_SECOND offers a rate"),
+    ("--rps", "k6", "-r PER_SECOND offers a rate"),
     (
         "-s",
         "wrk",

@@ -178,8 +178,8 @@ fn threads_for(
         }
         let most = room * TABLES_MAX;
         return Err(RunError::environment(format!(
-            "{connections} connections exceed the limit of open files: a thread may open {descriptor_limit} files, so \
-             {TABLES_MAX} threads can hold at most {most} connections"
+            "{connections} connections exceed the limit of open files: it is {descriptor_limit} for each thread of Paceline, so \
+             {TABLES_MAX} threads, the most it starts for this, hold {most} connections"
         ))
         .hint("raise the hard limit (`ulimit -Hn`), or lower -c"));
     }

@@ -341,7 +341,7 @@ fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
                 "uses HTTP/2, but this twin needs HTTP/1.1"
             }
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
-                "is pipelined (`depth` above 1), which this twin does not support: write a separate load"
+                "is pipelined (`depth` above 1), which this twin does not support: write a separate load with `depth = 1`"
             }
             VariantKind::Close if closes(load) => "closes its connections already",
             VariantKind::Unpipelined if load.depth == 1 => "is not pipelined (`depth` is 1)",

@@ -150,8 +150,11 @@ impl Provisioner {
     pub fn set_up(&self, server: &Manifest, again: bool) -> Result<StepOutcome, LabError> {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
-            let missing =
-                format!("all packages are installed, but these are still missing: {}", missing.join(", "));
+            let missing = format!(
+                "these programs cannot be used: {}. No package that it lists provides them: install them yourself, in a folder of \
+                 PATH, or add their packages to its manifest",
+                missing.join(", ")
+            );
             return Err(LabError::NotSetUp { server: server.id.clone(), missing });
         }
         let Some(setup) = &server.setup else { return Ok(StepOutcome::Already) };

@@ -289,7 +289,8 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
             (None, _) => format!("not within {}", number::whole(table.limit_s)),
             (steady, 0) => shown(steady, 1.0),
             (steady, not) => {
-                format!("{} ({not} not within {})", shown(steady, 1.0), number::whole(table.limit_s))
+                let launches = counted(not, "launch", "launches");
+                format!("{} ({launches}: not within {})", shown(steady, 1.0), number::whole(table.limit_s))
             }
         };
         let rates = [&row.first_second_per_s, &row.last_per_s].map(|rate| shown(rate.as_ref(), 1.0));

@@ -430,7 +430,7 @@ fn time_to_steady_state_and_the_cold_curve_are_shown_launch_by_launch() {
         page.contains("form cores") && page.contains("rate over time") && page.contains("▁▄▇█████"),
         "{page}"
     );
-    assert!(page.contains("(1 not within 60)"), "{page}");
+    assert!(page.contains("(1 launch: not within 60)"), "{page}");
     let brief = report.render(Format::Text, Options { width: 80, colour: false, full: false });
     assert!(!brief.contains("warm-up, form cores"), "{brief}");
 }

@@ -130,7 +130,7 @@ fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCas
     let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
     let workloads = known.filter(|workload| !workload.needs_database());
     let case = workloads.flat_map(|workload| &workload.cases).next().cloned();
-    let what = "all workloads of this server need a database, but its start is checked with a workload that needs none: add one, such as `hello`, to the server and to `workloads` in its server.toml";
+    let what = "all workloads of this server need a database, but Paceline checks the start of the server with a workload that needs none: add one, such as `hello`, to the server and to `workloads` in its server.toml";
     case.ok_or_else(|| Complaint::usage(format!("{}: {what}", server.id)).into())
 }
 

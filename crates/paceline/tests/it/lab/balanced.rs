@@ -187,7 +187,12 @@ fn a_balancer_is_set_up_with_the_plan_that_needs_it() {
     fs::write(&manifest, lacking).unwrap();
     let ran = tree.run(&["lab", "setup", "--plan", "lb"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stdout.contains("balancer-fake is not set up: all packages are installed, but these are still missing: no-such-program"), "{ran:?}");
+    assert!(
+        ran.stdout.contains(
+            "balancer-fake is not set up: these programs cannot be used: no-such-program. No package"
+        ),
+        "{ran:?}"
+    );
 }
 
 #[test]

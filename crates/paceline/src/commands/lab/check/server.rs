@@ -89,7 +89,7 @@ impl Checker<'_> {
         let known = server.workloads.iter().filter_map(named);
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
-            let message = "all workloads of this server need a database, but its start is checked with a workload that needs none: add one, such as `hello`, to the server and to `workloads` in its server.toml";
+            let message = "all workloads of this server need a database, but Paceline checks the start of the server with a workload that needs none: add one, such as `hello`, to the server and to `workloads` in its server.toml";
             return Err(LaunchError::fault(Stage::Start, message, false));
         };
         let before = SourceFiles::of(&server.folder);
