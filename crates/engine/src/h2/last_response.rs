@@ -46,11 +46,12 @@ impl Default for HeadersFrame {
     }
 }
 
-/// The stream of the frame at the beginning of the input; none if its head is incomplete.
+/// The stream of the frame at the beginning of the input; none if its head is incomplete, or on stream 0, which is the
+/// id of a place without a stream.
 #[inline]
 pub(super) fn stream_of(input: &[u8]) -> Option<u32> {
     let field = input.get(STREAM_AT..)?.first_chunk()?;
-    Some(u32::from_be_bytes(*field))
+    Some(u32::from_be_bytes(*field)).filter(|id| *id != 0)
 }
 
 impl LastFrames {

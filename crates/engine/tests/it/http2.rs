@@ -424,6 +424,28 @@ fn protocol_violations_are_named() {
 }
 
 #[test]
+fn responses_on_stream_0_are_violations() {
+    // The first response comes in pieces, as the place of its stream notes; afterwards the place is free, with id 0.
+    let data: Answer = |out, stream, number| {
+        let id = if number == 2 { 0 } else { stream };
+        write_field_block(out, stream, OK, false);
+        write_data(out, id, b"o", false);
+        write_data(out, id, b"k", true);
+    };
+    let fields: Answer = |out, stream, number| good(out, if number == 2 { 0 } else { stream }, number);
+    for answer in [data, fields] {
+        let settings = over_http2(closed_loop(1, 1), 1, 0).with(|job| {
+            job.window = paceline_engine::Bound::Requests(6);
+        });
+        let outcome = run(&settings, server(&[], answer));
+        assert_eq!(outcome.total.counts.ended(Ending::IoFailed), 1);
+        assert_eq!(failures(&outcome, ConnectionFailure::Http2), 1, "{:?}", outcome.connections.failures);
+        let error = outcome.connections.protocol_error.as_deref().unwrap_or_default();
+        assert!(error.contains("on stream 0"), "{error}");
+    }
+}
+
+#[test]
 fn frames_after_the_end_of_a_response_are_violations() {
     let data: Answer = |out, stream, number| {
         good(out, stream, number);
