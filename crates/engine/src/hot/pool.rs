@@ -453,6 +453,11 @@ impl Pool {
         !std::mem::replace(&mut self.of_mut(slot).deadline_set, true)
     }
 
+    /// Whether a deadline alarm is set.
+    pub(super) fn has_deadline(&self, slot: Slot) -> bool {
+        self.of(slot).deadline_set
+    }
+
     /// The deadline alarm has rung.
     pub(super) fn deadline_rang(&mut self, slot: Slot) {
         self.of_mut(slot).deadline_set = false;

@@ -398,8 +398,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         all_ended && (none_due || self.window_is_open_ended())
     }
 
-    /// Whether a closed loop bounded by a number of requests is done. It gives up after a time without a free connection
-    /// that exceeds the maximum time of a request: none could be opened, or the server allows no HTTP/2 stream.
+    /// Whether a closed loop bounded by a number of requests is done. It gives up after a time that exceeds the maximum
+    /// time of a request, if no connection could be opened or the server allows no HTTP/2 stream.
     fn is_counted_out(&self, now: Nanos) -> bool {
         if !self.window_is_open_ended() || self.traffic.tracker().outstanding() > 0 {
             return false;
@@ -408,8 +408,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
             return false;
         }
         let patience = self.settings.job.timeout + longest_think(self.settings.job.think);
-        let is_idle = now.since(self.traffic.last_progress()) > patience;
-        let given_up = is_idle && self.traffic.line_is_empty();
+        // After a stall of the generator, due alarms and events are handled before this time counts.
+        let is_idle = now.min(self.expected).since(self.traffic.last_progress()) > patience;
+        let given_up = is_idle && self.traffic.is_stuck();
         self.traffic.tracker().schedule().next_due(now) == Nanos::NEVER || given_up
     }
 

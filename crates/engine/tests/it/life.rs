@@ -124,6 +124,22 @@ fn think_time_continues_between_connections() {
     assert_eq!(outcome.total.counts.scheduled, 100);
 }
 
+#[test]
+fn a_stall_in_a_think_time_does_not_end_the_run() {
+    // Each reading of the clock takes longer than a request and a think time may take together.
+    let stall = Nanos::from_millis(600);
+    for keep_alive in [true, false] {
+        let settings = closed_loop(1, 1).with(|job| {
+            job.think = Some(Think::constant(Nanos::from_millis(50)));
+            job.timeout = Nanos::from_millis(500);
+            job.window = Bound::Requests(10);
+            job.keep_alive = keep_alive;
+        });
+        let outcome = simulate(&settings, Prompt, &VirtualClock::new(stall)).unwrap();
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 10, "keep-alive: {keep_alive}");
+    }
+}
+
 /// Accepts at once, responds after 3 ms, and ends the connection: with the response, or a little later.
 struct Parting {
     ends: Act,

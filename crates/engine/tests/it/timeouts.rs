@@ -128,6 +128,18 @@ fn a_connection_with_a_full_send_buffer_times_out() {
 }
 
 #[test]
+fn a_number_of_requests_is_sent_although_send_buffers_fill() {
+    let settings = closed_loop(1, 1).with(|job| {
+        job.window = Bound::Requests(3);
+        job.timeout = Nanos::from_secs(1);
+    });
+    // Each connection takes one request.
+    let outcome = run(&settings, Failing::new(1, response("ok"), &[0]));
+    assert_eq!(ended(&outcome), [3, 0, 0]);
+    assert_eq!(outcome.connections.failures, [(ConnectionFailure::Unread, 2)]);
+}
+
+#[test]
 fn connect_time_and_wait_add_up() {
     let settings = closed_loop(3, 1).with(|job| {
         job.keep_alive = false;

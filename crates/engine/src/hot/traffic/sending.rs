@@ -90,8 +90,21 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     }
 
     /// Whether no connection is free.
-    pub(in crate::hot) fn line_is_empty(&self) -> bool {
+    pub(super) fn line_is_empty(&self) -> bool {
         !self.pool.line().any(|slot| self.room(slot) > 0)
+    }
+
+    /// Whether, with no request in flight, no connection can take one unless the server acts: each is still to be made,
+    /// or the server allows no HTTP/2 stream on it. Alarms end think times, and close connections whose sent bytes the
+    /// server does not read.
+    pub(in crate::hot) fn is_stuck(&self) -> bool {
+        (0..self.pool.count()).all(|slot| match self.pool.state(slot) {
+            ConnectionState::Closed | ConnectionState::Connecting | ConnectionState::Greeting => true,
+            ConnectionState::Thinking | ConnectionState::Full => false,
+            ConnectionState::Open | ConnectionState::Last => {
+                self.room(slot) == 0 && !self.pool.has_deadline(slot)
+            }
+        })
     }
 
     /// Whether the line contains no connections at all, free or not.
