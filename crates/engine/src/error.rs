@@ -22,11 +22,11 @@ pub enum EngineError {
     Unreachable {
         /// The target.
         address: Address,
-        /// The number of attempts that were begun. Those still under way at the connect timeout count.
+        /// The number of attempts that were begun, by all threads. Those still under way at the connect timeout count.
         attempts: u64,
         /// Connections that were made, and lost before any request was sent.
         made: u64,
-        /// The error of the last attempt.
+        /// The error of a thread's last attempt.
         #[source]
         source: io::Error,
     },
@@ -67,6 +67,20 @@ pub enum EngineError {
     StoppedEarly(Nanos),
 }
 
+impl EngineError {
+    /// The error of a run in which one thread failed with `self`, and a later one with `last`. The last is the cause;
+    /// if neither thread could make a connection, the attempts of both count.
+    pub(crate) fn followed_by(self, mut last: Self) -> Self {
+        if let Self::Unreachable { attempts, made, .. } = &mut last
+            && let Self::Unreachable { attempts: earlier_attempts, made: earlier_made, .. } = self
+        {
+            *attempts += earlier_attempts;
+            *made += earlier_made;
+        }
+        last
+    }
+}
+
 /// The number of attempts. None began if the connect timeout is shorter than the start of a thread.
 fn in_brackets(attempts: u64) -> String {
     if attempts == 0 { String::new() } else { format!(" ({})", counted(attempts, "attempt", "attempts")) }
@@ -76,13 +90,24 @@ fn in_brackets(attempts: u64) -> String {
 mod tests {
     use super::*;
 
+    fn unreachable(attempts: u64, made: u64) -> EngineError {
+        let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], 80)));
+        let source = io::ErrorKind::TimedOut.into();
+        EngineError::Unreachable { address, attempts, made, source }
+    }
+
+    #[test]
+    fn attempts_of_all_threads_count() {
+        let all = unreachable(5, 2).followed_by(unreachable(6, 0)).followed_by(unreachable(1, 3));
+        let EngineError::Unreachable { attempts, made, .. } = all else { panic!("{all}") };
+        assert_eq!((attempts, made), (12, 5));
+        let other = unreachable(5, 2).followed_by(EngineError::WorkerDied);
+        assert!(matches!(other, EngineError::WorkerDied), "{other}");
+    }
+
     #[test]
     fn no_attempts_are_not_counted() {
-        let text = |attempts, made| {
-            let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], 80)));
-            let source = io::ErrorKind::TimedOut.into();
-            EngineError::Unreachable { address, attempts, made, source }.to_string()
-        };
+        let text = |attempts, made| unreachable(attempts, made).to_string();
         assert_eq!(text(0, 0), "cannot connect to 127.0.0.1:80");
         assert_eq!(text(1, 0), "cannot connect to 127.0.0.1:80 (1 attempt)");
         assert_eq!(text(2, 2), "cannot keep a connection open to 127.0.0.1:80 (2 attempts)");

@@ -101,7 +101,7 @@ impl RunControl for SharedRunState<'_> {
     }
 
     fn aborted(&self) -> bool {
-        self.aborted.load(Ordering::Relaxed)
+        self.aborted.load(Ordering::Acquire)
     }
 }
 
@@ -171,9 +171,8 @@ pub fn run_when(
         }
         outcomes
     });
-    // The last error is the cause: the others only stopped because of it.
     let (workers, errors): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
-    if let Some(error) = errors.into_iter().filter_map(Result::err).next_back() {
+    if let Some(error) = errors.into_iter().filter_map(Result::err).reduce(EngineError::followed_by) {
         return Err(error);
     }
     if gate.epoch().is_none() {
@@ -272,7 +271,8 @@ impl FinishGuard<'_> {
 
 impl Drop for FinishGuard<'_> {
     fn drop(&mut self) {
-        self.0.aborted.store(true, Ordering::Relaxed);
+        // A worker that sees it also sees that the target is unreachable, if this one failed because of that.
+        self.0.aborted.store(true, Ordering::Release);
         self.0.finished.fetch_add(1, Ordering::Release);
         self.0.coordinator.unpark();
     }

@@ -113,9 +113,14 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         conductor.connected(self.traffic.connected_in_all());
         // Connections that close meanwhile are remade; the epoch comes as soon as the slowest worker is ready. A worker
         // without a connection continues to try as long as others have some.
-        while self.timeline.is_none() && !conductor.aborted() {
+        while self.timeline.is_none() {
+            let aborted = conductor.aborted();
+            // Read after that: the first worker that returns this error aborts the others, whose attempts count too.
             if conductor.unreachable() {
                 return Err(self.unreachable());
+            }
+            if aborted {
+                break;
             }
             match conductor.epoch() {
                 Some(epoch) => self.begin(epoch),

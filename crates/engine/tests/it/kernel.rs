@@ -291,9 +291,12 @@ fn a_refused_connection_is_reported() {
     let address = Address::from(closed_address());
     for threads in [1, 3] {
         let settings = Settings { threads, ..numbered(address.clone(), 3, 10) };
+        // Each thread tries several times, however busy the machine.
+        let settings = settings.with(|job| job.connect_timeout = Nanos::from_secs(3_600));
         let error = run(&settings, &StopFlag::new(), &NoObserver).unwrap_err();
-        let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
+        let EngineError::Unreachable { source, attempts, .. } = error else { panic!("{error}") };
         assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused);
+        assert!(attempts >= 5 * u64::from(threads), "{attempts} attempts of {threads} threads");
     }
 }
 
