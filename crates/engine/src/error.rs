@@ -18,7 +18,11 @@ pub enum EngineError {
     #[error("{0}")]
     Settings(&'static str),
     /// No connection could be made, or none was kept until the run could begin.
-    #[error("cannot {} {address}{}", if *.made > 0 { "keep a connection open to" } else { "connect to" }, in_brackets(*.attempts))]
+    #[error(
+        "cannot {} {address} ({})",
+        if *.made > 0 { "keep a connection open to" } else { "connect to" },
+        counted(*.attempts, "attempt", "attempts")
+    )]
     Unreachable {
         /// The target.
         address: Address,
@@ -81,11 +85,6 @@ impl EngineError {
     }
 }
 
-/// The number of attempts. None began if the connect timeout is shorter than the start of a thread.
-fn in_brackets(attempts: u64) -> String {
-    if attempts == 0 { String::new() } else { format!(" ({})", counted(attempts, "attempt", "attempts")) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,9 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn no_attempts_are_not_counted() {
+    fn a_lost_connection_is_not_called_refused() {
         let text = |attempts, made| unreachable(attempts, made).to_string();
-        assert_eq!(text(0, 0), "cannot connect to 127.0.0.1:80");
         assert_eq!(text(1, 0), "cannot connect to 127.0.0.1:80 (1 attempt)");
         assert_eq!(text(2, 2), "cannot keep a connection open to 127.0.0.1:80 (2 attempts)");
     }

@@ -281,7 +281,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
     fn has_connections(&self) -> bool {
         let (pool, now) = (self.traffic.pool(), self.traffic.now());
         let all = pool.open() == pool.count();
-        let late = now.since(self.spans.start) >= self.settings.job.connect_timeout;
+        // A thread that gets no CPU time before the limit makes its first attempts nevertheless.
+        let late = pool.attempts() > 0 && now.since(self.spans.start) >= self.settings.job.connect_timeout;
         let hopeless = pool.failed() >= ATTEMPTS_LEAST.max(2 * u64::from(pool.count()));
         let settled = !self.traffic.transport().refusal_may_follow()
             || now.since(self.traffic.last_progress()) >= REFUSAL_AWAITED;

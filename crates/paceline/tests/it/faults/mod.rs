@@ -10,7 +10,7 @@ mod secure;
 pub mod servers;
 mod table;
 
-pub use servers::closed_port;
+pub use servers::{closed_port, full_backlog};
 
 use crate::noise::{quiet_status, watched};
 use serde_json::Value;

@@ -126,6 +126,19 @@ pub fn half_closes() -> SocketAddr {
     })
 }
 
+/// An address that answers no handshake: the backlog of its listener is full, and no process accepts.
+pub fn full_backlog() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // SAFETY: listen(2) on a listening socket only changes its backlog.
+    unsafe { libc::listen(listener.as_raw_fd(), 0) };
+    let address = listener.local_addr().unwrap();
+    let fill = || TcpStream::connect_timeout(&address, Duration::from_millis(50));
+    let held: Vec<_> = (0..4).map_while(|_| fill().ok()).collect();
+    // Open until the tests end.
+    std::mem::forget((listener, held));
+    address
+}
+
 /// An address where no process listens: every local address refuses this port, which is bound, so that no other process
 /// gets it.
 pub fn closed_port() -> SocketAddr {

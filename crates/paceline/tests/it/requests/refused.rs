@@ -3,6 +3,7 @@
 //! Flags whose values clap parses alone are tested beside their parsers; these tests need the whole binary.
 
 use super::{complaint, paceline};
+use crate::faults::full_backlog;
 
 #[test]
 fn endless_files_are_rejected() {
@@ -70,8 +71,7 @@ fn a_socket_path_gets_a_hint_to_its_flag() {
 
 #[test]
 fn a_short_connect_timeout_is_not_blamed_on_the_server() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let url = format!("http://{}/", full_backlog());
     let output = paceline(&[&url, "-c", "1", "--connect-timeout", "1ns"]);
     let reported = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{reported}");
