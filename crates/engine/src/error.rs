@@ -4,7 +4,7 @@
 //! error but an outcome (`outcome.rs`). Exit status and remedy are in the binary (`commands/run/mod.rs`).
 
 use crate::{Address, Nanos};
-use paceline_job::JobError;
+use paceline_job::{JobError, Protocol};
 use paceline_stats::counted;
 use std::io;
 
@@ -26,6 +26,8 @@ pub enum EngineError {
     Unreachable {
         /// The target.
         address: Address,
+        /// The version of HTTP that the connections were for.
+        protocol: Protocol,
         /// The number of attempts that were begun, by all threads. Those still under way at the connect timeout count.
         attempts: u64,
         /// Connections that were made, and lost before any request was sent.
@@ -92,7 +94,7 @@ mod tests {
     fn unreachable(attempts: u64, made: u64) -> EngineError {
         let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], 80)));
         let source = io::ErrorKind::TimedOut.into();
-        EngineError::Unreachable { address, attempts, made, source }
+        EngineError::Unreachable { address, protocol: Protocol::Http11, attempts, made, source }
     }
 
     #[test]

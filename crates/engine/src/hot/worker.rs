@@ -297,6 +297,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let detailed = self.traffic.transport().tls_outcome().map(|tls| failure.with_details(tls));
         EngineError::Unreachable {
             address: self.settings.address.clone(),
+            protocol: self.settings.job.protocol,
             attempts: pool.attempts(),
             // Those that were made after the connect timeout are not lost.
             made: pool.counts().made - u64::from(pool.open()),

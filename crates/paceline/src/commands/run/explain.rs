@@ -3,11 +3,11 @@
 use crate::exit::Complaint;
 use paceline_engine::tls::TlsError;
 use paceline_engine::{Address, ConnectionFailure, EngineError, Nanos};
-use paceline_job::Proxy;
+use paceline_job::{Protocol, Proxy};
 use paceline_run::RunError;
 
 /// The hint for a target to which no connection could be made, or on which none of `made` connections was kept.
-fn connect_hint(error: &std::io::Error, address: &Address, made: u64) -> &'static str {
+fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, made: u64) -> &'static str {
     use ConnectionFailure::{ClosedUnused, ConnectLimit, Flood, Http2, NoSettings, NotHttp2, Truncated};
     if let Some(error) = TlsError::within(error) {
         return paceline_run::remedy(error.fault);
@@ -18,8 +18,10 @@ fn connect_hint(error: &std::io::Error, address: &Address, made: u64) -> &'stati
         }
         (Some(NotHttp2 | Http2 | Flood), _) => "try --http 1.1, or another port",
         (Some(NoSettings), _) => "try --http 1.1 or another port, or raise --connect-timeout",
-        // Only with HTTP/2 a connection counts as made after the first bytes of the server.
-        (Some(ClosedUnused | Truncated), _) if made == 0 => {
+        // Before or after the server's SETTINGS, with which a connection counts as made.
+        (Some(ClosedUnused | Truncated), _) | (_, Some(libc::ECONNRESET | libc::EPIPE))
+            if protocol == Protocol::Http2 =>
+        {
             "the server ends each HTTP/2 connection before any request is sent. Look for the reason in the server's log, or try --http 1.1"
         }
         (_, errno) if made > 0 || matches!(errno, Some(libc::ECONNRESET | libc::EPIPE)) => {
@@ -75,8 +77,9 @@ pub(super) fn with_hint(complaint: Complaint, hint: Option<String>) -> anyhow::E
 fn explain_engine(error: EngineError) -> anyhow::Error {
     let complaint = match &error {
         EngineError::Job(_) | EngineError::Settings(_) => Complaint::usage("the job is invalid"),
-        EngineError::Unreachable { source, address, made, .. } => {
-            Complaint::environment("nothing was measured").hint(connect_hint(source, address, *made))
+        EngineError::Unreachable { source, address, protocol, made, .. } => {
+            let hint = connect_hint(source, address, *protocol, *made);
+            Complaint::environment("nothing was measured").hint(hint)
         }
         EngineError::Tls { .. } => {
             Complaint::usage("nothing was measured").hint("check --cacert, --cert and --key")
@@ -99,4 +102,23 @@ fn explain_engine(error: EngineError) -> anyhow::Error {
         other => other,
     };
     anyhow::Error::new(rounded).context(complaint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_connection_of_http2_gets_the_hint_to_http1() {
+        let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], 80)));
+        for failure in [ConnectionFailure::ClosedUnused, ConnectionFailure::Os(libc::ECONNRESET)] {
+            let hint = |protocol, made| connect_hint(&failure.into(), &address, protocol, made);
+            // GOAWAY may come together with the SETTINGS, or after them.
+            for made in [0, 6] {
+                assert!(hint(Protocol::Http2, made).contains("--http 1.1"), "{failure}, {made} made");
+            }
+            let http1 = hint(Protocol::Http11, 6);
+            assert!(http1.contains("Check the port") && !http1.contains("--http"), "{failure}: {http1}");
+        }
+    }
 }
