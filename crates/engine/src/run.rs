@@ -126,7 +126,8 @@ pub fn run(settings: &Settings, stop: &StopFlag, observer: &dyn Observer) -> Res
 }
 
 /// As [`run`], but `begin` decides when the warm-up begins. It is called once, with the number of open connections, and
-/// may block; until it returns, connections that the server closes are made again.
+/// may block; until it returns, connections that the server closes are made again. It is not called if the run fails or
+/// is stopped before.
 ///
 /// # Errors
 /// As [`run`]; [`EngineError::StoppedEarly`] if it never begins.
@@ -278,8 +279,9 @@ impl Drop for FinishGuard<'_> {
     }
 }
 
-/// Sets the epoch when all workers are connected, and reports phases to the observer as they begin. If a stop was
-/// requested by then, the run never begins: there is no epoch, and the workers that wait for it are released.
+/// Sets the epoch when all workers are connected, and reports phases to the observer as they begin. If a worker failed
+/// or a stop was requested by then, the run never begins: there is no epoch, and the workers that wait for it are
+/// released.
 fn coordinate(
     settings: &Settings,
     gate: &SharedRunState<'_>,
@@ -291,12 +293,13 @@ fn coordinate(
         thread::park_timeout(Duration::from_millis(100));
     }
     let length = WindowLength::of(settings);
-    if gate.stop.at() != Nanos::NEVER {
+    // A thread that was refused or failed ends the run: other loaders must not wait for it, or begin.
+    if gate.aborted() || gate.stop.at() != Nanos::NEVER {
         gate.aborted.store(true, Ordering::Relaxed);
         return;
     }
     let had = gate.had.load(Ordering::Relaxed);
-    if had == 0 && !gate.aborted() {
+    if had == 0 {
         return gate.unreachable.store(true, Ordering::Release);
     }
     let soonest = || KernelClock.now() + Nanos(LEAD_NAPS * settling_nap(settings.threads).0);
