@@ -3,7 +3,7 @@
 //! Used to reduce a plan's repeats to fit its budget, and by `round --estimate`. A round in progress corrects the
 //! guesses by its own trials. Set-up and builds are not included.
 
-use super::PlanLoad;
+use super::{PlanLoad, TRIAL_EXTRA_GUESS};
 use crate::{Cell, PlannedLaunch};
 use paceline_record::VariantKind;
 use std::time::Duration;
@@ -12,8 +12,6 @@ use std::time::Duration;
 const LAUNCH_GUESS: Duration = Duration::from_millis(1_500);
 /// A launch's warm-up: the shortest is 8 s, a native server needs little more, a virtual machine 20 s.
 const WARM_UP_GUESS: Duration = Duration::from_secs(10);
-/// The time of a trial beyond its warm-up and window: connecting, draining, records.
-pub const TRIAL_EXTRA_GUESS: Duration = Duration::from_millis(500);
 /// A trial limited by a number of requests, where the plan gives neither its rate nor its usual length.
 pub const COUNTED_GUESS: Duration = Duration::from_secs(5);
 

@@ -30,8 +30,9 @@ const CONFIRM_TRIES: u32 = 4;
 /// The expected number of long windows, a guess: a long window is more likely to contain a pause than a short one, and
 /// then a lower rate is tried.
 const CONFIRM_USUAL: u32 = 2;
-/// The time of one run of a search beyond its warm-up and window: starting the generator, connecting, draining.
-const RUN_EXTRA: Duration = Duration::from_millis(500);
+/// The time of a trial beyond its warm-up and window, and of each run of a search: starting the generator, connecting,
+/// draining, records.
+pub const TRIAL_EXTRA_GUESS: Duration = Duration::from_millis(500);
 /// The highest share of its capacity that a server can be offered.
 const SHARE_MOST: f64 = 10.0;
 
@@ -292,16 +293,15 @@ impl PlanLoad {
         self.confirm.unwrap_or(CONFIRM)
     }
 
-    /// The expected and the maximum length of its search: a closed loop, the windows, and the long windows. Each is a run
-    /// with a warm-up.
+    /// The expected and the maximum length of its search: a closed loop, the windows, and the long windows. Each is a
+    /// run with a warm-up; the extra time of the first is that of its trial, which is not included.
     fn search_lengths(&self) -> Option<(Duration, Duration)> {
         let window = self.duration.filter(|_| self.is_search())? + self.warmup();
         let confirm = Some(self.confirm()).filter(|confirm| !confirm.is_zero());
-        let confirm = confirm.map_or(Duration::ZERO, |confirm| confirm + self.warmup() + RUN_EXTRA);
+        let confirm = confirm.map_or(Duration::ZERO, |confirm| confirm + self.warmup() + TRIAL_EXTRA_GUESS);
         let most = self.windows.unwrap_or(WINDOWS_MOST);
-        let runs = WINDOWS_USUAL.min(most) + 1;
-        let usual =
-            (window + RUN_EXTRA).saturating_mul(runs).saturating_add(confirm.saturating_mul(CONFIRM_USUAL));
+        let windows = (window + TRIAL_EXTRA_GUESS).saturating_mul(WINDOWS_USUAL.min(most));
+        let usual = window.saturating_add(windows).saturating_add(confirm.saturating_mul(CONFIRM_USUAL));
         // An objective may need longer windows than the plan says: up to a minute each.
         let longest = window.max(Duration::from_secs(60)).saturating_mul(most.saturating_add(1));
         Some((usual, longest.saturating_add(confirm.saturating_mul(CONFIRM_TRIES))))

@@ -19,8 +19,8 @@ mod size;
 
 pub use adhoc::AdHoc;
 pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinDatabase, PinInstances};
-pub use estimate::{COUNTED_GUESS, TRIAL_EXTRA_GUESS, estimate, launch_guess};
-pub use load::{LoadSearch, Percent, PlanLoad};
+pub use estimate::{COUNTED_GUESS, estimate, launch_guess};
+pub use load::{LoadSearch, Percent, PlanLoad, TRIAL_EXTRA_GUESS};
 pub use resolve::{Cell, Resolution, key_of};
 pub use scale::Scale;
 pub use select::Select;
