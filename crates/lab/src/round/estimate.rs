@@ -1,8 +1,8 @@
 //! Estimates how much of a round is left, and how long it will take: from the plan, corrected by the trials so far.
 //!
-//! A round includes it in its events; before one begins, `plan/size.rs` reduces repeats by it and `--dry-run` shows it.
-//! Set-up and builds are not included, nor are retries before they are known to be needed. The time limit of a trial is
-//! separate: see its load.
+//! A round includes it in its events; before one begins, `plan/size.rs` reduces repeats by it and `--estimate` shows
+//! it. Set-up and builds are not included, nor are retries before they are known to be needed. The time limit of a trial
+//! is separate: see its load.
 
 use super::attempts::{Pass, RoundAttempts};
 use paceline_catalogue::{COUNTED_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
@@ -158,7 +158,8 @@ mod tests {
         let search = cells[0].load.expected_length();
         let mut estimate = RoundEstimate::of(&launches, Duration::ZERO);
         assert!(estimate.left() > search * 2, "{:?}", estimate.left());
-        // The first search takes hardly any time: the factor is near the mean of 1, the guess, and 0.
+        // This search takes hardly any time. The factor is then about 0.5: the mean of the guess (1) and this search
+        // (0).
         estimate.launch_begins(&launches[0]);
         estimate.trial_begins();
         estimate.trial_done(&Trial { load: cells[0].load.record(), error: None, ..trial() });
