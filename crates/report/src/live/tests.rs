@@ -107,14 +107,30 @@ fn a_tall_terminal_shows_charts() {
     ];
     let lines = live().lines(79, 23, false);
     assert_eq!(lines[..4], expected);
-    assert_eq!(lines[4], "  requests/s");
-    // The axis ends at a round number, and its middle is labelled if the chart is high enough.
-    assert!(lines[5].starts_with("    15,000 ┤"), "{}", lines[5]);
-    assert!(lines.iter().any(|line| line.contains("└ 5 s ago ") && line.ends_with(" now")));
-    assert!(lines.iter().any(|line| line.contains("response time: share of requests in each range")));
-    assert!((20..=23).contains(&lines.len()), "{}", lines.join("\n"));
-    // In a higher terminal the charts are higher.
+    // Eight columns for each second; the axis ends at a round number.
+    let rates = [
+        "  requests/s",
+        "    15,000 ┤                ▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂",
+        "           │                ████████████████",
+        "           │        ▅▅▅▅▅▅▅▅████████████████",
+        "         0 ┤▅▅▅▅▅▅▅▅████████████████████████",
+    ];
+    assert_eq!(lines[4..9], rates);
+    // A median is a block, and the shade above it reaches to the 99th percentile.
+    let times = [
+        "  response time, p50 █ and p99 ░",
+        "   8.00 ms ┤                ░░░░░░░░░░░░░░░░",
+        "           │                ░░░░░░░░░░░░░░░░",
+        "           │        ░░░░░░░░░░░░░░░░████████",
+        "         0 ┤████████████████████████████████",
+    ];
+    assert_eq!(lines[9..14], times);
+    assert!(lines[14].starts_with("           └ 5 s ago ") && lines[14].ends_with(" now"), "{}", lines[14]);
+    assert!(lines[15].contains("response time: share of requests in each range"), "{}", lines[15]);
+    assert_eq!(lines.len(), 21, "{}", lines.join("\n"));
+    // In a higher terminal the charts are higher, and the middle of an axis is labelled.
     let higher = live().lines(79, 49, false);
-    assert!((40..=49).contains(&higher.len()), "{}", higher.join("\n"));
-    assert!(higher.iter().any(|line| line.starts_with("     7,500 ┤")), "{}", higher.join("\n"));
+    assert_eq!(higher.len(), 42, "{}", higher.join("\n"));
+    let middle = "     7,500 ┤                ████████████████";
+    assert!(higher.iter().any(|line| line == middle), "{}", higher.join("\n"));
 }
