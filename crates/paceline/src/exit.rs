@@ -121,7 +121,7 @@ fn render(error: &anyhow::Error) {
 
 /// Prints an error to standard error: what happened, then a hint at the remedy.
 pub fn print_error(what: &str, hint: Option<&str>) {
-    let width = crate::terminal::width_of_errors();
+    let width = crate::terminal::width_of_stderr();
     say(&fitted(&format!("paceline: {what}"), "  ", width));
     if let Some(hint) = hint {
         say(&fitted(&format!("  hint: {hint}"), "        ", width));
@@ -156,7 +156,7 @@ fn lead(line: &str) -> usize {
 /// Lines of a result, broken at spaces where they are too wide for the terminal on standard output.
 pub fn fitted_lines(text: &str) -> String {
     let (lines, end) = text.strip_suffix('\n').map_or((text, ""), |lines| (lines, "\n"));
-    fitted(lines, "  ", crate::terminal::width_of_output()) + end
+    fitted(lines, "  ", crate::terminal::width_of_stdout()) + end
 }
 
 /// An error with its causes. A cause is left out where the text so far ends with it, as many library errors do.
@@ -215,7 +215,7 @@ pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 
 /// Prints a message to standard error. Errors quote files and servers, so control sequences are escaped.
 pub fn say(line: &str) {
-    let line = TerminalText::lines(&fitted(line, "  ", crate::terminal::width_of_errors()));
+    let line = TerminalText::lines(&fitted(line, "  ", crate::terminal::width_of_stderr()));
     // Not eprintln, which panics when standard error is closed or full. A failure cannot be reported anywhere.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

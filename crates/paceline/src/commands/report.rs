@@ -348,7 +348,7 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
         );
         let head = TerminalText::of(&format!("{:id_width$}  {day:20}  {:plan_width$}", round.id, round.plan));
         let width = head.as_str().chars().count() + 2 + trials.len();
-        let is_wide = screen::width_of_output().is_some_and(|columns| width > columns);
+        let is_wide = screen::width_of_stdout().is_some_and(|columns| width > columns);
         let between = TerminalText::literal(if is_wide { "\n    " } else { "  " });
         text.push(&terminal!("{}{}{}\n", head, between, trials));
     }
@@ -395,6 +395,5 @@ const WIDTH_OF_A_FILE: usize = 180;
 
 /// The columns of the terminal; if output is not a terminal, the value of `COLUMNS`, else the width for files.
 fn terminal_width() -> usize {
-    let from_environment = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
-    crate::terminal::width_of_output().or_else(from_environment).unwrap_or(WIDTH_OF_A_FILE)
+    screen::width_of_stdout().or_else(screen::width_in_environment).unwrap_or(WIDTH_OF_A_FILE)
 }

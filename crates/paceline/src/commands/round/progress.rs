@@ -128,7 +128,7 @@ impl RoundProgress {
 
 /// Prints a permanent line, broken at spaces where the terminal is too narrow for it.
 fn print_line(clear: &str, text: &str) {
-    let text = fitted(text, "  ", crate::terminal::width_of_errors());
+    let text = fitted(text, "  ", crate::terminal::width_of_stderr());
     // A closed standard error is ignored and does not stop the round.
     let _ = writeln!(std::io::stderr(), "{clear}{}", TerminalText::lines(&text));
 }

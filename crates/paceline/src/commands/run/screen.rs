@@ -95,7 +95,7 @@ impl Screen {
             return;
         }
         self.drawn = Instant::now();
-        let Some((width, height)) = crate::terminal::size_of_errors() else { return };
+        let Some((width, height)) = crate::terminal::size_of_stderr() else { return };
         // The last column stays empty: terminals differ in how they handle a character there.
         let RunProgress { phase, done, left, stopping } = rows.progress();
         (self.live.phase, self.live.done, self.live.left, self.live.stopping) = (phase, done, left, stopping);
