@@ -1,5 +1,6 @@
 //! Mutates seeds: a small part of what libFuzzer does, without coverage, and the same on every machine.
 
+use paceline_engine::Random;
 use std::ops::Range;
 
 /// Numbers at the limits of types and parsers, for text.
@@ -26,12 +27,12 @@ const RANGE_BITS: usize = 7;
 
 /// A generator of inputs; the same seed gives the same inputs.
 pub struct Mutator {
-    state: u64,
+    random: Random,
 }
 
 impl Mutator {
     pub fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self { random: Random::new(seed) }
     }
 
     /// One of the seeds with one to four changes.
@@ -84,15 +85,7 @@ impl Mutator {
 
     /// A number below the limit, or 0 if the limit is 0.
     fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-
-    /// SplitMix64 (Steele, Lea and Flood, 2014), as in <https://doi.org/10.1145/2714064.2660195>.
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.random.below(limit as u64) as usize
     }
 }
 
@@ -108,22 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn the_generator_gives_published_values() {
-        // The first values of the authors' reference implementation for the seed 1234567.
-        let mut mutator = Mutator::new(1_234_567);
-        assert_eq!([(); 2].map(|()| mutator.next()), [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
-    }
-
-    #[test]
     fn the_same_seed_gives_the_same_inputs_everywhere() {
         let seeds = ["GET /a?b=10 HTTP/1.1", "{\"rate\": 250}"];
         assert_eq!(inputs(1, &seeds, 1_000), inputs(1, &seeds, 1_000));
         assert_ne!(inputs(1, &seeds, 3), inputs(2, &seeds, 3));
-        let first = [
-            r#"{\"r250}\": 0.0 000}"#,
-            r#"{\"2ate\"1.1"#,
-            r#"{\"rate\": 2e\"e\": 4294967295\xff\xff\xff\x7f"#,
-        ];
+        let first = [r"{0 HTTP/1.1", r#"{\"raET /a?b=10 HTTP/1.1"#, r"{TTP\x7f\xff\xff\xff\xff\xff\xff\xff"];
         assert_eq!(inputs(1, &seeds, 3), first);
     }
 
