@@ -3,6 +3,9 @@
 //!
 //! An input selects the byte that is changed, its new value, and how the records are cut; if the first bit is set, the
 //! rest of the input replaces the server.
+//!
+//! Keys and random numbers are new in each process, so the bytes on the wire are too: a failure with a server may not
+//! repeat.
 
 use paceline_engine::sim::VirtualClock;
 use paceline_engine::tls::{TlsOptions, TlsSettings, TlsTransport, Trust};
