@@ -3,7 +3,7 @@
 use crate::exit::{Complaint, error_text, print, say};
 use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command, user_notice};
 use anyhow::Context as _;
-use paceline_catalogue::{Catalogue, Manifest, nearest};
+use paceline_catalogue::{Catalogue, Manifest, WorkloadCase, nearest};
 use paceline_host::Interrupt;
 use paceline_lab::{LabError, Provisioner};
 use std::sync::Arc;
@@ -101,6 +101,20 @@ pub(super) fn check_workloads(server: &Manifest, catalogue: &Catalogue) -> anyho
     broken.map_or(Ok(()), |broken| {
         Err(Complaint::usage(format!("workload `{}` cannot be used: {}", broken.id, broken.error)).into())
     })
+}
+
+/// The case with which the start of a server is checked: the first that needs no database. The error says that there is
+/// none.
+pub(super) fn start_case<'c>(
+    server: &Manifest,
+    catalogue: &'c Catalogue,
+) -> Result<&'c WorkloadCase, &'static str> {
+    let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
+    let workloads = known.filter(|workload| !workload.needs_database());
+    workloads.flat_map(|workload| &workload.cases).next().ok_or(
+        "all workloads of this server need a database, but Paceline checks the start of the server with a workload \
+         that needs none: add one, such as `hello`, to the server and to `workloads` in its server.toml",
+    )
 }
 
 /// The servers in a plan's cells, each once. What the plan leaves out, and why, is reported by the round.

@@ -3,7 +3,7 @@
 //! The server must give one correct answer before its URL is printed; `lab check` checks the other answers. No load is
 //! put on the server, and it is not restarted when it exits.
 
-use super::selection::{check_form, check_workloads, working};
+use super::selection::{check_form, check_workloads, start_case, working};
 use crate::exit::{Complaint, Status, print, say};
 use crate::lab_folders::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
@@ -127,11 +127,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 /// The answer required from the server before its URL is printed.
 fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCase> {
     check_workloads(server, catalogue)?;
-    let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
-    let workloads = known.filter(|workload| !workload.needs_database());
-    let case = workloads.flat_map(|workload| &workload.cases).next().cloned();
-    let what = "all workloads of this server need a database, but Paceline checks the start of the server with a workload that needs none: add one, such as `hello`, to the server and to `workloads` in its server.toml";
-    case.ok_or_else(|| Complaint::usage(format!("{}: {what}", server.id)).into())
+    let case = start_case(server, catalogue);
+    Ok(case.map_err(|message| Complaint::usage(format!("{}: {message}", server.id)))?.clone())
 }
 
 fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {

@@ -3,6 +3,7 @@
 //! Called by `mod.rs` for each server. A failed build, start or answer is a finding and not an error, so that the next
 //! server is still checked. The checks are in the lab's `examine`, the table row in `table.rs`.
 
+use super::super::selection::start_case;
 use crate::exit::{error_text, say};
 use paceline_catalogue::{
     Catalogue, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
@@ -88,10 +89,8 @@ impl Checker<'_> {
         let named = |name: &String| self.catalogue.workload(name).map(Arc::clone);
         let known = server.workloads.iter().filter_map(named);
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
-        let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
-            let message = "all workloads of this server need a database, but Paceline checks the start of the server with a workload that needs none: add one, such as `hello`, to the server and to `workloads` in its server.toml";
-            return Err(LaunchError::fault(Stage::Start, message, false));
-        };
+        let ready = start_case(server, self.catalogue)
+            .map_err(|message| LaunchError::fault(Stage::Start, message, false))?;
         let before = SourceFiles::of(&server.folder);
         let mut launch = self.launch(server, ready)?;
         let first_since_build = self.provisioner.note_launch(server);
