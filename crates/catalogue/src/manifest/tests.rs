@@ -1,11 +1,10 @@
 //! Tests of the manifest: the values of a valid one, and how errors are reported.
 //!
 //! Most take a valid manifest and change one thing. Its workloads need not exist: only the catalogue looks for them.
-//! Random text is tried here briefly, and by `scripts/fuzz` for as long as wanted.
+//! Damaged text is tried by the fuzz target `manifest`.
 
 use crate::fixture::{MANIFEST, TestTree};
 use crate::{FrameworkKind, Manifest, Trait, Variables};
-use proptest::prelude::*;
 use std::time::Duration;
 
 fn read(text: &str) -> Result<Manifest, String> {
@@ -149,14 +148,5 @@ fn the_folder_is_the_id() {
     for folder in ["go", "Go-server", "go-", "go-a_b"] {
         let reported = Manifest::read(&tree.path("servers").join(folder)).unwrap_err().to_string();
         assert!(reported.contains("must be named `<language>-<name>`"), "{reported}");
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-    /// A manifest that is truncated, or has a piece repeated, gives a manifest or an error, never a panic.
-    #[test]
-    fn no_input_causes_a_panic(cut in 0..MANIFEST.len(), from in 0..MANIFEST.len(), noise in "[\\[\\]=\"$a-z\n]{0,12}") {
-        let _ = read(&format!("{}{noise}{}", &MANIFEST[..cut], &MANIFEST[from..]));
     }
 }
