@@ -127,15 +127,24 @@ pub fn examine_database(
             missing(work, &counted),
         ));
         if work.rows_updated > 0 {
-            let seen = stored(case, address, database, interrupt).unwrap_or_default();
-            let wrong = (seen.stored < seen.returned || seen.returned == 0).then(|| {
-                let rows = paceline_stats::counted(seen.returned, "row", "rows");
-                format!("the database has {} of {rows} that responses reported as updated", seen.stored)
-            });
+            let wrong = not_stored(stored(case, address, database, interrupt));
             checks.push(same(format!("{} {}: updates stored", case.method, case.path), wrong));
         }
     }
     Ok(checks)
+}
+
+/// What is wrong with the stored updates.
+fn not_stored(rows: Option<StoredRows>) -> Option<String> {
+    match rows {
+        None => Some("a request failed, or the rows in the database could not be read".into()),
+        Some(StoredRows { returned: 0, .. }) => Some("no response reported an updated row".into()),
+        Some(StoredRows { returned, stored }) if stored < returned => {
+            let rows = paceline_stats::counted(returned, "row", "rows");
+            Some(format!("the database has {stored} of {rows} that responses reported as updated"))
+        }
+        Some(_) => None,
+    }
 }
 
 /// The work that a database did not do, of the work for a number of responses.
@@ -152,4 +161,19 @@ fn missing(work: DatabaseWork, counted: &DatabaseCounts) -> Option<String> {
         .map(|(what, counted, expected)| format!("{counted} {what} instead of {expected}"))
         .collect();
     (!wrong.is_empty()).then(|| format!("{} in {CHECK_REQUESTS} requests", wrong.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_are_stored_if_every_reported_row_is() {
+        let wrong = |returned, stored| not_stored(Some(StoredRows { returned, stored }));
+        assert_eq!(wrong(2, 2), None);
+        let one = "the database has 1 of 2 rows that responses reported as updated";
+        assert_eq!(wrong(2, 1).as_deref(), Some(one));
+        assert_eq!(wrong(0, 0).as_deref(), Some("no response reported an updated row"));
+        assert!(not_stored(None).is_some());
+    }
 }
