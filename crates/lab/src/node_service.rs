@@ -60,12 +60,14 @@ pub fn serve_node(
 /// Reads the lab's first message. Its state folder must not lead to a folder of another user of this machine: files are
 /// written and removed there.
 fn greeting(input: &mut impl BufRead) -> io::Result<NodeSettings> {
-    let hello = read_line(input)?.unwrap_or_default();
+    let unusable = |kind, what| {
+        let how = "`paceline node` is started by Paceline (`--on`), not by hand";
+        io::Error::new(kind, format!("{what}: {how}"))
+    };
+    let hello = read_line(input)?
+        .ok_or_else(|| unusable(io::ErrorKind::UnexpectedEof, "the input ended before the first message"))?;
     let Ok(ToNode::Hello(settings)) = serde_json::from_slice(&hello) else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "invalid first message: `paceline node` is started by Paceline (`--on`), not by hand",
-        ));
+        return Err(unusable(io::ErrorKind::InvalidData, "invalid first message"));
     };
     settings.folders.check_links().map_err(io::Error::other)?;
     Ok(*settings)
@@ -412,5 +414,7 @@ mod tests {
     fn the_first_message_must_be_a_greeting() {
         let refused = greeting(&mut &b"\"alive\"\n"[..]).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidData);
+        let refused = greeting(&mut &b""[..]).unwrap_err();
+        assert!(refused.to_string().starts_with("the input ended before the first message: "), "{refused}");
     }
 }

@@ -53,12 +53,7 @@ pub fn serve(
     mut input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> io::Result<()> {
-    let Some((_, ToLoader::Order(order))) = read(&mut input, monotonic_ns)? else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "invalid first message: `paceline loader` is started by Paceline (`--loaders` or `--on`), not by hand",
-        ));
-    };
+    let order = first_order(&mut input)?;
     let output: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(output)));
     let (decisions, decided) = mpsc::channel();
     let (finished, ended) = mpsc::channel::<()>();
@@ -72,7 +67,7 @@ pub fn serve(
         }
         drop(finished);
     })?;
-    let answer = match carry_out(*order, &decided, output) {
+    let answer = match carry_out(order, &decided, output) {
         Ok(done) => FromLoader::Done(Box::new(done)),
         Err(failed) => FromLoader::Failed(failed),
     };
@@ -81,6 +76,16 @@ pub fn serve(
     // Pings are answered until the coordinator closes the input.
     let _ = ended.recv_timeout(WAIT_LIMIT);
     Ok(())
+}
+
+fn first_order(input: &mut impl BufRead) -> io::Result<LoaderOrder> {
+    let (kind, what) = match read(input, monotonic_ns)? {
+        Some((_, ToLoader::Order(order))) => return Ok(*order),
+        Some(_) => (io::ErrorKind::InvalidData, "invalid first message"),
+        None => (io::ErrorKind::UnexpectedEof, "the input ended before the first message"),
+    };
+    let how = "`paceline loader` is started by Paceline (`--loaders` or `--on`), not by hand";
+    Err(io::Error::new(kind, format!("{what}: {how}")))
 }
 
 fn send(output: &Mutex<impl Write>, message: &FromLoader) -> io::Result<()> {
@@ -224,6 +229,14 @@ fn failed(error: RunError) -> LoaderFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_message_must_be_an_order() {
+        let error = |text: &str| first_order(&mut text.as_bytes()).err().unwrap().to_string();
+        assert!(error("").starts_with("the input ended before the first message: "));
+        let ping = serde_json::to_string(&ToLoader::Ping).unwrap();
+        assert!(error(&format!("{ping}\n")).starts_with("invalid first message: "));
+    }
 
     #[test]
     fn a_late_loader_joins_at_a_whole_second_or_not_at_all() {
