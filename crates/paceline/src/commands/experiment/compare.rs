@@ -339,15 +339,15 @@ fn observe(
     open.load.judge_by(Some(objective.clone()));
     let capacity = find_capacity(&mut open.load, &plan, &mut |_| {})?;
     open.load.judge_by(None);
-    let why = || {
-        match (&capacity.ended_early, capacity.stalls_decide) {
+    let why = || match (&capacity.ended_early, capacity.stalls_decide) {
         (Some(why), _) if why == "interrupted" => LoadError::Interrupted,
         (Some(why), _) => LoadError::Failed(format!("the search for the capacity ended early: {why}")),
         (None, Some(_)) => LoadError::Failed(
-            "there is no capacity to compare: pauses of the server, not the load, decide which windows meet the objective. Find their cause, or use longer windows (--duration)".to_owned(),
+            "there is no capacity to compare: pauses of the server, not the load, decide which windows meet \
+             the objective. Find their cause, or use longer windows (--duration)"
+                .to_owned(),
         ),
         (None, None) => LoadError::Failed(format!("no offered rate met {objective}")),
-    }
     };
     result.capacity_per_s =
         Some(capacity.half_pass_per_s.filter(|_| capacity.ended_early.is_none()).ok_or_else(why)?);

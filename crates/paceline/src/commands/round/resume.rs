@@ -38,7 +38,7 @@ pub fn resumed(
     let launches = order(&resolution.cells, plan.repeats, round.seed);
     let left: u32 = launches.iter().map(|launch| launch.cells.len() as u32).sum();
     if plan.cells.is_empty() {
-        gone.extend(nameless(&round, left + plan.repeats * gone.len() as u32));
+        gone.extend(trials_of_unknown_cells(&round, left + plan.repeats * gone.len() as u32));
     }
     round.planned = round.planned.max(left);
     if let Some(change) = without(&gone).filter(|change| !round.changes.contains(change)) {
@@ -58,7 +58,7 @@ fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
 }
 
 /// What is missing from a round whose cells are known neither from its record nor from its trials.
-fn nameless(round: &Round, accounted_for: u32) -> Option<String> {
+fn trials_of_unknown_cells(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
     Some(format!(
         "{missing} of {}, which are not in the store",
