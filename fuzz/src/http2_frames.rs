@@ -1,6 +1,7 @@
 //! Any bytes as HTTP/2 frames: no panic, no loop, and the same events one byte at a time as at once.
 //!
-//! The first byte decides whether valid SETTINGS precede the rest, so that the decoder reaches the rest. Field blocks are tested by `http2_fields`.
+//! The first byte decides whether valid SETTINGS precede the rest, so that the decoder reaches the rest. Field blocks
+//! are tested by `http2_fields`.
 
 use paceline_http::h2::{FrameEvent, FrameReader, PeerSettings, write_settings};
 

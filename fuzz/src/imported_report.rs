@@ -1,5 +1,5 @@
-//! Any text as a report of another load generator or a result board (`store import`): no panic, errors name the file, and
-//! an accepted text becomes a round with its own trials that can be written, read and judged.
+//! Any text as a report of another load generator or a result board (`store import`): no panic, errors name the file,
+//! and an accepted text becomes a round with its own trials that can be written, read and judged.
 //!
 //! The reader detects the format of a text, as for a file.
 

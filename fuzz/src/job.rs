@@ -1,4 +1,5 @@
-//! Any text as a job, as in `--job FILE` and in records: no panic, and a valid job is still valid after writing and reading.
+//! Any text as a job, as in `--job FILE` and in records: no panic, and a valid job is still valid after writing and
+//! reading.
 //!
 //! Files that a job names are not opened.
 

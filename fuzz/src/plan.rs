@@ -1,4 +1,5 @@
-//! Any text as a plan: no panic, every error names its origin, and an accepted plan is the same after writing and reading.
+//! Any text as a plan: no panic, every error names its origin, and an accepted plan is the same after writing and
+//! reading.
 //!
 //! It does not check whether servers and workloads with these names exist.
 

@@ -1,4 +1,5 @@
-//! Any text as a stored trial: no panic, and the trial is unchanged after its histograms are extracted and inserted again.
+//! Any text as a stored trial: no panic, and the trial is unchanged after its histograms are extracted and inserted
+//! again.
 //!
 //! Damaged SQLite files are not tested here.
 

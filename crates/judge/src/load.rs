@@ -35,7 +35,8 @@ const LITTLE_NEEDS: u64 = 1_000;
 const RECONNECTS_MOST: f64 = 0.01;
 
 /// The remedy if the server allowed no HTTP/2 stream.
-const NO_STREAM: &str = "The server's limit of concurrent HTTP/2 streams is 0 (SETTINGS_MAX_CONCURRENT_STREAMS): no request may be sent. Raise this limit, or try --http 1.1.";
+const NO_STREAM: &str = "The server's limit of concurrent HTTP/2 streams is 0 (SETTINGS_MAX_CONCURRENT_STREAMS): no \
+    request may be sent. Raise this limit, or try --http 1.1.";
 
 /// Whether no request could be sent because the server allowed no HTTP/2 stream: requests that were in flight when the
 /// window opened, or were answered in it, had one.
@@ -53,7 +54,8 @@ pub(crate) fn nothing_scheduled(run: &Run) -> Option<TypedVerdict> {
         // In a closed loop no request is due while no connection is free.
         LoopKind::Closed => (
             Blame::Server,
-            "No connection was free in the window: each was waiting for the response to a request sent before the window, being opened, or pausing (--think). Use a longer window (-d), or no warm-up (--warmup 0s).",
+            "No connection was free in the window: each was waiting for the response to a request sent before the \
+             window, being opened, or pausing (--think). Use a longer window (-d), or no warm-up (--warmup 0s).",
         ),
     };
     (run.total.counts.scheduled == 0).then_some(TypedVerdict::NothingScheduled {

@@ -224,7 +224,8 @@ metric_table! {
     = |trial, _| plain(trial.usage.as_ref()?.utilization);
 
     /// CPU utilization of the load generator's busiest thread.
-    GENERATOR_UTILIZATION "generator_utilization" "the load generator's CPU utilization" ["load gen", "busy"], Share Neither
+    GENERATOR_UTILIZATION "generator_utilization" "the load generator's CPU utilization" ["load gen", "busy"],
+    Share Neither
     closed Some((110, 6, NO_SPREAD)), open Some((110, 6, NO_SPREAD)),
     = |trial, run| if trial.imported.is_some() { None } else { plain(run.generator.utilization) };
 

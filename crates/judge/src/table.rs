@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 verdict_table! {
     /// No request was due in the window. In an open loop the window is shorter than a gap of the schedule. In a closed
-    /// loop no connection was free: each was waiting for the response to a request sent before the window, being opened, or
-    /// pausing, or the server allowed no HTTP/2 stream.
+    /// loop no connection was free: each was waiting for the response to a request sent before the window, being opened,
+    /// or pausing, or the server allowed no HTTP/2 stream.
     NothingScheduled "nothing_scheduled" Run [User, Server: *blame] [Invalid] "No request was scheduled in the window."
     { window_s: f64 = "length of the window, in seconds" } with { blame: Blame, advice: &'static str = "Use a longer window (-d) or a higher rate (-r)." }
     => "{advice}";
@@ -28,8 +28,8 @@ verdict_table! {
     } with { advice: String = "Lower -r to about the achieved rate, or check the server: `curl -i URL`" }
     => "No request of the window was sent. {advice}";
 
-    /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened, or took
-    /// a request, for longer than a request may take. The rate does not include the time spent waiting.
+    /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened, or
+    /// took a request, for longer than a request may take. The rate does not include the time spent waiting.
     GaveUp "gave_up" Run [Server] [Invalid] "The run ended before it had sent all its requests."
     { asked: u64 = "requests to send (`-n`)", scheduled: u64 = "requests that were due" } with { url: String = "URL" }
     => "No connection could be opened or take a request any more. Check that the server still runs: curl -i {url}";

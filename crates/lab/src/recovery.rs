@@ -79,7 +79,8 @@ fn sentence(recovery: &DatabaseRecovery) -> String {
             )
         }
         (None, failed) => format!(
-            "; after a restart of the database, the server did not use it again within {} s ({}; the last: {last_failure})",
+            "; after a restart of the database, the server did not use it again within {} s ({}; the last: \
+             {last_failure})",
             RECOVERY_LIMIT.as_secs(),
             counted(*failed, "failed request", "failed requests")
         ),

@@ -53,7 +53,8 @@ impl Provisioner {
                 let size =
                     setup.download_mb.map_or("an unknown size".into(), |mb| format!("about {mb:.0} MB"));
                 (self.notice)(&format!(
-                    "{}: the server's folder or tools changed since its set-up; repeating the set-up (may download {size}): {}",
+                    "{}: the server's folder or tools changed since its set-up; repeating the set-up (may download \
+                     {size}): {}",
                     server.id, setup.command
                 ));
                 self.make(server, "setup", &setup.command, wanted).map(Some)

@@ -54,10 +54,24 @@ pub struct PlanFlags {
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
     pub workloads: Vec<String>,
     /// Databases for workloads that need one: postgresql,mariadb,mongo-java-server
-    #[arg(hide_short_help = true, long, value_name = "DATABASE", num_args = 1.., value_delimiter = ',', help_heading = "Without a plan")]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "DATABASE",
+        num_args = 1..,
+        value_delimiter = ',',
+        help_heading = "Without a plan"
+    )]
     pub database: Vec<String>,
     /// Forms of the servers: single (one process), cores (all cores) [default: single]
-    #[arg(hide_short_help = true, long, value_name = "FORM", num_args = 1.., value_delimiter = ',', help_heading = "Without a plan")]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "FORM",
+        num_args = 1..,
+        value_delimiter = ',',
+        help_heading = "Without a plan"
+    )]
     pub forms: Vec<String>,
     /// Number of connections [default: 64]
     #[arg(long, short, value_name = "N", help_heading = "Without a plan")]
@@ -131,7 +145,8 @@ pub struct ResumeFlags {
     pub tune: bool,
     /// Keep processors out of idle states while the round runs, if permitted (/dev/cpu_dma_latency)
     ///
-    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while it is idle.
+    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while it is
+    /// idle.
     #[arg(hide_short_help = true, long)]
     pub quiet_cpu: bool,
     /// Folder of the machine's settings (for tests)

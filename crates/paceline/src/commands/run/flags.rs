@@ -112,7 +112,8 @@ pub struct Arguments {
 
     /// Keep processors out of idle states during the run, if permitted (/dev/cpu_dma_latency)
     ///
-    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while it is idle.
+    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while it is
+    /// idle.
     #[arg(hide_short_help = true, long, help_heading = "Generator")]
     pub quiet_cpu: bool,
 

@@ -27,8 +27,8 @@ pub struct GateFlags {
     /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.999),
     /// max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second: 'achieved>=99%',
     /// 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the load was not delivered,
-    /// the run is invalid or was interrupted, the percentile includes requests without a response, or there were too few
-    /// requests (p99 needs 1,000, so that 10 are above it). Every failed request counts as slower than the limit.
+    /// the run is invalid or was interrupted, the percentile includes requests without a response, or there were too
+    /// few requests (p99 needs 1,000, so that 10 are above it). Every failed request counts as slower than the limit.
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 
