@@ -937,7 +937,7 @@ export interface RoundPage {
   unreadable: (string)[];
   /** What each verdict that occurs means. */
   verdicts: Record<string, Explanation>;
-  /** How servers became warm, with the cold curve of each launch. */
+  /** How servers became warm, with the warm-up curve of each launch. */
   warm_ups: (WarmUpTable)[];
 }
 
@@ -1506,7 +1506,7 @@ export interface Verdict {
   severity: Severity;
 }
 
-/** A launch's warm-up: a closed loop until the server no longer became faster, and its rate in each second (the cold curve). */
+/** A launch's warm-up: a closed loop until the server no longer became faster, and its rate in each second (the warm-up curve). */
 export interface WarmUp {
   /** Connections of the closed loop. */
   connections: number;

@@ -214,7 +214,7 @@ pub struct Startup {
     pub warm_up: Option<WarmUp>,
 }
 
-/// A launch's warm-up: a closed loop until the server no longer became faster, and its rate in each second (the cold
+/// A launch's warm-up: a closed loop until the server no longer became faster, and its rate in each second (the warm-up
 /// curve).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WarmUp {

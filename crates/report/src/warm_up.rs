@@ -1,4 +1,4 @@
-//! The warm-ups of servers: time to the steady state and the cold curve of each launch.
+//! The warm-ups of servers: time to the steady state and the warm-up curve of each launch.
 //!
 //! One observation for each launch. A launch is warmed before its first load; older records, and plans that request
 //! cold figures, have none.

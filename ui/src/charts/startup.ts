@@ -5,23 +5,23 @@ import { Plot, draw, nameMargin, rateTick, roomyLog, timeAxis, timeTick, type Ma
 import type { ChartSource, Line, Table } from "./source";
 import { spread } from "./spectrum";
 
-/** The warm-up of one launch. */
-export interface Cold extends Line {
+/** The warm-up of one launch, and how its curve is drawn. */
+export interface WarmUpCurve extends Line {
   warmUp: { rate_per_s: number[]; steady_after_s?: number | null };
 }
 
-export function coldCurves(all: Cold[]): ChartSource {
-  const drawn = all.map((cold) => ({ cold, points: cold.warmUp.rate_per_s.map((y, at) => ({ x: at + 0.5, y })) })).filter(({ points }) => points.length > 1);
+export function warmUpCurves(all: WarmUpCurve[]): ChartSource {
+  const drawn = all.map((curve) => ({ curve, points: curve.warmUp.rate_per_s.map((y, at) => ({ x: at + 0.5, y })) })).filter(({ points }) => points.length > 1);
   const far = Math.max(1, ...drawn.map(({ points }) => points.length));
   const most = Math.max(1, ...drawn.flatMap(({ points }) => points.map((p) => p.y))) * 1.05;
   /** The point of a line at a moment, between two seconds. */
   const at = (points: { x: number; y: number }[], x: number) => points.reduce((near, p) => (Math.abs(p.x - x) < Math.abs(near.x - x) ? p : near), points[0]!);
-  const steady = drawn.flatMap(({ cold, points }) => (typeof cold.warmUp.steady_after_s === "number" ? [{ ...at(points, cold.warmUp.steady_after_s), colour: cold.colour }] : []));
-  const ends = drawn.map(({ cold, points }) => ({ ...points[points.length - 1]!, cold }));
+  const steady = drawn.flatMap(({ curve, points }) => (typeof curve.warmUp.steady_after_s === "number" ? [{ ...at(points, curve.warmUp.steady_after_s), colour: curve.colour }] : []));
+  const ends = drawn.map(({ curve, points }) => ({ ...points[points.length - 1]!, curve }));
   return {
     note: "Responses per second in each second after the start, in a closed loop. Dot: from here on the rate no longer grew by more than 5 %.",
     draw: (width, height) => {
-      const { margin: room, fit } = nameMargin(ends.map((end) => end.cold.name), width, 0.36);
+      const { margin: room, fit } = nameMargin(ends.map((end) => end.curve.name), width, 0.36);
       // Labels stand at the right end, moved apart: the shift is the same on a linear axis from 1.
       const labels = spread(ends.map((end) => ({ ...end, y: Math.exp((end.y / most) * 5) })), 1, Math.exp(5), height - 48);
       return draw({
@@ -29,13 +29,13 @@ export function coldCurves(all: Cold[]): ChartSource {
         x: { label: "seconds since the first request", domain: [0, far] },
         y: { grid: true, label: null, domain: [0, most], ticks: 5, tickFormat: rateTick },
         marks: [
-          ...drawn.map(({ cold, points }) => Plot.lineY(points, { x: "x", y: "y", stroke: cold.colour, strokeWidth: 2 })),
+          ...drawn.map(({ curve, points }) => Plot.lineY(points, { x: "x", y: "y", stroke: curve.colour, strokeWidth: 2 })),
           Plot.dot(steady, { x: "x", y: "y", r: 4.5, fill: "colour", stroke: "var(--ground)", strokeWidth: 1.5 }),
           ...labels.flatMap((l): Markish[] => {
             const y = (Math.log(l.at) / 5) * most;
             return [
-              Plot.text([l], { x: () => far, y: () => y, text: () => fit(l.cold.name), dx: 14, textAnchor: "start", fill: "var(--text)" }),
-              Plot.link([l], { x1: "x", y1: () => l.cold.warmUp.rate_per_s[l.cold.warmUp.rate_per_s.length - 1] ?? 0, x2: () => far, y2: () => y, stroke: l.cold.colour, strokeOpacity: 0.5 }),
+              Plot.text([l], { x: () => far, y: () => y, text: () => fit(l.curve.name), dx: 14, textAnchor: "start", fill: "var(--text)" }),
+              Plot.link([l], { x1: "x", y1: () => l.curve.warmUp.rate_per_s[l.curve.warmUp.rate_per_s.length - 1] ?? 0, x2: () => far, y2: () => y, stroke: l.curve.colour, strokeOpacity: 0.5 }),
             ];
           }),
           Plot.ruleY([0], { stroke: "var(--rule)" }),
@@ -45,7 +45,7 @@ export function coldCurves(all: Cold[]): ChartSource {
     },
     table: () => ({
       columns: ["launch", "second", "requests/s"],
-      rows: drawn.flatMap(({ cold, points }) => points.map((p) => [cold.name, p.x - 0.5, rate(p.y)])),
+      rows: drawn.flatMap(({ curve, points }) => points.map((p) => [curve.name, p.x - 0.5, rate(p.y)])),
     }),
   };
 }

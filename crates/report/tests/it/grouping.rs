@@ -402,7 +402,7 @@ fn first_starts_are_separate_and_limits_are_shown() {
 }
 
 #[test]
-fn time_to_steady_state_and_the_cold_curve_are_shown_launch_by_launch() {
+fn time_to_steady_state_and_the_warm_up_curve_are_shown_launch_by_launch() {
     let mut trials = on_two_cores();
     let warm_up = |steady_after_s, rates: &[f64]| WarmUp {
         warmed_s: rates.len() as f64,

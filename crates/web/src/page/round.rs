@@ -88,7 +88,7 @@ pub struct RoundPage {
     pub overall: BTreeMap<&'static str, Vec<String>>,
     /// How servers started.
     pub starts: Vec<StartTable>,
-    /// How servers became warm, with the cold curve of each launch.
+    /// How servers became warm, with the warm-up curve of each launch.
     pub warm_ups: Vec<WarmUpTable>,
     /// What the plan's source observed beside what was observed now.
     pub observed: Vec<Beside>,
