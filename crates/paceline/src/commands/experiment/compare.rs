@@ -69,7 +69,7 @@ pub struct CompareFlags {
     /// time is not visible]. memory and start-up need servers of the lab, or rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
-    /// Also search for the highest rate that meets this objective; each search takes about 20 windows of --duration
+    /// Also search for the highest rate that meets this objective; each search takes 14 to 30 windows of --duration
     #[arg(long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
     pub(super) slo: Option<Objective>,
 }
