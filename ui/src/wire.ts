@@ -86,7 +86,7 @@ export interface Censored {
   lowest_ns: number;
 }
 
-/** One check of a server's answers. */
+/** One check of a server's responses. */
 export interface Check {
   /** The exact difference, if there is one. */
   detail?: string;
@@ -651,7 +651,7 @@ export interface Machine {
 export interface Measured {
   /** Bytes moved. */
   bytes: Bytes;
-  /** Requests whose answer was never seen. */
+  /** Requests whose response was never seen. */
   censored: Censored | null;
   /** Connections asked for and had. */
   connections: Connections;
@@ -1173,11 +1173,11 @@ export interface StartTable {
 export interface Starts {
   /** Read from disk until then: 0 if all of it was in memory. */
   disk_read_bytes: Figure | null;
-  /** From the start to the first valid answer. */
+  /** From the start to the first valid response. */
   first_answer_ms: Figure | null;
   /** From the start to a port that accepts connections. */
   listening_ms: Figure | null;
-  /** Resident memory at the first answer, in bytes. */
+  /** Resident memory at the first response, in bytes. */
   rss_bytes: Figure | null;
 }
 
@@ -1421,7 +1421,7 @@ export interface TrialFacts {
   startup: Startup | null;
   /** What the server cost over the window. */
   usage: Usage | null;
-  /** The answers checked before the load. */
+  /** The responses checked before the load. */
   validation: Validation | null;
   /** The workload. */
   workload: string;
@@ -1475,7 +1475,7 @@ export interface UsagePoint {
   rss_bytes: number;
 }
 
-/** The answers checked before the load. */
+/** The responses checked before the load. */
 export interface Validation {
   /** The checks, in the order they were made. */
   checks: (Check)[];

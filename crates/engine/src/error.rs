@@ -65,8 +65,8 @@ pub enum EngineError {
         /// Started.
         had: usize,
     },
-    /// A worker thread died: a bug in Paceline.
-    #[error("a worker thread died; this is a bug in Paceline")]
+    /// A worker thread panicked: a bug in Paceline.
+    #[error("a worker thread ended with a panic; this is a bug in Paceline")]
     WorkerDied,
     /// Stopped before the window began, so there are no measurements.
     #[error("the run was stopped {0} after its start, before the window began: nothing was measured")]

@@ -89,9 +89,11 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::Tls(fault) => return fault.fmt(f),
             ConnectionFailure::Closed => "the connection was closed",
             ConnectionFailure::ClosedUnused => "the server closed a new connection before any request was sent on it",
-            ConnectionFailure::ClosedUnanswered => "the server closed the connection without answering",
+            ConnectionFailure::ClosedUnanswered => "the server closed the connection without a response",
             ConnectionFailure::Truncated => "the server closed the connection in the middle of a response",
-            ConnectionFailure::ClosedBehind => "the server closed the connection with pipelined requests unanswered",
+            ConnectionFailure::ClosedBehind => {
+                "the server closed the connection before it responded to all pipelined requests"
+            }
             ConnectionFailure::CutOff => "the run ended with a request in flight",
             ConnectionFailure::NoSettings => "no HTTP/2 SETTINGS from the server within the connect timeout",
             ConnectionFailure::NotHttp2 => "the server does not speak HTTP/2",
@@ -104,7 +106,8 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::Protocol => "the response is not HTTP",
             ConnectionFailure::Unsolicited => "the server sent bytes although no request was outstanding",
             ConnectionFailure::SuspectFraming => {
-                "closed by Paceline: a response with both Content-Length and Transfer-Encoding, or chunks in HTTP/1.0"
+                "Paceline closed the connection: the response had both Content-Length and Transfer-Encoding, or \
+                 chunks in HTTP/1.0"
             }
             ConnectionFailure::TimedOut => "no complete response within the timeout",
             ConnectionFailure::Unread => "the server stopped reading: the request could not be sent within the timeout",

@@ -201,7 +201,7 @@ fn work(
     let mut recorder = Recorder::new();
     if settings.own_descriptors {
         own_descriptor_table().map_err(|source| EngineError::Kernel {
-            what: "create a separate table of open files for a thread",
+            what: "create a separate file descriptor table for a thread",
             source,
         })?;
     }

@@ -378,7 +378,8 @@ impl Search {
             offer(load, &request, &mut |result, outcome| self.take(rate, result, outcome, observer))?;
         if outcome == WindowOutcome::Void {
             let because = result.void_because().map_or("invalid", |verdict| verdict.name.as_str());
-            self.ended_early = Some(format!("{VOID_MOST} windows in a row were disturbed: {because}"));
+            self.ended_early =
+                Some(format!("{VOID_MOST} windows in a row were disturbed: verdict {because}"));
         }
         Ok(outcome)
     }

@@ -40,7 +40,7 @@ const FALSE_ALARMS_MOST: f64 = 0.05;
 /// How often an unchanged server fails.
 fn false_alarms(comparison: &PairedComparison) -> String {
     let most =
-        format!("An unchanged server fails this gate in at most {:.0} % of runs", 100.0 * FALSE_ALARMS_MOST);
+        format!("An unchanged server is judged worse in at most {:.0} % of runs", 100.0 * FALSE_ALARMS_MOST);
     match comparison.is_interleaved {
         true => format!("{most}."),
         false => format!("{most}, if the machine is as fast as when the baseline was measured."),
@@ -140,7 +140,7 @@ mod tests {
         let page = gate_markdown(&comparison, &result);
         assert!(page.as_str().starts_with("### Performance gate failed"));
         assert!(
-            page.as_str().contains("An unchanged server fails this gate in at most 5 % of runs"),
+            page.as_str().contains("An unchanged server is judged worse in at most 5 % of runs"),
             "{page}"
         );
     }

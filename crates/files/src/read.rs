@@ -22,10 +22,10 @@ pub enum FileError {
     #[error("{0}, not a regular file")]
     NotRegular(&'static str),
     /// More than the limit.
-    #[error("the file is larger than the limit of {}", in_units(*.0))]
+    #[error("the file is larger than the maximum of {}", in_units(*.0))]
     TooLarge(u64),
     /// More than the limit, once decompressed.
-    #[error("the file decompresses to more than the limit of {}", in_units(*.0))]
+    #[error("the file decompresses to more than the maximum of {}", in_units(*.0))]
     InflatesTooLarge(u64),
     /// A symbolic link of the user with this id, who is neither this user nor root.
     #[error(
@@ -33,7 +33,7 @@ pub enum FileError {
     )]
     ForeignLink(u32),
     /// Not UTF-8.
-    #[error("byte {} is not valid UTF-8", .0 + 1)]
+    #[error("not valid UTF-8 at byte {}", .0 + 1)]
     NotText(usize),
 }
 
@@ -280,8 +280,8 @@ mod tests {
     #[test]
     fn invalid_utf_8_is_reported_with_its_position() {
         assert_eq!(rejected(take_text(&b"ab\xffcd"[..], 10)), FileError::NotText(2));
-        assert_eq!(FileError::NotText(2).to_string(), "byte 3 is not valid UTF-8");
-        assert_eq!(FileError::TooLarge(4 << 20).to_string(), "the file is larger than the limit of 4 MiB");
+        assert_eq!(FileError::NotText(2).to_string(), "not valid UTF-8 at byte 3");
+        assert_eq!(FileError::TooLarge(4 << 20).to_string(), "the file is larger than the maximum of 4 MiB");
     }
 
     proptest::proptest! {

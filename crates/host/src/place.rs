@@ -137,7 +137,7 @@ fn is_word(text: &str) -> bool {
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The local side failed: the program cannot be read, or ssh or srun is missing.
-    #[error("cannot send {program} to {host}: {source}")]
+    #[error("cannot send {program} to {host} with ssh or srun: {source}")]
     Local {
         /// The program.
         program: String,
@@ -147,7 +147,7 @@ pub enum PlaceError {
         source: io::Error,
     },
     /// The other side failed.
-    #[error("cannot send {program} to {host}: {said}")]
+    #[error("cannot start {program} on {host}: {said}")]
     Remote {
         /// The program.
         program: String,

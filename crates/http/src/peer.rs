@@ -46,7 +46,7 @@ impl PeerProtocol {
             PeerProtocol::Ssh => Some("this is SSH: check the port"),
             PeerProtocol::MailOrFiles => Some("this is SMTP or FTP: check the port"),
             PeerProtocol::Gzip => {
-                Some("this is gzip: the body of the previous response is longer than announced")
+                Some("this is gzip: the previous response's body is longer than its declared length")
             }
             PeerProtocol::Unknown => None,
         }

@@ -37,7 +37,7 @@ pub enum RequestError {
         nearest: String,
     },
     /// A field's name is not a token (RFC 9110 §5.1).
-    #[error("header {name:?}: {}", wrong_character(*at, "a name must not contain spaces, colons or control characters"))]
+    #[error("header {name:?}: {}", wrong_character(*at, "a name may contain only letters, digits and !#$%&'*+-.^_`|~"))]
     HeaderName {
         /// The name as given.
         name: String,

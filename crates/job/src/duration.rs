@@ -9,7 +9,7 @@ pub enum DurationError {
     #[error("`{0}` has no unit; write {0}s, {0}ms or {0}us")]
     NoUnit(String),
     /// More than 10,000 hours.
-    #[error("`{0}` is too long: at most 10000h")]
+    #[error("`{0}` is too long: the maximum is 10000h")]
     TooLong(String),
     /// Anything else.
     #[error("`{0}` is not a duration; write 500ms, 3s, 2m or 1m30s")]

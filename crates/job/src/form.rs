@@ -36,13 +36,13 @@ pub enum FormError {
     #[error("{0} is not a valid form; write an object, \"LEAST..MOST\" or [COUNT, FORM]")]
     Unknown(String),
     /// A field's name cannot be compared byte for byte, or there are too many fields.
-    #[error("an object in --expect-json-form must have 1 to 64 fields, and names without JSON escapes")]
+    #[error("an object in a JSON form must have 1 to 64 fields, and names without JSON escapes")]
     Fields,
 }
 
 /// Where a document does not have the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at byte {at}: expected {expected}")]
+#[error("at byte offset {at}: expected {expected}")]
 pub struct FormFault {
     /// The offset of the byte, from 0.
     pub at: usize,
@@ -248,27 +248,30 @@ mod tests {
             assert_eq!(rows.check(format!("[{right}, {right}]").as_bytes()), Ok(()));
         }
         for (wrong, reported) in [
-            ("", "at byte 0: expected `{`"),
-            (r#"{"id":0,"randomNumber":1}"#, "at byte 6: expected an integer from 1 to 10000"),
-            (r#"{"id":10001,"randomNumber":1}"#, "at byte 6: expected an integer from 1 to 10000"),
-            (r#"{"id":1.5,"randomNumber":1}"#, "at byte 6: expected an integer from 1 to 10000"),
-            (r#"{"id":01,"randomNumber":1}"#, "at byte 6: expected an integer from 1 to 10000"),
-            (r#"{"id":"1","randomNumber":1}"#, "at byte 6: expected an integer from 1 to 10000"),
+            ("", "at byte offset 0: expected `{`"),
+            (r#"{"id":0,"randomNumber":1}"#, "at byte offset 6: expected an integer from 1 to 10000"),
+            (r#"{"id":10001,"randomNumber":1}"#, "at byte offset 6: expected an integer from 1 to 10000"),
+            (r#"{"id":1.5,"randomNumber":1}"#, "at byte offset 6: expected an integer from 1 to 10000"),
+            (r#"{"id":01,"randomNumber":1}"#, "at byte offset 6: expected an integer from 1 to 10000"),
+            (r#"{"id":"1","randomNumber":1}"#, "at byte offset 6: expected an integer from 1 to 10000"),
             (
                 r#"{"id":99999999999999999999,"randomNumber":1}"#,
-                "at byte 6: expected an integer from 1 to 10000",
+                "at byte offset 6: expected an integer from 1 to 10000",
             ),
-            (r#"{"id":1}"#, "at byte 7: expected `,` and another field"),
-            (r#"{"id":1,"id":1}"#, "at byte 9: expected the field \"randomNumber\""),
-            (r#"{"id":1,"randomnumber":1}"#, "at byte 9: expected the field \"randomNumber\""),
-            (r#"{"id":1,"randomNumber":1,"x":1}"#, "at byte 24: expected `}` and no other field"),
-            (r#"{"id":1,"randomNumber":1}x"#, "at byte 25: expected the end"),
+            (r#"{"id":1}"#, "at byte offset 7: expected `,` and another field"),
+            (r#"{"id":1,"id":1}"#, "at byte offset 9: expected the field \"randomNumber\""),
+            (r#"{"id":1,"randomnumber":1}"#, "at byte offset 9: expected the field \"randomNumber\""),
+            (r#"{"id":1,"randomNumber":1,"x":1}"#, "at byte offset 24: expected `}` and no other field"),
+            (r#"{"id":1,"randomNumber":1}x"#, "at byte offset 25: expected the end"),
         ] {
             assert_eq!(row.check(wrong.as_bytes()).unwrap_err().to_string(), reported, "{wrong}");
         }
         let one = r#"{"id":1,"randomNumber":1}"#;
         let reported = |body: String| rows.check(body.as_bytes()).unwrap_err().to_string();
-        assert_eq!(reported(format!("[{one}]")), "at byte 26: expected 2 elements, found only 1");
-        assert_eq!(reported(format!("[{one},{one},{one}]")), "at byte 52: expected 2 elements and no more");
+        assert_eq!(reported(format!("[{one}]")), "at byte offset 26: expected 2 elements, found only 1");
+        assert_eq!(
+            reported(format!("[{one},{one},{one}]")),
+            "at byte offset 52: expected 2 elements and no more"
+        );
     }
 }

@@ -88,11 +88,11 @@ fn advice(run: &Run) -> String {
         (not_http, broken_rules(run, &look)),
         (
             counts.io_failed - not_http,
-            format!("The server closed every connection before a complete response. Look for the reason in the server's log.{} {look}", tls_hint(run)),
+            format!("The server closed or reset connections (or HTTP/2 streams) before a complete response. Look for the reason in the server's log.{} {look}", tls_hint(run)),
         ),
         (
             counts.connect_failed,
-            "No connection could be opened. Check that the server still runs and that its backlog is long enough."
+            "Connections could not be opened. Check that the server still runs and that its listen backlog is long enough."
                 .to_owned(),
         ),
     ];
@@ -141,7 +141,8 @@ fn expectation(expected: &Expectations) -> &'static str {
         Expectations { json, .. } if !json.is_empty() => "--expect-json",
         Expectations { json_form: Some(_), .. } => "--expect-json-form",
         Expectations { body_bytes: None, body_sha256: Some(_), .. } => "--expect-sha256",
-        _ => "--expect-body",
+        Expectations { body_bytes: Some(_), .. } => "--expect-body",
+        _ => "the request file",
     }
 }
 

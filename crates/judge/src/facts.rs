@@ -87,7 +87,7 @@ pub(crate) fn pin(run: &Run) -> String {
     let core = run.environment.cores.saturating_sub(1);
     if is_pinned(run) {
         let cores: Vec<String> = run.generator.cores.iter().map(u32::to_string).collect();
-        format!("Keep other processes off core {}.", cores.join(","))
+        format!("Keep other processes off Paceline's cores: {}.", cores.join(","))
     } else {
         format!("Pin Paceline: taskset -c {core} paceline run ...")
     }

@@ -1,9 +1,9 @@
 //! Gates: requirements on a run, judged from its record alone (`--slo`, `--max-errors`).
 //!
 //! A gate fails closed. It fails not only when a figure is beyond its limit, but whenever the figure does not prove
-//! that the limit was met: the run is invalid or was stopped, the load was not delivered, there were too few requests,
-//! or the figure is a lower bound. Every failed request is a miss: it counts as one beyond any limit. The binary parses
-//! gates from the command line.
+//! that the limit was met: the run is invalid or was stopped, the requested load was not reached, there were too few
+//! requests, or the figure is a lower bound. Every failed request is a miss: it counts as one beyond any limit. The
+//! binary parses gates from the command line.
 
 use crate::{VerdictName, achieved_share, fell_short};
 use paceline_record::{Block, GateOutcome, GateReason, LoopKind, Run, Severity, Times};

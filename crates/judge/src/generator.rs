@@ -7,7 +7,7 @@ use crate::facts::{achieved_share, is_open, is_pinned, pin};
 use crate::{ACHIEVED_LEAST, TypedVerdict};
 use paceline_record::{CoreTime, Run, Severity};
 
-/// A generator busier than this share of a core was the limit, or close to it.
+/// A generator busier than this share of a core was the bottleneck, or close to it.
 pub const GENERATOR_BUSY_MOST: f64 = 0.9;
 /// Above this share of time lost to other processes or to the hypervisor the number is spoiled: one request in ten met
 /// other work. The self-test calls a machine unfit above the same share.

@@ -49,7 +49,9 @@ pub(crate) fn has_no_stream(run: &Run) -> bool {
 
 pub(crate) fn nothing_scheduled(run: &Run) -> Option<TypedVerdict> {
     let (blame, advice) = match run.loop_.kind {
-        LoopKind::Open => (Blame::User, "Use a longer window (-d) or a higher rate (-r)."),
+        LoopKind::Open => {
+            (Blame::User, "No request was due in the window. Use a longer window (-d) or a higher rate (-r).")
+        }
         LoopKind::Closed if has_no_stream(run) => (Blame::Server, NO_STREAM),
         // In a closed loop no request is due while no connection is free.
         LoopKind::Closed => (
@@ -72,7 +74,7 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
         NO_STREAM.to_owned()
     } else if achieved_per_s > 0.0 {
         let rate = rate_to_try(achieved_per_s);
-        format!("The warm-up backlog filled the window. Lower the rate: try -r {rate}.")
+        format!("Requests left over from the warm-up took the whole window. Lower the rate: try -r {rate}.")
     } else {
         format!("The server completed no response in the window. Check with: curl -i {}", run.target.url)
     };
@@ -99,10 +101,14 @@ pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
 pub fn server_limit(run: &Run) -> Option<&'static str> {
     let server = run.server.as_ref()?;
     if server.utilization >= SERVER_BUSY_LEAST {
-        return Some(if server.cores_allowed == 1 { "its core was full" } else { "its cores were full" });
+        return Some(if server.cores_allowed == 1 {
+            "its core was fully used"
+        } else {
+            "its cores were fully used"
+        });
     }
     (server.busiest_thread_utilization >= SERVER_BUSY_LEAST)
-        .then_some("one of its threads was busy all the time")
+        .then_some("one of its threads was nearly always busy")
 }
 
 /// At a fixed rate: the server used all of its cores, or all of one thread.
@@ -111,13 +117,13 @@ pub(crate) fn server_busy(run: &Run) -> Option<TypedVerdict> {
     let is_full = server.utilization >= SERVER_BUSY_LEAST;
     let advice = match (is_full, server.cores_allowed) {
         (true, 1) => {
-            "The server's core was full. Give the server more cores, or reduce its CPU time per request."
+            "The server's core was fully used. Give the server more cores, or reduce its CPU time per request."
         }
         (true, _) => {
-            "The server's cores were full. Give the server more cores, or reduce its CPU time per request."
+            "The server's cores were fully used. Give the server more cores, or reduce its CPU time per request."
         }
         (false, _) => {
-            "One thread of the server was busy all the time. Give the server more threads or processes, or reduce its CPU time per request."
+            "One thread of the server was nearly always busy. Give the server more threads or processes, or reduce its CPU time per request."
         }
     };
     Some(TypedVerdict::ServerBusy {
@@ -468,7 +474,7 @@ pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {
             asked + 100
         )
     } else {
-        "Check the server's backlog and its limit of open files, or lower -c.".to_owned()
+        "Check the server's listen backlog and its limit of open files, or lower -c.".to_owned()
     };
     (had < asked).then(|| TypedVerdict::ConnectionsShort {
         asked,

@@ -157,12 +157,12 @@ metric_table! {
     = |trial, _| plain(trial.capacity.as_ref()?.half_pass_per_s?);
 
     /// The lower end of the capacity's 95 % interval, from the search in one launch.
-    CAPACITY_LOW "capacity_low_per_s" "lower end of the capacity's interval" ["search", "low"], PerSecond Higher
+    CAPACITY_LOW "capacity_low_per_s" "lower end of the capacity's 95 % interval" ["search", "low"], PerSecond Higher
     closed None, open Some((5, 2, NO_SPREAD)),
     = |trial, _| plain(trial.capacity.as_ref()?.interval_per_s?.low);
 
     /// The upper end of the capacity's 95 % interval, from the search in one launch.
-    CAPACITY_HIGH "capacity_high_per_s" "upper end of the capacity's interval" ["search", "high"], PerSecond Higher
+    CAPACITY_HIGH "capacity_high_per_s" "upper end of the capacity's 95 % interval" ["search", "high"], PerSecond Higher
     closed None, open Some((6, 2, NO_SPREAD)),
     = |trial, _| plain(trial.capacity.as_ref()?.interval_per_s?.high);
 

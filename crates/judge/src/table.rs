@@ -13,7 +13,7 @@ verdict_table! {
     /// loop no connection was free: each was waiting for the response to a request sent before the window, being opened,
     /// or pausing, or the server allowed no HTTP/2 stream.
     NothingScheduled "nothing_scheduled" Run [User, Server: *blame] [Invalid] "No request was scheduled in the window."
-    { window_s: f64 = "length of the window, in seconds" } with { blame: Blame, advice: &'static str = "Use a longer window (-d) or a higher rate (-r)." }
+    { window_s: f64 = "length of the window, in seconds" } with { blame: Blame, advice: &'static str = "No request was due in the window. Use a longer window (-d) or a higher rate (-r)." }
     => "{advice}";
 
     /// Every request of the window was still waiting for a connection when the drain ended: the backlog of the warm-up
@@ -25,7 +25,7 @@ verdict_table! {
         unsent: u64 = "requests of the window that were never sent",
         backlog_at_window_start: u64 = "requests of the warm-up that were still unsent when the window opened",
         achieved_per_s: f64 = "responses completed in the window, per second",
-    } with { advice: String = "Lower -r to about the achieved rate, or check the server: `curl -i URL`" }
+    } with { advice: String = "Lower -r below the achieved rate, or check the server: `curl -i URL`" }
     => "No request of the window was sent. {advice}";
 
     /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened, or
@@ -43,30 +43,30 @@ verdict_table! {
         longest_s: f64 = "length of the longest pause, in seconds",
         share_of_window: f64 = "length of the longest pause as a share of the window, 0 to 1",
     }
-    => "The server did not respond for {longest_s:.2} s. Look for a garbage collection, a restart or disk writes in its log at that time.";
+    => "The server did not respond for {longest_s:.2} s. Look in its log for garbage collection, a restart or disk writes.";
 
     /// Responses broke the rules of HTTP: bytes arrived that no request had asked for (two responses to one request, a
-    /// response before its request, a body longer than announced), or something that is not HTTP. The connection was
+    /// response before its request, a body longer than declared), or something that is not HTTP. The connection was
     /// closed. Gates fail.
-    BrokeRules "broke_rules" Run [Server] [Caution] "The server violated HTTP."
+    BrokeRules "broke_rules" Run [Server] [Caution] "The server sent invalid HTTP."
     {
-        connections: u64 = "connections that Paceline closed because of a violation",
-        commonest_failure: Option<String> = "the most frequent violation",
+        connections: u64 = "connections that Paceline closed because of invalid HTTP",
+        commonest_failure: Option<String> = "the most frequent connection error",
     } with { url: String = "URL" }
     => "The server sent responses that are not valid HTTP. If another protocol uses this port, correct the URL; otherwise fix the server before comparing it. Check with: curl -i --raw {url}";
 
-    /// Requests that were sent before the window opened were never answered, or connections got no response in the
+    /// Requests that were sent before the window opened got no response, or connections got no response in the
     /// window while others did. The percentiles do not include these requests, because they count requests that were
     /// due in the window. Gates on errors fail.
-    StarvedConnections "starved_connections" Run [Server] [Caution] "Some connections were never answered."
+    StarvedConnections "starved_connections" Run [Server] [Caution] "Some connections got no response."
     {
-        unanswered: Option<u64> = "requests outstanding when the window opened that were never answered",
+        unanswered: Option<u64> = "of the requests outstanding when the window opened: those that got no response",
         outstanding_at_window_start: Option<u64> = "requests outstanding when the window opened",
         connections: u64 = "open connections",
         served_min: Option<u64> = "lowest number of responses on a connection in the window",
         served_median: Option<u64> = "median number of responses on a connection in the window",
     }
-    => "The server answers only some of its connections. Raise its worker or connection limit, or lower -c.";
+    => "The server responds on only some of its connections. Raise its worker or connection limit, or lower -c.";
 
     /// Requests were sent, and none was answered as expected, so the figures do not measure the server's work. The
     /// remedy depends on the most frequent failure: a redirect, another status, another body, a timeout, something that
@@ -82,14 +82,14 @@ verdict_table! {
 
     /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a
     /// minimum, printed with "at least" or `≥`. An open loop that also delivered less than 99 % of its schedule is
-    /// invalid: it is unknown whether the generator or the server was the limit.
+    /// invalid: it is unknown whether the generator or the server was the bottleneck.
     GeneratorBound "generator_bound" Run [Generator] [Caution, Invalid: *severity]
-    "The load generator was the limit."
+    "The load generator was the bottleneck."
     {
         generator_utilization: f64 = "CPU utilization of the busiest thread, 0 to 1",
         threads: u32 = "generator threads",
     } with { severity: Severity }
-    => "Paceline was the limit; the server may be faster than this result. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
+    => "Paceline was the bottleneck; the server may be faster than this result. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
 
     /// The generator stalled for a part of the window: its process was stopped, or its thread did not get a core.
     /// Responses that arrived meanwhile were read late, and their times contain the stall. Given if the stall lasted
@@ -116,18 +116,18 @@ verdict_table! {
         kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the last segment of the schedule in which the server kept up",
         fell_behind_at_per_s: Option<f64> = "if the rate changes: rate of the first segment of the schedule in which the server fell behind",
     } with { advice: String = "Try -r 350." }
-    => "The server cannot keep up, so requests queue and these times depend on how long you run. {advice}";
+    => "The server cannot keep up: requests queue, and the response times depend on the length of the run. {advice}";
 
     /// At a fixed rate: the server ran on this machine and was observed (`--pid`, or found by its port), and it used at
     /// least 90 % of the cores that it may run on, or one of its threads was on a core for at least 90 % of the window.
     /// A higher load gives no higher rate, and times grow from here on. In a closed loop this is the limit that such a
     /// load looks for: it is shown with the server's figures, not as a verdict.
-    ServerBusy "server_busy" Run [Server] [Note] "The server's CPU was the limit."
+    ServerBusy "server_busy" Run [Server] [Note] "The server's CPU was the bottleneck."
     {
         cores_used: f64 = "CPU time of the server per second of the window",
         cores_allowed: u32 = "cores that the server may run on",
         busiest_thread_utilization: f64 = "share of the window in which the server's busiest thread was on a core, 0 to 1",
-    } with { advice: &'static str = "The server's cores were full. Give the server more cores, or reduce its CPU time per request." }
+    } with { advice: &'static str = "The server's cores were fully used. Give the server more cores, or reduce its CPU time per request." }
     => "{advice}";
 
     /// Paceline sent late: its lag at the 99th percentile is above 200 µs and above a tenth of the response time's, or
@@ -148,7 +148,7 @@ verdict_table! {
         receive_delay_ns_p50: u64 = "median time a response waited to be read",
         service_time_ns_p50: u64 = "median service time",
     }
-    => "Responses waited in Paceline's socket before they were read, so these times are too long. Measure at a fixed rate below the limit (-r).";
+    => "Responses waited in Paceline's socket before they were read, so the times are too long. Measure at a fixed rate below the server's maximum (-r).";
 
     /// With random arrivals (`--arrivals`): the gaps between a sample of the actual sends do not follow the requested
     /// distribution (Anderson-Darling test, p below 0.001). Late requests were sent in bursts. The schedule was still
@@ -159,7 +159,7 @@ verdict_table! {
         p_value: f64 = "p-value: probability of such a sample if the sends had followed the requested distribution",
         gaps: u64 = "number of gaps between sends in the test",
     } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
-    => "Use --pace spin, so that Paceline polls instead of sleeping. {pin}";
+    => "The gaps between sends do not follow --arrivals. Use --pace spin: Paceline then polls instead of sleeping. {pin}";
 
     /// By Little's law an offered rate needs at least as many connections as the rate times the service time. There
     /// were fewer, and more than half of the requests waited for one. Not given beside `saturated`, where the service
@@ -195,16 +195,16 @@ verdict_table! {
     } with { severity: Severity }
     => "Failed requests are not part of the percentiles: judge a server by its percentiles and its failures.";
 
-    /// Requests never got an answer: `timed_out` after they were sent, or `unsent` when the drain ended. They are in
+    /// Requests got no response: `timed_out` after they were sent, or `unsent` when the drain ended. They are in
     /// the histogram at the time waited so far. Percentiles at or above the lowest of those times are minimums, printed
     /// with `≥`.
-    Censored "censored" Run [Server] [Caution] "Requests never got an answer."
+    Censored "censored" Run [Server] [Caution] "Some requests got no response."
     {
         timed_out: u64 = "requests without a complete response within the timeout",
         unsent: u64 = "requests never sent",
         lowest_ns: u64 = "shortest time that one of these requests waited",
     }
-    => "Some requests never got an answer; times marked ≥ are minimums.";
+    => "Some requests got no response; times marked ≥ are minimums.";
 
     /// Fewer connections were open when the warm-up began than requested, so the load is not the requested one. The
     /// environment is to blame if attempts failed on this machine (ports, descriptors, memory).
@@ -216,7 +216,7 @@ verdict_table! {
         asked: u64 = "connections asked for",
         commonest_failure: Option<String> = "the most frequent reason why a connection failed",
         failed_here: u64 = "connection attempts that failed because of a limit of this machine",
-    } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's backlog), or lower -c." }
+    } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's listen backlog), or lower -c." }
     => "Not all connections could be opened ({had} of {asked}). {advice}";
 
     /// The server allows fewer concurrent HTTP/2 streams on a connection than requested
@@ -230,7 +230,7 @@ verdict_table! {
 
     /// Responses were compressed (`Content-Encoding`) although no request accepts that: compressing is part of the
     /// server's cost, and the bytes of the row are those of compressed bodies.
-    CompressedUnasked "compressed_unasked" Run [Server] [Note] "The server compresses without being asked."
+    CompressedUnasked "compressed_unasked" Run [Server] [Note] "The server compresses responses without being asked."
     {}
     => "Responses are compressed, although no request accepts compression. Turn compression off in the server, or measure all servers with --accept-encoding gzip.";
 
@@ -240,15 +240,15 @@ verdict_table! {
         closed_by_server: u64 = "connections that the server closed",
         protocol: String = "the version of HTTP that was used",
     }
-    => "The server closed the connection after every response, so the results include connecting; compare them only with other runs without keep-alive.";
+    => "The server closed the connection after nearly every response, so the results include connecting; compare them only with other runs without keep-alive.";
 
     /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the
     /// run is invalid if the generator was pinned; an unpinned generator regularly shares cores with the server.
     GeneratorDescheduled "generator_descheduled" Run [Environment] [Caution, Invalid: *severity]
     "Other processes used Paceline's CPU."
-    { run_delay_share: f64 = "time in which threads were ready but did not run, as a share of the window, 0 to 1" }
+    { run_delay_share: f64 = "time in which Paceline's threads were ready to run but got no core, as a share of the window, 0 to 1" }
     with { severity: Severity, percent: f64 = "38", pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
-    => "Other processes used Paceline's CPU for {percent:.0} % of the run. {pin}";
+    => "Other processes used Paceline's CPU for {percent:.0} % of the window. {pin}";
 
     /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One
     /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
@@ -276,13 +276,13 @@ verdict_table! {
         rate_before_per_s: Option<f64> = "responses per second in the 4 s before the last 4 s of the launch's warm-up",
         rate_last_per_s: Option<f64> = "responses per second in the last 4 s of the launch's warm-up",
     } with { advice: String = "Use a longer warm-up: --warmup 20s" }
-    => "The server was still getting faster, so its steady rate is higher than this result. {advice}";
+    => "The server was still getting faster; once warm, it is faster than this result. {advice}";
 
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
     Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
     {
-        variation_share: f64 = "highest interval minus lowest interval, divided by the mean: of responses per second (closed loop) or of median service times (open loop)",
-        intervals: usize = "intervals of the window that were judged",
+        variation_share: f64 = "highest minus lowest value of an interval, divided by the mean: responses per second (closed loop) or median service time (open loop)",
+        intervals: usize = "number of intervals of the window that were compared",
     } with { percent: f64 = "38" }
     => "The server's speed varied by {percent:.0} % during the run. Measure longer (-d), and look for periodic work in the server.";
 
@@ -294,7 +294,7 @@ verdict_table! {
         first_byte_ns_p50: u64 = "median time to the first byte",
         service_time_ns_p50: u64 = "median time to the last byte",
     }
-    => "Each response took about 40 ms longer because its second part waited for a TCP acknowledgement. Set TCP_NODELAY in the server, or write head and body at once.";
+    => "Each response took about 40 ms longer because its second part waited for a TCP acknowledgement. Set TCP_NODELAY in the server, or send headers and body in one write.";
 
     /// No expected body was given, and valid responses differed in length. This may be intended; or some are error
     /// pages with status 200.
@@ -314,7 +314,7 @@ verdict_table! {
     {
         loaders_lost: usize = "loaders without a result",
         loaders: usize = "number of loaders",
-        missing_share: Option<f64> = "open loop: the lost loaders' share of the scheduled requests, 0 to 1",
+        missing_share: Option<f64> = "open loop: share of the scheduled requests that the failed loaders should have sent, 0 to 1",
         reasons: Vec<String> = "host and reason of each failure",
     }
     => "A load generator on one of the machines failed, so less load was sent than requested. Repeat the run.";
@@ -331,53 +331,53 @@ verdict_table! {
         left_out: Option<u64> = "requests that are not counted, because they ended outside the common window",
         parts_missing: Vec<&'static str> = "parts of the record that are missing, because they cannot be cut to the common window: `by_segment`, `by_request`, `sessions`",
     } with { severity: Severity }
-    => "Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
+    => "The windows of the load generators began or ended at different times. Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
 
     /// The loaders that share the run measured different things: their median service times differ by more than a
     /// quarter and 100 µs, or their shares of failed requests by more than 1 %, and by more than chance: their 95 %
     /// intervals do not overlap. One path is slower, or one loader is overloaded. The merged percentiles are a mixture.
-    LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The load generators measured different times."
+    LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The results of the load generators differ."
     {
         service_time_ns_p50: Vec<u64> = "median service time of each loader",
         failed_share_least: f64 = "lowest share of failed requests of any loader",
         failed_share_most: f64 = "highest share of failed requests of any loader",
     } with { host: String = "n4" }
-    => "The load generators measured different times. Compare the generators one by one (`by_generator` in the record). Begin with the CPU and the network path of {host}.";
+    => "The results of the load generators differ. Compare the generators one by one (`by_generator` in the record). Begin with the CPU and the network path of {host}.";
 
     /// A loader's network interface carried at least 90 % of its limit, in one direction, in the window. The network
-    /// was the limit, or close to it. The limit of sending is the speed of the device, or the rate of a token bucket
-    /// on the interface if that is lower; the limit of receiving is the speed of the device. Interfaces without a
-    /// device (veth) have no limit.
-    NetworkBound "network_bound" Run [Environment] [Caution] "The network was the limit."
+    /// was the bottleneck, or close to it. The limit of sending is the speed of the device, or the rate of a token
+    /// bucket on the interface if that is lower; the limit of receiving is the speed of the device. Interfaces without
+    /// a device (veth) have no limit.
+    NetworkBound "network_bound" Run [Environment] [Caution] "The network was the bottleneck."
     {
         host: String = "host of the loader",
         interface: String = "network interface of this host",
         direction: &'static str = "`sent` or `received`",
         bytes_per_s: f64 = "bytes per second in this direction",
-        speed_bytes_per_s: f64 = "limit of this direction, in bytes per second",
+        speed_bytes_per_s: f64 = "maximum in this direction, in bytes per second",
     } with { percent: f64 = "97" }
-    => "Interface {interface} of {host} was {percent:.0} % full (bytes {direction}). Use a faster link, more loaders, or smaller requests and responses.";
+    => "Interface {interface} of {host} was {percent:.0} % utilized (bytes {direction}). Use a faster link, more loaders, or smaller requests and responses.";
 
     /// The network interface of a server's machine, or of its balancer's or database's, carried at least 90 % of its
-    /// limit, in one direction, in the window. The network was the limit, or close to it. The limit of sending is the
-    /// speed of the device, or the rate of a token bucket on the interface if that is lower; the limit of receiving is
-    /// the speed of the device. Interfaces without a device (veth) have no limit.
-    ServerNetworkBound "server_network_bound" Trial [Environment] [Caution] "The network of a server was the limit."
+    /// limit, in one direction, in the window. The network was the bottleneck, or close to it. The limit of sending is
+    /// the speed of the device, or the rate of a token bucket on the interface if that is lower; the limit of receiving
+    /// is the speed of the device. Interfaces without a device (veth) have no limit.
+    ServerNetworkBound "server_network_bound" Trial [Environment] [Caution] "A server's network interface was the bottleneck."
     {
         host: String = "host of the server, balancer or database",
         interface: String = "network interface of this host",
         direction: &'static str = "`sent` or `received`",
         bytes_per_s: f64 = "bytes per second in this direction",
-        speed_bytes_per_s: f64 = "limit of this direction, in bytes per second",
+        speed_bytes_per_s: f64 = "maximum in this direction, in bytes per second",
     } with { percent: f64 = "97" }
-    => "Interface {interface} of {host} was {percent:.0} % full (bytes {direction}). Use a faster link, or smaller responses.";
+    => "Interface {interface} of {host} was {percent:.0} % utilized (bytes {direction}). Use a faster link, or smaller responses.";
 
     /// Server and generator could not get separate cores and took CPU time from each other: the machine has one core, or
     /// a loader of `--on` runs on the server's machine, where it is not restricted to other cores.
     SharedCores "shared_cores" Trial [Environment] [Caution] "Server and generator share cores."
     {
         server_cores: Vec<u32> = "the server's cores",
-        generator_cores: Vec<u32> = "the generator's cores on the lab's machine",
+        generator_cores: Vec<u32> = "the generator's cores on the machine that runs the round",
         loaders: Option<Vec<String>> = "the loaders on other machines, if one of these is the server's machine",
     } with { advice: &'static str = "Server and load generator ran on the same core. Use a machine with at least two cores." }
     => "{advice}";
@@ -388,10 +388,11 @@ verdict_table! {
     { cpu_s: f64 = "CPU time that was measured, in seconds" }
     => "The CPU time of processes that started and ended during the run may be missing. Run as root, or in a delegated control group: systemd-run --user --scope -p Delegate=yes paceline ...";
 
-    /// The server ended, or failed, under load.
-    ServerDied "server_died" Trial [Server] [Invalid] "The server crashed under load."
-    { message: String = "how the server ended" }
-    => "The server crashed under load. Read the end of its log (`log_tail` in the record).";
+    /// The server, or the load balancer or database of its deployment, ended under load. The blame is `server` in each
+    /// case; `message` names the process.
+    ServerDied "server_died" Trial [Server] [Invalid] "A process under test ended under load."
+    { message: String = "which process ended, and how" }
+    => "The server, or its load balancer or database, ended under load; see `message`. Read the end of the log (`log_tail` in the record).";
 
     /// The hypervisor took more than 1 % of the window of a core that server, balancer or generator may run on, less
     /// one kernel tick; above 10 % the trial is invalid.
@@ -411,7 +412,7 @@ verdict_table! {
 
     /// The rate was low although nothing was busy: server, generator and balancer were below half of their cores while
     /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.
-    Waiting "waiting" Trial [Server] [Note] "No core was full: requests waited for something else."
+    Waiting "waiting" Trial [Server] [Note] "No core was fully used: requests waited for something else."
     {
         server_utilization: f64 = "server's CPU time as a share of its cores, 0 to 1",
         generator_utilization: f64 = "CPU utilization of the generator's busiest thread, 0 to 1",
@@ -424,12 +425,12 @@ verdict_table! {
     /// invalid), swapped 16 MiB or more, or the server used at least 90 % of its memory limit: the lowest limit of its
     /// control groups, or the machine's memory. Kills and swapping are counted for the whole machine.
     MemoryBound "memory_bound" Trial [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
-    "Memory was the limit."
+    "Memory was short."
     {
         limit_bytes: Option<u64> = "memory that the server may use, in bytes",
         rss_bytes_peak: Option<u64> = "highest resident memory of the server, in bytes",
         swapped_bytes: u64 = "bytes that the machine swapped in and out under the load",
-        oom_kills: u64 = "processes that the machine killed under the load because memory ran out",
+        oom_kills: u64 = "processes that the kernel killed under the load because memory ran out",
     } with { advice: &'static str = "Raise the limit of the server's control group (memory.max), or give the server a smaller heap or fewer processes." }
     => "{advice}";
 
@@ -441,18 +442,18 @@ verdict_table! {
         lowest_missed_per_s: f64 = "the lowest rate that missed the objective",
         highest_passed_per_s: f64 = "the highest rate that met the objective; 0 if none did",
     } with { try_per_s: f64 = "20000" }
-    => "The server pauses regardless of the rate, so it has no capacity under this objective. Find the cause of the pauses (paceline run -r {try_per_s:.0}), or use longer windows.";
+    => "The server pauses regardless of the rate, so its capacity under this objective is undefined. Find the cause of the pauses (paceline run -r {try_per_s:.0}), or use longer windows.";
 
     /// A search for the capacity found no rate: no window met the objective, or the generator or the machine disturbed
     /// the windows.
     CapacityNotFound "capacity_not_found" Trial [Server, Environment: if ended_early.is_some() { Blame::Environment } else { Blame::Server }]
-    [Invalid] "No rate met the objective."
+    [Invalid] "The search found no capacity."
     {
         windows: usize = "windows of the search",
         lowest_offered_per_s: Option<f64> = "the lowest rate that was offered",
         ended_early: Option<String> = "why the search ended early",
-    }
-    => "No tested rate met the objective. Measure one run below the lowest tested rate (paceline run -r), or choose another objective.";
+    } with { advice: String = "No tested rate met the objective. Test a lower rate (paceline run -r), or choose another objective." }
+    => "{advice}";
 
     /// Another round ran on the machine before, during or after the trial: one of the two was started with
     /// `--share-machine`.
@@ -461,17 +462,17 @@ verdict_table! {
     => "Another round ran on this machine at the same time. Measure again when no other round runs.";
 
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
-    CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was full."
-    { cores: Vec<String> = "each full core, with what runs on it and its utilization" }
-    => "At least one core was full and limited the rate. Give the process on that core more cores.";
+    CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was fully used."
+    { cores: Vec<String> = "each fully used core, with the processes on it and its utilization" }
+    => "At least one core was fully used and limited the rate. Give the process on that core more cores.";
 
-    /// The balancer used 90 % of its cores or more: it was the limit, not the instances.
-    BalancerBound "balancer_bound" Trial [Environment] [Caution] "The load balancer was the limit."
+    /// The balancer used 90 % of its cores or more: it was the bottleneck, not the instances.
+    BalancerBound "balancer_bound" Trial [Environment] [Caution] "The load balancer was the bottleneck."
     {
         balancer_utilization: f64 = "the balancer's CPU time as a share of its cores, 0 to 1",
         balancer_cpu_ns_per_request: f64 = "the balancer's CPU time per response",
     }
-    => "The load balancer was the limit, not the servers behind it. Give it more cores.";
+    => "The load balancer was the bottleneck, not the servers behind it. Give it more cores.";
 
     /// The balancer ran on cores of the instances or of the generator, so these had less CPU time.
     BalancerSharesCores "balancer_shares_cores" Trial [Environment] [Caution] "The load balancer shares cores with other processes."
@@ -484,7 +485,7 @@ verdict_table! {
     /// The database counted fewer statements or rows than the valid responses need: by more than 1 %. The server
     /// caches, or reads several rows with one statement where each needs its own. Counted from before the run to after
     /// it, warm-up included.
-    QueriesNotRun "queries_not_run" Trial [Server] [Invalid] "The server did not run the queries it was asked for."
+    QueriesNotRun "queries_not_run" Trial [Server] [Invalid] "The server ran fewer queries than its responses need."
     {
         selects: u64 = "statements that the database counted",
         selects_expected: u64 = "statements that the valid responses need",
@@ -502,17 +503,17 @@ verdict_table! {
         returned: u64 = "rows reported as updated by the responses to requests sent after the run, to check",
         stored: u64 = "of these rows, those found in the database",
     }
-    => "The database updated {rows_updated} of {rows_expected} rows. Of {returned} rows that responses after the run reported as updated, {stored} were found in the database. Write each row to the database before answering.";
+    => "The database updated {rows_updated} of {rows_expected} rows. Of {returned} rows that responses after the run reported as updated, {stored} were found in the database. Write each row to the database before sending the response.";
 
     /// The database used at least 90 % of its cores, and the server less of its own: the number measures the database
     /// more than the server.
-    DatabaseBound "database_bound" Trial [Environment] [Caution] "The database was the limit."
+    DatabaseBound "database_bound" Trial [Environment] [Caution] "The database was the bottleneck."
     {
         database_utilization: f64 = "the database's CPU time as a share of its cores, 0 to 1",
         server_utilization: f64 = "the server's CPU time as a share of its cores, 0 to 1",
         database_cpu_ns_per_request: f64 = "the database's CPU time per response",
     }
-    => "The database was the limit, not the server. Give the database more cores, or compare servers by their CPU time per request.";
+    => "The database was the bottleneck, not the server. Give the database more cores, or compare servers by their CPU time per request.";
 
     /// The database's counters for the run could not be read, or a request after a run with updates, whose rows are
     /// compared with the stored ones, got no response: it is unknown whether the server ran its queries and stored its
@@ -527,7 +528,7 @@ verdict_table! {
     /// The server had more connections to the database open at the end of the load than its pool (`DATABASE_POOL`) may
     /// have, by more than a quarter of the pool plus four (drivers may keep connections for themselves). Other servers
     /// of the table had fewer, so the rows are not comparable.
-    PoolExceeded "pool_exceeded" Trial [Server] [Caution] "The server exceeded its connection pool."
+    PoolExceeded "pool_exceeded" Trial [Server] [Caution] "The server opened too many database connections."
     { connections: u64 = "open connections to the database", pool: u32 = "connections that the plan allows" }
     => "The server opened more database connections ({connections}) than allowed ({pool}). Divide DATABASE_POOL among its processes.";
 
@@ -554,7 +555,7 @@ verdict_table! {
     /// An instance was killed, and the balancer considered it alive until the end of the run.
     InstanceNotTakenOut "instance_not_taken_out" Trial [Environment] [Caution] "The load balancer kept using a dead instance."
     { instance: u32 = "the instance that was killed" }
-    => "The load balancer sent requests to an instance that had been killed. Check the balancer's health checks, or measure longer.";
+    => "The load balancer never marked the killed instance as down. Check the balancer's health checks, or measure longer.";
 
     /// Ten seconds after the load had ended the server was still working on it. This work would have slowed the next
     /// load of the launch, so the server was restarted. A caution if the loads of a launch belong together (a first run
@@ -569,13 +570,13 @@ verdict_table! {
     /// server hands its work to a process outside its own tree (a service manager, a container daemon). Processes are
     /// looked for in the control group, among descendants, in the session and behind the port. CPU time and memory are
     /// missing then, not zero.
-    NotSampled "not_sampled" Trial [Server] [Caution] "The processes that answered were not found."
+    NotSampled "not_sampled" Trial [Server] [Caution] "The processes that sent the responses were not found."
     {
         processes: u32 = "processes that were found",
         cpu_s: f64 = "CPU time over the window of the processes that were found",
         responses: u64 = "responses in the window",
     }
-    => "The processes that answered were not found, so CPU time and memory are missing. Run the server in the foreground, so that it stays in the process tree of its command.";
+    => "The processes that sent the responses were not found, so CPU time and memory are missing. Run the server in the foreground, so that it stays in the process tree of its command.";
 
     /// The lab's samples of the server do not match the run's window (too short a window, a busy machine, or a
     /// generator that did not report its end), so the trial has no CPU figures.
@@ -597,10 +598,10 @@ verdict_table! {
     {
         body_bytes_per_response: f64 = "bytes of body per response of this row",
         body_bytes_typical: f64 = "bytes of body per response of the median row",
-        bytes_per_response: f64 = "bytes received per response of this row, head included",
-        bytes_typical: f64 = "bytes received per response of the median row, head included",
+        bytes_per_response: f64 = "bytes received per response of this row, headers included",
+        bytes_typical: f64 = "bytes received per response of the median row, headers included",
     }
-    => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with the head); those of the median row have {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i URL";
+    => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with headers); those of the median row have {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i URL";
 
     /// The launches of the row were not all measured by the same build of the generator: its name, version or commit
     /// differs. The launches then differ in more than the server.

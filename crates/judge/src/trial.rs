@@ -186,9 +186,8 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
         warmed_s: Some(warm_up.warmed_s),
         rate_before_per_s: Some(mean(before)),
         rate_last_per_s: Some(mean(last)),
-        advice:
-            "Raise the limit for the warm-up of a launch (`steady_within` in the plan, or --steady-within)."
-                .to_owned(),
+        advice: "Allow a launch a longer warm-up (`steady_within` in the plan, or --steady-within)."
+            .to_owned(),
     })
 }
 
@@ -308,10 +307,18 @@ fn capacity_not_found(trial: &Trial) -> Option<TypedVerdict> {
         let try_per_s = (highest_passed_per_s / 2.0).max(lowest_missed_per_s);
         return Some(TypedVerdict::StallsDecide { lowest_missed_per_s, highest_passed_per_s, try_per_s });
     }
+    let advice = || {
+        match &found.ended_early {
+        Some(why) => format!("The search ended early: {why}. Remove the cause, then repeat the search."),
+        None => "No tested rate met the objective. Test a lower rate (paceline run -r), or choose another objective."
+            .to_owned(),
+    }
+    };
     found.half_pass_per_s.is_none().then(|| TypedVerdict::CapacityNotFound {
         windows: found.windows.len(),
         lowest_offered_per_s: found.windows.iter().map(|window| window.offered_per_s).reduce(f64::min),
         ended_early: found.ended_early.clone(),
+        advice: advice(),
     })
 }
 
@@ -498,7 +505,7 @@ fn database_not_counted(trial: &Trial) -> Option<TypedVerdict> {
         ),
         (Some(_), None) if used.work.rows_updated > 0 => (
             "response after the run",
-            "The stored rows could not be checked: the server or the database did not answer the requests after the run. Lower the load, and read their logs.",
+            "The stored rows could not be checked: the server or the database did not respond to the requests after the run. Lower the load, and read their logs.",
         ),
         (Some(_), _) => return None,
     };

@@ -141,7 +141,9 @@ fn not_stored(rows: Option<StoredRows>) -> Option<String> {
         Some(StoredRows { returned: 0, .. }) => Some("no response reported an updated row".into()),
         Some(StoredRows { returned, stored }) if stored < returned => {
             let rows = paceline_stats::counted(returned, "row", "rows");
-            Some(format!("the database has {stored} of {rows} that responses reported as updated"))
+            Some(format!(
+                "the database has the new values of {stored} of {rows} that responses reported as updated"
+            ))
         }
         Some(_) => None,
     }
@@ -171,7 +173,7 @@ mod tests {
     fn updates_are_stored_if_every_reported_row_is() {
         let wrong = |returned, stored| not_stored(Some(StoredRows { returned, stored }));
         assert_eq!(wrong(2, 2), None);
-        let one = "the database has 1 of 2 rows that responses reported as updated";
+        let one = "the database has the new values of 1 of 2 rows that responses reported as updated";
         assert_eq!(wrong(2, 1).as_deref(), Some(one));
         assert_eq!(wrong(0, 0).as_deref(), Some("no response reported an updated row"));
         assert!(not_stored(None).is_some());

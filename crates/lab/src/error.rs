@@ -182,7 +182,7 @@ impl LabError {
             LabError::NoVersion { .. } => {
                 Some("change the command in server.toml to print a version".to_owned())
             }
-            LabError::NotSetUp { server, .. } => Some(format!("paceline lab setup {server}")),
+            LabError::NotSetUp { server, .. } => Some(format!("set it up with: paceline lab setup {server}")),
             LabError::Catalogue(error) => error.hint(),
             _ => None,
         }

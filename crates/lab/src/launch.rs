@@ -425,7 +425,7 @@ impl StartingServer {
         loop {
             if let Some(ended) = self.processes.shepherd.ended() {
                 let after = seconds(self.since_start_ns());
-                let message = format!("the process ended with {ended} after {after} s, before it answered");
+                let message = format!("the process ended with {ended} after {after} s, before it was ready");
                 return Err(LaunchError::fault(Stage::Start, message, ended.is_unseen()));
             }
             match patience.check() {
@@ -436,7 +436,10 @@ impl StartingServer {
                     let NotReady { stage, why } = last;
                     let message = match ready {
                         ReadyCondition::Answers(case) => {
-                            format!("no correct answer to GET {} within {limit} s: {why}", case.path)
+                            format!(
+                                "no correct response to {} {} within {limit} s: {why}",
+                                case.method, case.path
+                            )
                         }
                         ReadyCondition::Succeeds(_) => format!("not ready within {limit} s: {why}"),
                     };

@@ -368,7 +368,7 @@ fn arrived(content: &FolderContent) -> Result<(), String> {
         Ok(digest) if digest == content.digest => {
             fs::write(kept, &content.digest).map_err(|error| error.to_string())
         }
-        Ok(_) => Err(format!("{} did not arrive completely", content.folder.display())),
+        Ok(_) => Err(format!("the copy of {} is incomplete", content.folder.display())),
         Err(error) => Err(format!("cannot read {}: {error}", content.folder.display())),
     }
 }

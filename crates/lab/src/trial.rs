@@ -154,7 +154,7 @@ fn job(
     let body = validated
         .bodies
         .get(&cell.case.address)
-        .ok_or_else(|| fault(format!("no validated response body of {}", cell.case.address)))?;
+        .ok_or_else(|| fault(format!("there is no validated response body for {}", cell.case.address)))?;
     let mut address = launch.address().ok_or_else(|| fault("no process was started".to_owned()))?;
     if cell.load.is_http2() && cell.load.balanced.is_none() {
         address = cell.server.traits.http2_address(address);

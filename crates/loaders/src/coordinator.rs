@@ -223,7 +223,7 @@ impl Coordinator {
                 return Err(loader.not_ready());
             }
             if Instant::now() > deadline {
-                let what = format!("did not connect within {} s", limit.as_secs());
+                let what = format!("did not open its connections within {} s", limit.as_secs());
                 let host = self.loaders[missing].host.clone();
                 return Err(LoadersError::NotReady { host, what, hint: None });
             }
@@ -430,7 +430,7 @@ impl RunningLoader {
     }
 
     fn silent(&self) -> LoadersError {
-        let what = format!("did not answer within {} s", ANSWER_LIMIT.as_secs());
+        let what = format!("did not respond within {} s", ANSWER_LIMIT.as_secs());
         LoadersError::NotReady { host: self.host.clone(), what, hint: None }
     }
 

@@ -54,7 +54,7 @@ pub enum LoadersError {
         hint: Option<String>,
     },
     /// Not one loader has a result.
-    #[error("no load generator has a result: {}", reasons.join("; "))]
+    #[error("no load generator returned a result: {}", reasons.join("; "))]
     AllLost {
         /// Host and reason of each.
         reasons: Vec<String>,

@@ -178,7 +178,7 @@ pub fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
 pub fn print(text: impl Into<Printable>) -> anyhow::Result<()> {
     let text = text.into();
     let written = standard_output().and_then(|mut stdout| hand_over(&mut stdout, text.as_bytes()));
-    written.context("cannot write standard output")
+    written.context("cannot write to standard output")
 }
 
 /// Prints a file that this program can read again. Its syntax escapes control characters; other characters that change
@@ -197,7 +197,7 @@ pub fn json(value: &impl serde::Serialize) -> anyhow::Result<Printable> {
 
 /// Checks that standard output is writable, before the work starts.
 pub fn check_printable() -> anyhow::Result<()> {
-    standard_output().map(drop).context("cannot write standard output")
+    standard_output().map(drop).context("cannot write to standard output")
 }
 
 /// Standard output without the standard library's wrapper, which reports success for writes to a closed stream.

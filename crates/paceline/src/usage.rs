@@ -37,14 +37,14 @@ fn parse<Arguments: Parser>() -> Result<Arguments, clap::Error> {
 
 /// Flags of other load generators, and the equivalent flag here.
 const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
-    ("-R", "wrk2", "-r PER_SECOND offers a rate"),
-    ("--rps", "k6", "-r PER_SECOND offers a rate"),
+    ("-R", "wrk2", "use -r PER_SECOND for the offered rate"),
+    ("--rps", "k6", "use -r PER_SECOND for the offered rate"),
     (
         "-s",
         "wrk",
         "Lua scripts are not supported; --mix FILE sends several requests, and {rand:1:9} and {line:FILE} vary them",
     ),
-    ("-p", "wrk and ab", "--body @FILE sends a body, and --pipeline N pipelines requests"),
+    ("-p", "ab and autocannon", "--body @FILE sends a body, and --pipeline N pipelines requests"),
     ("-z", "hey and oha", "-d 10s sets the duration"),
     ("-m", "hey and oha", "-X POST sets the method"),
     (
@@ -57,7 +57,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
     ("--script", "wrk", "Lua scripts are not supported; --mix FILE sends several requests"),
-    ("--concurrency", "siege", "-c N sets the number of connections"),
+    ("--concurrent", "siege", "-c N sets the number of connections"),
 ];
 
 /// The equivalent of a flag of another load generator.
@@ -70,7 +70,7 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     let before = given.iter().position(|one| one == unknown).and_then(|at| given.get(at.checked_sub(1)?));
     if before.is_some_and(|before| before == "-q") && unknown.parse::<f64>().is_ok() {
         return Some(format!(
-            "-q takes no value here (it hides the live view); -r {unknown} offers a rate, like -q {unknown} of hey and oha"
+            "-q takes no value here (it hides the live view); use -r {unknown} for the total rate, as -q of oha (-q of hey is per worker)"
         ));
     }
     let (flag, tools, instead) = FOREIGN_FLAGS.iter().find(|(flag, ..)| flag == unknown)?;
@@ -108,7 +108,7 @@ fn exit_of(error: &clap::Error) -> ! {
     let printed = crate::exit::check_printable().and_then(|()| {
         match error.print().and_then(|()| std::io::Write::flush(&mut std::io::stdout())) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(anyhow::Error::new(error).context("cannot write standard output"))
+                Err(anyhow::Error::new(error).context("cannot write to standard output"))
             }
             _ => Ok(crate::exit::Status::Done),
         }
@@ -192,6 +192,7 @@ mod tests {
             ("paceline run -m POST http://h/", "-X POST"),
             ("paceline run http://h/ --data x", "--body TEXT"),
             ("paceline run http://h/ --latency", "--percentiles"),
+            ("paceline run http://h/ --concurrent 10", "a flag of siege: -c N"),
             ("paceline run http://h/ -q 500", "-r 500"),
         ] {
             let given: Vec<String> = line.split(' ').map(str::to_owned).collect();

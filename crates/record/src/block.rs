@@ -206,7 +206,7 @@ pub struct Block {
     /// First byte of the response minus actual send.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_byte_ns: Option<Times>,
-    /// Last byte read minus last byte received by the kernel (`--timestamps kernel`): how long answers waited for the
+    /// Last byte read minus last byte received by the kernel (`--timestamps kernel`): how long responses waited for the
     /// generator. It is part of the service time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receive_delay_ns: Option<Times>,

@@ -15,7 +15,10 @@ pub struct Id(String);
 
 /// A text that is not a valid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid id {0:?}: expected letters, digits, `-`, `_` and `.` only, at most {MAX_BYTES} characters")]
+#[error(
+    "invalid id {0:?}: expected a letter or digit, then letters, digits, `-`, `_` and `.`, at most \
+     {MAX_BYTES} characters"
+)]
 pub struct InvalidId(String);
 
 impl Id {

@@ -22,7 +22,7 @@ pub enum LimitKind {
     ServerCpu,
     /// One core, or one thread, of the server was full while others were free.
     ServerThread,
-    /// The load generator was the limit: the server can do more.
+    /// The load generator was the bottleneck: the server can do more.
     Generator,
     /// The load balancer was full.
     Balancer,
@@ -101,9 +101,10 @@ impl LimitKind {
             Self::Database => {
                 "the database's cores were at least 90 % busy, mostly with the database's own work"
             }
-            Self::Network => "a network interface was at least 90 % full",
+            Self::Network => "a network interface was at least 90 % utilized",
             Self::Waiting => {
-                "no resource was full: requests waited for locks, sleeps, back ends or the next request of a connection"
+                "no resource was saturated: the server waited for locks, timers, back ends or the next request on a \
+                 connection"
             }
             Self::Errors => "more than 1 % of the requests failed",
             Self::Memory => {
@@ -111,7 +112,7 @@ impl LimitKind {
             }
             Self::Connections => "there were too few connections for the offered rate",
             Self::Neighbours => "other processes used the server's cores",
-            Self::OfferedRate => "not limited: the server answered all of the load that was offered",
+            Self::OfferedRate => "not limited: the server responded to all requests of the offered load",
             Self::Unknown => "the server's processes could not be observed",
         }
     }

@@ -73,7 +73,7 @@ pub struct Trial {
     /// The machines of roles that did not run on the lab's own machine. The machines of loaders are in the run.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub machines: Vec<RoleMachine>,
-    /// The answers checked before the load.
+    /// The responses checked before the load.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub validation: Option<Validation>,
     /// The end of the server's output.
@@ -322,14 +322,14 @@ pub struct Sample {
     pub run_delay_s: f64,
 }
 
-/// The answers checked before the load.
+/// The responses checked before the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validation {
     /// The checks, in the order they were made.
     pub checks: Vec<Check>,
 }
 
-/// One check of a server's answers.
+/// One check of a server's responses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// The request, as text: `GET /hello`.

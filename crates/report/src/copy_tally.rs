@@ -78,7 +78,7 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
             for check in table.copies.iter().filter(|check| check.is_deciding) {
                 let [low, high] = check.interval;
                 text.push(&terminal!(
-                    "{}  {} {}  {}  {}: {:.3} ({:.3} to {:.3}){}\n",
+                    "{}  {} {}  {}  {}: ratio {:.3} (95 % interval {:.3} to {:.3}){}\n",
                     report.round.id,
                     table.workload,
                     table.load.name,
@@ -103,7 +103,7 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
     };
     text.push(&terminal!("\n{} with copies\n", counted(tally.rounds, "round", "rounds")));
     text.push(&terminal!("figures that tables are sorted by: {}", count(tally.deciding)));
-    text.push(&terminal!("all figures (those of one launch depend on each other): {}", count(tally.all)));
+    text.push(&terminal!("all figures (those of one launch are correlated): {}", count(tally.all)));
     if let Some(spread) = tally.t_spread.filter(|_| tally.deciding.compared >= 5) {
         text.push(&terminal!(
             "spread of the differences, in units of their standard error: {:.2} (0.8 to 1.3 expected)\n",

@@ -64,7 +64,7 @@ fn fault_of(trial: &Trial) -> Fault {
         return fault.clone();
     }
     let (stage, message) = match &trial.run {
-        None => (Stage::Generate, "the generator wrote no record".to_owned()),
+        None => (Stage::Generate, "the generator wrote no results".to_owned()),
         Some(run) => {
             let commonest = run.connections.commonest_failure.as_deref();
             let why = commonest.map(|failure| format!("; most often: {failure}")).unwrap_or_default();

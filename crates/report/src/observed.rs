@@ -30,7 +30,7 @@ pub struct Beside {
 pub enum Standing {
     /// It measures the server.
     Measured,
-    /// It is a minimum: the generator was the limit.
+    /// It is a minimum: the generator was the bottleneck.
     AtLeast,
     /// It is determined by a queue: less was answered than was offered.
     Overloaded,

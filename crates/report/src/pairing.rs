@@ -44,9 +44,9 @@ pub struct PairRow {
     pub achieved_per_s: Option<Figure>,
     /// The same under its twin.
     pub twin_achieved_per_s: Option<Figure>,
-    /// Whether the generator was the limit under the load: the true ratio is then at most the one shown.
+    /// Whether the generator was the bottleneck under the load: the true ratio is then at most the one shown.
     pub is_generator_bound: bool,
-    /// Whether the generator was the limit under the twin: the true ratio is then at least the one shown.
+    /// Whether the generator was the bottleneck under the twin: the true ratio is then at least the one shown.
     pub twin_is_generator_bound: bool,
     /// Number of compared pairs from two launches: their ratio includes the difference between two starts.
     #[serde(skip_serializing_if = "is_zero")]

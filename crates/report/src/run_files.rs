@@ -49,7 +49,7 @@ pub fn hgrm(of: &str, target: &str, histogram: &Histogram) -> String {
 pub fn hlog_header(version: &str, target: &str, start_s: f64, started_at: &str) -> String {
     format!(
         "#[Logged with paceline {version}, {target}]\n#[Histogram log format version 1.3]\n\
-         #[Values in nanoseconds, Interval_Max in milliseconds; requests due in the window, in the interval in which they ended]\n\
+         #[Values in nanoseconds, Interval_Max in milliseconds; requests due in the window, each listed in the interval in which it ended]\n\
          #[StartTime: {start_s:.3} (seconds since epoch), {started_at}]\n\
          #[BaseTime: {start_s:.3} (seconds since epoch)]\n\
          \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"

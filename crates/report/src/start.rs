@@ -39,9 +39,9 @@ pub struct StartRow {
 pub struct Starts {
     /// From the start to a port that accepts connections.
     pub listening_ms: Option<Figure>,
-    /// From the start to the first valid answer.
+    /// From the start to the first valid response.
     pub first_answer_ms: Option<Figure>,
-    /// Resident memory at the first answer, in bytes.
+    /// Resident memory at the first response, in bytes.
     pub rss_bytes: Option<Figure>,
     /// Read from disk until then: 0 if all of it was in memory.
     pub disk_read_bytes: Option<Figure>,

@@ -62,7 +62,8 @@ impl ContentReader {
             let content = self.of(named_by, &part.content, inputs)?;
             if memchr::memmem::find(&content, boundary.as_bytes()).is_some() {
                 let what = format!("{named_by}: the part {:?} contains the boundary {boundary}", part.name);
-                return Err(RunError::usage(what).hint("put the body into a file: --body @FILE"));
+                return Err(RunError::usage(what)
+                    .hint("encode the whole form in a file, and send it with --body @FILE"));
             }
             let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
             let mut head =
@@ -121,6 +122,6 @@ mod tests {
         );
         assert!(error(&mut contents, &file("-")).contains("--expect-body has read standard input already"));
         let endless = error(&mut contents, &file("/dev/zero"));
-        assert!(endless.contains("larger than 256 MiB"), "{endless}");
+        assert!(endless.contains("larger than the maximum of 256 MiB"), "{endless}");
     }
 }

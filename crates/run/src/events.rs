@@ -18,7 +18,7 @@ impl PhaseEventWriter {
     pub fn open(descriptor: i32) -> Result<Self, RunError> {
         // SAFETY: F_GETFD reads a flag of any descriptor, or fails.
         if descriptor < 3 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
-            let what = format!("--events {descriptor}: the descriptor is not open, or is one of 0, 1 and 2");
+            let what = format!("--events {descriptor}: the file descriptor must be open, and 3 or higher");
             return Err(RunError::usage(what)
                 .hint("open the descriptor in the shell: paceline run URL --events 3 3>events.ndjson"));
         }

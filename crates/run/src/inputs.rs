@@ -42,7 +42,7 @@ impl Inputs {
         let mut bytes = Vec::new();
         file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > BYTES_MAX {
-            let problem = format!("the file is larger than {} MiB", BYTES_MAX >> 20);
+            let problem = format!("the input is larger than the maximum of {} MiB", BYTES_MAX >> 20);
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
         }
         Ok(bytes)

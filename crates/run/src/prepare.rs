@@ -104,7 +104,7 @@ impl Prepared {
         }
         match QuietCpu::hold(Path::new("/")) {
             Ok(held) => {
-                self.held.push("/dev/cpu_dma_latency = 0 (idle states off)".to_owned());
+                self.held.push("CPU idle states disabled (/dev/cpu_dma_latency = 0)".to_owned());
                 self.quiet_cpu = Some(held);
             }
             Err(error) => {
@@ -178,8 +178,8 @@ fn threads_for(
         }
         let most = room * TABLES_MAX;
         return Err(RunError::environment(format!(
-            "{connections} connections exceed the limit of open files: it is {descriptor_limit} for each thread of Paceline, so \
-             {TABLES_MAX} threads, the most it starts for this, hold {most} connections"
+            "{connections} connections exceed the limit of open files: with {descriptor_limit} files per thread, the maximum of \
+             {TABLES_MAX} threads can hold {most} connections"
         ))
         .hint("raise the hard limit (`ulimit -Hn`), or lower -c"));
     }

@@ -138,7 +138,7 @@ fn decoding(codings: &str, check: BodyCheck) -> Result<BodyCheck, RunError> {
         None => Ok(BodyCheck::Decoded(Arc::new(check))),
         Some(unknown) => {
             let what = format!(
-                "Accept-Encoding {unknown}: a body in this coding cannot be decompressed to check it"
+                "Accept-Encoding {unknown}: Paceline cannot decompress this encoding to check the body"
             );
             Err(RunError::usage(what)
                 .hint("use --accept-encoding gzip or deflate, or remove the check of the body"))

@@ -109,7 +109,7 @@ mod tests {
         assert!(error().contains("cannot read the schedule") && error().contains("utf-8"), "{}", error());
         // A sparse file, which uses no disk space.
         file.as_file().set_len(BYTES_MAX + 1).unwrap();
-        assert!(error().ends_with("the file is larger than 256 MiB"), "{}", error());
+        assert!(error().ends_with("the input is larger than the maximum of 256 MiB"), "{}", error());
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
         check(job, index, goes_on)?;
         if !goes_on {
             names.clear();
-            let first =
-                u16::try_from(index).map_err(|_| wrong(spec, "there are more than 65,536 requests"))?;
+            let first = u16::try_from(index)
+                .map_err(|_| wrong(spec, "the file has more than the maximum of 65,536 requests"))?;
             sessions.push(Session { weight: spec.weight, first, count: 0 });
         }
         sessions.last_mut().into_iter().for_each(|session| session.count += 1);
@@ -76,7 +76,7 @@ fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
             .hint("add `session = \"NAME\"` to this request and to those that use its value"));
     }
     if !goes_on && spec.think.is_some() {
-        return Err(wrong(spec, "the first step of a session cannot have `think`")
+        return Err(wrong(spec, "`think` needs an earlier request in the same session")
             .hint("move `think` to a later step; a rate (-r) sets how often sessions begin"));
     }
     Ok(())

@@ -45,7 +45,7 @@ fn parse(text: &str) -> Result<Vec<IpAddr>, RunError> {
             .hint("write 192.0.2.7, or a prefix such as 192.0.2.0/28")
     };
     let Some((address, bits)) = text.trim().split_once('/') else {
-        return Ok(vec![text.trim().parse().map_err(|_| wrong("not an address"))?]);
+        return Ok(vec![text.trim().parse().map_err(|_| wrong("not an IP address"))?]);
     };
     let address: Ipv4Addr =
         address.parse().map_err(|_| wrong("only prefixes of IPv4 addresses are supported"))?;
@@ -56,7 +56,7 @@ fn parse(text: &str) -> Result<Vec<IpAddr>, RunError> {
         .ok_or_else(|| wrong("the length of a prefix must be 0 to 32"))?;
     let size = 1u64 << (32 - bits);
     if size > u64::from(ADDRESSES_MOST) {
-        return Err(wrong("the prefix has more than 4,096 addresses"));
+        return Err(wrong("the prefix has more than the maximum of 4,096 addresses"));
     }
     let network = u32::from(address) & u32::try_from((1u64 << 32) - size).unwrap_or(0);
     // The first and the last address of a network are not hosts, unless there are no others.

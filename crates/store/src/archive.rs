@@ -110,7 +110,7 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
             return Err(ArchiveError::Mixed { at, problem, round: round.id });
         }
         if trials.len() == TRIALS_MOST {
-            let problem = format!("the round has more than the limit of {TRIALS_MOST} trials");
+            let problem = format!("the round has more than the maximum of {TRIALS_MOST} trials");
             return Err(ArchiveError::Mixed { at, problem, round: round.id });
         }
         trials.push(trial);
@@ -166,13 +166,15 @@ fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<Str
     }
     if trial.repeat >= REPEATS_MOST {
         return Some(format!(
-            "trial {} is repeat {} of its row; the limit is {REPEATS_MOST}",
-            trial.id, trial.repeat
+            "trial {} has repeat number {} (from 0); the maximum is {}",
+            trial.id,
+            trial.repeat,
+            REPEATS_MOST - 1
         ));
     }
     if evidence_values(trial) > EVIDENCE_VALUES_MOST {
         return Some(format!(
-            "the verdicts of trial {} have more than the limit of {EVIDENCE_VALUES_MOST} values",
+            "the verdicts of trial {} have more than the maximum of {EVIDENCE_VALUES_MOST} values",
             trial.id
         ));
     }
@@ -295,7 +297,7 @@ mod tests {
         let ArchiveError::File { source, .. } = read_at_most(folder.path(), 2048).unwrap_err() else {
             panic!("not refused by its size")
         };
-        assert_eq!(source.to_string(), "the file decompresses to more than the limit of 2 KiB");
+        assert_eq!(source.to_string(), "the file decompresses to more than the maximum of 2 KiB");
     }
 
     #[test]
@@ -307,7 +309,7 @@ mod tests {
         let error = read(folder.path()).unwrap_err();
         let ArchiveError::File { at, source, .. } = &error else { panic!("{error}") };
         assert!(at.ends_with(", line 1"), "{at}");
-        assert_eq!(source.to_string(), "the file is larger than the limit of 8 MiB");
+        assert_eq!(source.to_string(), "the file is larger than the maximum of 8 MiB");
     }
 
     #[test]
@@ -315,7 +317,7 @@ mod tests {
         let mut trial = stored("one").1[0].clone();
         trial.repeat = u32::MAX;
         let error = refused(&[&[trial]]);
-        assert!(error.ends_with("is repeat 4294967295 of its row; the limit is 1000"), "{error}");
+        assert!(error.ends_with("has repeat number 4294967295 (from 0); the maximum is 999"), "{error}");
     }
 
     #[test]
@@ -335,7 +337,7 @@ mod tests {
         });
         trial.verdicts = vec![serde_json::from_value(verdict).unwrap()];
         let error = refused(&[&[trial]]);
-        assert!(error.ends_with("have more than the limit of 10000 values"), "{error}");
+        assert!(error.ends_with("have more than the maximum of 10000 values"), "{error}");
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Checked {
     fn round(&mut self, round: &Round, ids: &[String]) {
         self.rounds += 1;
         if !ids.contains(&round.id) {
-            self.problems.push(format!("round {}: stored under another id", round.id));
+            self.problems.push(format!("round {}: its record is stored under another id", round.id));
         }
     }
 
@@ -102,7 +102,7 @@ impl Checked {
                     Ok(found) if found == times.count => {}
                     Ok(found) => {
                         problem(format!(
-                            "{place}: the number of times in a histogram is {found} instead of {}",
+                            "{place}: a histogram has {found} values instead of {}",
                             times.count
                         ));
                     }
@@ -120,7 +120,9 @@ impl Checked {
         for mut row in rows {
             let (count, round) = (row.integer(1).unwrap_or_default(), row.text(0));
             if !known.contains(round.as_str()) {
-                self.problems.push(format!("round {round:?} is missing, but has trials ({count})"));
+                self.problems.push(format!(
+                    "the record of round {round:?} is missing, but {count} of its trials are stored"
+                ));
             }
         }
         Ok(())

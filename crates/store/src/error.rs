@@ -55,16 +55,16 @@ fn sqlite_message(error: &rusqlite::Error) -> String {
     use rusqlite::ffi;
     let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return error.to_string() };
     let what = match code {
-        ffi::SQLITE_FULL => "the disk or the user's quota is full",
+        ffi::SQLITE_FULL => "the disk is full, or the disk quota is exceeded",
         ffi::SQLITE_IOERR_SHMSIZE => {
-            "the disk is full: the index of the database's log (-shm) cannot be extended"
+            "the disk is full: the database's WAL index (-shm file) cannot be extended"
         }
-        ffi::SQLITE_IOERR_WRITE => "a write failed: the disk is faulty, or the user's quota is full",
+        ffi::SQLITE_IOERR_WRITE => "a write failed: the disk is faulty, or the disk quota is exceeded",
         ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => {
             "written data did not reach the disk, which is full or faulty"
         }
         ffi::SQLITE_IOERR_SHMMAP | ffi::SQLITE_IOERR_SHMOPEN => {
-            "the index of the database's log (-shm) cannot be opened or mapped"
+            "the database's WAL index (-shm file) cannot be opened or mapped"
         }
         ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "the disk cannot be read",
         _ => {
@@ -128,7 +128,9 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// User: not a database, or a database of another program.
-    #[error("{place} is not a Paceline store ({found}) and was not changed; use another file with --store")]
+    #[error(
+        "{place} is not a Paceline store ({found}) and was not changed; select another store with --store"
+    )]
     NotAStore {
         /// The place.
         place: StoreLocation,

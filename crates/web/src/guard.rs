@@ -43,7 +43,8 @@ impl Access {
         let mut hosts = request.headers().get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         if !host.is_some_and(|host| self.is_ours(host)) || hosts.next().is_some() {
-            let what = "the Host header does not name this server; use its IP address, or start it with --allow-host";
+            let what = "the Host header does not name this server; use its IP address, or start `paceline view` with \
+                        --allow-host NAME";
             return Some((StatusCode::FORBIDDEN, what));
         }
         let known =

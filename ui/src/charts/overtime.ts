@@ -100,7 +100,7 @@ export function overTime(over: Over, all: Series[]): ChartSource {
   };
 }
 
-/** A pause of the server, written where the longest time of any second was: the answers that waited for its end. */
+/** A pause of the server, written where the longest time of any second was: the responses that waited for its end. */
 function pause(run: RunPage): Markish[] {
   const outage = run.verdicts.find((verdict) => verdict.name === "outage");
   const longest = (run.measured?.seconds ?? []).filter((s) => s.phase === "window").reduce<Stretch | null>((most, s) => ((s.max ?? 0) > (most?.max ?? 0) ? s : most), null);

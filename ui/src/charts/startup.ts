@@ -1,4 +1,4 @@
-// How servers start: the time to the first answer, and the rate in each second until it no longer grows.
+// How servers start: the time to the first response, and the rate in each second until it no longer grows.
 import type { Figure, StartTable, WarmUpRow } from "../wire";
 import { bytes, percent, rate, significant, time } from "../format";
 import { Plot, draw, nameMargin, rateTick, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
@@ -54,7 +54,7 @@ const typical = (figure: Figure | null | undefined): number | null => (figure ? 
 
 export const ROW = 26;
 
-/** Times from the start to the first valid answer, a row for each server: the first start since the build hollow. */
+/** Times from the start to the first valid response, a row for each server: the first start since the build hollow. */
 export function firstAnswers(table: StartTable, name: (server: string) => string): ChartSource {
   const ms = (starts: StartTable["rows"][number]["later"]) => typical(starts?.first_answer_ms);
   const key = (row: StartTable["rows"][number]) => ms(row.later) ?? ms(row.first) ?? Infinity;
@@ -71,7 +71,7 @@ export function firstAnswers(table: StartTable, name: (server: string) => string
   const text = (figure: Figure | null | undefined, show: (value: number) => string) => { const value = typical(figure); return value === null ? "" : show(value); };
   const shown = (value: number) => time(value * 1e6);
   return {
-    note: "From the start of the process to its first valid answer, logarithmic axis. Filled: mean of later starts, with the range over launches. Hollow: the first start since the build.",
+    note: "From the start of the process to its first valid response, logarithmic axis. Filled: mean of later starts, with the range over launches. Hollow: the first start since the build.",
     draw: (width, height) => {
       const { margin: marginLeft, fit } = nameMargin(rows.map((row) => name(row.server)), width, 0.42);
       const axis = timeAxis("", low, high);

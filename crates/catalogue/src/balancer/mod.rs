@@ -128,7 +128,7 @@ impl Balancer {
         let known = || self.policies.keys().map(String::as_str);
         let near = nearest(policy, known()).map(|near| format!("; did you mean `{near}`?"));
         let all = || format!("; available: {}", known().collect::<Vec<_>>().join(", "));
-        Err(format!("{} has no policy `{policy}`{}", self.id, near.unwrap_or_else(all)))
+        Err(format!("balancer {} has no policy `{policy}`{}", self.id, near.unwrap_or_else(all)))
     }
 
     /// The balancer as a manifest, so that it can be set up, started and asked for its version. `config` is its filled

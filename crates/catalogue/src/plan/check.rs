@@ -102,14 +102,14 @@ fn too_long(plan: &Plan) -> Vec<PlanProblem> {
     let lists = of_plan.into_iter().chain(of_loads).filter(|(_, _, length)| *length > ENTRIES_MOST);
     let mut problems: Vec<PlanProblem> = lists
         .map(|(load, key, length)| {
-            let text = format!("`{key}` has {length} entries; the limit is {ENTRIES_MOST}");
+            let text = format!("`{key}` has {length} entries; the maximum is {ENTRIES_MOST}");
             PlanProblem { load, key, text }
         })
         .collect();
     let loads = plan.loads_most();
     if loads > LOADS_MOST {
         let text = format!(
-            "the plan expands to {loads} loads (each load and twin, with each database and pool size); the limit is {LOADS_MOST}: split the plan, or remove twins, databases or pool sizes"
+            "the plan expands to {loads} loads (each load and twin, with each database and pool size); the maximum is {LOADS_MOST}: split the plan, or remove twins, databases or pool sizes"
         );
         problems.push(PlanProblem { load: None, key: "load", text });
     }
@@ -124,10 +124,10 @@ fn unsupported_setting(load: &PlanLoad) -> Option<(&'static str, String)> {
     }
     let most = u32::from(u16::MAX);
     if load.depth > most {
-        return Some(("depth", format!("`depth` is {}: at most {most}", load.depth)));
+        return Some(("depth", format!("`depth` is {}; the maximum is {most}", load.depth)));
     }
     let requests = load.requests_per_connection.filter(|requests| *requests > u64::from(u32::MAX))?;
-    let problem = format!("`requests_per_connection` is {requests}; the limit is {}", u32::MAX);
+    let problem = format!("`requests_per_connection` is {requests}; the maximum is {}", u32::MAX);
     Some(("requests_per_connection", problem))
 }
 
@@ -138,7 +138,7 @@ fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
         wrong.push(("repeats", "`repeats` is 0: nothing would be measured".into()));
     }
     if plan.seed.is_some_and(|seed| seed > SEED_MAX) {
-        wrong.push(("seed", format!("`seed` is beyond {SEED_MAX}")));
+        wrong.push(("seed", format!("`seed` is beyond the maximum of {SEED_MAX}")));
     }
     if plan.workloads.is_empty() {
         wrong.push(("workloads", "`workloads` is empty".into()));
@@ -208,7 +208,7 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
     let pin = balance.pin.unwrap_or_default();
     if pin.database != PinDatabase::Own && !has_database {
-        return Err("`pin` of a database needs `databases`".into());
+        return Err("`pin` places a database, but the plan has no `databases`".into());
     }
     if balance.balancer.is_none() {
         let is_of_database = has_database && Pin { database: PinDatabase::Own, ..pin } == Pin::default();
@@ -225,7 +225,8 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
     if load.first_run || !load.twins.is_empty() {
         return Err(
-            "a load with a `balancer` is always compared with a direct one, and cannot have `first_run` or `twins` too: write a second load for them".into(),
+            "a load with a `balancer` cannot have `first_run` or `twins`: write a second load for them"
+                .into(),
         );
     }
     match balance.fault {
@@ -247,10 +248,13 @@ fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Vec<String> {
             let known = loads.iter().map(String::as_str).filter(|_| wrong.len() < ERRORS_MOST);
             let near = nearest(load, known);
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            wrong.push(format!("`observed` of {}: the plan has no load `{load}`{hint}", seen.subject));
+            wrong.push(format!("`observed` entry for {}: the plan has no load `{load}`{hint}", seen.subject));
         }
         if let Some(workload) = seen.workload.as_ref().filter(|workload| !workloads.have(workload)) {
-            wrong.push(format!("`observed` of {}: the plan has no workload `{workload}`", seen.subject));
+            wrong.push(format!(
+                "`observed` entry for {}: the plan has no workload `{workload}`",
+                seen.subject
+            ));
         }
     }
     wrong
@@ -264,8 +268,7 @@ fn forms(plan: &Plan) -> Vec<String> {
     let mut known = BTreeSet::new();
     for form in &plan.forms {
         if !FORMS.contains(&form.as_str()) {
-            let near = nearest(form, FORMS).unwrap_or("single");
-            wrong.push(format!("unknown form `{form}`; did you mean `{near}`?"));
+            wrong.push(format!("unknown form `{form}`; available: {}", FORMS.join(", ")));
         } else if !known.insert(form) {
             wrong.push(format!("`forms` names `{form}` twice"));
         }
@@ -296,7 +299,7 @@ fn rate(load: &PlanLoad) -> Result<(), String> {
     match load.rate_per_s {
         Some(rate) if !(rate.is_finite() && rate > 0.0) => Err("`rate_per_s` must be above 0".into()),
         None if load.arrivals.is_some() && load.kind() == LoopKind::Closed => {
-            Err("`arrivals` needs a `rate_per_s`: a closed loop has no arrival times".into())
+            Err("`arrivals` needs `rate_per_s` or `rate`: a closed loop has no arrival times".into())
         }
         _ => Ok(()),
     }
@@ -316,10 +319,13 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
         );
     }
     if load.depth > 1 && (closes(load) || is_old(load)) {
-        return Err("`depth` above 1 needs HTTP/1.1 or HTTP/2, and connections that stay open".into());
+        return Err(
+            "`depth` above 1 needs HTTP/1.1 or HTTP/2, with keep-alive and without `requests_per_connection`"
+                .into(),
+        );
     }
     if load.is_http2() && closes(load) {
-        return Err("`http = \"2\"` needs connections that stay open".into());
+        return Err("`http = \"2\"` needs keep-alive, without `requests_per_connection`".into());
     }
     Ok(())
 }

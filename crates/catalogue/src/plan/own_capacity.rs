@@ -108,8 +108,8 @@ pub(super) fn check_bases(loads: &[PlanLoad]) -> Result<(), String> {
     let Some(load) = without else { return Ok(()) };
     let named = load.of.as_ref().map(|of| format!(" named `{of}`")).unwrap_or_default();
     Err(format!(
-        "load `{}`: a `rate` in percent is a share of a measured rate: add a closed loop or capacity search{named} for \
-         the same workloads, on the same launch",
+        "load `{}`: a `rate` in percent is a share of a measured rate: add a closed loop or capacity search{named} \
+         with the same workloads, balancer and pinning",
         load.name
     ))
 }
@@ -176,7 +176,7 @@ mod tests {
             (vec![CLOSED, &HALF.replace("50%", "0%")], "write a share"),
             (vec![CLOSED, &format!("{HALF}rate_per_s = 3\n")], "both `rate` and `rate_per_s`"),
             (vec![CLOSED, &format!("{HALF}of = \"other\"\n")], "named `other`"),
-            (vec![&CLOSED.replace("3s\"", "3s\"\nworkloads = [\"tetra\"]"), HALF], "for the same"),
+            (vec![&CLOSED.replace("3s\"", "3s\"\nworkloads = [\"tetra\"]"), HALF], "with the same"),
             (vec![&format!("{CLOSED}of = \"x\"\n")], "`of` needs a `rate`"),
             (vec![&format!("{CLOSED}objective = \"x\"\n")], "`objective` needs `load = \"capacity\"`"),
             (vec![&SEARCH.replace("objective", "arrivals = \"poisson\"\n#")], "needs an `objective`"),

@@ -195,7 +195,7 @@ impl Plan {
         for name in &self.select.servers {
             // A pattern may skip a broken manifest; an exact name may not.
             if let Some(broken) = catalogue.broken_server(name) {
-                return Err(self.wrong(format!("`{name}` cannot be used: {}", broken.error)));
+                return Err(self.wrong(format!("server `{name}` cannot be used: {}", broken.error)));
             }
         }
         for broken in &catalogue.broken_servers {

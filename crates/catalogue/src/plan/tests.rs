@@ -97,7 +97,7 @@ fn a_huge_plan_is_rejected_by_its_counts() {
     let seen = "[[observed]]\nsource = \"1\"\nsubject = \"s\"\nworkload = \"hello\"\nwhat = \"requests_per_s\"\n\
                 value = 1.0\nunit = \"requests/s\"\n";
     let error = parse(&format!("{PLAN}{}", seen.repeat(10_001))).unwrap_err();
-    assert!(error.ends_with("`observed` has 10001 entries; the limit is 10000"), "{error}");
+    assert!(error.ends_with("`observed` has 10001 entries; the maximum is 10000"), "{error}");
     assert!(parse(&format!("{PLAN}{}", seen.repeat(10_000))).is_ok());
     // 2 loads, each without a database and with 100 x 100.
     let numbers = |text: fn(u32) -> String| (1..=100).map(text).collect::<Vec<_>>().join(", ");
@@ -108,7 +108,7 @@ fn a_huge_plan_is_rejected_by_its_counts() {
     );
     let error = parse(&PLAN.replacen("repeats = 3", &keys, 1)).unwrap_err();
     assert!(
-        error.contains("the plan expands to 20002 loads (each load and twin, with each database and pool size); the limit is 2000"),
+        error.contains("the plan expands to 20002 loads (each load and twin, with each database and pool size); the maximum is 2000"),
         "{error}"
     );
 }
@@ -174,22 +174,22 @@ fn invalid_plans_are_reported() {
         (
             "\"3s\"",
             "\"3s\"\narrivals = \"poisson\"",
-            "small.toml:11: load `closed`: `arrivals` needs a `rate_per_s`",
+            "small.toml:11: load `closed`: `arrivals` needs `rate_per_s` or `rate`",
         ),
         ("\"fixed\"", "\"closed\"", "small.toml:10: two loads are named `closed`"),
         ("2000", "-1", "small.toml:16: load `fixed`: `rate_per_s` must be above 0"),
         ("64", "0", "small.toml:11: load `closed`: `connections` and `depth` must be at least 1"),
-        ("64", "64\ndepth = 65536", "small.toml:13: load `closed`: `depth` is 65536: at most 65535"),
+        ("64", "64\ndepth = 65536", "small.toml:13: load `closed`: `depth` is 65536; the maximum is 65535"),
         (
             "\"2s\"\n",
             "\"2s\"\nrequests_per_connection = 4294967296\n",
-            "small.toml:20: load `fixed`: `requests_per_connection` is 4294967296; the limit is 4294967295",
+            "small.toml:20: load `fixed`: `requests_per_connection` is 4294967296; the maximum is 4294967295",
         ),
         ("duration = \"2s\"", "requests = 9", "small.toml:20: load `fixed`: `warmup` needs `duration`"),
         (
             "repeats = 3",
             "repeats = 3\nforms = [\"core\"]",
-            "small.toml:4: unknown form `core`; did you mean `cores`?",
+            "small.toml:4: unknown form `core`; available: single, cores",
         ),
         ("repeats = 3", "repeats = 3\nseed = 9007199254740992", "small.toml:4: `seed` is beyond"),
         ("go-*", "go-[", "small.toml:6: `go-[` is not a valid pattern"),
@@ -221,7 +221,7 @@ fn all_problems_of_a_plan_are_reported_at_once() {
         ("small.toml:3: ", "`repeats` is 0"),
         ("small.toml:4: ", "unknown form `core`"),
         ("small.toml:12: ", "`connections` and `depth` must be at least 1"),
-        ("small.toml:12: ", "`arrivals` needs a `rate_per_s`"),
+        ("small.toml:12: ", "`arrivals` needs `rate_per_s` or `rate`"),
         ("small.toml:18: ", "`rate_per_s` must be above 0"),
     ]) {
         assert!(line.starts_with(at) && line.contains(problem), "{error}");
@@ -340,7 +340,10 @@ fn conflicting_settings_are_reported() {
         ("duration = \"1s\"\ndepth = 4\ntwins = [\"close\"]", "the twin `close`: the load is pipelined"),
         ("duration = \"1s\"\ninstances = 4", "`instances` needs a `balancer`"),
         ("duration = \"1s\"\nfault = \"kill-one\"", "`fault` needs a `balancer`"),
-        ("duration = \"1s\"\npin = { database = \"server\" }", "`pin` of a database needs `databases`"),
+        (
+            "duration = \"1s\"\npin = { database = \"server\" }",
+            "`pin` places a database, but the plan has no `databases`",
+        ),
         ("duration = \"1s\"\nbalancer = \"x\"\nfault = \"kill-one\"", "needs at least two `instances`"),
         ("requests = 9\nbalancer = \"x\"\ninstances = 2\nfault = \"kill-one\"", "`fault` needs a `duration`"),
         ("duration = \"1s\"\nbalancer = \"x\"\nfirst_run = true", "write a second load"),
@@ -392,7 +395,7 @@ fn a_server_without_http_2_is_left_out_of_http_2_loads() {
     );
     for (change, problem) in [
         ("http = \"3\"", "`http` is \"3\"; use \"1.0\", \"1.1\" or \"2\""),
-        ("http = \"2\"\nkeep_alive = false", "`http = \"2\"` needs connections that stay open"),
+        ("http = \"2\"\nkeep_alive = false", "`http = \"2\"` needs keep-alive"),
     ] {
         let error = parse(&text.replace("depth = 16\nhttp = \"2\"", change)).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");

@@ -33,7 +33,7 @@ fn several_cases_are_addressed_by_name() {
     let nameless = read(&TETRA.replace("name = \"2\"\n", "")).unwrap_err();
     assert_eq!(nameless, "some.toml:10: with several cases, each needs a `name`");
     let twice = read(&TETRA.replace("name = \"2\"", "name = \"3\"")).unwrap_err();
-    assert_eq!(twice, "some.toml:10: two cases have the same address `some/3`");
+    assert_eq!(twice, "some.toml:10: two cases have the same name `some/3`");
 }
 
 #[test]

@@ -87,15 +87,16 @@ impl Workload {
         let mut errors = Vec::new();
         let several = wire.case.len() > 1;
         let mut addresses = BTreeSet::new();
-        let named = |spanned: Spanned<WireCase>| {
-            let at = spanned.span().start;
-            let case = case_of(&name, several, spanned, &document)?;
-            match addresses.insert(case.address.clone()) {
-                true => Ok(case),
-                false => Err(document
-                    .complain(Some(at), format!("two cases have the same address `{}`", case.address))),
-            }
-        };
+        let named =
+            |spanned: Spanned<WireCase>| {
+                let at = spanned.span().start;
+                let case = case_of(&name, several, spanned, &document)?;
+                match addresses.insert(case.address.clone()) {
+                    true => Ok(case),
+                    false => Err(document
+                        .complain(Some(at), format!("two cases have the same name `{}`", case.address))),
+                }
+            };
         let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
         let unnamed = |case: Spanned<WireCase>| case_of(&name, false, case, &document);
         let checks = CatalogueError::keep(wire.check.into_iter().map(unnamed), &mut errors);
@@ -122,7 +123,8 @@ fn computed_of(wire: WireComputed, document: &Document) -> Result<Computed, Cata
         ));
     }
     if !wire.path.get_ref().contains("{x}") {
-        let problem = format!("`{}` has no `{{x}}`, the placeholder for the number", wire.path.get_ref());
+        let problem =
+            format!("path `{}` has no `{{x}}`, the placeholder for the number", wire.path.get_ref());
         return Err(document.complain(Some(wire.path.span().start), problem));
     }
     let (answer, content_type) = (wire.answer, wire.content_type);

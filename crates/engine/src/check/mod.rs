@@ -207,7 +207,7 @@ impl fmt::Display for BodyFault {
                 write!(f, "the body differs from the expected body of {}", counted(*expected, "byte", "bytes"))
             }
             BodyFault::Digest(found) => {
-                f.write_str("the body's SHA-256 is ")?;
+                f.write_str("the body does not have the expected SHA-256, but ")?;
                 found.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
             BodyFault::NotJson(why) => write!(f, "the body is not JSON: {why}"),
@@ -261,7 +261,7 @@ mod tests {
         let sha256 = BodyCheck::Sha256(bytes.try_into().unwrap());
         assert_eq!(sha256.judge(b"abc"), Ok(()));
         let fault = BodyCheck::Sha256([0; 32]).judge(b"abc").unwrap_err();
-        assert_eq!(fault.to_string(), format!("the body's SHA-256 is {digest}"));
+        assert_eq!(fault.to_string(), format!("the body does not have the expected SHA-256, but {digest}"));
         assert_eq!(BodyCheck::Any.judge(b"x"), Ok(()));
     }
 

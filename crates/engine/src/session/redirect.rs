@@ -35,7 +35,7 @@ impl fmt::Display for RedirectFault {
             }
             RedirectProblem::TooMany(most) => write!(
                 f,
-                "the redirect to {location:?} was not followed: the limit of {most} redirects was reached (if this is not a loop, raise --follow)"
+                "the redirect to {location:?} was not followed: the maximum of {most} redirects was reached (if this is not a loop, raise --follow)"
             ),
             RedirectProblem::OtherOrigin(own) => write!(
                 f,
@@ -267,7 +267,7 @@ mod tests {
         let redirect = Redirect { request: POST, status: 302, head, followed: 3 };
         let refused =
             |redirect: Redirect<'_>| redirect.next_request(Scheme::Http, 3).unwrap_err().to_string();
-        assert!(refused(redirect).contains("the limit of 3 redirects was reached"));
+        assert!(refused(redirect).contains("the maximum of 3 redirects was reached"));
         assert!(refused(Redirect { head: b"HTTP/1.1 302 X\r\n\r\n", ..redirect }).contains("no Location"));
     }
 }

@@ -147,7 +147,7 @@ impl std::fmt::Display for TlsFault {
             TlsFault::NoTunnel(status) => {
                 return write!(f, "the proxy opened no tunnel: it answered CONNECT with status {status}");
             }
-            TlsFault::NoProxy => "the answer to CONNECT is not from an HTTP proxy",
+            TlsFault::NoProxy => "the response to CONNECT is not that of an HTTP proxy",
         })
     }
 }

@@ -40,7 +40,7 @@ impl BoundedLog {
     /// Writes the end of the output.
     pub fn finish(mut self) -> io::Result<()> {
         if self.skipped_bytes > 0 {
-            writeln!(self.file, "\n[... {} bytes not kept ...]", self.skipped_bytes)?;
+            writeln!(self.file, "\n[... {} bytes omitted ...]", self.skipped_bytes)?;
         }
         let (front, back) = self.tail.as_slices();
         self.file.write_all(front)?;
@@ -68,6 +68,6 @@ mod tests {
 
     #[test]
     fn a_long_log_keeps_both_ends() {
-        assert_eq!(logged(&["abcdefghijk", "lmnopqrstuvwxyz"]), "abcd\n[... 16 bytes not kept ...]\nuvwxyz");
+        assert_eq!(logged(&["abcdefghijk", "lmnopqrstuvwxyz"]), "abcd\n[... 16 bytes omitted ...]\nuvwxyz");
     }
 }

@@ -91,7 +91,7 @@ pub enum ProtocolError {
         excerpt: String,
     },
     /// A chunk extension that is not `;name`, `;name=token` or `;name="text"` (RFC 9112 §7.1.1).
-    #[error("invalid chunk extension at \"{excerpt}\" (expected ;name, ;name=token or ;name=\\\"text\\\")")]
+    #[error("invalid chunk extension at \"{excerpt}\" (expected ;name, ;name=token or ;name=\"text\")")]
     ChunkExtension {
         /// The bytes there, from the first invalid one.
         excerpt: String,
@@ -109,7 +109,7 @@ pub enum ProtocolError {
         excerpt: String,
     },
     /// No blank line within [`crate::HEAD_BYTES_MAX`].
-    #[error("the response's head does not end within {limit} bytes")]
+    #[error("the response headers do not end within {limit} bytes")]
     HeadTooLarge {
         /// The limit.
         limit: usize,
@@ -162,7 +162,7 @@ pub enum Truncation {
 impl fmt::Display for Truncation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Truncation::Head { received } => write!(f, "after byte {received} of a response's head"),
+            Truncation::Head { received } => write!(f, "after byte {received} of the response headers"),
             Truncation::Final => f.write_str("after an interim (1xx) response, before the final one"),
             Truncation::Body { bytes } => write!(f, "before the end of the body (bytes missing: {bytes})"),
             Truncation::Chunked => f.write_str("before the last chunk and its blank line"),
@@ -193,7 +193,7 @@ impl Section {
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Section::Head => "a line of the head",
+            Section::Head => "a status or header line",
             Section::ChunkSize => "a chunk-size line",
             Section::Trailers => "a line of the trailers",
         })

@@ -114,7 +114,7 @@ pub enum Http2Error {
     #[error("the connection closed inside an HTTP/2 frame")]
     Truncated,
     /// A frame over our SETTINGS_MAX_FRAME_SIZE (RFC 9113 §4.2).
-    #[error("HTTP/2 {frame} frame of {length} bytes; the limit is {limit}")]
+    #[error("HTTP/2 {frame} frame of {length} bytes; the maximum is {limit}")]
     FrameTooLong {
         /// Its type.
         frame: FrameName,
@@ -284,7 +284,7 @@ pub enum MalformedResponse {
         received: u64,
     },
     /// Fields over [`super::HEADER_LIST_BYTES_MAX`].
-    #[error("header list of {size} bytes; the limit is {limit}")]
+    #[error("header list of {size} bytes; the maximum is {limit}")]
     HeaderListTooLong {
         /// Its size.
         size: usize,

@@ -395,7 +395,7 @@ impl ResponseProgress {
     pub fn data(&mut self, bytes: usize, end_stream: bool) -> Result<(), MalformedResponse> {
         if self.stage != ResponseStage::Body {
             return Err(MalformedResponse::Order(match self.stage {
-                ResponseStage::Head => "DATA before the head of the response",
+                ResponseStage::Head => "DATA before the response headers",
                 ResponseStage::Body | ResponseStage::Ended => "DATA after the end of the response",
             }));
         }

@@ -86,7 +86,7 @@ impl PeerSettings {
                 }
                 MAX_CONCURRENT_STREAMS => self.max_concurrent_streams = value,
                 INITIAL_WINDOW_SIZE if value > WINDOW_MAX => {
-                    let (setting, expected) = (INITIAL_WINDOW_SIZE_NAME, "the limit is 2^31-1");
+                    let (setting, expected) = (INITIAL_WINDOW_SIZE_NAME, "the maximum is 2^31-1");
                     return Err(Http2Error::Setting { setting, value, expected });
                 }
                 INITIAL_WINDOW_SIZE => self.initial_window_size = value,

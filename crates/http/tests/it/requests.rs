@@ -112,15 +112,15 @@ fn line_breaks_in_requests_are_refused() {
         ),
         (
             with(&[("", "x")]),
-            "header \"\": it is empty; a name must not contain spaces, colons or control characters",
+            "header \"\": it is empty; a name may contain only letters, digits and !#$%&'*+-.^_`|~",
         ),
         (
             with(&[("X:", "x")]),
-            "header \"X:\": character 2 is invalid; a name must not contain spaces, colons or control characters",
+            "header \"X:\": character 2 is invalid; a name may contain only letters, digits and !#$%&'*+-.^_`|~",
         ),
         (
             with(&[("X-\u{e9}", "x")]),
-            "header \"X-\u{e9}\": character 3 is invalid; a name must not contain spaces, colons or control characters",
+            "header \"X-\u{e9}\": character 3 is invalid; a name may contain only letters, digits and !#$%&'*+-.^_`|~",
         ),
         (
             with(&[("X", "\u{e9}\nb")]),

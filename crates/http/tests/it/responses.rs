@@ -249,7 +249,7 @@ fn chunk_framing_is_strict() {
         |line: &str, text: &str| format!("error: {line} has a CR without LF, or a NUL byte: \"{text}\"");
     let extension = |text: &str| {
         format!(
-            "error: invalid chunk extension at \"{text}\" (expected ;name, ;name=token or ;name=\\\"text\\\")"
+            "error: invalid chunk extension at \"{text}\" (expected ;name, ;name=token or ;name=\"text\")"
         )
     };
     let after_data = |text: &str| {
@@ -292,7 +292,7 @@ fn chunk_framing_is_strict() {
 #[test]
 fn lines_of_a_head_end_in_cr_lf_and_may_be_folded() {
     let bare = |text: &str| {
-        format!("error: a line of the head ends in LF without CR: \"{text}\" (--lenient accepts this)")
+        format!("error: a status or header line ends in LF without CR: \"{text}\" (--lenient accepts this)")
     };
     check(&[
         (Other, "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", &bare("HTTP/1.1 200 OK\\n")),
@@ -401,7 +401,10 @@ fn header_lines() {
     }
     for field in ["X: a\rb", "X: a\0b", "X\0: a"] {
         let event = read(field);
-        assert!(event.starts_with("error: a line of the head has a CR without LF, or a NUL byte"), "{event}");
+        assert!(
+            event.starts_with("error: a status or header line has a CR without LF, or a NUL byte"),
+            "{event}"
+        );
     }
     for field in ["X:", "X:\t", "X: a:b", "!#$%&'*+-.^_`|~09: \u{1}\u{7f}", "X: \u{fc}"] {
         check(&[(Head, &format!("HTTP/1.1 200 OK\r\n{field}\r\n\r\n"), "200.1 empty keep | end")]);
@@ -453,11 +456,11 @@ fn text_that_is_not_http_is_rejected() {
 fn a_close_in_the_middle() {
     check(&[
         (Other, "", ""),
-        (Other, "HTT", "error: the connection closed after byte 3 of a response's head"),
+        (Other, "HTT", "error: the connection closed after byte 3 of the response headers"),
         (
             Other,
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
-            "error: the connection closed after byte 36 of a response's head",
+            "error: the connection closed after byte 36 of the response headers",
         ),
         (
             Other,
@@ -478,7 +481,7 @@ fn limits_are_reached_and_not_passed() {
     let trailers = |bytes: usize| format!("{chunked}0\r\nX:{}\r\n\r\n", "x".repeat(bytes - 6));
     let rows = [
         (head(HEAD_BYTES_MAX), "204.1 empty keep | end"),
-        (head(HEAD_BYTES_MAX + 1), "error: the response's head does not end within 65536 bytes"),
+        (head(HEAD_BYTES_MAX + 1), "error: the response headers do not end within 65536 bytes"),
         (size(CHUNK_LINE_BYTES_MAX), "200.1 chunked keep | \"x\" | end"),
         (
             size(CHUNK_LINE_BYTES_MAX + 1),
@@ -491,7 +494,7 @@ fn limits_are_reached_and_not_passed() {
         ),
         (
             "HTTP/1.1 200 OK\r\n".to_owned() + &"X: y\r\n".repeat(20_000),
-            "error: the response's head does not end within 65536 bytes",
+            "error: the response headers do not end within 65536 bytes",
         ),
         (
             format!("{chunked}{}", "0".repeat(5000)),

@@ -88,7 +88,7 @@ fn network(trial: &Trial, run: &Run) -> LimitResult {
     let [carried, speed] = [bytes_per_s, speed_bytes_per_s].map(|bytes| format!("{:.1} MB/s", bytes / 1e6));
     Some((
         LimitKind::Network,
-        format!("interface {interface} of {host} carried {carried}; its limit is {speed}"),
+        format!("interface {interface} of {host} carried {carried}; its maximum is {speed}"),
     ))
 }
 

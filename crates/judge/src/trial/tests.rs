@@ -44,8 +44,13 @@ fn a_search_without_a_capacity_has_a_reason() {
     let none = judged(found.clone());
     assert_eq!((none[0].name.as_str(), none[0].blame), ("capacity_not_found", Blame::Server));
     assert_eq!(none[0].evidence["lowest_offered_per_s"], 40.0);
-    let ended_early = Some("3 windows in a row were spoiled: steal".to_owned());
-    assert_eq!(judged(FoundCapacity { ended_early, ..found.clone() })[0].blame, Blame::Environment);
+    assert!(none[0].remedy.contains("a lower rate"), "{}", none[0].remedy);
+    let ended_early = Some("3 windows in a row were disturbed: verdict stolen_time".to_owned());
+    let disturbed = &judged(FoundCapacity { ended_early, ..found.clone() })[0];
+    assert_eq!(disturbed.blame, Blame::Environment);
+    let remedy = "The search ended early: 3 windows in a row were disturbed: verdict stolen_time. \
+                  Remove the cause, then repeat the search.";
+    assert_eq!(disturbed.remedy, remedy);
     let span = Some(RateRange { low: 30.0, high: 90.0 });
     let stalls = judged(FoundCapacity { stalls_decide: span, ..found.clone() });
     assert_eq!(stalls[0].name, "stalls_decide");
@@ -134,8 +139,13 @@ fn each_cause_has_its_verdict() {
     assert_eq!(names(&Trial { pinning: shared, ..trial() }), ["shared_cores"]);
     let usage = Some(usage(CpuSource::Proc, 0.5));
     assert_eq!(names(&Trial { usage, ..trial() }), ["cpu_lower_bound"]);
-    let fault = Fault { stage: Stage::Load, message: "signal 11".into(), transient: false };
-    assert_eq!(names(&Trial { error: Some(fault), ..trial() }), ["server_died"]);
+    for process in ["the server", "the balancer", "the database"] {
+        let message = format!("{process} ended with signal 11 under load");
+        let fault = Fault { stage: Stage::Load, message: message.clone(), transient: false };
+        let ended = &trial_verdicts(&Trial { error: Some(fault), ..trial() })[0];
+        assert_eq!((ended.name.as_str(), &ended.evidence["message"]), ("server_died", &message.into()));
+        assert!(ended.remedy.starts_with("The server, or its load balancer or database, ended"));
+    }
     let core = CoreTime { core: 1, over_s: 10.0, busy_s: 9.0, interrupt_s: 0.0, steal_s: 0.3 };
     assert_eq!(names(&Trial { cores: vec![core], ..trial() }), ["stolen_time"]);
     let check = Check { name: "pipelining".into(), outcome: CheckOutcome::Warn, detail: "no".into() };

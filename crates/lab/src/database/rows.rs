@@ -24,7 +24,8 @@ pub(super) fn world(seed: u64) -> String {
 pub(super) fn numbers(printed: &str) -> Result<BTreeMap<u32, u32>, String> {
     let row = |line: &str| {
         let (id, number) = line.split_once('\t').ok_or_else(|| format!("{line:?} has no tab"))?;
-        let parse = |text: &str| text.trim().parse().map_err(|_| format!("{line:?} is not two numbers"));
+        let parse =
+            |text: &str| text.trim().parse().map_err(|_| format!("expected two numbers, found {line:?}"));
         Ok((parse(id)?, parse(number)?))
     };
     printed.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
@@ -35,7 +36,10 @@ pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
     let mut counts = DatabaseCounts::default();
     let mut seen = 0;
     for line in printed.lines().filter(|line| !line.trim().is_empty()) {
-        let (name, number) = line.trim().split_once([' ', '\t']).ok_or_else(|| format!("{line:?}"))?;
+        let (name, number) = line
+            .trim()
+            .split_once([' ', '\t'])
+            .ok_or_else(|| format!("expected a name and a number, found {line:?}"))?;
         let number: u64 = number.trim().parse().map_err(|_| format!("{line:?} has no number"))?;
         seen += 1;
         match name {
@@ -48,7 +52,7 @@ pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
             unknown => return Err(format!("unknown counter {unknown:?}")),
         }
     }
-    if seen < 4 { Err(format!("found {seen} of at least 4 counters")) } else { Ok(counts) }
+    if seen < 4 { Err(format!("it has {seen} counters; at least 4 are required")) } else { Ok(counts) }
 }
 
 /// The rows in a JSON body of the updates test: the numbers of each id. A response may draw a row twice; if one statement

@@ -131,8 +131,10 @@ impl FaultInjection {
         self.after?;
         match self.made {
             Some(made) if made.after_window_start.as_secs_f64() <= window_s => None,
-            Some(_) => Some("the fault came after the window had ended"),
-            None if self.window_began.is_none() => Some("the generator reported no window"),
+            Some(_) => Some("it was injected after the window had ended"),
+            None if self.window_began.is_none() => {
+                Some("the generator did not report the start of its window")
+            }
             None => Some("the run ended before the fault was due"),
         }
     }
@@ -167,12 +169,12 @@ mod tests {
         let asked = FaultInjection { after: Some(Duration::from_millis(100)), ..FaultInjection::default() };
         let began = FaultInjection { window_began: Some(Instant::now()), ..asked };
         assert_eq!(FaultInjection::default().missed(0.2), None, "none was asked for");
-        assert_eq!(asked.missed(0.2), Some("the generator reported no window"));
+        assert_eq!(asked.missed(0.2), Some("the generator did not report the start of its window"));
         assert_eq!(began.missed(0.2), Some("the run ended before the fault was due"));
         assert_eq!(FaultInjection { made: made(110), ..began }.missed(0.2), None);
         assert_eq!(
             FaultInjection { made: made(210), ..began }.missed(0.2),
-            Some("the fault came after the window had ended")
+            Some("it was injected after the window had ended")
         );
     }
 

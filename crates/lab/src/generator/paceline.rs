@@ -171,7 +171,7 @@ impl LoadGenerator for Paceline {
         };
         let text = paceline_files::read_text(&record, paceline_files::OUTPUT_BYTES_MOST)
             .map_err(|error| no_record(&error))?;
-        let run = read_run(&text).map_err(|error| format!("the generator's record: {error}"))?;
+        let run = read_run(&text).map_err(|error| format!("cannot read the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {
             return Err(
                 "the generator's record has no version, which a measurement needs; use a generator that records one"

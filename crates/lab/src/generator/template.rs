@@ -30,7 +30,7 @@ pub fn check(words: &[String]) -> Result<(), String> {
             names.push(name);
         }
     }
-    if names.contains(&"url") { Ok(()) } else { Err("the template has no {url}".to_owned()) }
+    if names.contains(&"url") { Ok(()) } else { Err("the command has no placeholder {url}".to_owned()) }
 }
 
 /// The words that contain a placeholder.
@@ -88,7 +88,7 @@ mod tests {
                 .unwrap_err()
                 .starts_with("unknown placeholder `{conections}`")
         );
-        assert_eq!(check(&words("wrk -c64")), Err("the template has no {url}".to_owned()));
+        assert_eq!(check(&words("wrk -c64")), Err("the command has no placeholder {url}".to_owned()));
         assert_eq!(check(&words("wrk {url")), Err("`{url` lacks a `}`".to_owned()));
     }
 

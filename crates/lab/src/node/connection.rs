@@ -48,7 +48,7 @@ pub(crate) struct Node {
 
 /// A node is no longer reachable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the connection to {host} is lost: {why}")]
+#[error("no connection to {host}: {why}")]
 pub(crate) struct NodeLost {
     /// The node.
     pub host: String,
@@ -194,7 +194,7 @@ impl Node {
         let (at, line) = self.receive(limit, interrupt)?;
         match serde_json::from_slice(&line) {
             Ok(answer) => Ok((at, answer)),
-            Err(error) => Err(self.give_up(format!("an answer cannot be read: {error}"), false)),
+            Err(error) => Err(self.give_up(format!("it sent an invalid message: {error}"), false)),
         }
     }
 
@@ -240,7 +240,7 @@ impl Node {
                     thread::sleep(LOOK);
                     let said = locked(&self.said).trim().replace('\n', "; ");
                     let why = if said.is_empty() {
-                        "the program on that machine ended without a message".to_owned()
+                        "Paceline on that machine ended without an error message".to_owned()
                     } else {
                         said
                     };
@@ -250,7 +250,7 @@ impl Node {
                     return Err(self.give_up("interrupted".to_owned(), true));
                 }
                 Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => {
-                    return Err(self.give_up(format!("no answer within {} s", limit.as_secs()), false));
+                    return Err(self.give_up(format!("no response within {} s", limit.as_secs()), false));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }

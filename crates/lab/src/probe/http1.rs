@@ -236,15 +236,18 @@ impl Reader {
         loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
                 let head: Vec<u8> = self.buffer.drain(..end + 4).collect();
-                let text = String::from_utf8(head).map_err(|_| not_http("the head is not text"))?;
+                let text =
+                    String::from_utf8(head).map_err(|_| not_http("the headers are not valid UTF-8"))?;
                 return Ok(text);
             }
             if self.buffer.len() > HEAD_BYTES_MAX {
-                return Err(not_http(format!("the head is longer than {HEAD_BYTES_MAX} bytes")));
+                return Err(not_http(format!("the headers are longer than {HEAD_BYTES_MAX} bytes")));
             }
             if source.fill(&mut self.buffer)? == 0 {
-                let after =
-                    format!("after {}, before a complete head", counted(self.buffer.len(), "byte", "bytes"));
+                let after = format!(
+                    "after {}, before the headers were complete",
+                    counted(self.buffer.len(), "byte", "bytes")
+                );
                 return Err(ProbeError::Closed(after));
             }
         }
@@ -290,7 +293,7 @@ impl Reader {
             within_limit(body.len().saturating_add(length))?;
             body.extend(self.exactly(length, source)?);
             if !self.line(source)?.is_empty() {
-                return Err(not_http(format!("a chunk is longer than its announced length ({length})")));
+                return Err(not_http(format!("a chunk is longer than its declared length ({length})")));
             }
         }
     }
@@ -313,7 +316,9 @@ impl Reader {
                 return String::from_utf8(line).map_err(|_| not_http("a chunk's length is not text"));
             }
             if self.buffer.len() > HEAD_BYTES_MAX {
-                return Err(not_http("the line with a chunk's length does not end"));
+                return Err(not_http(format!(
+                    "the line with a chunk's length is longer than {HEAD_BYTES_MAX} bytes"
+                )));
             }
             if source.fill(&mut self.buffer)? == 0 {
                 return Err(ProbeError::Closed("inside a chunked body".to_owned()));
@@ -359,7 +364,10 @@ impl ProbeHead {
         let mut lines = text.trim_end_matches("\r\n").split("\r\n");
         let first = lines.next().unwrap_or_default();
         let (minor, status) = status_line(first).ok_or_else(|| {
-            not_http(format!("it begins with {:?}", first.chars().take(60).collect::<String>()))
+            not_http(format!(
+                "expected a status line, found {:?}",
+                first.chars().take(60).collect::<String>()
+            ))
         })?;
         let headers = lines.map(header).collect::<Result<_, _>>()?;
         Ok(ProbeHead { minor, status, headers })
@@ -388,7 +396,7 @@ impl ProbeHead {
             };
         }
         let Some(first) = lengths.first() else { return Ok(ProbeFraming::UntilClose) };
-        let wrong = || not_http(format!("the content-length is {:?}", lengths.join(", ")));
+        let wrong = || not_http(format!("invalid content-length: {:?}", lengths.join(", ")));
         // Digits alone: `parse` would accept a plus sign.
         if lengths.iter().any(|length| length != first) || !first.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(wrong());

@@ -56,7 +56,7 @@ pub fn ask(
         match stream.read(&mut chunk) {
             Ok(0) => {
                 frames.end_of_input().map_err(|error| not_http(&error))?;
-                return Err(ProbeError::Closed("before all streams were answered".into()));
+                return Err(ProbeError::Closed("before all responses were complete".into()));
             }
             Ok(length) => responses.take(&mut frames, &chunk[..length])?,
             Err(error) if is_slice_over(&error) => {}
@@ -155,7 +155,9 @@ impl ResponseReader {
             }
             FrameEvent::FieldBlock { stream, block, end_stream } => self.block(stream, block, end_stream)?,
             FrameEvent::Reset { stream, code } => {
-                return Err(ProbeError::Closed(format!("on stream {stream} with {code}")).into());
+                return Err(
+                    ProbeError::Closed(format!("when the server reset stream {stream} with {code}")).into()
+                );
             }
             FrameEvent::GoAway { last_stream, code, .. }
                 if u64::from(last_stream) < 2 * self.pending.len() as u64 - 1 =>
@@ -275,11 +277,11 @@ mod tests {
         assert!(error.contains("the server does not speak HTTP/2"), "{error}");
         let error =
             requested(frames(|out| h2::write_reset(out, 1, h2::ErrorCode::REFUSED_STREAM)), 1).unwrap_err();
-        assert_eq!(error, "the connection was closed on stream 1 with REFUSED_STREAM");
+        assert_eq!(error, "the connection was closed when the server reset stream 1 with REFUSED_STREAM");
         let error =
             requested(frames(|out| h2::write_goaway(out, 1, h2::ErrorCode::NO_ERROR, b"")), 2).unwrap_err();
         assert_eq!(error, "the connection was closed with GOAWAY NO_ERROR after stream 1");
         let error = requested(frames(|_| ()), 1).unwrap_err();
-        assert_eq!(error, "the connection was closed before all streams were answered");
+        assert_eq!(error, "the connection was closed before all responses were complete");
     }
 }

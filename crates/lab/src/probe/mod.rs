@@ -54,10 +54,10 @@ pub enum ProbeError {
     #[error("cannot connect: {0}")]
     Connect(#[source] std::io::Error),
     /// The connection broke.
-    #[error("the connection broke: {0}")]
+    #[error("connection error: {0}")]
     Io(#[source] std::io::Error),
     /// No complete answer in time.
-    #[error("no complete answer within the time limit")]
+    #[error("no complete response within the time limit")]
     TimedOut,
     /// The connection was closed before the answer was complete.
     #[error("the connection was closed {0}")]

@@ -141,11 +141,11 @@ impl Provisioner {
     }
 
     fn copy_remedy(&self, server: &Manifest) -> String {
-        let room = "free disk space for a copy of the build";
+        let room = "free up disk space for a copy of the build";
         let Some(user) = &self.user else { return room.into() };
         let folder = self.build_dir(server);
         format!(
-            "{room}, and make all files readable for the user that servers run as: chown -R {}: {}",
+            "{room}, and make all files readable by the user that servers run as: chown -R {}: {}",
             user.name,
             folder.display()
         )

@@ -93,7 +93,7 @@ pub(crate) fn run(
     match end {
         WaitEnd::ByItself(Ended { code: Some(0), .. }) => Ok(elapsed),
         WaitEnd::ByItself(ended) if ended.is_unseen() => {
-            Err(failure(step, "was lost: its supervisor process was killed".into()))
+            Err(failure(step, "was interrupted: its supervisor process was killed".into()))
         }
         WaitEnd::ByItself(ended) => Err(failure(step, format!("ended with {ended}"))),
         WaitEnd::Late => {

@@ -114,7 +114,9 @@ impl BootServices {
             false => {
                 format!("{service} was installed as a service that starts at boot; Paceline disabled it")
             }
-            true => format!("{service} starts at boot: disable it with `systemctl disable --now {service}`"),
+            true => format!(
+                "{service} starts at boot and could not be disabled: run `systemctl disable --now {service}`"
+            ),
         };
         new.iter().map(reported).collect()
     }

@@ -151,7 +151,7 @@ impl Provisioner {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
             let missing = format!(
-                "these programs cannot be used: {}. No package that it lists provides them: install them yourself, in a folder of \
+                "these programs cannot be used: {}. No package in its manifest provides them: install them yourself, in a folder of \
                  PATH, or add their packages to its manifest",
                 missing.join(", ")
             );

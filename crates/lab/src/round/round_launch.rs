@@ -110,7 +110,7 @@ impl RunningRound<'_> {
 
     /// A cell after a first run is not valid on another launch: it failed with this one.
     fn fail_remaining(&mut self, launch: &RoundLaunch<'_>, done: usize) -> Result<(), LabError> {
-        let message = "the server crashed during the previous load".to_owned();
+        let message = "the server, balancer or database ended during the previous load".to_owned();
         let fault = Fault { stage: Stage::Load, message, transient: false };
         for cell in launch.planned.cells.iter().skip(done) {
             let trial = trial::failed(self.begin(launch, cell), fault.clone(), String::new());

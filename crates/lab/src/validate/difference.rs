@@ -40,7 +40,7 @@ fn type_difference(wanted: &str, answer: &Answer) -> Option<String> {
         true => plain(said) == plain(wanted),
         false => media(said) == media(wanted),
     });
-    (!same).then(|| format!("content type {} instead of {wanted}", said.unwrap_or("missing")))
+    (!same).then(|| format!("content type {} instead of {wanted}", said.unwrap_or("(none)")))
 }
 
 /// The charset may be omitted; if there is one, or another parameter, it must be this.

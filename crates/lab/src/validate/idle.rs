@@ -53,7 +53,7 @@ fn seen(
     let kept = format!("kept open for {}", seconds(limit));
     Ok(match wrong {
         None => (CheckOutcome::Pass, kept),
-        Some(wrong) => (CheckOutcome::Fail, format!("{kept}, and then: {wrong}")),
+        Some(wrong) => (CheckOutcome::Fail, format!("{kept}, but the next request failed: {wrong}")),
     })
 }
 
@@ -76,7 +76,7 @@ fn after_silence(rest: &CloseResult) -> (CheckOutcome, String) {
     let after = rest.closed_after.map_or_else(String::new, |time| format!(" after {}", seconds(time)));
     match (rest.bytes.is_empty(), is_timeout) {
         (true, _) => (CheckOutcome::Pass, format!("closed{after}")),
-        (false, true) => (CheckOutcome::Pass, format!("408{after}")),
+        (false, true) => (CheckOutcome::Pass, format!("status 408{after}")),
         (false, false) => {
             let detail = format!("{} unsolicited bytes{after}: {said:?}", rest.bytes.len());
             (CheckOutcome::Fail, detail)
@@ -103,7 +103,7 @@ mod tests {
             (
                 rest("HTTP/1.1 408 Request Timeout\r\n\r\n", Some(3_000)),
                 CheckOutcome::Pass,
-                "408 after 3.0 s",
+                "status 408 after 3.0 s",
             ),
             (rest("bye", Some(100)), CheckOutcome::Fail, "3 unsolicited bytes after 0.1 s: \"bye\""),
             (rest("HTTP/1.1 200 OK\r\n", None), CheckOutcome::Fail, "17 unsolicited bytes: "),

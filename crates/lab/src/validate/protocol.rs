@@ -41,8 +41,8 @@ fn two_in_one_packet(client: &CheckClient, case: &WorkloadCase) -> Result<Check,
     let two = [question(case); 2];
     let first = || client.open()?.ask_first_of(&two);
     let wrong = match split_interrupt(first())? {
-        Ok(answer) => difference(&case.expect, &answer).map(|wrong| format!("the first answer: {wrong}")),
-        Err(trouble) => Some(format!("the first answer: {trouble}")),
+        Ok(answer) => difference(&case.expect, &answer).map(|wrong| format!("the first response: {wrong}")),
+        Err(trouble) => Some(format!("the first response: {trouble}")),
     };
     Ok(same("two requests in one packet", wrong))
 }
@@ -77,7 +77,7 @@ fn old_client(client: &CheckClient, case: &WorkloadCase, manner: RequestMode) ->
         ));
     }
     if !ended_well {
-        let detail = format!("the connection is still open {} s after the answer", CLOSE_LIMIT.as_secs());
+        let detail = format!("the connection is still open {} s after the response", CLOSE_LIMIT.as_secs());
         return Ok(check(name, CheckOutcome::Warn, detail));
     }
     Ok(same(name, None))
@@ -101,7 +101,7 @@ fn head_has_no_body(client: &CheckClient, case: &WorkloadCase) -> Result<Check, 
                 name,
                 outcome,
                 format!(
-                    "a body of {} follows the head of the response (status {status})",
+                    "a body of {} follows the headers of the response (status {status})",
                     counted(bytes, "byte", "bytes")
                 ),
             )
@@ -122,9 +122,9 @@ fn unknown_method(client: &CheckClient, case: &WorkloadCase) -> Result<Check, Pr
         Err(ProbeError::Closed(_) | ProbeError::Io(_)) => check(
             name,
             CheckOutcome::Warn,
-            "the server closed the connection without an answer, instead of 4xx or 501",
+            "the server closed the connection without a response; expected status 4xx or 501",
         ),
-        Err(trouble) => same(name, Some(format!("{trouble}, instead of 4xx or 501"))),
+        Err(trouble) => same(name, Some(format!("{trouble}; expected status 4xx or 501"))),
     })
 }
 
@@ -149,7 +149,10 @@ fn noise(client: &CheckClient) -> Result<Check, ProbeError> {
         (Some(status), _) => same(name, Some(format!("status {status} instead of 4xx or 505"))),
         (None, Some(_)) => same(name, None),
         (None, None) => {
-            let detail = format!("neither answered nor closed within {} s", CLOSE_LIMIT.as_secs());
+            let detail = format!(
+                "the server neither responded nor closed the connection within {} s",
+                CLOSE_LIMIT.as_secs()
+            );
             check(name, CheckOutcome::Warn, detail)
         }
     })

@@ -127,7 +127,7 @@ fn twice(
         return Ok(TraitCheck::Lacks(wrong));
     }
     if !first.keeps_alive {
-        return Ok(TraitCheck::Lacks("the server closes the connection after the answer".into()));
+        return Ok(TraitCheck::Lacks("the server closes the connection after the response".into()));
     }
     Ok(right(difference(&case.expect, &connection.ask(question)?)))
 }
@@ -140,7 +140,7 @@ fn ahead(client: &CheckClient, attempt: &TraitTest<'_>) -> Result<TraitCheck, Pr
     let answers = client.open()?.ask_ahead(&questions)?;
     let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
         let wrong = difference(&case.expect, answer)?;
-        Some(format!("answer {} of {}: {wrong}", place + 1, attempt.depth))
+        Some(format!("response {} of {}: {wrong}", place + 1, attempt.depth))
     });
     Ok(right(wrong))
 }

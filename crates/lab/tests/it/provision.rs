@@ -216,7 +216,7 @@ fn a_build_repeats_a_stale_set_up_but_does_not_start_one() {
     let tree = Tree::new(&format!("{setup}{BUILD}"));
     let reported = tree.build().unwrap_err();
     assert!(matches!(&reported, LabError::NotSetUp { .. }), "{reported}");
-    assert_eq!(reported.hint().as_deref(), Some("paceline lab setup sh-one"));
+    assert_eq!(reported.hint().as_deref(), Some("set it up with: paceline lab setup sh-one"));
     let (provisioner, server) = (tree.provisioner(), tree.server());
     let plan = provisioner.setup_plan(&[Arc::clone(&server)], false).unwrap();
     assert_eq!((plan.packages.len(), plan.servers.len(), plan.servers[0].download_mb), (0, 1, Some(1.5)));

@@ -84,7 +84,8 @@ fn check_replaceable(folder: &Path) -> anyhow::Result<()> {
     let is_ours = [ROUND, TRIALS].iter().any(is_there);
     match [REPORT, README].iter().find(|name| is_there(name)) {
         Some(theirs) if !is_ours => {
-            let what = format!("{} exists and is not an exported round", folder.join(theirs).display());
+            let what =
+                format!("{} exists and is not part of an exported round", folder.join(theirs).display());
             Err(Complaint::usage(what)
                 .hint("use the name of a folder that does not exist; Paceline creates it")
                 .into())
@@ -133,9 +134,9 @@ fn readme(round: &Round, trials: usize, left_out: &[OmittedPart]) -> MarkdownTex
     let list: MarkdownText = left_out.iter().map(|what| markdown!("- {}\n", what.description())).collect();
     markdown!(
         "# {}: round {}\n\n{}, started {}. `report.md` is the report; `paceline report --from DIR` \
-         renders it again in any format.\n`round.json` has the plan as it was carried out and the machine; `{}` has one \
+         renders it again in any format.\n`round.json` has the executed plan and describes the machine; `{}` has one \
          trial per line.\n\nLeft out of the trials, to keep the folder small:\n\n{}\
-         - the folders of the machine: paths are relative to the project, `~` is the home folder\n",
+         - absolute paths of the machine: paths are relative to the project, `~` is the home folder\n",
         round.plan,
         round.id,
         counted(trials, "trial", "trials"),
@@ -170,7 +171,7 @@ mod tests {
         let export = || write(folder.path(), &round, &trials, Path::new("/nowhere/state"), None);
         fs::write(folder.path().join(README), "mine").unwrap();
         let error = export().unwrap_err().to_string();
-        assert!(error.ends_with("README.md exists and is not an exported round"), "{error}");
+        assert!(error.ends_with("README.md exists and is not part of an exported round"), "{error}");
         assert_eq!(fs::read_to_string(folder.path().join(README)).unwrap(), "mine");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         // A partial or complete export is overwritten.

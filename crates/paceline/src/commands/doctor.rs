@@ -80,8 +80,8 @@ fn text(environment: &Environment, findings: &[DoctorCheck]) -> String {
         (0, _) => {
             writeln!(
                 text,
-                "\nMeasurements are valid here; changing {} would improve them.",
-                counted(better, "setting", "settings")
+                "\nMeasurements are valid here; fixing {} marked `improve` would make them better.",
+                counted(better, "line", "lines")
             )
         }
         (_, _) => writeln!(text, "\nDo not trust measurements on this machine now."),
@@ -105,7 +105,7 @@ fn findings(environment: &Environment, load: &MachineReadings) -> Vec<DoctorChec
             load.steal,
             "measure with --quiet-cpu (needs root), which keeps the hypervisor from taking idle CPUs; otherwise use a dedicated machine, or measure at another time",
         ),
-        share("other load", load.busy, "end other programs: `top` shows them"),
+        share("other load", load.busy, "stop other programs: `top` shows which ones use the CPU"),
         governor(environment),
         match load.turbo {
             None => good("turbo", "not reported".to_owned()),
@@ -113,7 +113,7 @@ fn findings(environment: &Environment, load: &MachineReadings) -> Vec<DoctorChec
                 "turbo",
                 if on { "on" } else { "off" }.to_owned(),
                 !on,
-                "CPU frequencies vary with temperature and load. Turn turbo off: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo",
+                "CPU frequencies vary with temperature and load. Turn turbo off: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo (without intel_pstate: echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost)",
             ),
         },
         judged(

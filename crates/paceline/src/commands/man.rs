@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Flags of `paceline man`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Write the page of each command to this folder, such as paceline-run.1
+    /// Write one page per command (paceline-run.1, ...) to this folder
     #[arg(long, value_name = "FOLDER")]
     to: Option<PathBuf>,
 }

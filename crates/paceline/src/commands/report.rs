@@ -24,8 +24,8 @@ Examples:
   paceline report                          the newest round
   paceline report --list                   every stored round
   paceline report 20261121-01              the round with this id or prefix
-  paceline report 20261120 20261121-01     two rounds cell by cell, as ratios
-  paceline report --copies                 differences found between copies
+  paceline report 20261120 20261121-01     two rounds row by row, as ratios
+  paceline report --copies                 false positives, from copied servers
   paceline report --workload tetra -o tetra.md
   paceline report -o report.html           with charts, in one file to share
   paceline report --svg ranking --workload hello -o hello.svg
@@ -38,7 +38,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The round: its id, a prefix of its id, or the folder of an exported round [default: the newest]; two rounds are
-    /// compared cell by cell
+    /// compared row by row
     rounds: Vec<String>,
     /// Count false positives: differences found between a server and its own copy (`copies` in a plan) [default: all
     /// rounds]
@@ -67,7 +67,7 @@ pub struct Arguments {
     /// Show only this load, by its name in the plan. May be repeated
     #[arg(long, value_name = "NAME")]
     load: Vec<String>,
-    /// Export the round with its trials to a folder, small enough to commit to a project (below 2 MB)
+    /// Export the round with its trials to a folder, small enough to commit to a repository (below 2 MB)
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "format", "output", "workload", "load", "from"])]
     export: Option<PathBuf>,
     /// Read the round from a folder that --export wrote, instead of the store
@@ -266,7 +266,7 @@ fn rendered(
         Rendering::Text(format) => format,
         Rendering::Page => return page(round, trials, &report),
         Rendering::Svg(chart) => {
-            let nothing = || Complaint::usage(format!("round {} has no figures for this chart", round.id));
+            let nothing = || Complaint::usage(format!("round {} has no data for this chart", round.id));
             let hint = "a load curve needs one workload at several offered rates; `paceline report` lists the tables";
             return svg(chart, &report, trials).ok_or_else(|| nothing().hint(hint).into());
         }
@@ -371,11 +371,9 @@ fn format(asked: Option<ReportFormatFlag>, output: Option<&Path>) -> anyhow::Res
         (Some(ReportFormatFlag::Html), _) | (None, Some("html")) => Rendering::Page,
         (None, Some("svg")) => Rendering::Svg(Chart::Ranking(None)),
         (None, Some(ending)) => {
-            return Err(Complaint::usage(format!(
-                "--output: `.{ending}` is not the extension of a known format"
-            ))
-            .hint("use .txt, .md, .csv, .json, .html or .svg, or choose with --format")
-            .into());
+            return Err(Complaint::usage(format!("--output: unknown file extension `.{ending}`"))
+                .hint("use .txt, .md, .csv, .json, .html or .svg, or choose with --format")
+                .into());
         }
     })
 }

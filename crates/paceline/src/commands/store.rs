@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline store check                             checksums and counts
-  paceline store export 20261121-01 history/quick  a round as a folder
-  paceline store import history/quick              the exported round again
-  paceline store import wrk.txt results.json       reports of other programs
-  paceline store prune --keep 3 --dry-run          what would be deleted
+  paceline store check                             verify checksums and counts
+  paceline store export 20261121-01 history/quick  write a round to a folder
+  paceline store import history/quick              read the exported round back
+  paceline store import wrk.txt results.json       read reports of other programs
+  paceline store prune --keep 3 --dry-run          show what would be deleted
   paceline store delete 20261121-01";
 
 /// Flags of `paceline store`.
@@ -64,7 +64,7 @@ enum Action {
         /// Number of finished rounds of each plan to keep
         #[arg(long, value_name = "N")]
         keep: usize,
-        /// Use only rounds of this plan
+        /// Delete only rounds of this plan
         #[arg(long, value_name = "NAME")]
         plan: Option<String>,
         /// Only print what would be deleted
@@ -143,7 +143,8 @@ fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Sta
         let (round, trials) = if path.is_dir() { archive::read(path)? } else { foreign(path)? };
         if store.round(&round.id).map_err(complain)?.is_some() {
             if !replace {
-                let what = format!("{}: round {} is in the store already", path.display(), round.id);
+                let what =
+                    format!("cannot import {}: the store already has round {}", path.display(), round.id);
                 return Err(Complaint::usage(what).hint("--replace replaces the stored round").into());
             }
             remove(store, &round.id)?;
@@ -173,14 +174,16 @@ fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyho
         }
         let done = if dry_run { "would delete" } else { "deleted" };
         // Some imported reports have no time.
-        let begun = if round.started_at.is_empty() { "" } else { ", begun " };
-        let line = terminal!("{} {} of {}{}{}\n", done, round.id, round.plan, begun, round.started_at);
+        let begun = if round.started_at.is_empty() { "" } else { ", started " };
+        let line =
+            terminal!("{} round {} of plan {}{}{}\n", done, round.id, round.plan, begun, round.started_at);
         print(line)?;
     }
     if !dry_run && !old.is_empty() {
         store.compact().map_err(complain)?;
     }
-    print(&format!("{} of {}\n", old.len(), counted(rounds.records.len(), "round", "rounds")))?;
+    let done = if dry_run { "would delete" } else { "deleted" };
+    print(&format!("{done} {} of {}\n", old.len(), counted(rounds.records.len(), "round", "rounds")))?;
     Ok(rounds.status())
 }
 

@@ -30,7 +30,7 @@ const HISTORY: &str = "history";
 pub struct Arguments {
     /// An exported round, a folder with several, or a run's JSON [default: the store]
     path: Option<PathBuf>,
-    /// Listen on this address; other addresses than loopback require a token, which is printed
+    /// Listen on this address; any address other than loopback requires a token, which is printed
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Also accept requests for this host name; may be repeated
@@ -128,7 +128,7 @@ impl LiveServer {
         say(&format!("live view: {url}"));
         std::thread::Builder::new().name("view".to_owned()).spawn(move || {
             if let Err(error) = server.serve() {
-                say(&format!("paceline: the live view ended: {}", error.chain()));
+                say(&format!("paceline: the live page in the browser stopped: {}", error.chain()));
             }
         })?;
         if std::io::stderr().is_terminal() {
@@ -151,7 +151,7 @@ impl LiveServer {
     pub fn serve_until_interrupted(self) -> ! {
         self.live.publish("end", &());
         paceline_host::system::end_by_signals();
-        say("The live view stays open until Ctrl-C.");
+        say("The page in the browser stays available until Ctrl-C.");
         loop {
             std::thread::park();
         }

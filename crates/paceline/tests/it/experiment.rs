@@ -63,8 +63,8 @@ fn files_get_the_format_of_their_extension_and_inputs_are_kept() {
 
     let before = read("old.json");
     for (files, message) in [
-        (&["./old.json"][..], "an input or named twice"),
-        (&["a.json", "a.json"], "an input or named twice"),
+        (&["./old.json"][..], "an input, or is named twice"),
+        (&["a.json", "a.json"], "an input, or is named twice"),
         (&["r.pdf"], "use .txt, .md, .json, .html"),
     ] {
         let refused = compare(files);
@@ -99,7 +99,7 @@ fn invalid_arguments_exit_with_two_and_say_why() {
     for (arguments, said) in [
         (&["capacity", "http://127.0.0.1:1/", "--slo", "p99<1ms"][..], "only times"),
         (&["compare", "no.json", "no.json"], "neither a run's record nor a baseline"),
-        (&["compare", "zero.json", "zero.json"], "must be above 0"),
+        (&["compare", "zero.json", "zero.json"], "not above 0"),
         (&["compare", "no.json", "no.json", "--metric", "speed"], "there is no metric \"speed\""),
         (&["gate", "no.json"], "--against"),
     ] {

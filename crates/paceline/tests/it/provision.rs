@@ -64,7 +64,7 @@ fn a_server_is_listed_in_every_state() {
     assert_eq!((stdout.as_str(), code), ("", 3));
     assert_eq!(
         stderr,
-        "paceline: sh-one is not set up: the result of its `setup` command is missing\n  hint: paceline lab setup sh-one\n"
+        "paceline: sh-one is not set up: the result of its `setup` command is missing\n  hint: set it up with: paceline lab setup sh-one\n"
     );
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     let begins = "sh-one, about 1 MB: true\nto download: about 1 MB\nsh-one: set up in ";
@@ -110,7 +110,7 @@ fn a_failed_setup_is_listed_at_the_end_and_others_continue() {
         "{stdout}"
     );
     assert!(stdout.contains("\n1 set up, 2 failed; "), "{stdout}");
-    assert!(stdout.contains("\nto download: downloads of unknown size\n"), "{stdout}");
+    assert!(stdout.contains("\nto download: unknown size\n"), "{stdout}");
 }
 
 #[test]

@@ -254,7 +254,9 @@ fn common_limit_sentence(table: &Table) -> Option<String> {
     let kind = common_limit(table)?;
     Some(match kind {
         LimitKind::OfferedRate => "Every server answered all of the offered load.".to_owned(),
-        LimitKind::Unknown => "The limit of the servers is unknown.".to_owned(),
+        LimitKind::Unknown => {
+            "What limited the servers is unknown: their processes could not be observed.".to_owned()
+        }
         kind => format!("Limit of every row: {}.", kind.words()),
     })
 }
@@ -381,7 +383,7 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<LegendEntry> {
         (
             rows().any(|row| row.rank < row.rank_worst),
             "2–4",
-            "rank 2, 3 or 4 (95 % confidence for the table)",
+            "the rank is 2, 3 or 4 (95 % confidence for the whole table)",
         ),
         (intervals, "±", "95 % interval of the mean over launches"),
         (ranges, "12–93", "lowest to highest launch, shown instead of ± where ± is over 50 %"),
@@ -413,32 +415,32 @@ fn legend_of_columns(tables: &[Table]) -> Vec<LegendEntry> {
         (
             percentiles().any(|figure| figure.at_least == Some(true)),
             "≥ time",
-            "the true time is at least this: requests that never got an answer are included, with the time they waited",
+            "the true time is at least this: requests without a response are included, with the time they waited",
         ),
         (
             percentiles().any(|figure| figure.enough == Some(false)),
             "·",
-            "too few requests for this percentile p, which needs at least 3.7/(1-p) requests",
+            "too few requests for this percentile: quantile q needs at least 3.7/(1-q), so p99 needs 370",
         ),
         (
             rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
             "used",
-            "launches with a usable run, of the planned launches; see the failures",
+            "usable launches of the planned ones; see the failures",
         ),
         (
             closed,
             "p50 p99",
-            "service time (closed loop), from the first byte of a request sent to the last byte of its answer",
+            "service time (closed loop), from the first byte of a request sent to the last byte of its response",
         ),
         (
             open,
             "p50 p99",
-            "response time (open loop), from the moment a request was due to the last byte of its answer",
+            "response time (open loop), from the time a request was due to the last byte of its response",
         ),
         (
             rows().any(|r| r.figures.get(&Metric::NOT_OK_SHARE).is_some_and(|f| f.max > 0.0)),
             "errors",
-            "share of requests not answered as expected, in the worst launch",
+            "share of requests that did not end ok, in the worst launch",
         ),
     ]
 }

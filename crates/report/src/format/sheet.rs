@@ -70,8 +70,8 @@ fn scaling(table: &ScalingTable, on: &str) -> Sheet {
     Sheet {
         title: format!("{}: requests/s by {by}{on}", table.workload),
         lead: format!(
-            "The Universal Scalability Law (Gunther 2007), fitted over the {by} measured with one point per launch and 95 % \
-             intervals. The peak is the number of {by} beyond which the rate falls; ∞ if the data show no peak."
+            "The Universal Scalability Law (Gunther 2007), fitted to one point per launch, with 95 % intervals. The peak is the number \
+             of {by} beyond which the rate falls: none if the curve has no peak, ∞ if its interval has no upper end."
         ),
         heads: ["server", by, "contention %", "coherency ppm", "peak at", "requests/s there"]
             .map(str::to_owned)
@@ -81,7 +81,9 @@ fn scaling(table: &ScalingTable, on: &str) -> Sheet {
         lines: (!table.undetermined.is_empty())
             .then(|| {
                 let servers = table.undetermined.join(", ");
-                format!("no curve (rates are flat from the smallest number of {by}, or too noisy): {servers}")
+                format!(
+                    "not fitted (rates are flat from the smallest number of {by}, or too noisy): {servers}"
+                )
             })
             .into_iter()
             .collect(),
@@ -112,7 +114,7 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
             "The same load with HTTP/1.1, and with HTTP/1.0 and keep-alive requested.",
         ),
         VariantKind::Close => (
-            "connections kept open and closed",
+            "with and without keep-alive",
             "The same load with connections kept open, and closed after each response.",
         ),
         VariantKind::Unpipelined => (
@@ -163,10 +165,10 @@ fn apart(row: &PairRow) -> Option<String> {
 /// The headings of a load and its twin.
 fn sides(kind: VariantKind) -> [&'static str; 2] {
     match kind {
-        VariantKind::FirstRun => ["again", "first"],
+        VariantKind::FirstRun => ["second", "first"],
         VariantKind::Http10 => ["1.1", "1.0"],
-        VariantKind::Close => ["kept", "closed"],
-        VariantKind::Unpipelined => ["pipelined", "not"],
+        VariantKind::Close => ["keep-alive", "close"],
+        VariantKind::Unpipelined => ["pipelined", "unpipelined"],
         VariantKind::Balanced => ["direct", "balanced"],
     }
 }
@@ -351,7 +353,7 @@ fn row_lines(row: &BalancedRow) -> Vec<String> {
         .map(|(core, launches)| format!("{core} in {}", counted(*launches, "launch", "launches")))
         .collect();
     let ran_out =
-        (!ran_out.is_empty()).then(|| format!("{}: full cores: {}", row.server, ran_out.join("; ")));
+        (!ran_out.is_empty()).then(|| format!("{}: fully used cores: {}", row.server, ran_out.join("; ")));
     let faults = row.faults.iter().map(|fault| format!("{}: {}", row.server, fault_line(fault)));
     ran_out.into_iter().chain(faults).collect()
 }
@@ -369,7 +371,7 @@ fn fault_line(reported: &FaultEffect) -> String {
         (false, Some(last)) => {
             let (last, resolution) = (format!("{last:.1}"), format!("{:.1}", reported.resolution_s));
             format!(
-                "{} failed, all within {last} s after the kill (resolution {resolution} s)",
+                "requests failed ({}), all within {last} s after the kill (resolution {resolution} s)",
                 failures.join(", ")
             )
         }
@@ -383,7 +385,7 @@ fn fault_line(reported: &FaultEffect) -> String {
         .time_ns_max
         .map_or("not known".to_owned(), |ns| format!("{} ms", number::whole(ns as f64 / 1e6)));
     format!(
-        "instance {} killed (repeat {}): {failures}; {}/s before, {}/s after, longest time {longest}; {out}",
+        "instance {} killed (repeat {}): {failures}; {}/s before, {}/s after, slowest request {longest}; {out}",
         fault.instance,
         reported.repeat + 1,
         number::whole(reported.achieved_per_s_before),
@@ -427,7 +429,7 @@ fn observed(beside: &[Beside]) -> Sheet {
     }
     let heads = ["source", "measured", "under", "figure", "then", "now", "now/then", "server", ""];
     Sheet {
-        title: "Figures of the source, and figures of this round".to_owned(),
+        title: "Published figures, and those of this round".to_owned(),
         lead: "Machine, versions and tool differ between the source and this round, so the server is not the only cause of a difference."
             .to_owned(),
         heads: heads.map(str::to_owned).into(),
@@ -454,7 +456,7 @@ fn what(figure: ObservedFigure) -> &'static str {
 fn remark(standing: Standing) -> &'static str {
     match standing {
         Standing::Measured => "",
-        Standing::AtLeast => "the generator was the limit",
+        Standing::AtLeast => "limited by the generator",
         Standing::Overloaded => "overloaded: requests queued",
         Standing::Invalid => "invalid; see its verdicts",
         Standing::Failed => "failed",

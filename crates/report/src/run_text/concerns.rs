@@ -54,16 +54,20 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
         GateReason::Failures => {
             format!("{} failed, and each counts as slower than the limit", counted(of("misses"), "request"))
         }
-        GateReason::LowerBound => "the figure is a minimum: some requests never got an answer".to_owned(),
+        GateReason::LowerBound => "the figure is a minimum: some requests got no response".to_owned(),
         GateReason::TooFewSamples => {
-            format!("too few requests: {} of {} needed", count(of("samples")), count(of("samples_needed")))
+            format!(
+                "too few requests: {}, but {} are needed",
+                count(of("samples")),
+                count(of("samples_needed"))
+            )
         }
         GateReason::NotMeasured => "not measured in this run".to_owned(),
-        GateReason::NotDelivered => "the load was not delivered in full".to_owned(),
+        GateReason::NotDelivered => "the requested load was not reached".to_owned(),
         GateReason::Invalid => "the run is invalid".to_owned(),
         GateReason::Stopped => "the run was interrupted".to_owned(),
         GateReason::BrokeRules => "the server violated HTTP".to_owned(),
-        GateReason::Starved => "some connections were never answered".to_owned(),
+        GateReason::Starved => "some connections got no response".to_owned(),
     })
 }
 

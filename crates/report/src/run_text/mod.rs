@@ -211,7 +211,7 @@ fn address(run: &Run) -> String {
         return proxy.map_or_else(String::new, |proxy| format!("through the proxy {proxy}"));
     }
     let tried = run.target.tried.iter().map(|tried| format!("{}: {}", tried.address, tried.failure));
-    format!("{}; no answer from: {}", run.target.address, tried.collect::<Vec<_>>().join("; "))
+    format!("{}; could not connect to: {}", run.target.address, tried.collect::<Vec<_>>().join("; "))
 }
 
 /// The negotiated TLS parameters, and the number of handshakes.
@@ -289,7 +289,7 @@ fn server(run: &Run) -> String {
         several => format!(", {several} processes"),
     };
     let limit = match (run.loop_.kind, paceline_judge::server_limit(run)) {
-        (LoopKind::Closed, Some(limit)) => format!("; this was the limit: {limit}"),
+        (LoopKind::Closed, Some(limit)) => format!("; this was the bottleneck: {limit}"),
         (LoopKind::Open, _) | (LoopKind::Closed, None) => String::new(),
     };
     format!(

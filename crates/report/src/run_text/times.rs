@@ -65,7 +65,7 @@ fn intervals(run: &Run, style: Style) -> String {
     if shown.is_empty() {
         return String::new();
     }
-    style.lines(&format!("95 % intervals within the run: {}", shown.join(", ")), 2, Style::dim)
+    style.lines(&format!("95 % confidence intervals within the run: {}", shown.join(", ")), 2, Style::dim)
 }
 
 /// The table with as many columns as fit.

@@ -79,7 +79,7 @@ fn the_longest_time_after_a_fault_is_shown_only_if_known() {
         (report.balanced[0].rows[0].faults[0].time_ns_max, text(&report))
     };
     let (longest, text) = reported(times.as_ref());
-    assert!(longest == Some(7_000_000) && text.contains("longest time 7 ms"), "{longest:?} in {text}");
+    assert!(longest == Some(7_000_000) && text.contains("slowest request 7 ms"), "{longest:?} in {text}");
     let (longest, text) = reported(None);
-    assert!(longest.is_none() && text.contains("longest time not known"), "{longest:?} in {text}");
+    assert!(longest.is_none() && text.contains("slowest request not known"), "{longest:?} in {text}");
 }

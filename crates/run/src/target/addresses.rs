@@ -42,7 +42,7 @@ fn peer(job: &Job) -> Result<Url, RunError> {
     let url = job.url.clone();
     let Some(text) = &job.connect_to else { return Ok(url) };
     let wrong = || {
-        RunError::usage(format!("--connect-to {text}: not HOST:PORT:HOST2:PORT2")).hint(
+        RunError::usage(format!("--connect-to {text}: not in the form HOST:PORT:HOST2:PORT2")).hint(
             "write for example example.test:443:127.0.0.1:8443, or ::127.0.0.1:8443 for any host and port",
         )
     };
@@ -53,7 +53,7 @@ fn peer(job: &Job) -> Result<Url, RunError> {
         && (port.is_empty() || port.parse() == Ok(url.port));
     if !is_meant {
         let what =
-            format!("--connect-to {text}: the URL has another host or port: {}:{}", url.host, url.port);
+            format!("--connect-to {text}: host and port do not match the URL's, {}:{}", url.host, url.port);
         return Err(RunError::usage(what)
             .hint("HOST:PORT must be the host and port of the URL, or empty: ::HOST2:PORT2"));
     }
@@ -141,7 +141,7 @@ fn given(job: &Job, url: &Url) -> Result<Option<Vec<SocketAddr>>, RunError> {
         let (host, port, addresses) = parse(text)?;
         if host != "*" && !host.eq_ignore_ascii_case(&url.host) || port != url.port {
             let what =
-                format!("--resolve {text}: the URL has another host or port: {}:{}", url.host, url.port);
+                format!("--resolve {text}: host and port do not match the URL's, {}:{}", url.host, url.port);
             return Err(RunError::usage(what).hint("--resolve needs the host and port of the URL"));
         }
         found.get_or_insert_default().extend(addresses);
@@ -151,7 +151,7 @@ fn given(job: &Job, url: &Url) -> Result<Option<Vec<SocketAddr>>, RunError> {
 
 fn parse(text: &str) -> Result<(&str, u16, Vec<SocketAddr>), RunError> {
     let wrong = || {
-        RunError::usage(format!("--resolve {text}: not HOST:PORT:ADDR[,ADDR]"))
+        RunError::usage(format!("--resolve {text}: not in the form HOST:PORT:ADDR[,ADDR]"))
             .hint("write for example example.test:443:127.0.0.1,::1")
     };
     let mut parts = text.splitn(3, ':');

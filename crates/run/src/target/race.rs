@@ -41,9 +41,9 @@ pub(super) fn first_to_accept(
         match reported.recv_timeout(patience) {
             Ok((address, Ok(()))) => {
                 let slow = under_way.iter().filter(|other| **other != address);
-                failed.extend(
-                    slow.map(|slow| tried(slow, "no answer before another address accepted a connection")),
-                );
+                failed.extend(slow.map(|slow| {
+                    tried(slow, "not yet connected when another address accepted the connection")
+                }));
                 failed
                     .sort_by_key(|tried| candidates.iter().position(|one| one.to_string() == tried.address));
                 return Ok((address, failed));
@@ -54,9 +54,7 @@ pub(super) fn first_to_accept(
             }
             Err(RecvTimeoutError::Timeout) if waiting.len() > 0 => {}
             Err(_) => {
-                failed.extend(
-                    under_way.drain(..).map(|slow| tried(&slow, "no answer within the connect timeout")),
-                );
+                failed.extend(under_way.drain(..).map(|slow| tried(&slow, "connecting timed out")));
             }
         }
     }

@@ -114,7 +114,7 @@ impl Histogram {
                 continue;
             }
             let Some(value) = layout.lowest_value(index) else {
-                return invalid(format!("there are counts above the highest value, {}", layout.highest));
+                return invalid(format!("it has counts for values above its maximum, {}", layout.highest));
             };
             if histogram.count().checked_add(number.unsigned_abs()).is_none() {
                 return invalid("the sum of the counts overflows 64 bits");
@@ -157,14 +157,16 @@ impl Layout {
         }
         if digits > 5 || lowest == 0 || highest / 2 < lowest {
             return invalid(format!(
-                "a precision of {digits} digits from {lowest} to {highest} is not possible"
+                "invalid header: {digits} significant digits, values from {lowest} to {highest}"
             ));
         }
         // The lowest power of two that has 2 x 10^digits values.
         let precision_bits = (2 * 10u64.pow(digits)).next_power_of_two().ilog2();
         let unit_bits = lowest.ilog2();
         if unit_bits + precision_bits > 62 {
-            return invalid(format!("a precision of {digits} digits from {lowest} needs more than 64 bits"));
+            return invalid(format!(
+                "invalid header: {digits} significant digits of values from {lowest} need more than 64 bits"
+            ));
         }
         Ok(Self { highest, unit_bits, precision_bits })
     }
@@ -192,7 +194,7 @@ fn read_plain(mut plain: impl std::io::Read) -> Result<(Layout, Vec<u8>), Decode
     }
     if length > COUNTS_BYTES_MOST {
         return invalid(format!(
-            "the encoding announces {length} bytes of counts, more than {COUNTS_BYTES_MOST}"
+            "the header declares {length} bytes of counts; the maximum is {COUNTS_BYTES_MOST}"
         ));
     }
     plain.read_exact(&mut header[8..]).map_err(in_words)?;
@@ -242,7 +244,7 @@ fn next_number(rest: &mut &[u8]) -> Result<Option<i64>, DecodeError> {
     let mut zigzag = 0u64;
     for position in 0..NUMBER_BYTES {
         let Some((byte, after)) = rest.split_first() else {
-            return invalid("the last count is cut off");
+            return invalid("the last count is truncated");
         };
         *rest = after;
         let last = position + 1 == NUMBER_BYTES;

@@ -96,7 +96,7 @@ fn announced_length_is_checked_before_allocating() {
     bytes.extend((compressed.len() as u32).to_be_bytes());
     bytes.extend(compressed);
     let error = Histogram::from_base64(&STANDARD.encode(bytes)).unwrap_err();
-    assert!(error.to_string().contains("announces 2147483647 bytes of counts"), "{error}");
+    assert!(error.to_string().contains("declares 2147483647 bytes of counts"), "{error}");
 }
 
 /// A histogram whose header is changed at one place.
@@ -120,12 +120,12 @@ fn impossible_headers_are_errors() {
         (0, vec![0], "does not begin with the bytes that identify the encoding"),
         (7, vec![200], "of 200 bytes of counts"),
         (11, vec![1], "shifted and scaled"),
-        (15, vec![6], "6 digits"),
-        (16, [[2u8; 8], [0x7f; 8]].concat(), "needs more than 64 bits"),
-        (23, vec![0], "is not possible"),
-        (24, vec![0, 0, 0, 0, 0, 0, 0, 4], "above the highest value"),
+        (15, vec![6], "6 significant digits"),
+        (16, [[2u8; 8], [0x7f; 8]].concat(), "need more than 64 bits"),
+        (23, vec![0], "invalid header: "),
+        (24, vec![0, 0, 0, 0, 0, 0, 0, 4], "above its maximum"),
         (32, vec![0], "shifted and scaled"),
-        (40, vec![0x80, 0x80], "cut off"),
+        (40, vec![0x80, 0x80], "truncated"),
     ] {
         let error = Histogram::from_base64(&with_header(at, &bytes)).unwrap_err().to_string();
         assert!(error.contains(reason), "{at}: {error}");

@@ -83,7 +83,7 @@ fn a_check_reports_its_findings() {
     store.put_trial(&senseless).unwrap();
     with_sqlite(&path, "PRAGMA foreign_keys = OFF; UPDATE trials SET round = 'gone' WHERE id = 't1'");
     let problems = store.check().unwrap().problems;
-    assert_eq!(problems, ["round \"gone\" is missing, but has trials (1)"]);
+    assert_eq!(problems, ["the record of round \"gone\" is missing, but 1 of its trials are stored"]);
     with_sqlite(&path, "UPDATE trials SET round = 'r' WHERE id = 't1'");
     let problems = store.check().unwrap().problems;
     assert!(problems.iter().all(|problem| problem.starts_with("trial t1: ")), "{problems:?}");

@@ -73,7 +73,7 @@ pub struct TrialFacts {
     pub samples: Vec<UsagePoint>,
     /// Time of every core over the window.
     pub cores: Vec<CoreTime>,
-    /// The answers checked before the load.
+    /// The responses checked before the load.
     pub validation: Option<Validation>,
     /// The end of what the server printed.
     pub log_tail: String,
@@ -123,7 +123,7 @@ pub struct Measured {
     pub seconds: Vec<Stretch>,
     /// Times over time, where the record has the histograms of its seconds.
     pub heat: Option<Heat>,
-    /// Requests whose answer was never seen.
+    /// Requests whose response was never seen.
     pub censored: Option<Censored>,
     /// How each gate came out.
     pub gates: Vec<GateOutcome>,
@@ -285,7 +285,7 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "connection_wait",
             "Connection wait",
-            "How long a request that was due waited for a free connection.",
+            "Time that a request that was due waited for a free connection, or for a free stream on one.",
             &block.connection_wait_ns,
         ),
         (
@@ -298,7 +298,7 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "failed_time",
             "Time to failure",
-            "Times of failed requests until they failed. No other distribution includes them.",
+            "Times of failed requests until they failed. Those that timed out count in the response time instead (closed loop: service time).",
             &block.failed_time_ns,
         ),
     ];

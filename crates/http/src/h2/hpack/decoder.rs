@@ -25,7 +25,7 @@ pub enum HpackError {
     #[error("invalid Huffman coding in the field block")]
     Huffman,
     /// A table larger than allowed (RFC 7541 §6.3).
-    #[error("HPACK dynamic table size {size} is over the limit of {limit}")]
+    #[error("HPACK dynamic table size {size} exceeds the maximum of {limit}")]
     TableSize {
         /// The size.
         size: u32,

@@ -130,7 +130,7 @@ fn priority_unknown_and_empty_frames_are_skipped() {
 #[test]
 fn invalid_frames_are_refused() {
     for (frames, expected) in [
-        ("004001 00 00 00000001", "HTTP/2 DATA frame of 16385 bytes; the limit is 16384"),
+        ("004001 00 00 00000001", "HTTP/2 DATA frame of 16385 bytes; the maximum is 16384"),
         ("000001 00 00 00000000 61", "HTTP/2 DATA frame on stream 0, where it is not allowed"),
         ("000001 00 00 00000002 61", "HTTP/2 DATA frame on stream 2, where it is not allowed"),
         ("000001 01 04 00000000 88", "HTTP/2 HEADERS frame on stream 0, where it is not allowed"),
@@ -284,7 +284,7 @@ fn settings_are_checked_and_applied() {
         (
             "000480000000",
             ErrorCode::FLOW_CONTROL_ERROR,
-            "HTTP/2 SETTINGS_INITIAL_WINDOW_SIZE of 2147483648; the limit is 2^31-1",
+            "HTTP/2 SETTINGS_INITIAL_WINDOW_SIZE of 2147483648; the maximum is 2^31-1",
         ),
         (
             "000500003fff",

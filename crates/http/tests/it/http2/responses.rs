@@ -90,7 +90,7 @@ fn a_header_list_is_limited() {
         encoder.field(b"x", "y".repeat(4000).as_bytes(), Indexing::Insert, &mut block);
     }
     let error = FieldDecoder::default().decode(&mut BlockCache::default(), &block).unwrap_err();
-    let text = "malformed HTTP/2 response: header list of 68603 bytes; the limit is 65536";
+    let text = "malformed HTTP/2 response: header list of 68603 bytes; the maximum is 65536";
     assert_eq!(error.to_string(), text);
 }
 
@@ -129,7 +129,7 @@ fn the_parts_of_a_response_come_in_order() {
             vec![head(false), Data(1, false)],
             "content-length 0, but the length of the body is 1 or more",
         ),
-        (Method::Other, vec![Data(1, true)], "DATA before the head of the response"),
+        (Method::Other, vec![Data(1, true)], "DATA before the response headers"),
         (Method::Other, vec![head(true), Data(1, true)], "DATA after the end of the response"),
         (Method::Other, vec![trailers(true)], "no :status field"),
         (Method::Other, vec![head(false), trailers(false)], "trailers that do not end the stream"),

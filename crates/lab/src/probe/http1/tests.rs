@@ -61,21 +61,21 @@ fn a_head_has_no_body() {
 #[test]
 fn protocol_violations_are_reported() {
     let table = [
-        ("SSH-2.0-OpenSSH\r\n\r\n", "begins with \"SSH-2.0-OpenSSH\""),
-        ("HTTP/2.0 200 OK\r\n\r\n", "begins with"),
+        ("SSH-2.0-OpenSSH\r\n\r\n", "found \"SSH-2.0-OpenSSH\""),
+        ("HTTP/2.0 200 OK\r\n\r\n", "expected a status line"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "closed after 3 of 5 bytes"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc surplus", "followed by 10 more bytes"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\na", "content-length is \"+1\""),
+        ("HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\na", "content-length: \"+1\""),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na", "\"1, 2\""),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "both"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "instead of its length"),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
-            "longer than its announced",
+            "longer than its declared",
         ),
         ("HTTP/1.1 200 OK\r\nNo colon\r\n\r\n", "no colon"),
         ("HTTP/1.1 200 OK\r\nSpace : x\r\n\r\n", "spaces"),
-        ("HTTP/1.1 200", "before a complete head"),
+        ("HTTP/1.1 200", "before the headers were complete"),
         ("", "after 0 bytes"),
     ];
     for (text, part) in table {

@@ -21,8 +21,8 @@ use std::time::Duration;
   paceline capacity go-nethttp --slo 'response.p99<5ms' -o capacity.json
   paceline capacity go-nethttp --slo 'response.p99<10ms' -- --arrivals poisson
 
-Exit status: 0 found, 1 no rate meets the objective or pauses of the server
-decide the result, 2 usage, 3 environment, 130 interrupted")]
+Exit status: 0 found, 1 no rate meets the objective, or pauses of the server
+make the capacity undefined, 2 usage, 3 environment, 130 interrupted")]
 pub struct Arguments {
     /// A URL, or the id of a server of the lab
     target: String,
@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Length of a window; longer if the percentile needs more requests
     #[arg(long, default_value = "5s", value_name = "T", value_parser = super::super::run::duration)]
     window: Duration,
-    /// Stop when the 95 % interval of the rate is within ± this many percent
+    /// Stop when the 95 % interval of the capacity is within ± this many percent
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     precision: f64,
     /// Maximum number of windows to measure
@@ -146,7 +146,11 @@ fn line(progress: &CapacityProgress) -> String {
         }
         CapacityProgress::Curve(point) => {
             let p99 = point.response_time_ns.map_or("-".to_owned(), |times| format_time(times.p99 as f64));
-            format!("curve: {:.0} % ({}): p99 {p99}", point.share * 100.0, format_rate(point.offered_per_s))
+            format!(
+                "load curve: {:.0} % of capacity ({}): response time p99 {p99}",
+                point.share * 100.0,
+                format_rate(point.offered_per_s)
+            )
         }
     }
 }

@@ -35,7 +35,7 @@ pub struct LoadFlags {
     /// The path to request if the target is a server of the lab
     #[arg(long, default_value = "/hello", value_name = "PATH")]
     pub(super) path: String,
-    /// The form in which servers of the lab are started: single (one process) or cores
+    /// The form in which servers of the lab are started: single (one process) or cores (all cores)
     #[arg(long, default_value = "single", value_name = "FORM")]
     pub(super) form: String,
     /// Folder for the record of every run [default: a new one in .paceline/experiments]

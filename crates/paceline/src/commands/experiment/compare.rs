@@ -65,8 +65,8 @@ pub struct CompareFlags {
     /// The metric that decides: capacity, rate, cpu, response.p50, response.p99, service.p50, service.p99, memory
     /// or start-up
     ///
-    /// [default: capacity with --slo; else rate in a closed loop; cpu at a rate, or response.p50 if the server's CPU
-    /// time is not visible]. memory and start-up need servers of the lab, or rounds.
+    /// [default: with --slo capacity; with --rate cpu, or response.p50 if the server's CPU time is not visible;
+    /// otherwise rate]. memory and start-up need servers of the lab, or rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
     /// Also search for the highest rate that meets this objective; each search takes 14 to 30 windows of --duration
@@ -244,7 +244,9 @@ pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
     if let Ok(samples) = serde_json::from_str::<SampleSet>(&text) {
         let is_usable = |value: &f64| *value > 0.0 && value.is_finite();
         if !samples.values.values().flatten().all(is_usable) {
-            return Err(Complaint::usage(format!("{name}: every value must be above 0")).into());
+            return Err(
+                Complaint::usage(format!("the baseline {name} has a value that is not above 0")).into()
+            );
         }
         return Ok(samples);
     }
@@ -356,7 +358,7 @@ fn observe(
 
 /// One line of progress.
 fn line(progress: &CompareProgress) -> String {
-    let ratio = progress.ratio.map_or(String::new(), |ratio| format!(": second / first {ratio:.3}"));
-    let next = progress.next_look.map_or(String::new(), |look| format!("; next test after pair {look}"));
+    let ratio = progress.ratio.map_or(String::new(), |ratio| format!(": ratio second / first {ratio:.3}"));
+    let next = progress.next_look.map_or(String::new(), |look| format!("; next check after pair {look}"));
     format!("pair {}{ratio}{next}", progress.pairs)
 }

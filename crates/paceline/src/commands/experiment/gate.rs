@@ -22,8 +22,9 @@ use std::path::{Path, PathBuf};
     paceline gate http://127.0.0.1:8080/ --save baseline.json
     paceline gate http://127.0.0.1:8080/ --against baseline.json --junit gate.xml
 
-Measure both side by side where you can: a stored baseline includes the drift of
-the machine. The result is text on a terminal, and Markdown elsewhere.
+Measure both side by side where you can: with a stored baseline, changes of
+the machine since then count as differences. The result is text on a terminal,
+and Markdown elsewhere.
 
 Exit status: 0 passed, 1 the candidate is worse, 2 usage, 3 environment,
 130 interrupted")]
@@ -33,10 +34,10 @@ pub struct Arguments {
     /// The baseline: a URL, the id of a server of the lab, or a JSON file
     #[arg(long, value_name = "BASELINE", required_unless_present = "save", conflicts_with = "save")]
     against: Option<String>,
-    /// Measure the candidate alone and write its figures as a baseline
+    /// Measure the candidate alone and write its results to FILE as a baseline
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Exit 1 also if neither a difference nor equivalence is proven after --pairs pairs
+    /// Also exit 1 if the result is undecided after --pairs pairs: neither a difference nor equivalence is shown
     #[arg(long)]
     fail_undecided: bool,
     /// Also write the Markdown summary to a file

@@ -40,7 +40,8 @@ impl<F: ResultFormat> ResultFlags<F> {
             format_of::<F>(path)?;
             let identity = FileIdentity::of_path(path);
             if used.contains(&identity) && !file::is_in_place(path) {
-                let what = format!("--output {}: this file is an input or named twice", path.display());
+                let what =
+                    format!("--output {}: this file is also an input, or is named twice", path.display());
                 return Err(Complaint::usage(what).hint("write the result to another file").into());
             }
             used.push(identity);
@@ -82,7 +83,7 @@ fn format_of<F: ResultFormat>(path: &Path) -> anyhow::Result<F> {
     format.map(|(_, format)| *format).ok_or_else(|| {
         let extensions: Vec<String> =
             F::EXTENSIONS.iter().map(|(extension, _)| format!(".{extension}")).collect();
-        Complaint::usage(format!("--output {}: the extension is not that of a known format", path.display()))
+        Complaint::usage(format!("--output {}: unknown file extension", path.display()))
             .hint(format!("use {}", extensions.join(", ")))
             .into()
     })

@@ -36,7 +36,7 @@ enum LabCommand {
     Setup(setup::Arguments),
     /// Build servers if anything has changed
     Build(build::Arguments),
-    /// Send servers every request of their workloads and compare every answer
+    /// Send servers every request of their workloads and compare every response
     Check(check::Arguments),
     /// Start one server for manual inspection
     Serve(serve::Arguments),

@@ -10,10 +10,12 @@ use std::fs;
 
 /// Flags of `paceline lab new`.
 #[derive(clap::Args)]
-#[command(after_help = "Example: paceline lab new go-mine, then fill in servers/go-mine/server.toml and
-paceline lab setup go-mine && paceline lab check go-mine")]
+#[command(after_help = "Example:
+  paceline lab new go-mine    then fill in the new files
+  paceline lab setup go-mine
+  paceline lab check go-mine")]
 pub struct Arguments {
-    /// The id of the new server, LANGUAGE-NAME in small letters: go-mine
+    /// The id of the new server, LANGUAGE-NAME in lowercase: go-mine
     #[arg(value_name = "LANGUAGE-NAME")]
     id: String,
 
@@ -59,7 +61,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     }
     let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
     print(&format!(
-        "{written}Fill in these files, add the source beside the manifest, then run: paceline lab check {}\n",
+        "{written}Fill in these new files, add the source beside server.toml, then run: paceline lab setup {0} && \
+         paceline lab check {0}\n",
         arguments.id
     ))?;
     Ok(Status::Done)
@@ -87,30 +90,30 @@ fn manifest(id: &str, workload: &str, command: &str) -> String {
         r#"# Every key is explained in docs/adding-a-server.md.
 name = "{id}"               # shown in tables
 language = "{language}"
-framework = "none"          # what routes requests
-engine = "none"             # what speaks HTTP underneath
+framework = "none"          # the framework that routes requests, or none
+engine = "none"             # the HTTP implementation that it uses, or none
 kind = "platform"           # platform, micro or full: how much a framework does
-tags = ["idiomatic"]        # idiomatic or tuned, then anything
+tags = ["idiomatic"]        # idiomatic or tuned, then any other tags
 workloads = ["{workload}"]       # files of workloads/ that the server serves
 needs = ["sh"]              # programs on the PATH, or file patterns
 packages = []               # Debian packages that contain these programs
 version = "echo unknown"    # prints what is measured: a version of the language and of the framework
 
-# [setup]                   # fetches what a build needs, once; into $PACELINE_BUILD
+# [setup]                   # runs once: fetches into $PACELINE_BUILD what the build needs
 # command = "..."
 # download_mb = 1
 
 # [build]                   # builds into $PACELINE_BUILD
 # command = "..."
 
-[run]                       # listens on $PACELINE_HOST:$PACELINE_PORT, in the foreground, and ends on SIGTERM
+[run]                       # runs in the foreground, listens on $PACELINE_HOST:$PACELINE_PORT, exits on SIGTERM
 command = {command:?}
 
 [forms.single]              # one process on one core
 # [forms.cores]             # all of $PACELINE_CORES
 # env = {{ WORKERS = "$PACELINE_CORES" }}
 
-[traits]                    # `paceline lab check` says what to write here
+[traits]                    # limits of the server: `paceline lab check` reports what to write here
 "#
     )
 }

@@ -28,12 +28,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
   paceline lab serve go-nethttp --form cores  as its authors recommend
   paceline lab serve go-nethttp --port 8080 --cores 0 1
 
-Exit status: 2 usage, manifest or workload, 3 it cannot be built or started, or
-exited, 130 stopped by Ctrl-C")]
+Exit status: 2 usage, manifest or workload, 3 the server could not be built or
+started, or exited, 130 stopped by Ctrl-C")]
 pub struct Arguments {
     /// The server's id
     server: String,
-    /// The form to start the server in: single (one process) or cores
+    /// The form to start the server in: single (one process) or cores (all cores)
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
     /// Start this database for the server
@@ -140,7 +140,7 @@ fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
     if let Some(absent) = arguments.cores.iter().find(|core| !there.contains(core)) {
         let there: Vec<String> = there.iter().map(u32::to_string).collect();
         return Err(Complaint::usage(format!(
-            "there is no core {absent}; this machine has cores {}",
+            "core {absent} is not available; this process may use cores {}",
             there.join(", ")
         ))
         .into());
@@ -167,7 +167,7 @@ fn announce(
         false => String::new(),
     };
     print(&format!(
-        "{url}\n{http2}{} was ready after {start_s:.2} s, on core {}; Ctrl-C stops it\n",
+        "{url}\n{http2}{} was ready after {start_s:.2} s (cores: {}); Ctrl-C stops it\n",
         server.id,
         cores.join(", ")
     ))

@@ -21,7 +21,8 @@ use std::time::Instant;
                                       --plan include theirs
 
 Exit status: 0 done, 2 usage, 3 something could not be set up (it is listed at
-the end) or, with --dry-run, the user cannot access a tool, 130 interrupted")]
+the end) or, with --dry-run, the user that servers run as cannot access a
+program, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: ServerSelection,
@@ -173,8 +174,8 @@ fn described(plan: &SetupPlan) -> String {
     }
     let size = match plan.download_mb() {
         (Some(mb), false) => about_mb(mb),
-        (Some(mb), true) => format!("{}, and downloads of unknown size", about_mb(mb)),
-        (None, _) => "downloads of unknown size".into(),
+        (Some(mb), true) => format!("{}, and more of unknown size", about_mb(mb)),
+        (None, _) => "unknown size".into(),
     };
     format!("{text}to download: {size}\n")
 }

@@ -140,7 +140,7 @@ pub struct ResumeFlags {
     /// Change settings of this machine for the round, and restore them afterwards: kernel limits, ports, queues, the
     /// frequency governor, idle states (--quiet-cpu)
     ///
-    /// Every setting is printed and recorded, also if it could not be changed; most settings need root.
+    /// Every setting is printed and recorded, even if it could not be changed; most settings need root.
     #[arg(hide_short_help = true, long)]
     pub tune: bool,
     /// Keep processors out of idle states while the round runs, if permitted (/dev/cpu_dma_latency)
@@ -152,7 +152,7 @@ pub struct ResumeFlags {
     /// Folder of the machine's settings (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub tune_root: PathBuf,
-    /// Continue although another round runs on this machine; the trials get a warning
+    /// Run even if another round is running on this machine; the trials get a warning
     #[arg(hide_short_help = true, long, env = "PACELINE_SHARE_MACHINE", hide_env_values = true, value_parser = FalseyValueParser::new())]
     pub share_machine: bool,
     /// Exit 0 even if no row of the report is usable: all invalid, overloaded or failed
@@ -184,9 +184,8 @@ impl ResumeFlags {
             };
             let is_here = matches!(machines, Machines::Named(_)) && !roles.contains(&"server");
             if is_here && self.listen.is_none() {
-                let what = format!(
-                    "--on {on}: servers run on this machine, so loaders need the address of this machine"
-                );
+                let what =
+                    format!("--on {on}: servers run on this machine, but loaders do not know its address");
                 let hint = "add --listen ADDRESS, or server=HOST to --on";
                 return Err(Complaint::usage(what).hint(hint).into());
             }

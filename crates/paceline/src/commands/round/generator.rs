@@ -20,7 +20,7 @@ pub fn of_round(round: &mut Round, requested: Option<&str>) -> anyhow::Result<Bo
     // If the command itself is wrong, report that first.
     let is_understood = matches!(made, Ok(_) | Err(LabError::Spawn { .. }));
     if is_understood && let Some(absent) = missing_program(&command) {
-        let what = format!("generator: there is no program `{absent}`");
+        let what = format!("--generator: program `{absent}` not found");
         return Err(Complaint::usage(what).hint("install it, or give its full path").into());
     }
     let generator = made.map_err(complain)?;
@@ -35,7 +35,10 @@ fn chosen(round: &Round, requested: Option<&str>) -> anyhow::Result<String> {
         (Some(kept), None) => confirmed(&round.id, kept),
         (Some(kept), Some(requested)) if *kept == generator_command(Some(requested)) => Ok(kept.clone()),
         (Some(kept), Some(requested)) => {
-            let what = format!("--generator {requested:?}: round {} was started with {kept:?}", round.id);
+            let what = format!(
+                "--generator {requested:?}: round {} was started with another generator, {kept:?}",
+                round.id
+            );
             Err(Complaint::usage(what)
                 .hint("remove --generator to continue the round with its own generator, or remove --resume to begin a new round")
                 .into())
@@ -48,18 +51,18 @@ fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
     // As a Rust string literal: control characters in it do not reach the terminal.
     let what = format!("round {round} runs this command as its generator: {kept:?}");
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(Complaint::usage(what)
-            .hint("this command comes from the results file: if you trust the file, add --generator with exactly this command")
+        return Err(Complaint::usage(format!("{what}; it needs your confirmation, but there is no terminal"))
+            .hint("this command comes from the store: if you trust the store, add --generator with exactly this command")
             .into());
     }
-    write!(std::io::stderr(), "{what}\nThis command comes from the results file. Run it? [y/N] ")?;
+    write!(std::io::stderr(), "{what}\nThis command comes from the store. Run it? [y/N] ")?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(kept.to_owned()),
-        _ => {
-            Err(Complaint::usage("the results file names a command to run as load generator. The command was not confirmed, so it was not run")
-                .into())
-        }
+        _ => Err(Complaint::usage(
+            "the load generator of this round was not started: its command was not confirmed",
+        )
+        .into()),
     }
 }

@@ -93,7 +93,7 @@ pub fn hold_settings(
         None => {
             let tuning =
                 Tuning::begin(&shepherd_command()?, &note, &resume_flags.tune_root).with_context(|| {
-                    format!("--tune: nothing was changed, because restoring the settings afterwards cannot be guaranteed ({})", note.display())
+                    format!("--tune: nothing was changed, because restoring the settings afterwards cannot be guaranteed (their old values are kept in {})", note.display())
                 })?;
             held.settings.extend_from_slice(tuning.settings());
             held.tuning = Some(tuning);

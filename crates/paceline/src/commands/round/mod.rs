@@ -201,7 +201,7 @@ fn node_user(folders: &Folders, user: Option<&User>) -> Option<NodeUser> {
 
 fn interrupted(round: &str) -> anyhow::Error {
     Complaint::interrupted("interrupted; the trials so far are stored")
-        .hint(format!("paceline round --resume {round}"))
+        .hint(format!("continue it with: paceline round --resume {round}"))
         .into()
 }
 

@@ -72,7 +72,7 @@ pub fn estimate(plan_flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result
     let length = people(estimate_of(&launches, steady_within));
     let lines = round.changes.iter().map(|change| format!("different from the plan: {change}"));
     let reported = format!(
-        "plan {}: {}, {} with workloads and loads, {}, {}, {}; about {length}",
+        "plan {}: {}, {} of server, workload and load, {}, {}, {}; about {length}",
         round.plan,
         counted(servers.len(), "server", "servers"),
         counted(resolution.cells.len(), "combination", "combinations"),

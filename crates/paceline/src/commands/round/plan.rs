@@ -58,7 +58,7 @@ fn with_repeats(plan: Plan, repeats: Option<u32>, is_full: bool) -> (Plan, Optio
 fn ad_hoc(flags: &PlanFlags) -> anyhow::Result<Plan> {
     if flags.servers.is_empty() && flags.workloads.is_empty() {
         return Err(Complaint::usage("nothing to measure: neither a plan nor --servers was given")
-            .hint("paceline round plans/quick.toml, or paceline round --servers 'go-*' --workloads hello")
+            .hint("use paceline round plans/quick.toml, or paceline round --servers 'go-*' --workloads hello")
             .into());
     }
     let usual = AdHoc::default();

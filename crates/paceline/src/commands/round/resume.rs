@@ -53,7 +53,7 @@ pub fn resumed(
 /// Ids name folders and locks. Paceline never creates one of another form: such a store is damaged or malicious.
 fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
     Complaint::usage(format!("{}: {error}", store.path().display()))
-        .hint("the stored plan was not written by Paceline; the round cannot be resumed")
+        .hint("the stored round is damaged or was not written by Paceline; it cannot be resumed")
         .into()
 }
 
@@ -61,7 +61,7 @@ fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
 fn trials_of_unknown_cells(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
     Some(format!(
-        "{missing} of {}, which are not in the store",
+        "unknown ones ({missing} of {}, which are not in the store)",
         counted(round.planned, "planned trial", "planned trials")
     ))
 }

@@ -15,7 +15,8 @@ pub struct ConnectionFlags {
     #[arg(hide_short_help = true, long, conflicts_with = "requests_per_connection")]
     pub no_keepalive: bool,
 
-    /// Closed loop: pause between a response and the next request of a connection; 100ms constant, 100ms:exp random
+    /// Closed loop: pause between a response and the next request of a connection; 100ms constant, 100ms:exp
+    /// exponential
     #[arg(hide_short_help = true, long, value_name = "T[:exp]", value_parser = think)]
     pub think: Option<ThinkFlag>,
 
@@ -23,7 +24,7 @@ pub struct ConnectionFlags {
     #[arg(hide_short_help = true, long)]
     pub cookies: bool,
 
-    /// HTTP version of requests; 1.0 requests keep-alive, as `ab -k` does, unless --no-keepalive [default: 1.1]
+    /// HTTP version; 1.0 is sent with keep-alive, like `ab -k`, unless --no-keepalive [default: 1.1]
     #[arg(hide_short_help = true, long, value_name = "VERSION", value_enum)]
     pub http: Option<Protocol>,
 }
@@ -50,7 +51,7 @@ fn think(text: &str) -> Result<ThinkFlag, String> {
         None => (text, false),
         Some((time, "exp")) => (time, true),
         Some((time, _)) => {
-            return Err(format!("write {time} for a constant time, {time}:exp for a random one"));
+            return Err(format!("write {time} for a constant time, {time}:exp for an exponential one"));
         }
     };
     let time = Nanos::from(super::values::duration(time)?);

@@ -194,7 +194,7 @@ impl CurlCommand {
             CurlFlag::Http(protocol) => self.protocol = Some(protocol),
             CurlFlag::Url if self.url.is_empty() => self.url = value,
             CurlFlag::Url => {
-                return Err(Complaint::usage(format!("--curl: a second URL, {value:?}"))
+                return Err(Complaint::usage(format!("--curl: the command has a second URL, {value:?}"))
                     .hint("use one --curl command for each URL, or a request file (--mix)"));
             }
             CurlFlag::Ignored | CurlFlag::IgnoredValue => {}
@@ -242,8 +242,10 @@ impl CurlCommand {
             ([], _) => Ok(None),
             ([Data::File(file)], _) => Ok(Some((Content::File { file: file.into() }, kind))),
             (_, Some(texts)) => Ok(Some((Content::Text(texts.join("&")), kind))),
-            (_, None) => Err(Complaint::usage("--curl: several -d flags, and one of them names a file")
-                .hint("put the whole body into one file: -d @FILE")),
+            (_, None) => Err(Complaint::usage(
+                "--curl: several -d flags cannot be combined if one of them names a file",
+            )
+            .hint("put the whole body into one file: -d @FILE")),
         }
     }
 }
@@ -319,7 +321,11 @@ fn ansi_escape(letters: &mut impl Iterator<Item = char>) -> Result<char, Complai
         Some('x') => hexadecimal(letters, 2),
         Some(_) | None => None,
     };
-    escaped.ok_or_else(|| Complaint::usage("--curl: an escape in $'...' is not supported"))
+    escaped.ok_or_else(|| {
+        Complaint::usage(
+            "--curl: unsupported escape in $'...'; use only \\n, \\r, \\t, \\xHH, \\uHHHH and quotes",
+        )
+    })
 }
 
 /// The character with this number of hexadecimal digits.

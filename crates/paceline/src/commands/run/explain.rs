@@ -22,7 +22,7 @@ fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, m
         (Some(ClosedUnused | Truncated), _) | (_, Some(libc::ECONNRESET | libc::EPIPE))
             if protocol == Protocol::Http2 =>
         {
-            "the server ends each HTTP/2 connection before any request is sent. Look for the reason in the server's log, or try --http 1.1"
+            "the server closes each HTTP/2 connection before any request is sent. Look for the reason in the server's log, or try --http 1.1"
         }
         (_, errno) if made > 0 || matches!(errno, Some(libc::ECONNRESET | libc::EPIPE)) => {
             "the server accepts connections and closes them before any request is sent. Check the port, and look for the reason in the server's log"

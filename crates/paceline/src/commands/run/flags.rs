@@ -24,7 +24,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = MORE_EXAMPLES)]
 pub struct Arguments {
-    /// URL to load: http://host[:port]/path, or https://
+    /// Target URL: http://host[:port]/path, or https://
     #[arg(required_unless_present_any = ["job", "curl", "har"])]
     pub url: Option<String>,
 
@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: Option<u16>,
 
-    /// With --pipeline: send the next requests of a connection only after all responses, as wrk's scripts do
+    /// With --pipeline: send the next batch only after all responses to the last one, as wrk's scripts do
     #[arg(hide_short_help = true, long, requires = "pipeline", help_heading = "Load")]
     pub pipeline_batch: bool,
 
@@ -68,7 +68,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["mix", "body", "form", "multipart", "method"], help_heading = "Requests")]
     pub har: Option<PathBuf>,
 
-    /// Load before the window, not measured [default: 1s, or 0 with -n]
+    /// Length of the load before the measured window [default: 1s, or 0 with -n]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub warmup: Option<Duration>,
 
@@ -213,7 +213,7 @@ const EXAMPLES: &str = "\
 Examples:
   paceline run http://localhost:8080/                    64 connections, 10 s
   paceline run http://localhost:8080/ -c 1000 -r 20000   20,000/s offered
-  paceline run http://localhost:8080/ --max-errors 0.1%  exits 1 beyond that
+  paceline run http://localhost:8080/ --max-errors 0.1%  exits 1 if more fail
   paceline run http://localhost:8080/ --mix shop.toml    several requests
 
 Exit status: 0 done, 1 invalid or a check failed, 2 usage, 3 environment,

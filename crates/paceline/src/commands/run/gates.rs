@@ -26,9 +26,10 @@ pub struct GateFlags {
     ///
     /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.999),
     /// max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second: 'achieved>=99%',
-    /// 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the load was not delivered,
-    /// the run is invalid or was interrupted, the percentile includes requests without a response, or there were too
-    /// few requests (p99 needs 1,000, so that 10 are above it). Every failed request counts as slower than the limit.
+    /// 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the requested load was not
+    /// reached, the run is invalid or was interrupted, the percentile includes requests without a response, or there
+    /// were too few requests (p99 needs 1,000, so that 10 are above it). Every failed request counts as slower than the
+    /// limit.
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 
@@ -138,7 +139,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, S
         let meant =
             nearest(name, all.clone()).map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
         return Err(format!(
-            "{name:?} is not a known time{meant} Available are {}",
+            "{name:?} is not a known metric{meant} Available are {}",
             all.collect::<Vec<_>>().join(", ")
         ));
     };
@@ -197,7 +198,7 @@ fn max_errors(text: &str) -> Result<Gate, String> {
     } else {
         let count = text.replace('_', "").parse::<u64>();
         GateRequirement::ErrorCount(
-            count.map_err(|_| "write a share such as 0.1%, or a whole number of requests")?,
+            count.map_err(|_| "write a percentage such as 0.1%, or a whole number of requests")?,
         )
     };
     Ok(Gate { expression: format!("errors<={text}"), demand })
@@ -206,7 +207,7 @@ fn max_errors(text: &str) -> Result<Gate, String> {
 fn share(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
     let share = percent.map(|percent| percent / 100.0).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| format!("{text:?} is not a share; write one from 0% to 100%"))
+    share.ok_or_else(|| format!("{text:?} is not a percentage from 0% to 100%"))
 }
 
 #[cfg(test)]

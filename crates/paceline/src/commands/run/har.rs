@@ -108,13 +108,17 @@ fn requests(archive: HarArchive, target: Option<&Url>) -> Result<HarMix, Complai
     }
     if specs.len() > REQUESTS_MOST {
         let what =
-            format!("the archive has {} different requests; the limit is {REQUESTS_MOST}", specs.len());
+            format!("the archive has {} different requests; the maximum is {REQUESTS_MOST}", specs.len());
         return Err(Complaint::usage(what).hint("record fewer requests, or remove entries from the file"));
     }
     name_all(&mut specs);
     let notice = (elsewhere > 0).then(|| {
         let left_out = counted(elsewhere, "request", "requests");
-        format!("paceline: --har: left out {left_out} to hosts other than {}", url.authority())
+        format!(
+            "paceline: --har: left out {left_out} to targets other than {}://{}",
+            url.scheme.name(),
+            url.authority()
+        )
     });
     Ok(HarMix { url, specs, notice })
 }

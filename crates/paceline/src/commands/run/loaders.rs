@@ -36,8 +36,8 @@ pub struct LoaderFlags {
 
     /// Where the generators run: `ssh:loader=HOST,loader=HOST`, `slurm` or `slurm:PARTITION` [default: this machine]
     ///
-    /// Slurm gives each generator a separate node, one with the feature `loader` if any node has it. This program is
-    /// sent to hosts that do not have it.
+    /// Slurm gives each generator a separate node, one with the feature `loader` if any node has it. Paceline is
+    /// copied to hosts on which it is missing.
     #[arg(hide_short_help = true, long, value_name = "WHERE", help_heading = "Machines")]
     on: Option<Machines>,
 

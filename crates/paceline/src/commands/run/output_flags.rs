@@ -64,7 +64,7 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub view: bool,
 
-    /// No colours, as NO_COLOR=1
+    /// Disable colours, like NO_COLOR=1
     #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub no_color: bool,
 
@@ -76,7 +76,8 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub ndjson: Option<PathBuf>,
 
-    /// Write times for HdrHistogram's tools: FILE.hlog, a log of seconds, or FILE.hgrm, the percentile distribution
+    /// Write times for HdrHistogram's tools: FILE.hlog, a log with a histogram for each second, or FILE.hgrm, the
+    /// percentile distribution
     #[arg(hide_short_help = true, long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Vec<PathBuf>,
 }

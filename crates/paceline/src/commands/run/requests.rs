@@ -65,13 +65,13 @@ pub struct RequestFlags {
     /// Do not expand placeholders
     ///
     /// Without it {rand:1:100000}, {seq} and {line:FILE} in path, headers and body are replaced in each request by a
-    /// random number, the number of the request and the next line of the file; {{ is a brace.
+    /// random number, the number of the request and the next line of the file; {{ sends one {.
     #[arg(hide_short_help = true, long, help_heading = "Requests")]
     pub literal: bool,
 
     /// Several requests with weights, each with its own checks and results
     ///
-    /// A TOML file, described in docs/requests.md. -H is added to all requests.
+    /// A TOML file, described in docs/requests.md. -H is added to each request that has no field of that name.
     #[arg(
         long,
         value_name = "FILE",
@@ -98,8 +98,8 @@ pub struct RequestFlags {
 
     /// Require a JSON value in every response, such as /message=hello
     ///
-    /// The pointer follows RFC 6901, such as /items/0/id=5; a value that is not valid JSON is a string. May be
-    /// repeated.
+    /// The pointer is a JSON Pointer (RFC 6901), such as /items/0/id in /items/0/id=5; a value that is not valid JSON
+    /// is a string. May be repeated.
     #[arg(
         long,
         value_name = "POINTER=VALUE",
@@ -233,7 +233,7 @@ impl RequestFlags {
     fn headers(&self) -> anyhow::Result<Vec<(String, String)>> {
         let parse = |field: &String| {
             Headers::parse(field).with_context(|| {
-                Complaint::usage(format!("--header {field:?} is not a header field"))
+                Complaint::usage(format!("--header {field:?} has no colon"))
                     .hint("write the header field as \"Name: value\"")
             })
         };

@@ -21,15 +21,15 @@ pub struct ShapeFlags {
 
     /// Offer a rate of requests, whatever the server does (open loop)
     ///
-    /// Without it the loop is closed: a connection sends its next request after the last response. The rate may change:
-    /// 1000:50000 grows linearly over the window, 1000,2000,5000@10s uses steps of 10 s each.
+    /// Without it the loop is closed: a connection sends its next request after the previous response. The rate may
+    /// change: 1000:50000 grows linearly over the window, 1000,2000,5000@10s uses steps of 10 s each.
     #[arg(short, long, value_name = "PER_SECOND", value_parser = rates, help_heading = "Load")]
     pub rate: Option<Shape>,
 
     /// Send at the times in FILE, one per line
     ///
-    /// A time is in seconds (0.25) or has a unit (250ms) and counts from the beginning of the warm-up, which has no
-    /// length unless --warmup is given.
+    /// A time is in seconds (0.25) or has a unit (250ms) and counts from the beginning of the warm-up; there is no
+    /// warm-up unless --warmup is given.
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
     pub schedule: Option<PathBuf>,
 

@@ -17,7 +17,7 @@ pub struct TargetFlags {
 
     /// Connect to another host and port; the URL still sets the request: HOST:PORT:HOST2:PORT2
     ///
-    /// An empty part matches any host or port, or keeps the URL's: ::127.0.0.1:8443.
+    /// An empty HOST or PORT matches any, an empty HOST2 or PORT2 keeps the URL's. Example: ::127.0.0.1:8443.
     #[arg(
         hide_short_help = true,
         long,
@@ -40,7 +40,8 @@ pub struct TargetFlags {
 
     /// Local addresses to connect from, in turn: 127.0.0.2,127.0.0.3 or 127.0.1.0/28
     ///
-    /// Without it the kernel chooses the address; over loopback Paceline uses as many as it needs for enough ports.
+    /// Without it the kernel chooses the address; over loopback Paceline uses as many addresses as are needed to have
+    /// enough ports.
     #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
 
@@ -73,7 +74,7 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// Server name to request in the TLS handshake and to look for in the certificate [default: the URL's host]
+    /// Server name to send in the TLS handshake (SNI) and to check in the certificate [default: the URL's host]
     #[arg(hide_short_help = true, long, value_name = "NAME")]
     sni: Option<String>,
 

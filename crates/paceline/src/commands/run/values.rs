@@ -27,7 +27,7 @@ pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     }
     let number = digits.parse().ok().and_then(|number: u64| N::try_from(number.checked_mul(factor)?).ok());
     let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<N>());
-    number.ok_or_else(|| format!("the number is too large: at most {most}"))
+    number.ok_or_else(|| format!("the number is too large: the maximum is {most}"))
 }
 
 /// Parses a rate: `20000`, `20_000`, `20k`, `1.5M`.
@@ -60,7 +60,7 @@ mod tests {
                 "{text}"
             );
         }
-        let too_large = |most: &str| format!("the number is too large: at most {most}");
+        let too_large = |most: &str| format!("the number is too large: the maximum is {most}");
         assert_eq!(whole::<u16>("65536"), Err(too_large("65535")));
         assert_eq!(whole::<u32>("4294967296"), Err(too_large("4294967295")));
         assert_eq!(whole::<u64>("18446744073709551616"), Err(too_large("18446744073709551615")));

@@ -33,7 +33,8 @@ impl Reference {
         }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take();
-        let mut stdout = BufReader::new(child.stdout.take().context("the reference server has no output")?);
+        let mut stdout =
+            BufReader::new(child.stdout.take().context("cannot read the output of the reference server")?);
         let mut line = String::new();
         stdout.read_line(&mut line)?;
         let port: u16 = line.trim().parse().context("the reference server did not start")?;

@@ -65,17 +65,17 @@ pub(super) fn carry_out(duration: Duration, say: &mut dyn FnMut(&str)) -> anyhow
     let mut context = SelftestContext { cores, run_delay_s: 0.0, steal_s: 0.0, measured_s: 0.0 };
     let mut truths = Vec::new();
     for service in [Service::Fixed, Service::Bimodal, Service::Exponential] {
-        say(&format!("service times, {} ...", service.name()));
+        say(&format!("measuring service times: {} ...", service.name()));
         truths.push(context.service_times(service, duration)?);
     }
-    say("coordinated omission, a server that freezes ...");
+    say("checking for coordinated omission: a server that freezes ...");
     truths.push(context.freeze(duration)?);
-    say("generator lag, spinning and sleeping ...");
+    say("measuring generator lag: spinning and sleeping ...");
     let (spin, spun_response) = context.lag(PaceKind::Spin, true)?;
     let (hybrid, _) = context.lag(PaceKind::Hybrid, true)?;
     let (sleep, _) = context.lag(PaceKind::Sleep, true)?;
     let (_, woken_response) = context.lag(PaceKind::Spin, false)?;
-    say("this machine's ceiling, one core ...");
+    say("measuring the maximum rate of one core ...");
     let (ceiling_per_s, ceiling_cpu_ns) = context.ceiling()?;
     Ok(SelftestResults {
         truths,

@@ -64,7 +64,7 @@ pub(super) fn judge(instrument: &SelftestResults) -> SelftestVerdict {
         let p99 = lag.quantile(0.99).unwrap_or(0);
         if *pace != "sleep" && p99 > LAG_MOST_NS {
             verdict.notes.push(format!(
-                "even with --pace {pace}, one send in a hundred is {} \u{b5}s late",
+                "even with --pace {pace}, 1% of the sends are at least {} \u{b5}s late",
                 p99 / 1_000
             ));
         }
@@ -82,9 +82,9 @@ fn judge_truth(truth: &TruePercentiles, disturbed: bool, verdict: &mut SelftestV
         let too_high = reported > real + tolerance + EXCESS_MOST_NS;
         if too_low || too_high && !disturbed {
             let (name, what, percent) = (truth.service.name(), truth.what, q * 100.0);
-            verdict
-                .wrong
-                .push(format!("{name}: p{percent:.0} of the {what} is {real} ns, reported {reported} ns"));
+            verdict.wrong.push(format!(
+                "{name}: the true p{percent:.0} of the {what} is {real} ns, but {reported} ns was reported"
+            ));
         } else if too_high {
             excess_most_ns = excess_most_ns.max(Some(reported - real));
         }

@@ -28,7 +28,7 @@ pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> S
         text.push_str(&format!("  pace {pace:<27} {:>10} {:>10} {:>10}\n", at(0.5), at(0.99), at(1.0)));
     }
     text.push_str(&format!(
-        "\n  ceiling of one core        {} requests/s, {} of CPU each\n",
+        "\n  maximum of one core        {} requests/s, {} of CPU each\n",
         whole(instrument.ceiling_per_s),
         micros(instrument.ceiling_cpu_ns)
     ));
@@ -51,7 +51,7 @@ fn conclusion(verdict: &SelftestVerdict) -> String {
         |mark: &str, all: &[String]| all.iter().map(|line| format!("  {mark}: {line}\n")).collect::<String>();
     let said = match (verdict.wrong.is_empty(), verdict.notes.is_empty()) {
         (true, _) if verdict.is_unfit => {
-            "Do not measure on this machine now: other load distorts the times:\n"
+            "Do not measure on this machine now, because other load distorts the times:\n"
         }
         (true, true) => "This machine is suitable for measurements.\n",
         (true, false) => "Reported times are correct; this machine adds some noise:\n",

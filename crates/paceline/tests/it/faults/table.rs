@@ -67,10 +67,10 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "The server closed every connection before a complete response",
+        says: "The server closed or reset connections (or HTTP/2 streams) before a complete response",
     },
     Fault {
-        name: "resets in the middle of its answer",
+        name: "resets in the middle of its response",
         serve: || {
             request_by_request(|stream, _| {
                 let _ = stream.write_all(&OK[..30]);
@@ -85,7 +85,7 @@ pub const FAULTS: &[Fault] = &[
         says: "Connection reset by peer",
     },
     Fault {
-        name: "resets after its answer",
+        name: "resets after its response",
         serve: || {
             request_by_request(|stream, _| {
                 let _ = stream.write_all(OK);
@@ -97,7 +97,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
         exits: &[0],
-        says: "The server closed the connection after every response, so the results include connecting",
+        says: "The server closed the connection after nearly every response, so the results include connecting",
     },
     Fault {
         name: "closes before it answers",
@@ -105,10 +105,10 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "the server closed the connection without answering",
+        says: "the server closed the connection without a response",
     },
     Fault {
-        name: "closes in the middle of its answer",
+        name: "closes in the middle of its response",
         serve: || once(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
@@ -116,22 +116,22 @@ pub const FAULTS: &[Fault] = &[
         says: "the server closed the connection in the middle of a response",
     },
     Fault {
-        name: "half-closes after its answer",
+        name: "half-closes after its response",
         serve: half_closes,
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
         exits: &[0],
-        says: "The server closed the connection after every response, so the results include connecting",
+        says: "The server closed the connection after nearly every response, so the results include connecting",
     },
     Fault {
-        name: "closes after each answer without announcing it",
+        name: "closes after each response without announcing it",
         serve: || once(OK),
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
         // A close that is read before the next request is sent costs nothing; one that crosses a request costs that
         // request.
         exits: &[0, 1],
-        says: "The server closed the connection after every response, so the results include connecting",
+        says: "The server closed the connection after nearly every response, so the results include connecting",
     },
     Fault {
         name: "closes idle connections at random",
@@ -211,7 +211,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "the response's head does not end within 65536 bytes",
+        says: "the response headers do not end within 65536 bytes",
     },
     Fault {
         name: "sends one header of a gigabyte",
@@ -219,7 +219,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "the response's head does not end within 65536 bytes",
+        says: "the response headers do not end within 65536 bytes",
     },
     Fault {
         name: "sends a body with both Content-Length and chunks",
@@ -231,10 +231,10 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok"],
         exits: &[0],
-        says: "a response with both Content-Length and Transfer-Encoding",
+        says: "the response had both Content-Length and Transfer-Encoding",
     },
     Fault {
-        name: "announces a chunk of 2^64 bytes",
+        name: "declares a chunk of 2^64 bytes",
         serve: || always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
@@ -242,7 +242,7 @@ pub const FAULTS: &[Fault] = &[
         says: "chunk size over 64 bits",
     },
     Fault {
-        name: "announces a chunk one byte too long",
+        name: "declares a chunk one byte too long",
         serve: || always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nok\r\n0\r\n\r\n"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
@@ -250,15 +250,15 @@ pub const FAULTS: &[Fault] = &[
         says: "chunk data is not followed by CR LF",
     },
     Fault {
-        name: "ends the lines of its head with LF only",
+        name: "ends the lines of its headers with LF only",
         serve: || always(b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "a line of the head ends in LF without CR",
+        says: "a status or header line ends in LF without CR",
     },
     Fault {
-        name: "announces two different lengths",
+        name: "declares two different lengths",
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
@@ -266,7 +266,7 @@ pub const FAULTS: &[Fault] = &[
         says: "two different Content-Lengths, 2 and 3",
     },
     Fault {
-        name: "announces a body and does not send it",
+        name: "declares a body and does not send it",
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
         flags: EXPECT_OK,
         outcomes: &["timed_out"],
@@ -274,7 +274,7 @@ pub const FAULTS: &[Fault] = &[
         says: "No response arrived within the timeout",
     },
     Fault {
-        name: "sends more than it announced",
+        name: "sends more than it declared",
         serve: || always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"),
         flags: EXPECT_OK,
         outcomes: &["ok"],
@@ -315,7 +315,7 @@ pub const FAULTS: &[Fault] = &[
         says: "",
     },
     Fault {
-        name: "sends 100 Continue before its answer",
+        name: "sends 100 Continue before its response",
         serve: || always(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
         flags: EXPECT_OK,
         outcomes: &["ok"],
@@ -323,7 +323,7 @@ pub const FAULTS: &[Fault] = &[
         says: "",
     },
     Fault {
-        name: "sends 103 Early Hints before its answer",
+        name: "sends 103 Early Hints before its response",
         serve: || {
             always(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         },
@@ -341,7 +341,7 @@ pub const FAULTS: &[Fault] = &[
         says: "the server switched protocols (status 101), but no request asked for an upgrade",
     },
     Fault {
-        name: "sends a body in answer to HEAD",
+        name: "sends a body in response to HEAD",
         serve: || always(OK),
         flags: &["--method", "HEAD"],
         outcomes: &["ok"],

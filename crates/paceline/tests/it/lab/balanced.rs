@@ -211,6 +211,10 @@ fn a_load_whose_fault_was_not_injected_is_not_a_trial() {
     let fault = last(&trials, "c4").error.as_ref().expect("no instance was killed");
     assert_eq!(
         (fault.message.as_str(), fault.transient),
-        ("the planned fault was not injected during the window: the generator reported no window", true)
+        (
+            "the planned fault was not injected during the window: the generator did not report the start of its \
+             window",
+            true
+        )
     );
 }

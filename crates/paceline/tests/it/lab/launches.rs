@@ -106,7 +106,7 @@ fn faults_of_single_requests_are_found() {
         ),
         (
             ("def do_GET", "def do_HEAD(self):\n        self.do_GET()\n\n    def do_GET"),
-            "HEAD /hello without a body: a body of 12 bytes follows the head of the response (status 200)",
+            "HEAD /hello without a body: a body of 12 bytes follows the headers of the response (status 200)",
         ),
         (("(404, b\"\")", "(200, b\"Hello World\\n\")"), "GET /no-such-path-7 refused"),
         (
@@ -179,7 +179,7 @@ fn a_connection_closed_after_each_answer_is_a_trait() {
     let tree = Tree::new().with_server("python-closing", &closing, 60);
     let ran = tree.run(&["lab", "check", "python-closing"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  keep-alive: not supported: the server closes the connection after the answer; the manifest has no entry, which means `true`: add `keep_alive = false`";
+    let reported = "  fail  keep-alive: not supported: the server closes the connection after the response; the manifest has no entry, which means `true`: add `keep_alive = false`";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let manifest = tree.path("servers/python-closing/server.toml");
     let text = fs::read_to_string(&manifest).unwrap();
@@ -205,7 +205,7 @@ fn a_server_that_never_listens_is_reported() {
     let tree = Tree::new().with_server("python-silent", "import time\ntime.sleep(100)\n", 3);
     let ran = tree.run(&["lab", "check", "python-silent"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("no correct answer to GET /hello within 3 s: cannot connect"), "{ran:?}");
+    assert!(ran.stdout.contains("no correct response to GET /hello within 3 s: cannot connect"), "{ran:?}");
 }
 
 #[test]
@@ -216,7 +216,10 @@ fn a_response_that_is_not_http_is_reported() {
     let tree = Tree::new().with_server("python-other", other, 8);
     let ran = tree.run(&["lab", "check", "python-other"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains(r#"invalid HTTP response: it begins with "SSH-2.0-x""#), "{ran:?}");
+    assert!(
+        ran.stdout.contains(r#"invalid HTTP response: expected a status line, found "SSH-2.0-x""#),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -285,7 +288,7 @@ fn an_invalid_core_or_port_is_a_usage_error() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&["lab", "serve", "python-good", "--cores", "99999"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("there is no core 99999; this machine has "), "{ran:?}");
+    assert!(ran.stderr.contains("core 99999 is not available; this process may use "), "{ran:?}");
     assert_eq!(tree.run(&["lab", "serve", "python-good", "--port", "0"]).code, Some(2));
 }
 

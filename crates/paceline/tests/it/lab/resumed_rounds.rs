@@ -86,7 +86,10 @@ fn a_round_without_stored_cells_counts_them() {
     fs::remove_dir_all(tree.path("servers/python-gone")).unwrap();
     let ran = tree.run(&["round", "--resume", "--generator", &own(&tree)]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("\n  1 of 2 planned trials, which are not in the store\n"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("\n  unknown ones (1 of 2 planned trials, which are not in the store)\n"),
+        "{ran:?}"
+    );
     assert_eq!(tree.kept().0.planned, 2);
 }
 
@@ -167,7 +170,7 @@ fn a_plan_can_run_with_a_part_of_its_servers() {
     for reported in [
         "different from the plan: only servers *-other\n",
         "different from the plan: only workloads hello\n",
-        "plan one: 1 server, 1 combination with workloads and loads, ",
+        "plan one: 1 server, 1 combination of server, workload and load, ",
     ] {
         assert!(ran.stdout.contains(reported), "{ran:?}");
     }

@@ -294,7 +294,7 @@ fn an_unusable_generator_is_reported_before_a_round_is_stored() {
     for (generator, reported) in [
         ("", "the command of the generator is empty"),
         ("sh {foo}", "the output of `sh` cannot be read"),
-        ("no-such-program --fast", "there is no program `no-such-program`"),
+        ("no-such-program --fast", "program `no-such-program` not found"),
     ] {
         let ran = tree.run(&[&SHORT[..], &["--generator", generator]].concat());
         assert_eq!(ran.code, Some(2), "{ran:?}");

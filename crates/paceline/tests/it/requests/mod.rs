@@ -203,7 +203,8 @@ fn bodies_are_checked_by_digest_and_by_value() {
     let digest = "4b2da9ca4a2d83f4bf7c3cd2d8b07ab5b6e6a24a9a3a6a55b2a9f8f3ba2d5c47";
     let record = run(&server, "/long", 6, &["--expect-sha256", digest, "-c", "2"]);
     let reported = record["bad_bodies"][0]["fault"].as_str().unwrap();
-    let right = reported.strip_prefix("the body's SHA-256 is ").unwrap().to_owned();
+    let right =
+        reported.strip_prefix("the body does not have the expected SHA-256, but ").unwrap().to_owned();
     let record = run(&server, "/long", 6, &["--expect-sha256", &right, "-c", "2"]);
     assert_eq!(count(&record["total"], "ok"), 6, "bodies longer than are kept are hashed as they come");
     assert_eq!(record["expectations"]["body_sha256"], right.as_str());

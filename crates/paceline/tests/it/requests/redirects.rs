@@ -71,7 +71,7 @@ fn a_redirect_is_followed_if_the_server_closes_the_connection() {
 fn a_redirect_not_followed_ends_with_its_status_and_the_reason() {
     let server = Server::start(site);
     for (path, why) in [
-        ("/loop", "the limit of 2 redirects was reached"),
+        ("/loop", "the maximum of 2 redirects was reached"),
         ("/away", "it leads outside http://127.0.0.1:"),
         ("/nowhere", "the response has no Location header"),
     ] {

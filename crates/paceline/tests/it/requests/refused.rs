@@ -10,15 +10,15 @@ fn endless_files_are_rejected() {
     for (flags, said) in [
         (
             &["http://127.0.0.1:9/", "--mix", "/dev/zero"][..],
-            "--mix: cannot read /dev/zero: the file is larger than 256 MiB",
+            "--mix: cannot read /dev/zero: the input is larger than the maximum of 256 MiB",
         ),
         (
             &["https://127.0.0.1:9/", "--cacert", "/dev/zero"],
-            "--cacert /dev/zero: the file is larger than 256 MiB",
+            "--cacert /dev/zero: the input is larger than the maximum of 256 MiB",
         ),
         (
             &["https://127.0.0.1:9/", "--cert", "/dev/zero"],
-            "--cert /dev/zero: the file is larger than 256 MiB",
+            "--cert /dev/zero: the input is larger than the maximum of 256 MiB",
         ),
     ] {
         let output = paceline(flags);
@@ -45,15 +45,15 @@ fn an_error_names_the_valid_alternatives() {
             &["--mix", &steering],
             "request `a\\u{1b}[2Jb`: the name must contain a visible character and no control characters",
         ),
-        (&["-H", "X : a"], "header \"X \": character 2 is invalid; a name must not contain spaces"),
+        (&["-H", "X : a"], "header \"X \": character 2 is invalid; a name may contain only letters"),
         (
             &["-H", "Host: a b"],
             "header Host: \"a b\": character 2 is invalid; a host and its port must not contain spaces",
         ),
         (&["--slo", "handshake.p50<1s"], "an http:// URL has no TLS handshakes"),
         (&["-r", "1,000"], "for a single rate write 1000"),
-        (&["-d", "1000000h"], "`1000000h` is too long: at most 10000h"),
-        (&["-c", "4294967296"], "the number is too large: at most 4294967295"),
+        (&["-d", "1000000h"], "`1000000h` is too long: the maximum is 10000h"),
+        (&["-c", "4294967296"], "the number is too large: the maximum is 4294967295"),
     ] {
         let reported = complaint(flags);
         assert!(reported.contains(said), "{flags:?}: {reported}");

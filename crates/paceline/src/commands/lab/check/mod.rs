@@ -32,7 +32,7 @@ workload, 3 a server named by its id is not set up, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: ServerSelection,
-    /// The form to start servers in: single (one process) or cores
+    /// The form to start servers in: single (one process) or cores (all cores)
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
     /// How long the check keeps a connection idle

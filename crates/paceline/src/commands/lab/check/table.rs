@@ -70,9 +70,7 @@ impl CheckTable {
                 }
             }
             ServerCheck::NotSetUp(why) => line.push_str(&format!("  {why}")),
-            ServerCheck::NoForm(has) => {
-                line.push_str(&format!("  not checked: the server has only the form {has}"))
-            }
+            ServerCheck::NoForm(has) => line.push_str(&format!("  not checked: available forms: {has}")),
             ServerCheck::Failed(_) => line.push_str("  see below"),
         }
         self.found.push((id.to_owned(), found));
@@ -92,9 +90,9 @@ impl CheckTable {
             for line in wrap(&format!("idle connection: {idle}"), WIDTH) {
                 text.push_str(&format!("{line}\n"));
             }
-            text.push_str("listens: from start to open port; answers: from start to first valid answer\n");
-            text.push_str("again: first valid answer of a second start, with files in the page cache\n");
-            text.push_str("memory: at the first valid answer; disk: read until then (0: in page cache)\n");
+            text.push_str("listens: from start to open port; answers: from start to first valid response\n");
+            text.push_str("again: as answers, for a second start with the files in the page cache\n");
+            text.push_str("memory: at the first valid response; disk: read until then (0: in page cache)\n");
             if examined().any(|startup| startup.first_since_build == Some(true)) {
                 text.push_str("*: the first start since the server was built or its folder changed\n");
             }
@@ -235,9 +233,9 @@ go-nethttp
   fail  GET /page: status 500 instead of 200
 
 idle connection: kept open for 6.0 s (go-nethttp)
-listens: from start to open port; answers: from start to first valid answer
-again: first valid answer of a second start, with files in the page cache
-memory: at the first valid answer; disk: read until then (0: in page cache)
+listens: from start to open port; answers: from start to first valid response
+again: as answers, for a second start with the files in the page cache
+memory: at the first valid response; disk: read until then (0: in page cache)
 *: the first start since the server was built or its folder changed
 --seed 7 repeats this check with the same random numbers
 
