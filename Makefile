@@ -1,7 +1,7 @@
-# Common tasks in a clone of Paceline; `make help` lists them. bench, test and speed install missing tools first.
+# Common tasks in a clone of Paceline; `make help` lists them. bench, test, lint and speed install missing tools first.
 
 .DEFAULT_GOAL := help
-.PHONY: help install release bench test speed cluster-demo fmt clean
+.PHONY: help install release bench test lint speed cluster-demo fmt clean
 
 PLAN ?= plans/quick.toml
 PREFIX ?= $(HOME)/.local
@@ -19,9 +19,13 @@ bench: ## Set up, build, run PLAN (plans/quick.toml) over real servers, print an
 	@scripts/setup bench
 	@scripts/bench '$(PLAN)'
 
-test: ## Set up and run every check and test; the last line is the total
+test: ## Set up and run every test; the last line is the total
 	@scripts/setup test
 	@scripts/test
+
+lint: ## Check format, clippy's warnings, and dependencies (vulnerabilities, licences)
+	@scripts/setup lint
+	@scripts/lint
 
 speed: ## Compare the generator with other load generators and with tiny C programs
 	@scripts/setup
