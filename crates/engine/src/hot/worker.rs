@@ -102,6 +102,8 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     ///
     /// # Errors
     /// [`EngineError::Unreachable`] when no worker could make a connection, [`EngineError::Kernel`] when waiting fails.
+    // The test of instruction counts finds it by its name.
+    #[inline(never)]
     pub fn run(&mut self, conductor: &impl RunControl, observer: &dyn Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
         if observer.wants_seconds() {

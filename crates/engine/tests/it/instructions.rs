@@ -93,7 +93,9 @@ fn instructions(requests: u64, depth: u16, protocol: &str) -> u64 {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stdout));
     let line = text.lines().find(|line| line.contains("Collected :")).expect("callgrind prints a total");
-    line.rsplit(' ').next().unwrap().parse().unwrap()
+    let count = line.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(count > requests, "{count} instructions for {requests} requests: {INSIDE} matches no function");
+    count
 }
 
 fn per_request(depth: u16, protocol: &str) -> u64 {
