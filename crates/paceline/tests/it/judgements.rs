@@ -84,7 +84,10 @@ fn overload_over_many_connections_is_detected_and_fails_its_gate() {
 #[test]
 fn connections_that_are_never_answered_are_detected_in_both_loops() {
     for rate in [None, Some("200")] {
-        let greedy = server(|number| number < 4);
+        let greedy = server(|number| {
+            thread::sleep(Duration::from_millis(2));
+            number < 4
+        });
         let mut flags = vec!["-c", "16", "-d", "2s", "--warmup", "300ms", "--max-errors", "0"];
         flags.extend(rate.into_iter().flat_map(|rate| ["-r", rate]));
         let (names, run, status) = run(greedy, &flags);
@@ -114,7 +117,12 @@ fn a_server_that_keeps_up_has_no_verdict() {
     for rate in [None, Some("200")] {
         let mut flags = vec!["-c", "4", "-d", "3s", "--warmup", "300ms", "--max-errors", "0"];
         flags.extend(rate.into_iter().flat_map(|rate| ["-r", rate]));
-        let (names, run, _) = run(server(|_| true), &flags);
+        // Its pauses leave the processors to other tests.
+        let waiting = server(|_| {
+            thread::sleep(Duration::from_millis(2));
+            true
+        });
+        let (names, run, _) = run(waiting, &flags);
         let steady: Vec<&String> = names
             .iter()
             .filter(|name| !["slowing_down", "still_warming", "outage"].contains(&name.as_str()))

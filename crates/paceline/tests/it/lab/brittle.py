@@ -1,4 +1,5 @@
-# Answers `hello` on one thread, whatever the number of connections. The test sets WRONG_AFTER and DIES_AT.
+# Answers `hello` on one thread, whatever the number of connections. The test sets WRONG_AFTER and DIES_AT. With many
+# connections it pauses before each response, so that a closed loop leaves the processors to other tests.
 import asyncio
 import os
 
@@ -20,6 +21,8 @@ async def converse(reader, writer):
             if known and WRONG_AFTER is not None and answered > WRONG_AFTER:
                 body = b"Hello world\n"
             status = b"200 OK" if known else b"404 Not Found"
+            if connected > 100:
+                await asyncio.sleep(0.5)
             writer.write(b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):

@@ -1,4 +1,6 @@
+# Pauses before each response, so that a closed loop leaves the processors to other tests.
 import os
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Handler(BaseHTTPRequestHandler):
@@ -6,6 +8,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         status, body = (200, b"Hello World\n") if self.path == "/hello" else (404, b"")
+        time.sleep(0.005)
         self.wfile.write(b"HTTP/1.1 %d X\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body)
 
     def log_message(self, *arguments):

@@ -25,7 +25,7 @@ fn code(line: &str) -> Option<i32> {
 /// A store with the first round of `history/`, imported.
 fn store(folder: &Path) -> String {
     let store = folder.join("results.sqlite").display().to_string();
-    let line = format!("\"$0\" store --store '{store}' import history/million-2026-11-21");
+    let line = format!("\"$0\" store --store '{store}' import history/source-000");
     let imported = shell(&line);
     assert_eq!(imported.status.code(), Some(0), "{}", text(&imported.stderr));
     store
@@ -42,7 +42,7 @@ fn an_unwritable_standard_output_changes_the_exit_status() {
         "lab list",
         "completions bash",
         "round plans/quick.toml --estimate",
-        "report --from history/million-2026-11-21",
+        "report --from history/source-000",
         &format!("report --store '{store}'"),
         &format!("report --store '{store}' --list"),
         &format!("store --store '{store}' check"),
@@ -64,7 +64,7 @@ fn a_limit_of_file_sizes_is_an_error_that_names_the_file() {
     std::fs::write(&output, "before").unwrap();
     // One block of 512 or 1,024 bytes.
     let line = format!(
-        "ulimit -f 1; exec \"$0\" report --from history/million-2026-11-21 -o '{}'",
+        "ulimit -f 1; exec \"$0\" report --from history/source-000 -o '{}'",
         output.display()
     );
     let limited = shell(&line);
