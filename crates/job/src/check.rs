@@ -78,7 +78,7 @@ pub enum JobProblem {
     #[error("the schedule ends before the warm-up ends: shorten the warm-up")]
     ScheduleInWarmup,
     /// A schedule with random arrivals.
-    #[error("--schedule cannot be combined with random --arrivals")]
+    #[error("--schedule cannot be combined with --arrivals poisson")]
     ScheduleWithArrivals,
     /// `requests_per_connection` is 0.
     #[error("0 requests per connection sends nothing: use at least 1")]

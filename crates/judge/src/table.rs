@@ -326,7 +326,7 @@ verdict_table! {
     LoadersApart "loaders_apart" Run [Environment] [Caution, Invalid: *severity] "The load generators did not run at the same time."
     {
         apart_s: f64 = "largest difference between the starts or the ends of two loaders' windows, in seconds",
-        share_of_window: f64 = "largest difference as a share of the window, 0 to 1",
+        share_of_window: f64 = "`apart_s` as a share of the window, 0 to 1",
         window_s: f64 = "length of the window that all loaders have in common, in seconds",
         left_out: Option<u64> = "requests that are not counted, because they ended outside the common window",
         parts_missing: Vec<&'static str> = "parts of the record that are missing, because they cannot be cut to the common window: `by_segment`, `by_request`, `sessions`",
@@ -588,7 +588,7 @@ verdict_table! {
     /// that a stalled server kept it from sending: compare its rate, not its percentiles.
     ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
     { percentiles_ns: BTreeMap<String, u64> = "percentiles as the other generator printed them" } with { generator: String = "wrk" }
-    => "{generator} does not check bodies, has no warm-up, and leaves out requests that it could not send while the server stalled. Compare its rate, not its percentiles.";
+    => "In this trial, {generator} checked no body and had no warm-up, and its percentiles may leave out requests that it could not send while the server stalled. Compare its rate, not its percentiles.";
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
     /// median row's, or head and body together by more than a factor of two. The servers did not do the same work, and

@@ -123,7 +123,7 @@ pub fn examine_database(
         }
         let counted = database.counts()?.since(&before);
         checks.push(same(
-            format!("{} {}: statements and rows in the database", case.method, case.path),
+            format!("{} {}: statements and rows counted by the database", case.method, case.path),
             missing(work, &counted),
         ));
         if work.rows_updated > 0 {

@@ -363,7 +363,7 @@ impl ReservedMachines {
     ) -> Result<(RunningServer, RunningDatabase), LaunchError> {
         if !database.commands.start.contains("DATABASE_LISTEN") {
             let message = format!(
-                "{} listens only on its own machine: use $DATABASE_LISTEN in its start command",
+                "{} accepts connections only from its own machine: listen on $DATABASE_LISTEN in its start command",
                 database.name
             );
             return Err(LaunchError::fault(Stage::Setup, message, false));

@@ -184,16 +184,18 @@ fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
     let noted: Vec<Restore> =
         serde_json::from_str(&text).map_err(|error| format!("it is damaged: {error}"))?;
     let known = wanted_settings::all(root);
-    let is_known = |restore: &&Restore| {
-        known.iter().any(|wanted| wanted.path == restore.path && !wanted.is_outside)
-            && is_value(&restore.value)
-    };
-    match noted.iter().find(|restore| !is_known(restore)) {
-        Some(unknown) => {
-            Err(format!("the file lists {:?}, a setting that Paceline does not change", unknown.path))
+    for restore in &noted {
+        if !known.iter().any(|wanted| wanted.path == restore.path && !wanted.is_outside) {
+            return Err(format!(
+                "the file lists {:?}, a setting that Paceline does not change",
+                restore.path
+            ));
         }
-        None => Ok(noted),
+        if !is_value(&restore.value) {
+            return Err(format!("the file has an invalid value for {:?}", restore.path));
+        }
     }
+    Ok(noted)
 }
 
 /// Whether a setting could have this value: numbers, or the name of a governor.
@@ -340,13 +342,14 @@ mod tests {
         let restore =
             |path: &Path, value: &str| Restore { path: path.into(), value: value.into(), instead: None };
         let around = root.join("proc/sys/net/core/../../../../victim");
-        for unknown in [restore(&victim, "4096"), restore(&around, "4096"), restore(&known, "|/x/evil.sh")] {
+        for (unknown, why) in [
+            (restore(&victim, "4096"), "that Paceline does not change"),
+            (restore(&around, "4096"), "that Paceline does not change"),
+            (restore(&known, "|/x/evil.sh"), "the file has an invalid value for"),
+        ] {
             keep_note(&note, &[restore(&known, "4096"), unknown]).unwrap();
             let reported = restore_tuning(&note, root);
-            assert!(
-                reported.len() == 1 && reported[0].contains("that Paceline does not change"),
-                "{reported:?}"
-            );
+            assert!(reported.len() == 1 && reported[0].contains(why), "{reported:?}");
             assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
             assert_eq!(fs::read_to_string(&known).unwrap(), "65535");
         }

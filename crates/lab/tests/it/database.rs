@@ -116,11 +116,11 @@ fn each_broken_server_fails_with_its_own_fault() {
         assert_eq!(lab.failures("in no way", workload, &database), [""; 0], "{workload}");
     }
     for (broken, workload, reported) in [
-        ("cache", "db", "GET /db: statements and rows in the database: 0 statements instead of 25"),
+        ("cache", "db", "GET /db: statements and rows counted by the database: 0 statements instead of 25"),
         (
             "in",
             "queries",
-            "GET /queries?queries=20: statements and rows in the database: 25 statements instead of 500",
+            "GET /queries?queries=20: statements and rows counted by the database: 25 statements instead of 500",
         ),
         ("skip", "updates", "0 rows updated instead of 500"),
         ("skip", "updates", "GET /updates?queries=20: updates stored: "),

@@ -60,8 +60,8 @@ pub struct Arguments {
     /// Also show remedies, startup times, limits, versions and explanations; Markdown always includes them
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
-    /// Show only this workload, or several: hello,json; `tetra` means all its cases, `tetra/140` one case. May be
-    /// repeated
+    /// Show only this workload, or several: hello,json. Of a workload with several cases, `tetra` shows all and
+    /// `tetra/140` one. May be repeated
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     workload: Vec<String>,
     /// Show only this load, by its name in the plan. May be repeated

@@ -82,7 +82,7 @@ pub struct PlanFlags {
     /// Offer this many requests per second (an open loop); each of several values is a separate load
     #[arg(long, short, value_name = "PER_SECOND", num_args = 1.., help_heading = "Without a plan")]
     pub rate: Vec<f64>,
-    /// Length of each window [default: 3s]
+    /// Length of each measured window [default: 3s]
     #[arg(long, short, value_name = "T", value_parser = parse_duration, help_heading = "Without a plan")]
     pub duration: Option<Duration>,
     /// Length of each warm-up [default: 1s]

@@ -195,7 +195,7 @@ impl CurlCommand {
             CurlFlag::Url if self.url.is_empty() => self.url = value,
             CurlFlag::Url => {
                 return Err(Complaint::usage(format!("--curl: the command has a second URL, {value:?}"))
-                    .hint("use one --curl command for each URL, or a request file (--mix)"));
+                    .hint("--curl takes one URL: remove the others, or send several requests with a request file (--mix)"));
             }
             CurlFlag::Ignored | CurlFlag::IgnoredValue => {}
         }

@@ -126,7 +126,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, S
     let names = || TIMES.iter().map(|time| time.name());
     if figure.is_none() && statistic(name).is_ok() {
         return Err(format!(
-            "{name:?} needs the name of a time before it; write 'response.{name}{operator}{value}' with -r, or \
+            "{name:?} does not say which time is meant; write 'response.{name}{operator}{value}' with -r, or \
                             'service.{name}{operator}{value}'"
         ));
     }

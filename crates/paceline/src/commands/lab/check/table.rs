@@ -91,7 +91,9 @@ impl CheckTable {
                 text.push_str(&format!("{line}\n"));
             }
             text.push_str("listens: from start to open port; answers: from start to first valid response\n");
-            text.push_str("again: as answers, for a second start with the files in the page cache\n");
+            text.push_str(
+                "again: from a second start to its first valid response, with the files in the page cache\n",
+            );
             text.push_str("memory: at the first valid response; disk: read until then (0: in page cache)\n");
             if examined().any(|startup| startup.first_since_build == Some(true)) {
                 text.push_str("*: the first start since the server was built or its folder changed\n");
@@ -234,7 +236,7 @@ go-nethttp
 
 idle connection: kept open for 6.0 s (go-nethttp)
 listens: from start to open port; answers: from start to first valid response
-again: as answers, for a second start with the files in the page cache
+again: from a second start to its first valid response, with the files in the page cache
 memory: at the first valid response; disk: read until then (0: in page cache)
 *: the first start since the server was built or its folder changed
 --seed 7 repeats this check with the same random numbers
