@@ -63,10 +63,7 @@ fn a_limit_of_file_sizes_is_an_error_that_names_the_file() {
     let output = folder.path().join("report.md");
     std::fs::write(&output, "before").unwrap();
     // One block of 512 or 1,024 bytes.
-    let line = format!(
-        "ulimit -f 1; exec \"$0\" report --from history/source-000 -o '{}'",
-        output.display()
-    );
+    let line = format!("ulimit -f 1; exec \"$0\" report --from history/source-000 -o '{}'", output.display());
     let limited = shell(&line);
     assert_eq!(limited.status.code(), Some(3), "{}", text(&limited.stderr));
     assert!(text(&limited.stderr).contains("report.md"), "{}", text(&limited.stderr));
