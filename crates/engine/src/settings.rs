@@ -79,7 +79,7 @@ impl Settings {
         } else if self.requests.longest().saturating_mul(self.job.depth.into()) > OUTGOING_BYTES_MAX {
             "the outstanding requests of one connection exceed 1 GiB in total: pipeline fewer requests, or send shorter ones"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {
-            "too many different requests for a rate that changes: use fewer requests, or fewer steps"
+            "too many different requests for a rate with so many steps: use fewer requests, or fewer steps"
         } else {
             return Ok(());
         };

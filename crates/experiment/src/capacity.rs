@@ -377,9 +377,11 @@ impl Search {
         let (result, outcome) =
             offer(load, &request, &mut |result, outcome| self.take(rate, result, outcome, observer))?;
         if outcome == WindowOutcome::Void {
-            let because = result.void_because().map_or("invalid", |verdict| verdict.name.as_str());
-            self.ended_early =
-                Some(format!("{VOID_MOST} windows in a row were disturbed: verdict {because}"));
+            let because = result.void_because().map_or_else(
+                || "the runs are invalid".to_owned(),
+                |verdict| format!("verdict {}", verdict.name.as_str()),
+            );
+            self.ended_early = Some(format!("{VOID_MOST} windows in a row were disturbed: {because}"));
         }
         Ok(outcome)
     }

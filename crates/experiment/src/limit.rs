@@ -32,7 +32,7 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
     };
     let cores = f64::from(server.cores.max(1));
     let (busy, thread) = (server.cpu_s / server.over_s, server.busiest_thread_s / server.over_s);
-    let used = format!("{}, its busiest thread {}", cores_used(busy, cores), percent(thread));
+    let used = format!("{}, its busiest thread was {} busy", cores_used(busy, cores), percent(thread));
     if busy >= FULL_LEAST * cores {
         Limit { kind: LimitKind::ServerCpu, evidence: used }
     } else if server.run_delay_s > DELAYED_LEAST * server.over_s {

@@ -133,7 +133,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
 }
 
-/// Why the program could not be sent to a place.
+/// Why the program could not be sent to a place, or started there.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The local side failed: the program cannot be read, or ssh or srun is missing.

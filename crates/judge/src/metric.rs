@@ -273,7 +273,7 @@ metric_table! {
         if counts.scheduled > 0 { plain(counts.not_ok() as f64) } else { None }
     };
 
-    /// Bytes received for each response that was read, head included.
+    /// Bytes received for each response that was read, headers included.
     BYTES_PER_RESPONSE "bytes_received_per_response" "bytes per response" ["bytes", "per resp"], Count Neither
     closed None, open None,
     = |_, run| {

@@ -389,7 +389,7 @@ verdict_table! {
     => "The CPU time of processes that started and ended during the run may be missing. Run as root, or in a delegated control group: systemd-run --user --scope -p Delegate=yes paceline ...";
 
     /// The server, or the load balancer or database of its deployment, ended under load. The blame is `server` in each
-    /// case; `message` names the process.
+    /// case; `message` names the process, if it is known.
     ServerDied "server_died" Trial [Server] [Invalid] "A process under test ended under load."
     { message: String = "which process ended, and how" }
     => "The server, or its load balancer or database, ended under load; see `message`. Read the end of the log (`log_tail` in the record).";
@@ -584,15 +584,16 @@ verdict_table! {
     { sampled_s: f64 = "time that the samples cover, in seconds", window_s: f64 = "length of the window, in seconds" }
     => "The server's CPU time was not measured over the whole window. Measure longer, or when the machine is less busy.";
 
-    /// The load came from another generator (such as wrk or oha). It checks no body, has no warm-up, and leaves out requests
-    /// that a stalled server kept it from sending: compare its rate, not its percentiles.
+    /// The load came from another generator (such as wrk or oha). In the trial it checked no body and had no warm-up,
+    /// and its percentiles may leave out requests that a stalled server kept it from sending: compare its rate, not
+    /// its percentiles.
     ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
     { percentiles_ns: BTreeMap<String, u64> = "percentiles as the other generator printed them" } with { generator: String = "wrk" }
     => "In this trial, {generator} checked no body and had no warm-up, and its percentiles may leave out requests that it could not send while the server stalled. Compare its rate, not its percentiles.";
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
-    /// median row's, or head and body together by more than a factor of two. The servers did not do the same work, and
-    /// a full network delivers fewer of the larger responses per second.
+    /// median row's, or headers and body together by more than a factor of two. The servers did not do the same work,
+    /// and a saturated network delivers fewer of the larger responses per second.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
     "The row's responses differ in size from those of other rows."
     {

@@ -307,12 +307,11 @@ fn capacity_not_found(trial: &Trial) -> Option<TypedVerdict> {
         let try_per_s = (highest_passed_per_s / 2.0).max(lowest_missed_per_s);
         return Some(TypedVerdict::StallsDecide { lowest_missed_per_s, highest_passed_per_s, try_per_s });
     }
-    let advice = || {
-        match &found.ended_early {
+    let advice = || match &found.ended_early {
         Some(why) => format!("The search ended early: {why}. Remove the cause, then repeat the search."),
-        None => "No tested rate met the objective. Test a lower rate (paceline run -r), or choose another objective."
+        None => "No tested rate met the objective. Test a lower rate (paceline run -r), or choose another \
+                 objective."
             .to_owned(),
-    }
     };
     found.half_pass_per_s.is_none().then(|| TypedVerdict::CapacityNotFound {
         windows: found.windows.len(),

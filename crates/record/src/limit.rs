@@ -113,7 +113,7 @@ impl LimitKind {
             Self::Connections => "there were too few connections for the offered rate",
             Self::Neighbours => "other processes used the server's cores",
             Self::OfferedRate => "not limited: the server responded to all requests of the offered load",
-            Self::Unknown => "the server's processes could not be observed",
+            Self::Unknown => "the server's CPU time was not measured",
         }
     }
 }

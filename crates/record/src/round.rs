@@ -177,7 +177,7 @@ pub enum Figure {
     TimeMsP50,
     /// 99 % of the times were at or below it, in milliseconds.
     TimeMsP99,
-    /// Bytes received per response, head included.
+    /// Bytes received per response, headers included.
     BytesPerResponse,
     /// Share of the responses after which the connection stayed open, in percent.
     KeptAlivePercent,

@@ -316,9 +316,10 @@ fn receive(
         if count == 0 {
             return match decoder.end_of_input().map_err(io::Error::other)? {
                 true => Ok(response),
-                false => {
-                    Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"))
-                }
+                false => Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the server closed the connection before the response was complete",
+                )),
             };
         }
         let mut input = &buffer[..count];

@@ -186,8 +186,8 @@ fn threads_for(
     let needed = u32::try_from(needed).unwrap_or(u32::MAX);
     if needed > threads {
         notices.push(format!(
-            "using {needed} threads instead of {threads}, because each thread can open only {descriptor_limit} connections (limit \
-             of open files)"
+            "using {needed} threads instead of {threads}, because each thread can open only \
+             {descriptor_limit} files and hold {room} connections"
         ));
     }
     Ok(Some(needed.max(threads)))

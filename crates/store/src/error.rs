@@ -168,7 +168,7 @@ pub enum StoreError {
     },
     /// Environment: no space left; the record was not stored, earlier records are unchanged.
     #[error(
-        "no space left on the disk of the results, {place}: earlier records are kept, no more can be added"
+        "no space left on the disk of the results, {place}: this record was not stored; earlier records are unchanged"
     )]
     Full {
         /// The store.

@@ -174,7 +174,7 @@ impl LoadGenerator for Paceline {
         let run = read_run(&text).map_err(|error| format!("cannot read the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {
             return Err(
-                "the generator's record has no version, which a measurement needs; use a generator that records one"
+                "the generator's record lacks the version of the generator (`tool.version`); use a generator that records it"
                     .to_owned(),
             );
         }

@@ -155,9 +155,7 @@ impl ResponseReader {
             }
             FrameEvent::FieldBlock { stream, block, end_stream } => self.block(stream, block, end_stream)?,
             FrameEvent::Reset { stream, code } => {
-                return Err(
-                    ProbeError::Closed(format!("when the server reset stream {stream} with {code}")).into()
-                );
+                return Err(ProbeError::Reset { stream, code: code.to_string() }.into());
             }
             FrameEvent::GoAway { last_stream, code, .. }
                 if u64::from(last_stream) < 2 * self.pending.len() as u64 - 1 =>
@@ -277,7 +275,7 @@ mod tests {
         assert!(error.contains("the server does not speak HTTP/2"), "{error}");
         let error =
             requested(frames(|out| h2::write_reset(out, 1, h2::ErrorCode::REFUSED_STREAM)), 1).unwrap_err();
-        assert_eq!(error, "the connection was closed when the server reset stream 1 with REFUSED_STREAM");
+        assert_eq!(error, "the server reset stream 1 with REFUSED_STREAM");
         let error =
             requested(frames(|out| h2::write_goaway(out, 1, h2::ErrorCode::NO_ERROR, b"")), 2).unwrap_err();
         assert_eq!(error, "the connection was closed with GOAWAY NO_ERROR after stream 1");

@@ -62,6 +62,14 @@ pub enum ProbeError {
     /// The connection was closed before the answer was complete.
     #[error("the connection was closed {0}")]
     Closed(String),
+    /// HTTP/2: the server ended the stream, and the connection stayed open.
+    #[error("the server reset stream {stream} with {code}")]
+    Reset {
+        /// The stream.
+        stream: u32,
+        /// The name of the error code.
+        code: String,
+    },
     /// The answer violates HTTP's rules.
     #[error("invalid HTTP response: {0}")]
     NotHttp(String),

@@ -255,7 +255,7 @@ fn common_limit_sentence(table: &Table) -> Option<String> {
     Some(match kind {
         LimitKind::OfferedRate => "Every server answered all of the offered load.".to_owned(),
         LimitKind::Unknown => {
-            "What limited the servers is unknown: their processes could not be observed.".to_owned()
+            "What limited the servers is unknown: their CPU time was not measured.".to_owned()
         }
         kind => format!("Limit of every row: {}.", kind.words()),
     })

@@ -66,7 +66,7 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
         GateReason::NotDelivered => "the requested load was not reached".to_owned(),
         GateReason::Invalid => "the run is invalid".to_owned(),
         GateReason::Stopped => "the run was interrupted".to_owned(),
-        GateReason::BrokeRules => "the server violated HTTP".to_owned(),
+        GateReason::BrokeRules => "the server sent invalid HTTP".to_owned(),
         GateReason::Starved => "some connections got no response".to_owned(),
     })
 }

@@ -240,7 +240,7 @@ fn connections(run: &Run) -> String {
         (connections.closed_by_server, "closed by the server"),
         (connections.closed_by_us, "closed by Paceline"),
         (connections.closed_as_asked, "closed after their last request"),
-        (connections.broke_rules, "closed because the server violated HTTP"),
+        (connections.broke_rules, "closed because the server sent invalid HTTP"),
         (
             connections.failed_attempts,
             &*format!("attempt{} to connect failed", plural(connections.failed_attempts as f64, "", "s")),

@@ -323,7 +323,7 @@ fn ansi_escape(letters: &mut impl Iterator<Item = char>) -> Result<char, Complai
     };
     escaped.ok_or_else(|| {
         Complaint::usage(
-            "--curl: unsupported escape in $'...'; use only \\n, \\r, \\t, \\xHH, \\uHHHH and quotes",
+            "--curl: unsupported escape in $'...'; use only \\n, \\r, \\t, \\xHH, \\uHHHH, \\\\ and quotes",
         )
     })
 }

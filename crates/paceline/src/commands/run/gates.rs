@@ -24,12 +24,12 @@ const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.
 pub struct GateFlags {
     /// Exit 1 unless the run meets this limit; may be repeated
     ///
-    /// A time is one of response, service, connect, handshake, first_byte and lag, with a percentile (p50 to p99.999),
-    /// max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second: 'achieved>=99%',
-    /// 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the requested load was not
-    /// reached, the run is invalid or was interrupted, the percentile includes requests without a response, or there
-    /// were too few requests (p99 needs 1,000, so that 10 are above it). Every failed request counts as slower than the
-    /// limit.
+    /// A time is one of response, service, connect, handshake, first_byte and lag (generator lag), with a percentile
+    /// (p50 to p99.999), max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second:
+    /// 'achieved>=99%', 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the
+    /// requested load was not reached, the run is invalid or was interrupted, the value is only a lower bound (it falls
+    /// among requests that got no response), or there were too few requests (p99 needs 1,000, so that 10 are above it).
+    /// Every failed request counts as slower than the limit.
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 

@@ -38,7 +38,7 @@ fn a_low_descriptor_limit_is_handled_and_reported() {
     let script = r#"ulimit -n 40; "$PACELINE" run "http://127.0.0.1:$PORT/" -c 100 -n 1000 -t 1"#;
     let output = beside_server(&[], script);
     let printed = text(&output);
-    assert!(printed.contains("each thread can open only 40 connections"), "{printed}");
+    assert!(printed.contains("each thread can open only 40 files and hold"), "{printed}");
     assert!(printed.contains("1,000 requests, all ok"), "{printed}");
     assert_eq!(quiet_status_of(&output), 0, "{printed}");
 }

@@ -12,7 +12,7 @@ fn a_server_that_stays_busy_is_restarted_for_the_next_load() {
     let burning = "        import threading, sys
         sys.asked = getattr(sys, 'asked', 0) + 1
         if sys.asked == 300:
-            threading.Thread(target=exec, args=('import time\\nwhile True: sum(range(200000)), time.sleep(0.01)',), daemon=True).start()
+            threading.Thread(target=exec, args=('import time\\nwhile True: sum(range(600000)), time.sleep(0.01)',), daemon=True).start()
 ";
     let busy = GOOD.replace("    def do_GET(self):\n", &format!("    def do_GET(self):\n{burning}"));
     let tree = Tree::new().with_server("python-busy", &busy, 60).with_server("python-good", GOOD, 60);
