@@ -339,8 +339,8 @@ verdict_table! {
     LoadersDiffer "loaders_differ" Run [Environment] [Caution] "The results of the load generators differ."
     {
         service_time_ns_p50: Vec<u64> = "median service time of each loader",
-        failed_share_least: f64 = "lowest share of failed requests of any loader",
-        failed_share_most: f64 = "highest share of failed requests of any loader",
+        failed_share_least: f64 = "lowest share of failed requests among the loaders",
+        failed_share_most: f64 = "highest share of failed requests among the loaders",
     } with { host: String = "n4" }
     => "The results of the load generators differ. Compare the generators one by one (`by_generator` in the record). Begin with the CPU and the network path of {host}.";
 

@@ -57,7 +57,7 @@ fn intervals(run: &Run, style: Style) -> String {
     let text = |name: &str, percentile: RunPercentile| match percentile.interval {
         Some(ends) => format!("{name} {} to {}", style.time(ends.low), style.time(ends.high)),
         None => {
-            format!("none for {name} (needs about {})", counted(percentile.requests_needed as f64, "request"))
+            format!("none for {name} (needs about {})", counted(about(percentile.requests_needed), "request"))
         }
     };
     let names = ["p50", "p99"].into_iter().zip(percentiles_of_run(run, [0.5, 0.99]));
@@ -66,6 +66,12 @@ fn intervals(run: &Run, style: Style) -> String {
         return String::new();
     }
     style.lines(&format!("95 % confidence intervals within the run: {}", shown.join(", ")), 2, Style::dim)
+}
+
+/// An estimated number, rounded up to two significant digits.
+fn about(number: u64) -> f64 {
+    let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
+    number.div_ceil(unit).saturating_mul(unit) as f64
 }
 
 /// The table with as many columns as fit.
@@ -197,4 +203,17 @@ pub(super) fn spectrum(run: &Run, style: Style) -> String {
         })
         .collect();
     table(&["percentile", name, "requests beyond"], &rows, style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::about;
+
+    #[test]
+    fn estimates_are_rounded_up() {
+        for (number, shown) in [(0, 0.0), (7, 7.0), (99, 99.0), (101, 110.0), (2_925_034, 3_000_000.0)] {
+            assert!((about(number) - shown).abs() < f64::EPSILON, "{number}");
+        }
+        assert!(about(u64::MAX) >= u64::MAX as f64);
+    }
 }

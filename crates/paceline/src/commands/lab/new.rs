@@ -11,7 +11,7 @@ use std::fs;
 /// Flags of `paceline lab new`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  paceline lab new go-mine    then fill in the new files
+  paceline lab new go-mine    # then fill in the new files
   paceline lab setup go-mine
   paceline lab check go-mine")]
 pub struct Arguments {
