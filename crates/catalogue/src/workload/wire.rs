@@ -87,16 +87,15 @@ impl Workload {
         let mut errors = Vec::new();
         let several = wire.case.len() > 1;
         let mut addresses = BTreeSet::new();
-        let named =
-            |spanned: Spanned<WireCase>| {
-                let at = spanned.span().start;
-                let case = case_of(&name, several, spanned, &document)?;
-                match addresses.insert(case.address.clone()) {
-                    true => Ok(case),
-                    false => Err(document
-                        .complain(Some(at), format!("two cases have the same name `{}`", case.address))),
-                }
-            };
+        let named = |spanned: Spanned<WireCase>| {
+            let at = spanned.span().start;
+            let case = case_of(&name, several, spanned, &document)?;
+            if addresses.insert(case.address.clone()) {
+                return Ok(case);
+            }
+            let problem = format!("two cases have the same name `{}`", case.address);
+            Err(document.complain(Some(at), problem))
+        };
         let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
         let unnamed = |case: Spanned<WireCase>| case_of(&name, false, case, &document);
         let checks = CatalogueError::keep(wire.check.into_iter().map(unnamed), &mut errors);

@@ -16,9 +16,9 @@ use paceline_job::Protocol;
 use std::sync::Arc;
 
 /// Simulated runs in the everyday test; `PACELINE_CASES=1000000` runs the million.
-const CASES: u64 = 10_000;
+const CASES: u64 = 25_000;
 /// The same over HTTP/2.
-const CASES_HTTP2: u64 = 3_000;
+const CASES_HTTP2: u64 = 5_000;
 
 /// A shape determined by the seed, and its window, if it requires one.
 fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
