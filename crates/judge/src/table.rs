@@ -496,7 +496,7 @@ verdict_table! {
 
     /// The database counted fewer updated rows than the valid responses need, by more than 5 % (one response may pick
     /// the same row twice), or does not have the values that responses after the run reported.
-    UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The server did not store its updates."
+    UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The database does not contain the updates that the server reported."
     {
         rows_updated: u64 = "rows that the database counted as updated",
         rows_expected: u64 = "rows that were updated according to the valid responses",

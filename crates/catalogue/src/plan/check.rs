@@ -109,7 +109,7 @@ fn too_long(plan: &Plan) -> Vec<PlanProblem> {
     let loads = plan.loads_most();
     if loads > LOADS_MOST {
         let text = format!(
-            "the plan expands to {loads} loads (each load and twin, with each database and pool size); the maximum is {LOADS_MOST}: split the plan, or remove twins, databases or pool sizes"
+            "the plan expands to {loads} loads (each load and each of its twins, with each database and pool size); the maximum is {LOADS_MOST}: split the plan, or remove twins, databases or pool sizes"
         );
         problems.push(PlanProblem { load: None, key: "load", text });
     }

@@ -108,7 +108,7 @@ fn a_huge_plan_is_rejected_by_its_counts() {
     );
     let error = parse(&PLAN.replacen("repeats = 3", &keys, 1)).unwrap_err();
     assert!(
-        error.contains("the plan expands to 20002 loads (each load and twin, with each database and pool size); the maximum is 2000"),
+        error.contains("the plan expands to 20002 loads (each load and each of its twins, with each database and pool size); the maximum is 2000"),
         "{error}"
     );
 }

@@ -25,11 +25,7 @@ impl RunningRound<'_> {
     ) -> Result<Deployment, LaunchError> {
         let cells = &round_launch.planned.cells;
         let first = cells.first().ok_or_else(|| {
-            LaunchError::fault(
-                Stage::Start,
-                "a launch has nothing to measure; this is a bug in Paceline",
-                false,
-            )
+            LaunchError::fault(Stage::Start, "a launch has no trials; this is a bug in Paceline", false)
         })?;
         stay_beside_generator(round_launch.pinning).map_err(|error| {
             LaunchError::fault(Stage::Start, format!("cannot pin the lab to its cores: {error}"), false)
@@ -169,7 +165,7 @@ impl RunningRound<'_> {
             .planned
             .cells
             .first()
-            .ok_or_else(|| fault("a launch has nothing to measure; this is a bug in Paceline"))?;
+            .ok_or_else(|| fault("a launch has no trials; this is a bug in Paceline"))?;
         let listen = instances
             .first()
             .ok_or_else(|| fault("a load balancer has no server instances; this is a bug in Paceline"))?

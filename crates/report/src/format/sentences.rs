@@ -227,7 +227,7 @@ pub fn ranking(table: &Table) -> String {
         if share > LARGEST_SHOWN {
             " Any difference may be noise: measure more launches (--repeats).".to_owned()
         } else {
-            format!(" Differences below {} may be noise.", number::percent(share))
+            format!(" Differences below {} between any two rows may be noise.", number::percent(share))
         }
     });
     let unranked = match (ranked, table.rows.iter().any(Row::is_sound)) {
@@ -296,7 +296,8 @@ pub fn noise(table: &Table) -> Option<String> {
         .filter(|noise| noise.smallest_difference <= LARGEST_SHOWN)
         .map(|noise| format!("{} {}", name(noise.metric), number::percent(noise.smallest_difference)))
         .collect();
-    let named = "Smallest detectable difference between two servers chosen beforehand, by metric, the least noisy first";
+    let named = "If you compare only one pair of servers, chosen before you saw the results, the smallest detectable \
+                 difference is, the least noisy metric first";
     let launches = launches_for_difference(table).unwrap_or_default();
     (!parts.is_empty()).then(|| format!("{named}: {}.{launches}", parts.join(", ")))
 }
@@ -440,7 +441,7 @@ fn legend_of_columns(tables: &[Table]) -> Vec<LegendEntry> {
         (
             rows().any(|r| r.figures.get(&Metric::NOT_OK_SHARE).is_some_and(|f| f.max > 0.0)),
             "errors",
-            "share of requests that did not end ok, in the worst launch",
+            "share of requests that failed, in the worst launch",
         ),
     ]
 }
