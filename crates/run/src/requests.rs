@@ -27,7 +27,7 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
         };
         let template = template(&request, spec, &mut files, inputs).map_err(invalid)?;
         if job.protocol == Protocol::Http2 {
-            http2.push(over_http2(job, &request, spec, &files).map_err(invalid)?);
+            http2.push(over_http2(job, &request, spec, &files).map_err(|error| invalid(error.into()))?);
         }
         let body = check(job, spec, &mut contents, inputs)?;
         let check = ResponseCheck { status: spec.expect_status, body };
@@ -46,13 +46,23 @@ fn over_http2(
     request: &Request,
     spec: &RequestSpec,
     files: &LineFiles,
-) -> Result<Http2Request, CompileError> {
-    if spec.literal && request.compile(files).is_ok_and(|template| template.as_fixed().is_none()) {
-        let problem =
-            "text that looks like a placeholder cannot be sent literally over HTTP/2: remove --http 2";
-        return Err(CompileError::File(RunError::usage(problem)));
+) -> Result<Http2Request, RequestError> {
+    if spec.literal {
+        return with_doubled_braces(request).compile_http2(job.url.scheme, files);
     }
-    Ok(request.compile_http2(job.url.scheme, files)?)
+    request.compile_http2(job.url.scheme, files)
+}
+
+/// The request with `{{` for each `{`, which is sent as one brace: nothing in it is a placeholder.
+fn with_doubled_braces(request: &Request) -> Request {
+    let doubled = |text: &str| text.replace('{', "{{");
+    Request {
+        path: doubled(&request.path),
+        headers: request.headers.iter().map(|(name, value)| (name.clone(), doubled(value))).collect(),
+        body: std::str::from_utf8(&request.body)
+            .map_or_else(|_| request.body.clone(), |text| doubled(text).into_bytes()),
+        ..request.clone()
+    }
 }
 
 /// The flag that names a body: the request file's flag if there is one.
@@ -234,5 +244,19 @@ mod tests {
         }
         let given = sent(Protocol::Http11, false, &[("connection", "upgrade")]);
         assert_eq!(given.matches("onnection").count(), 1);
+    }
+
+    #[test]
+    fn literal_text_is_sent_unchanged_over_http2() {
+        let (job, spec) = (Job::default(), RequestSpec { literal: true, ..RequestSpec::default() });
+        let blocks = |path: &str, body: &str| {
+            let request = Request { path: path.into(), body: body.into(), ..Request::get(&job.url) };
+            let compiled = over_http2(&job, &request, &spec, &LineFiles::default()).unwrap();
+            paceline_http::h2::RequestBlocks::new(&[compiled])
+        };
+        for body in ["{seq} {rand:1:9}", "{name}", "{line:", "{{ and {{{", "\u{e9}{"] {
+            assert_eq!(blocks("/{seq}", body).fixed_body(0), Some(body.as_bytes()), "{body}");
+        }
+        assert!(blocks("/{seq}", "").repeated(0).is_some(), "the path has no placeholder either");
     }
 }
