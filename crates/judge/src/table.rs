@@ -113,7 +113,7 @@ verdict_table! {
         outstanding_growth_per_s: Option<f64> = "growth of outstanding requests, per second of window",
         outstanding_growth_per_s_low: Option<f64> = "lower end of the 95 % interval of this growth",
         outstanding_growth_per_s_high: Option<f64> = "upper end of the 95 % interval of this growth",
-        kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the last segment of the schedule in which the server kept up",
+        kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the segment before the first one in which the server fell behind",
         fell_behind_at_per_s: Option<f64> = "if the rate changes: rate of the first segment of the schedule in which the server fell behind",
     } with { advice: String = "Try -r 350." }
     => "The server cannot keep up: requests queue, and the response times depend on the length of the run. {advice}";
@@ -408,7 +408,7 @@ verdict_table! {
     /// not hold, or holds although the manifest denies it.
     ClaimDoesNotHold "claim_does_not_hold" Trial [Server] [Note] "The server does not match its manifest."
     { checks: Vec<String> = "the checks that differ" }
-    => "The server does not behave as its manifest says. Fix the server, or the traits in its manifest.";
+    => "The server does not behave as its manifest says: paceline lab check SERVER shows the difference. Fix the server, or [traits] in its server.toml.";
 
     /// The rate was low although nothing was busy: server, generator and balancer were below half of their cores while
     /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.
@@ -431,7 +431,7 @@ verdict_table! {
         rss_bytes_peak: Option<u64> = "highest resident memory of the server, in bytes",
         swapped_bytes: u64 = "bytes that the machine swapped in and out under the load",
         oom_kills: u64 = "processes that the kernel killed under the load because memory ran out",
-    } with { advice: &'static str = "Raise the limit of the server's control group (memory.max), or give the server a smaller heap or fewer processes." }
+    } with { advice: &'static str = "The server used at least 90 % of the memory that it may use. Raise its limit (memory.max of its control group or of one above it) or, without a limit, add memory to the machine; or give the server a smaller heap or fewer processes." }
     => "{advice}";
 
     /// A search for the capacity missed its objective in windows far below rates that met it, or at every rate with a
@@ -563,7 +563,7 @@ verdict_table! {
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
     { waited_s: f64 = "how long Paceline waited for the server to become idle, in seconds", cores_used: f64 = "cores that the server still used after this wait" }
-    with { is_whole: bool, consequence: &'static str = "If the server was not restarted before the next load, measure the next load again alone." }
+    with { is_whole: bool, consequence: &'static str = "If the server was not restarted before the next load, measure the next load in a plan without this one." }
     => "{consequence}";
 
     /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the

@@ -244,7 +244,7 @@ fn memory_bound(trial: &Trial) -> Option<TypedVerdict> {
             "The machine swapped. Free memory on it, or give the server a smaller heap or fewer processes."
         }
         (false, false) => {
-            "Raise the limit of the server's control group (memory.max), or give the server a smaller heap or fewer processes."
+            "The server used at least 90 % of the memory that it may use. Raise its limit (memory.max of its control group or of one above it) or, without a limit, add memory to the machine; or give the server a smaller heap or fewer processes."
         }
     };
     memory_shortage(&memory).map(|_| TypedVerdict::MemoryBound {

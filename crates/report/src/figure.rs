@@ -219,8 +219,12 @@ impl JsonSchema for Figures {
             })
             .collect();
         for (key, meaning) in [
-            ("requests_scheduled", "Requests in the windows of all launches."),
-            ("requests_not_ok", "Requests that failed in the windows of all launches."),
+            ("requests_scheduled", "Requests in the measured windows, summed over all usable launches."),
+            (
+                "requests_not_ok",
+                "Requests without a valid response (failed, timed out or never sent), summed over the measured \
+                 windows of all usable launches.",
+            ),
             (
                 "server_cores",
                 "Cores that the server was given, if their number was the same in every launch.",

@@ -125,7 +125,11 @@ fn limit(launches: &[&UsableTrial<'_>]) -> Option<Limit> {
     let (kind, _) = counts.iter().rev().max_by_key(|(_, count)| **count)?;
     let mut limit = limits.iter().find(|limit| limit.kind == *kind)?.clone();
     for (other, count) in counts.iter().filter(|(other, _)| *other != kind) {
-        limit.evidence.push_str(&format!("; but {} in {count} of {} launches", other.words(), limits.len()));
+        limit.evidence.push_str(&format!(
+            "; in {count} of {} launches the limit was: {}",
+            limits.len(),
+            other.words()
+        ));
     }
     Some(limit)
 }

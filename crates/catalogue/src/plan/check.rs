@@ -225,7 +225,7 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
     if load.first_run || !load.twins.is_empty() {
         return Err(
-            "a load with a `balancer` cannot have `first_run` or `twins`: write a second load for them"
+            "`first_run` and `twins` cannot be combined with a `balancer`: write a second load without one (if the `balancer` is set for the whole plan, move it to the loads that need it)"
                 .into(),
         );
     }

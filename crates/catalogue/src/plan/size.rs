@@ -67,9 +67,9 @@ impl Plan {
         self.load.retain(|load| !load.full);
         let unseen = match self.forget_unseen() {
             0 => "",
-            _ => ", and without the published figures for these loads",
+            _ => "; so are the published figures for them",
         };
-        format!("without the loads {}, which run only with --full{unseen}", names.join(", "))
+        format!("these loads are left out, because they run only with --full: {}{unseen}", names.join(", "))
     }
 
     /// The factor for a machine: one over the smallest whole number with which cores and descriptors suffice.
@@ -164,7 +164,7 @@ mod tests {
                 plan.clone().sized(is_full, MachineCapacity { cores: 8, open_files: 20_000 });
             assert_eq!(sized.observed.len(), count);
             assert_eq!(
-                changes.iter().any(|change| change.ends_with("published figures for these loads")),
+                changes.iter().any(|change| change.ends_with("so are the published figures for them")),
                 !is_full
             );
             // The text that `--resume` reads.

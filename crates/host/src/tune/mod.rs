@@ -139,7 +139,9 @@ impl Tuning {
 pub fn restore_tuning(note: &Path, root: &Path) -> Vec<String> {
     let noted = match noted(note, root) {
         Ok(noted) => noted,
-        Err(problem) => return vec![format!("{} is ignored: {problem}", note.display())],
+        Err(problem) => {
+            return vec![format!("not restored, because {} cannot be used: {problem}", note.display())];
+        }
     };
     let mut left: Vec<Restore> = noted.into_iter().filter(|restore| !restore.is_done()).collect();
     let mut told_of = Vec::new();
@@ -178,7 +180,7 @@ fn noted(note: &Path, root: &Path) -> Result<Vec<Restore>, String> {
     let about = file.metadata().map_err(|error| error.to_string())?;
     let is_own = about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
     if !about.is_file() || !is_own {
-        return Err("the file must be writable only by this user".to_owned());
+        return Err("the file belongs to another user, or other users can write to it; run Paceline as the user who started that round".to_owned());
     }
     let text = paceline_files::take_text(file, NOTE_MAX_BYTES).map_err(|error| error.to_string())?;
     let noted: Vec<Restore> =
@@ -410,9 +412,12 @@ mod tests {
         keep_note(&note, &[Restore { path: known.clone(), value: "4096".into(), instead: None }]).unwrap();
         let linked = root.join("linked.json");
         std::os::unix::fs::symlink(&note, &linked).unwrap();
-        assert!(restore_tuning(&linked, root)[0].contains("is ignored"));
+        assert!(restore_tuning(&linked, root)[0].contains("cannot be used"));
         fs::set_permissions(&note, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(restore_tuning(&note, root)[0].contains("writable only by this user"));
+        assert!(
+            restore_tuning(&note, root)[0]
+                .contains("belongs to another user, or other users can write to it")
+        );
         assert_eq!(fs::read_to_string(&known).unwrap(), "65535");
     }
 }

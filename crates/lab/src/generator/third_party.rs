@@ -136,10 +136,10 @@ impl LoadGenerator for ThirdPartyGenerator {
             Load { depth: 2.., .. } => "cannot pipeline requests in a round",
             Load { http: Some(_), .. } => "can be used only for HTTP/1.1",
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
-                "does not report when its window begins, so no instance can be killed during the window"
+                "does not report when its measurement begins, so Paceline cannot kill an instance of the server during it, as this load requires"
             }
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
-                "cannot close connections between requests in a round"
+                "can be used only for loads that keep connections open (without `no_keep_alive` and `requests_per_connection`)"
             }
             _ => return Some(format!("{} {}", self.peer.name, template::refuses(&self.words, load)?)),
         };
@@ -257,7 +257,7 @@ mod tests {
         };
         assert_eq!(refused(None), None);
         let refusal = refused(Some(FaultKind::KillOne)).unwrap();
-        assert!(refusal.starts_with("wrk does not report when its window begins"), "{refusal}");
+        assert!(refusal.starts_with("wrk does not report when its measurement begins"), "{refusal}");
     }
 
     #[test]

@@ -313,11 +313,11 @@ impl Reader {
         loop {
             if let Some(end) = find(&self.buffer, b"\r\n") {
                 let line: Vec<u8> = self.buffer.drain(..end + 2).take(end).collect();
-                return String::from_utf8(line).map_err(|_| not_http("a chunk's length is not text"));
+                return Ok(String::from_utf8_lossy(&line).into_owned());
             }
             if self.buffer.len() > HEAD_BYTES_MAX {
                 return Err(not_http(format!(
-                    "the line with a chunk's length is longer than {HEAD_BYTES_MAX} bytes"
+                    "a line of the chunked body (the length of a chunk, or a trailer) is longer than {HEAD_BYTES_MAX} bytes"
                 )));
             }
             if source.fill(&mut self.buffer)? == 0 {

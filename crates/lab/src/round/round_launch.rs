@@ -380,8 +380,8 @@ fn busy_after_load(wait: &IdleWait, is_whole: bool) -> Option<Verdict> {
     let IdleWait::Busy { cores } = wait else { return None };
     let consequence = match is_whole {
         true => {
-            "The server was still working on this load during the next load of the launch. Measure the next load \
-             again alone."
+            "The server was still working on this load when the next load began, so the next load's rate may be too \
+             low. Measure the next load in a plan without this one."
         }
         false => "The server was restarted before the next load.",
     };

@@ -25,7 +25,7 @@ Examples:
   paceline report --list                   every stored round
   paceline report 20261121-01              the round with this id or prefix
   paceline report 20261120 20261121-01     two rounds row by row, as ratios
-  paceline report --copies                 false positives, from copied servers
+  paceline report --copies                 how often a server seems to differ from its copy
   paceline report --workload tetra -o tetra.md
   paceline report -o report.html           with charts, in one file to share
   paceline report --svg ranking --workload hello -o hello.svg
@@ -57,7 +57,8 @@ pub struct Arguments {
     /// one panel per table
     #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
     svg: Option<String>,
-    /// Also show remedies, startup times, limits, versions and explanations; Markdown always includes them
+    /// Also show remedies, startup times, why each server was limited, versions and the meaning of each column; Markdown
+    /// always includes them
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
     /// Show only this workload, or several: hello,json. Of a workload with several cases, `tetra` shows all and

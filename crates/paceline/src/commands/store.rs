@@ -123,7 +123,7 @@ fn check(store: &Store) -> anyhow::Result<Status> {
     ));
     if checked.without_checksum > 0 {
         text.push(&terminal!(
-            "records of older versions, without a checksum: {} (damage in them is not detected)\n",
+            "{} written by an older version of Paceline without a checksum: not all damage in them is detected\n",
             checked.without_checksum
         ));
     }

@@ -536,5 +536,8 @@ fn the_least_noisy_metric_comes_first() {
     let noise: Vec<&str> = report.tables[0].noise.iter().map(|noise| noise.metric).collect();
     assert_eq!(noise.last(), Some(&"achieved_per_s"), "the others do not vary: {noise:?}");
     let shown = words(&text(&report));
-    assert!(shown.contains("the least noisy first: ") && shown.contains(", requests/s 2.0%."), "{shown}");
+    assert!(
+        shown.contains("the least noisy metric first: ") && shown.contains(", requests/s 2.0%."),
+        "{shown}"
+    );
 }

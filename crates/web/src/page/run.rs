@@ -291,7 +291,7 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "generator_lag",
             "Generator lag",
-            "Delay that the load generator caused: from the earliest possible time of a send to the actual send. It is part of the response time.",
+            "Delay that the load generator caused: from when the request was due and a connection was free until it was sent. It is part of the response time.",
             &block.generator_lag_ns,
         ),
         ("connect_time", "Connect time", "Time to establish a TCP connection.", &block.connect_time_ns),

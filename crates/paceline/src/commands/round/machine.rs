@@ -81,7 +81,7 @@ pub fn hold_settings(
         notes.extend(
             restore_tuning(&note, &resume_flags.tune_root)
                 .into_iter()
-                .map(|left| format!("machine setting changed by a round that was killed: {left}")),
+                .map(|left| format!("machine settings that a killed round changed: {left}")),
         );
     }
     let mut held = MachineSettings::default();

@@ -155,7 +155,7 @@ impl OutputFlags {
                     "{flag} cannot be combined with --loaders or --on: results are merged when the run is over"
                 );
                 Err(Complaint::usage(what)
-                    .hint("use -o FILE.json: its `intervals` has the values of each second")
+                    .hint("use -o FILE.json: its key `intervals` has the values over time")
                     .into())
             }
         }

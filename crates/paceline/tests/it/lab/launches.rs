@@ -30,7 +30,7 @@ fn a_sound_server_passes_every_check() {
         "a TLS handshake instead of a request",
         "GET /hello after a TLS handshake",
         "idle connection: kept open for 0.3 s",
-        "the server still runs after all checks",
+        "the server survives all checks",
         "the server listens only on $PACELINE_HOST",
         "the server ends on SIGTERM",
         "the server writes nothing into its source folder",

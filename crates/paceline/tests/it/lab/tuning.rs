@@ -151,7 +151,7 @@ fn the_next_round_restores_settings_left_by_a_killed_shepherd() {
     let ran = tree.run(&[&SHORT[..], &["--tune-root", root.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stderr.contains("machine setting changed by a round that was killed: ")
+        ran.stderr.contains("machine settings that a killed round changed: ")
             && ran.stderr.contains("restored"),
         "{ran:?}"
     );
@@ -169,6 +169,6 @@ fn a_note_of_another_user_is_ignored() {
     let root = tree.path("machine");
     let ran = tree.run(&[&SHORT[..], &["--tune-root", root.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("tuned.json is ignored: the file lists "), "{ran:?}");
+    assert!(ran.stderr.contains("tuned.json cannot be used: the file lists "), "{ran:?}");
     assert_eq!(fs::read_to_string(tree.path("precious")).unwrap(), "precious");
 }

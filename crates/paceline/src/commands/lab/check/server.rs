@@ -194,7 +194,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether the server still runs after all checks: a check may have crashed it.
+/// Whether the server survives all checks: one may have crashed it.
 fn alive(launch: &mut RunningServer) -> Check {
     let (outcome, detail) = match launch.ended() {
         None => (CheckOutcome::Pass, String::new()),
@@ -202,7 +202,7 @@ fn alive(launch: &mut RunningServer) -> Check {
             (CheckOutcome::Fail, format!("the server ended with {ended}{}", end_of(&launch.log_tail())))
         }
     };
-    Check { name: "the server still runs after all checks".into(), outcome, detail }
+    Check { name: "the server survives all checks".into(), outcome, detail }
 }
 
 /// Stops a server. One that has to be killed delays every launch of a round by 5 s and loses what it would write on
