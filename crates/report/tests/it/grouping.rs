@@ -128,7 +128,7 @@ fn a_row_has_the_limit_of_most_of_its_launches() {
     let report = Report::new(&built::round(), &trials);
     let limit = report.tables[0].rows[0].limit.clone().unwrap();
     assert_eq!(limit.kind, LimitKind::ServerCpu);
-    assert!(limit.evidence.ends_with("waiting in 1 of 3 launches"), "{}", limit.evidence);
+    assert!(limit.evidence.ends_with("in 1 of 3 launches the limit was: waiting"), "{}", limit.evidence);
 }
 
 #[test]
