@@ -37,11 +37,13 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The round: its id, a prefix of its id, or the folder of an exported round [default: the newest]; two rounds are
-    /// compared row by row
+    /// Round, by id or folder; two are compared [default: newest]
+    ///
+    /// A prefix of the id is enough; a folder is one that --export wrote. Two rounds are compared row by row.
     rounds: Vec<String>,
-    /// Count false positives: differences found between a server and its own copy (`copies` in a plan) [default: all
-    /// rounds]
+    /// Count differences found between a server and its own copy
+    ///
+    /// They are false positives; a plan with `copies` measures servers and copies. Without ROUNDS, in all rounds.
     #[arg(long, conflicts_with_all = ["list", "format", "workload", "load", "export", "from"])]
     copies: bool,
     /// List the stored rounds, newest first
@@ -53,25 +55,33 @@ pub struct Arguments {
     /// Write to a file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw a chart: `ranking`, `percentiles`, `load-curve`, or a metric to rank by, such as `time_ns_p99`;
-    /// one panel per table
+    /// Draw a chart: ranking, percentiles, load-curve or a metric
+    ///
+    /// One panel per table. A metric to rank by is one such as `time_ns_p99`.
     #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
     svg: Option<String>,
-    /// Also show remedies, startup times, why each server was limited, versions and the meaning of each column; Markdown
-    /// always includes them
+    /// Also show remedies, bottlenecks, versions and a legend
+    ///
+    /// That is: remedies, startup times, why each server was limited, versions and the meaning of each column. Markdown
+    /// always includes them.
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
-    /// Show only this workload, or several: hello,json. Of a workload with several cases, `tetra` shows all and
-    /// `tetra/140` one. May be repeated
+    /// Show only these workloads: hello,json
+    ///
+    /// Of a workload with several cases, `tetra` shows all and `tetra/140` one. May be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     workload: Vec<String>,
-    /// Show only this load, by its name in the plan. May be repeated
+    /// Show only this load, by its name in the plan
+    ///
+    /// May be repeated.
     #[arg(long, value_name = "NAME")]
     load: Vec<String>,
-    /// Export the round with its trials to a folder, small enough to commit to a repository (below 2 MB)
+    /// Export the round with its trials to a folder
+    ///
+    /// It is small enough to commit to a repository: below 2 MB.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "format", "output", "workload", "load", "from"])]
     export: Option<PathBuf>,
-    /// Read the round from a folder that --export wrote, instead of the store
+    /// Read the round from a folder that --export wrote
     #[arg(long, value_name = "DIR", conflicts_with_all = ["rounds", "list", "store"])]
     from: Option<PathBuf>,
     #[command(flatten)]

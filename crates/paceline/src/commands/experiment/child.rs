@@ -24,18 +24,20 @@ pub struct LoadFlags {
     /// Threads of the load generator
     #[arg(short, long, default_value_t = 1, value_name = "N")]
     threads: u32,
-    /// Length of the warm-up before each window
+    /// Warm-up before each window
     #[arg(long, default_value = "1s", value_name = "T", value_parser = duration)]
     pub(super) warmup: Duration,
-    /// Longest time to wait for a steady rate before the first window; 0s does not wait
+    /// Longest wait for a steady rate at the start
     ///
-    /// A server counts as warm when its rate in the last 4 s is at most 5 % higher than in the 4 s before.
+    /// 0s does not wait. A server counts as warm when its rate in the last 4 s is at most 5 % higher than in the 4 s before.
     #[arg(long, default_value = "60s", value_name = "T", value_parser = duration)]
     pub(super) warm_limit: Duration,
-    /// The path to request if the target is a server of the lab
+    /// Path to request, for servers of the lab
     #[arg(long, default_value = "/hello", value_name = "PATH")]
     pub(super) path: String,
-    /// The form in which servers of the lab are started: single (one process) or cores (all cores)
+    /// How servers of the lab are started: single or cores
+    ///
+    /// single is one process, cores uses all cores.
     #[arg(long, default_value = "single", value_name = "FORM")]
     pub(super) form: String,
     /// Folder for the record of every run [default: a new one in .paceline/experiments]

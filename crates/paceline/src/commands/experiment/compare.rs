@@ -35,7 +35,9 @@ const FILE_BYTES_MOST: u64 = 1 << 28;
 Exit status: 0 compared (also undecided), 2 usage, 3 environment,
 130 interrupted")]
 pub struct Arguments {
-    /// First side: a URL, the id of a server of the lab, a JSON file, or the folder of an exported round
+    /// First side: a URL, a server of the lab, a file or a round
+    ///
+    /// A server of the lab is named by its id, a file is JSON, a round is the folder of an exported round.
     first: String,
     /// Second side, which is compared with the first
     second: String,
@@ -50,16 +52,18 @@ pub struct Arguments {
 /// Flags that `compare` and `gate` share.
 #[derive(clap::Args, Clone, Debug)]
 pub struct CompareFlags {
-    /// Offer this rate (requests per second) instead of a closed loop
+    /// Offer this rate instead of a closed loop
     #[arg(short, long, value_name = "PER_SECOND")]
     pub(super) rate: Option<f64>,
     /// Length of the window of each run
     #[arg(short, long, default_value = "3s", value_name = "T", value_parser = super::super::run::duration)]
     pub(super) duration: Duration,
-    /// Ignore differences smaller than this, in percent
+    /// Ignore differences below PERCENT
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     pub(super) margin: f64,
-    /// Maximum number of pairs to measure; the result is checked after 4, 6, 8, 10, 14 and 20
+    /// Maximum number of pairs to measure
+    ///
+    /// The result is checked after 4, 6, 8, 10, 14 and 20 pairs.
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
     pub(super) pairs: u16,
     /// The metric that decides: capacity, rate, cpu, response.p50, response.p99, service.p50, service.p99, memory
@@ -69,7 +73,9 @@ pub struct CompareFlags {
     /// otherwise rate]. memory and start-up need servers of the lab, or rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
-    /// Also search for the highest rate that meets this objective; each search takes 14 to 30 windows of --duration
+    /// Also find the highest rate that meets this objective
+    ///
+    /// Each search takes 14 to 30 windows of --duration.
     #[arg(long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
     pub(super) slo: Option<Objective>,
 }

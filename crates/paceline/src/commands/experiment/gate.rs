@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
     paceline gate http://127.0.0.1:8081/ --against http://127.0.0.1:8080/
   Write a baseline, and compare with it later:
     paceline gate http://127.0.0.1:8080/ --save baseline.json
-    paceline gate http://127.0.0.1:8080/ --against baseline.json --junit gate.xml
+    paceline gate http://127.0.0.1:8080/ --against baseline.json
 
 Measure both side by side where you can: with a stored baseline, changes of
 the machine since then count as differences. The result is text on a terminal,
@@ -29,15 +29,23 @@ and Markdown elsewhere.
 Exit status: 0 passed, 1 the candidate is worse, 2 usage, 3 environment,
 130 interrupted")]
 pub struct Arguments {
-    /// The candidate: a URL, the id of a server of the lab, or a JSON file
+    /// The candidate: a URL, a server of the lab, or a file
+    ///
+    /// A server of the lab is named by its id, a file is JSON.
     candidate: String,
-    /// The baseline: a URL, the id of a server of the lab, or a JSON file
+    /// The baseline: a URL, a server of the lab, or a file
+    ///
+    /// A server of the lab is named by its id, a file is JSON.
     #[arg(long, value_name = "BASELINE", required_unless_present = "save", conflicts_with = "save")]
     against: Option<String>,
-    /// Measure the candidate alone and write its results to FILE as a baseline
+    /// Measure the candidate alone; write a baseline
+    ///
+    /// FILE is JSON, for a later --against.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Also exit 1 if the result is undecided after --pairs pairs: neither a difference nor equivalence is shown
+    /// Also exit 1 if the result is undecided
+    ///
+    /// A result is undecided if neither a difference nor equivalence is shown after --pairs pairs.
     #[arg(long)]
     fail_undecided: bool,
     /// Also write the Markdown summary to a file

@@ -23,7 +23,9 @@ pub struct ResultFlags<F: ResultFormat> {
     /// Format of the printed result [default: text]
     #[arg(long, value_enum)]
     pub format: Option<F>,
-    /// Write to FILE in the format of its extension; may be repeated. Text is printed as well
+    /// Write to FILE in the format of its extension
+    ///
+    /// May be repeated. Text is printed as well.
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }

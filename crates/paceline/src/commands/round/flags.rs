@@ -46,11 +46,14 @@ pub struct PlanFlags {
     /// The plan: a file, or the name of a plan in the plans folder
     #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "database", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
-    /// Servers by id or pattern (go-nethttp,'rust-*'); with a plan: measure only these of its servers
+    /// Servers by id or pattern: go-nethttp,'rust-*'
+    ///
+    /// With a plan: measure only these of its servers.
     #[arg(long, value_name = "GLOB", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
     pub servers: Vec<String>,
-    /// Workloads, or one case of a workload: hello,tetra/140; with a plan: measure only these [default: the plan's, or
-    /// hello]
+    /// Workloads or cases: hello,tetra/140 [default: the plan's, or hello]
+    ///
+    /// With a plan: measure only these of its workloads.
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
     pub workloads: Vec<String>,
     /// Databases for workloads that need one: postgresql,mariadb,mongo-java-server
@@ -79,7 +82,9 @@ pub struct PlanFlags {
     /// Maximum number of requests outstanding on a connection [default: 1]
     #[arg(hide_short_help = true, long, value_name = "DEPTH", help_heading = "Without a plan")]
     pub pipeline: Option<u32>,
-    /// Offer this many requests per second (an open loop); each of several values is a separate load
+    /// Rates to offer (open loop), one load for each
+    ///
+    /// In requests per second.
     #[arg(long, short, value_name = "PER_SECOND", num_args = 1.., help_heading = "Without a plan")]
     pub rate: Vec<f64>,
     /// Length of each measured window [default: 3s]
@@ -95,10 +100,12 @@ pub struct PlanFlags {
     /// Launches of each server [default: the plan's, or 3]
     #[arg(long, value_name = "N", help_heading = "Order")]
     pub repeats: Option<u32>,
-    /// Run the whole plan, including loads and repeats that it leaves out by default; ignore its time budget
+    /// Run everything in the plan, without its time budget
+    ///
+    /// This includes the loads and repeats that the plan leaves out by default.
     #[arg(long, requires = "plan", help_heading = "Order")]
     pub full: bool,
-    /// Only print the number of trials and their approximate duration
+    /// Only print the number of trials and the expected time
     #[arg(long, conflicts_with = "resume", help_heading = "Order")]
     pub estimate: bool,
     /// Seed of the random order of trials [default: the plan's, or a random one, recorded]
@@ -110,10 +117,12 @@ pub struct PlanFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "How to run it")]
 pub struct ResumeFlags {
-    /// Resume the round with this id or prefix, or the newest unfinished one
+    /// Resume this round, or the newest unfinished one
+    ///
+    /// ROUND is its id, or a prefix of its id.
     #[arg(long, value_name = "ROUND", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["servers", "workloads", "database", "forms", "connections", "pipeline", "rate", "duration", "warmup", "repeats", "seed", "full"])]
     pub resume: Option<String>,
-    /// The load generator: wrk, oha, h2load, ab, fortio, or a command [default: this program]
+    /// Load generator: wrk, oha, h2load, ab, fortio or a command [default: this program]
     ///
     /// A command is a template such as 'wrk -t1 -c{connections} -d{duration_s}s --latency {url}', or any program that
     /// accepts the flags of `paceline run`. A resumed round keeps its generator by default.

@@ -35,7 +35,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub shape: ShapeFlags,
 
-    /// Number of threads; they share the connections [default: 1]
+    /// Threads that share the connections [default: 1]
     #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub threads: Option<u32>,
 
@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, requires = "pipeline", help_heading = "Load")]
     pub pipeline_batch: bool,
 
-    /// Run the job in FILE (TOML, or .json); flags override its settings
+    /// Run the job in FILE (TOML, .json); flags override it
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     pub job: Option<PathBuf>,
 
@@ -56,7 +56,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, help_heading = "Load")]
     pub print_job: bool,
 
-    /// Send each request once, show everything sent and received, and exit
+    /// Send each request once, show all traffic, and exit
     #[arg(long, conflicts_with = "print_job", help_heading = "Requests")]
     pub debug: bool,
 
@@ -68,7 +68,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["mix", "body", "form", "multipart", "method"], help_heading = "Requests")]
     pub har: Option<PathBuf>,
 
-    /// Length of the load before the measured window [default: 1s, or 0 with -n]
+    /// Load before the measured window [default: 1s, or 0 with -n]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub warmup: Option<Duration>,
 

@@ -22,9 +22,9 @@ const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.
 /// Flags of checks on the run as a whole.
 #[derive(clap::Args, Debug)]
 pub struct GateFlags {
-    /// Exit 1 unless the run meets this limit; may be repeated
+    /// Exit 1 unless this limit is met
     ///
-    /// A time is one of response, service, connect, handshake, first_byte and lag (generator lag), with a percentile
+    /// May be repeated. A time is one of response, service, connect, handshake, first_byte and lag (generator lag), with a percentile
     /// (p50 to p99.999), max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second:
     /// 'achieved>=99%', 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the
     /// requested load was not reached, the run is invalid or was interrupted, the value is only a lower bound (it falls
@@ -33,7 +33,7 @@ pub struct GateFlags {
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 
-    /// Maximum failed requests allowed (share or count)
+    /// Exit 1 if more requests fail: 0.1%, 10
     #[arg(long, value_name = "SHARE|N", value_parser = max_errors, allow_hyphen_values = true, help_heading = "Checks")]
     pub max_errors: Option<Gate>,
 

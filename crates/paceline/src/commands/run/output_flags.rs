@@ -30,9 +30,9 @@ pub struct OutputFlags {
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     json: bool,
 
-    /// Write to FILE: .json, .html, .txt, .csv, .md, .hgrm; may be repeated
+    /// Write to FILE: .json .html .txt .csv .md .hgrm
     ///
-    /// Text is also printed, unless a FILE receives text or --format selects another format.
+    /// May be repeated. The format is that of the extension. Text is also printed, unless a FILE receives text or --format selects another format.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
 
@@ -52,7 +52,7 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, help_heading = "Output")]
     pub percentiles: bool,
 
-    /// Do not show the live view on standard error during the run
+    /// No live view on standard error during the run
     #[arg(short = 'q', long, alias = "quiet", overrides_with = "no_live", help_heading = "Output")]
     pub no_live: bool,
 

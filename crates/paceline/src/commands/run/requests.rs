@@ -19,11 +19,15 @@ pub struct RequestFlags {
     #[arg(short = 'X', long, value_name = "NAME", help_heading = "Requests")]
     pub method: Option<String>,
 
-    /// Header field, "Name: value"; replaces a default field of that name
+    /// Header field, "Name: value"; may be repeated
+    ///
+    /// It replaces a default field of that name.
     #[arg(short = 'H', long = "header", value_name = "FIELD", help_heading = "Requests")]
     pub headers: Vec<String>,
 
-    /// Request body, @FILE, or @- for standard input; implies POST
+    /// Request body: text or @FILE; implies POST
+    ///
+    /// @- reads it from standard input.
     #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Requests")]
     pub body: Option<String>,
 
@@ -69,9 +73,9 @@ pub struct RequestFlags {
     #[arg(hide_short_help = true, long, help_heading = "Requests")]
     pub literal: bool,
 
-    /// Several requests with weights, each with its own checks and results
+    /// Several requests with weights, from a TOML file
     ///
-    /// A TOML file, described in docs/requests.md. -H is added to each request that has no field of that name.
+    /// Each has its own checks and results; docs/requests.md describes the file. -H is added to each request that has no field of that name.
     #[arg(
         long,
         value_name = "FILE",
@@ -84,11 +88,13 @@ pub struct RequestFlags {
     #[arg(hide_short_help = true, long, help_heading = "Checks")]
     pub lenient: bool,
 
-    /// Require this status; without it any 2xx is ok
+    /// Required status; without it any 2xx
     #[arg(long, value_name = "STATUS", value_parser = status, help_heading = "Checks")]
     pub expect_status: Option<u16>,
 
-    /// Require this body, byte for byte: TEXT or @FILE
+    /// Required body: text or @FILE
+    ///
+    /// It must be equal byte for byte.
     #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Checks")]
     pub expect_body: Option<String>,
 
@@ -96,9 +102,9 @@ pub struct RequestFlags {
     #[arg(hide_short_help = true, long, value_name = "HEX", value_parser = digest, conflicts_with = "expect_body", help_heading = "Checks")]
     pub expect_sha256: Option<[u8; 32]>,
 
-    /// Require a JSON value in every response, such as /message=hello
+    /// Required JSON, such as /message=hello
     ///
-    /// The pointer is a JSON Pointer (RFC 6901), such as /items/0/id in /items/0/id=5; a value that is not valid JSON
+    /// Every response must have it. The pointer is a JSON Pointer (RFC 6901), such as /items/0/id in /items/0/id=5; a value that is not valid JSON
     /// is a string. May be repeated.
     #[arg(
         long,

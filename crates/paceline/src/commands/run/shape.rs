@@ -11,15 +11,15 @@ use std::time::Duration;
 /// The load, and the length of the window.
 #[derive(clap::Args, Debug)]
 pub struct ShapeFlags {
-    /// Length of the measured window: 500ms, 10s, 2m [default: 10s]
+    /// Measured window: 500ms, 10s, 2m [default: 10s]
     #[arg(short, long, value_name = "T", value_parser = duration, help_heading = "Load")]
     pub duration: Option<Duration>,
 
-    /// End the window after N requests instead of a duration; no warm-up
+    /// End the window after N requests; no warm-up
     #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>, conflicts_with_all = ["duration", "warmup"], help_heading = "Load")]
     pub requests: Option<u64>,
 
-    /// Offer a rate of requests, whatever the server does (open loop)
+    /// Rate to offer, whatever the server does (open loop)
     ///
     /// Without it the loop is closed: a connection sends its next request after the previous response. The rate may
     /// change: 1000:50000 grows linearly over the window, 1000,2000,5000@10s uses steps of 10 s each.
