@@ -279,7 +279,7 @@ verdict_table! {
     => "The server was still getting faster; once warm, it is faster than this result. {advice}";
 
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
-    Unsteady "unsteady" Run [Server] [Caution] "The server was never steady during the window."
+    Unsteady "unsteady" Run [Server] [Caution] "The server's speed was not stable in any part of the window."
     {
         variation_share: f64 = "highest minus lowest value of an interval, divided by the mean: responses per second (closed loop) or median service time (open loop)",
         intervals: usize = "number of intervals of the window that were compared",

@@ -151,8 +151,8 @@ impl Provisioner {
         let missing = self.toolbox.missing(&server.needs);
         if !missing.is_empty() {
             let missing = format!(
-                "these programs cannot be used: {}. No package in its manifest provides them: install them yourself, in a folder of \
-                 PATH, or add their packages to its manifest",
+                "these programs are missing or not accessible: {}. No package in the server's manifest provides them. Install \
+                 them yourself in a folder on PATH, or add their packages to the manifest",
                 missing.join(", ")
             );
             return Err(LabError::NotSetUp { server: server.id.clone(), missing });

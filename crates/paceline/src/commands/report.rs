@@ -41,9 +41,10 @@ pub struct Arguments {
     ///
     /// A prefix of the id is enough; a folder is one that --export wrote. Two rounds are compared row by row.
     rounds: Vec<String>,
-    /// Count differences found between a server and its own copy
+    /// Count how often a server differed from its own copy
     ///
-    /// They are false positives; a plan with `copies` measures servers and copies. Without ROUNDS, in all rounds.
+    /// Each such difference is a false positive. `copies` in a plan names servers that are measured twice, as original
+    /// and copy. Without ROUNDS, all stored rounds are counted.
     #[arg(long, conflicts_with_all = ["list", "format", "workload", "load", "export", "from"])]
     copies: bool,
     /// List the stored rounds, newest first

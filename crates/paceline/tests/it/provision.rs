@@ -106,9 +106,10 @@ fn a_failed_setup_is_listed_at_the_end_and_others_continue() {
     assert!(stdout.contains("\nsh-one is not set up: setup ended with exit status 1\n"), "{stdout}");
     assert!(
         stdout
-            .contains("\nsh-zero is not set up: these programs cannot be used: no-such-program. No package"),
+            .contains("\nsh-zero is not set up: these programs are missing or not accessible: no-such-program. No package"),
         "{stdout}"
     );
+    assert!(!stdout.contains("paceline lab setup sh-zero"), "the same command does not help: {stdout}");
     assert!(stdout.contains("\n1 set up, 2 failed; "), "{stdout}");
     assert!(stdout.contains("\nto download: unknown size\n"), "{stdout}");
 }

@@ -461,6 +461,6 @@ fn remark(standing: Standing) -> &'static str {
         Standing::Invalid => "invalid; see its verdicts",
         Standing::Failed => "failed",
         Standing::NotMeasured => "not measured in this round",
-        Standing::NoServer => "no matching server here",
+        Standing::NoServer => "no corresponding server in the lab",
     }
 }

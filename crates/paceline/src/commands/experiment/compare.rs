@@ -66,11 +66,11 @@ pub struct CompareFlags {
     /// The result is checked after 4, 6, 8, 10, 14 and 20 pairs.
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
     pub(super) pairs: u16,
-    /// The metric that decides: capacity, rate, cpu, response.p50, response.p99, service.p50, service.p99, memory
-    /// or start-up
+    /// The metric that decides the comparison: capacity, rate, cpu, response.p50, response.p99, service.p50,
+    /// service.p99, memory or start-up
     ///
-    /// [default: with --slo capacity; with --rate cpu, or response.p50 if the server's CPU time is not visible;
-    /// otherwise rate]. memory and start-up need servers of the lab, or rounds.
+    /// [default: capacity if --slo is given; cpu if --rate is given, or response.p50 if the server's CPU time is not
+    /// visible; otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
     /// Also find the highest rate that meets this objective

@@ -144,7 +144,9 @@ fn set_up(
         Err(error) => {
             // The reason why a package could not be installed is more useful than its missing program.
             failures.entry(server.id.clone()).or_insert_with(|| {
-                let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
+                // The hint of a server that is not set up is to run this command.
+                let hint = error.hint().filter(|_| !matches!(error, LabError::NotSetUp { .. }));
+                let hint = hint.map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
                 let (reported, id) = (error_text(&error), &server.id);
                 let twice = [format!("{id} is not set up: "), format!("{id}: ")];
                 let why = twice.iter().find_map(|name| reported.strip_prefix(name)).unwrap_or(&reported);

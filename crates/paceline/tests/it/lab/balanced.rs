@@ -189,7 +189,7 @@ fn a_balancer_is_set_up_with_the_plan_that_needs_it() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(
         ran.stdout.contains(
-            "balancer-fake is not set up: these programs cannot be used: no-such-program. No package"
+            "balancer-fake is not set up: these programs are missing or not accessible: no-such-program. No package"
         ),
         "{ran:?}"
     );

@@ -23,12 +23,14 @@ use table::CheckTable;
 /// Flags of `paceline lab check`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  paceline lab check go-nethttp         everything, in the form `single`
+  paceline lab check go-nethttp         all checks, the server as one process
   paceline lab check --all              every server that is set up
-  paceline lab check 'go-*' --idle 75s  as long as nginx keeps an idle connection
+  paceline lab check 'go-*' --idle 75s  leave a connection idle for 75 s, as long
+                                        as nginx keeps it by default
 
-Exit status: 0 no server failed, 1 at least one failed, 2 usage, manifest or
-workload, 3 a server named by its id is not set up, 130 interrupted")]
+Exit status: 0 no server failed, 1 at least one failed, 2 an error in the usage,
+a manifest or a workload, 3 a server named by its id is not set up,
+130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: ServerSelection,
