@@ -362,12 +362,35 @@ fn pause_ns(run: &Run) -> Option<u64> {
     };
     let carried = outstanding_max(run);
     let is_pause = match run.loop_.offered_per_s.filter(|_| is_open(run)) {
-        Some(offered) => above(0.5) >= 0.5 * (offered * longest_ns as f64 / 2e9).max(2.0),
-        None => above(0.5) >= 0.5 * carried.max(1.0),
+        // Requests that fall due in a pause wait for the rest of it: the second quarter of its length has half as many
+        // as the upper half. Requests that are slow by themselves leave it empty.
+        Some(offered) => {
+            above(0.5) >= 0.5 * (offered * longest_ns as f64 / 2e9).max(2.0)
+                && above(0.25) - above(0.5) >= 0.2 * above(0.5)
+        }
+        None => above(0.5) >= 0.5 * carried.max(1.0) && has_gap(run, longest_ns),
     };
     // Some connections may be answered while others wait: that is not a pause of the server, however long they wait.
     let is_possible = quiet_most_ns(run).is_none_or(|most| longest_ns <= most);
     Some(if is_pause && is_possible { longest_ns } else { 0 })
+}
+
+/// Whether two adjacent intervals of a closed loop have fewer responses than usual, by at least half of what a pause of
+/// this length takes away. If only some requests are slow, the others are answered meanwhile. True if there are too few
+/// intervals to tell.
+fn has_gap(run: &Run, pause_ns: u64) -> bool {
+    let slices = facts::window(run);
+    let mut rates: Vec<f64> = slices.iter().map(|slice| slice.counts.ok as f64 / slice.length_s()).collect();
+    if rates.len() < 4 {
+        return true;
+    }
+    rates.sort_by(f64::total_cmp);
+    let usual = rates.get(rates.len() / 2).copied().unwrap_or_default();
+    let pause_s = pause_ns as f64 / 1e9;
+    slices.windows(2).any(|pair| {
+        let missing: f64 = pair.iter().map(|slice| usual * slice.length_s() - slice.counts.ok as f64).sum();
+        missing >= 0.5 * usual * pause_s
+    })
 }
 
 /// The longest time without a valid response that is compatible with the intervals; a response may be at either end of

@@ -36,8 +36,9 @@ verdict_table! {
 
     /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
     /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the pause lasted at
-    /// least 100 ms and 2 % of the window, and ten times longer than the median time. A pause of the generator is
-    /// `generator_stall`; a queue that keeps growing is `saturated`.
+    /// least 100 ms and 2 % of the window, and ten times longer than the median time. Requests that are slow while
+    /// others are answered are not a pause. A pause of the generator is `generator_stall`; a queue that keeps growing is
+    /// `saturated`.
     Outage "outage" Run [Server] [Caution] "The server paused."
     {
         longest_s: f64 = "length of the longest pause, in seconds",
@@ -356,7 +357,7 @@ verdict_table! {
         bytes_per_s: f64 = "bytes per second in this direction",
         speed_bytes_per_s: f64 = "maximum in this direction, in bytes per second",
     } with { percent: f64 = "97" }
-    => "Interface {interface} of {host} was {percent:.0} % utilized (bytes {direction}). Use a faster link, more loaders, or smaller requests and responses.";
+    => "Interface {interface} of {host} was {percent:.0} % utilized (bytes {direction}). Use a faster link, loaders on more machines (--on), or smaller requests and responses.";
 
     /// The network interface of a server's machine, or of its balancer's or database's, carried at least 90 % of its
     /// limit, in one direction, in the window. The network was the bottleneck, or close to it. The limit of sending is

@@ -156,9 +156,25 @@ fn a_pause_is_an_outage_and_not_overload() {
     assert_eq!(verdicts(sound(), one_slow), [], "one slow request is no pause");
     let brief = |run: &mut Run| run.total.response_time_ns = Some(with_pause(190, 190));
     assert_eq!(verdicts(sound(), brief), [], "below 2 % of the window");
-    // Twenty connections waited.
-    let of_a_closed_loop = |run: &mut Run| run.total.service_time_ns = Some(with_pause(500, 20));
+    // Twenty connections waited, and nothing was answered meanwhile.
+    let of_a_closed_loop = |run: &mut Run| {
+        run.total.service_time_ns = Some(with_pause(500, 20));
+        run.intervals[4].block.counts.ok /= 2;
+    };
     assert_eq!(verdicts(closed(), of_a_closed_loop), caution("outage"));
+}
+
+#[test]
+fn slow_requests_beside_fast_ones_are_not_an_outage() {
+    // One in twenty takes 500 ms; the others are answered meanwhile.
+    let mut histogram = Histogram::new();
+    (1..=9_500).for_each(|n| histogram.record(1_000_000 + n));
+    (1..=500).for_each(|n| histogram.record(490_000_000 + 20_000 * n));
+    let slow = Times::of(&histogram);
+    let open = |run: &mut Run| run.total.response_time_ns = Some(slow.clone());
+    assert!(!verdicts(sound(), open).iter().any(|(name, _)| *name == "outage"));
+    let in_a_closed_loop = |run: &mut Run| run.total.service_time_ns = Some(slow.clone());
+    assert!(!verdicts(closed(), in_a_closed_loop).iter().any(|(name, _)| *name == "outage"));
 }
 
 #[test]
