@@ -243,11 +243,11 @@ pub struct PlaceholderError {
 pub enum PlaceholderProblem {
     /// No placeholder has this name or this form.
     #[error(
-        "is not a placeholder; available are {{rand:LEAST:MOST}}, {{seq}}, {{line:FILE}} and {{var:NAME}}; write {{{{ for a brace"
+        "is not a placeholder; available are {{rand:LEAST:MOST}}, {{seq}}, {{line:FILE}} and {{var:NAME}}; write {{{{ for a literal {{"
     )]
     Unknown,
     /// No `}` follows.
-    #[error("has no closing brace; write {{{{ for a literal brace")]
+    #[error("has no closing brace; write {{{{ for a literal {{")]
     Unclosed,
     /// A bound of `rand` is missing, or is not a whole number from 0 to 18446744073709551615.
     #[error("is not {{rand:LEAST:MOST}} with two whole numbers of 0 or more, such as {{rand:1:100000}}")]

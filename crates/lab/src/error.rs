@@ -87,7 +87,7 @@ pub enum LabError {
     Command(Box<CommandFailure>),
     /// A version command that printed nothing: no version, no measurement.
     #[error(
-        "{server}: the version command of its manifest printed nothing, but a measurement needs a version: {command}"
+        "{server}: the version command in its manifest printed nothing, but a measurement needs a version; the command is: {command}"
     )]
     NoVersion {
         /// The server's id.

@@ -109,7 +109,7 @@ fn traits_have_the_lines_of_their_statements() {
     assert_eq!(traits.no_sending_ahead(), Some("does not answer pipelined requests"));
     let says = |one| traits.correction(one, true);
     assert_eq!(says(Trait::Pipelining), "write `pipelining = true` in line 26 of server.toml");
-    assert_eq!(says(Trait::Head), "add `head = true` below [traits], line 24 of server.toml");
+    assert_eq!(says(Trait::Head), "add `head = true` below [traits] (line 24 of server.toml)");
     let none = read(MANIFEST).unwrap().traits;
     assert_eq!(none.correction(Trait::Head, false), "add `head = false` below a new [traits] in server.toml");
     assert_eq!(none.no_sending_ahead(), None);

@@ -114,7 +114,7 @@ impl Traits {
         let name = one.name();
         match (self.said.get(&one).and_then(|said| said.line), self.table_line) {
             (Some(line), _) => format!("write `{name} = {has}` in line {line} of server.toml"),
-            (None, Some(line)) => format!("add `{name} = {has}` below [traits], line {line} of server.toml"),
+            (None, Some(line)) => format!("add `{name} = {has}` below [traits] (line {line} of server.toml)"),
             (None, None) => format!("add `{name} = {has}` below a new [traits] in server.toml"),
         }
     }

@@ -125,7 +125,7 @@ impl<'a> Supervisor<'a> {
         let printed = printed.map(File::from);
         if let Some(printed) = &printed {
             system::set_nonblocking(printed.as_raw_fd())
-                .map_err(|error| failed("cannot read the log", &error, false))?;
+                .map_err(|error| failed("cannot read the output of the command", &error, false))?;
         }
         let command = child.id().cast_signed();
         let guarantee = tracker.guarantee().to_owned();

@@ -169,7 +169,7 @@ fn values_that_cannot_be_sent_are_refused_with_their_position() {
     for (request, expected) in [
         (
             request("GET", "/{sed}", &[], ""),
-            "path: \"{sed}\" at character 2 is not a placeholder; available are {rand:LEAST:MOST}, {seq}, {line:FILE} and {var:NAME}; write {{ for a brace",
+            "path: \"{sed}\" at character 2 is not a placeholder; available are {rand:LEAST:MOST}, {seq}, {line:FILE} and {var:NAME}; write {{ for a literal {",
         ),
         (
             request("GET", "/", &[("X-A", "{rand:9:1}")], ""),

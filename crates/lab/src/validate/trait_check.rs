@@ -217,7 +217,7 @@ mod tests {
         assert!(
             unsaid
                 .1
-                .ends_with("means `true`: add `keep_alive = false` below [traits], line 24 of server.toml")
+                .ends_with("means `true`: add `keep_alive = false` below [traits] (line 24 of server.toml)")
         );
     }
 
@@ -228,10 +228,10 @@ mod tests {
         assert_eq!(reported("", Trait::Head, &TraitCheck::Does), (CheckOutcome::Pass, String::new()));
         assert_eq!(reported("", Trait::Http2, &lacks).0, CheckOutcome::Pass);
         let said = reported("", Trait::Http2, &TraitCheck::Does);
-        let expected = "supported, but the manifest has no entry: add `http2 = true` below [traits], line 24 of server.toml";
+        let expected = "supported, but the manifest has no entry: add `http2 = true` below [traits] (line 24 of server.toml)";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
         let said = reported("", Trait::Pipelining, &TraitCheck::Does);
-        let expected = "supported, but the manifest has no entry: add `pipelining = true` below [traits], line 24 of server.toml";
+        let expected = "supported, but the manifest has no entry: add `pipelining = true` below [traits] (line 24 of server.toml)";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
     }
 }

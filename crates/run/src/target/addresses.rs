@@ -142,7 +142,9 @@ fn given(job: &Job, url: &Url) -> Result<Option<Vec<SocketAddr>>, RunError> {
         if host != "*" && !host.eq_ignore_ascii_case(&url.host) || port != url.port {
             let what =
                 format!("--resolve {text}: host and port do not match the URL's, {}:{}", url.host, url.port);
-            return Err(RunError::usage(what).hint("--resolve needs the host and port of the URL"));
+            return Err(
+                RunError::usage(what).hint(format!("write --resolve {}:{}:ADDRESS", url.host, url.port))
+            );
         }
         found.get_or_insert_default().extend(addresses);
     }

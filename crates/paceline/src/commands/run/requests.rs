@@ -117,8 +117,8 @@ pub struct RequestFlags {
 
     /// Require JSON of this form in every response, such as {"id":"1..100"}
     ///
-    /// For values that differ in each response. An object must have exactly the given fields, a range stands for an
-    /// integer from LEAST to MOST, and [20, FORM] stands for an array of 20 elements of that form.
+    /// Use it for values that differ in each response. An object must have exactly the given fields, "LEAST..MOST" stands
+    /// for an integer from LEAST to MOST (both included), and [20, FORM] stands for an array of 20 elements of that form.
     #[arg(
         hide_short_help = true,
         long,

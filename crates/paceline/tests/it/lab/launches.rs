@@ -82,7 +82,7 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("head = false\n", ""));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  HEAD: not supported: status 501 instead of 200; the manifest has no entry, which means `true`: add `head = false` below [traits], line 14 of server.toml\n";
+    let reported = "  fail  HEAD: not supported: status 501 instead of 200; the manifest has no entry, which means `true`: add `head = false` below [traits] (line 14 of server.toml)\n";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("pipelining = true\n", ""));
     assert_eq!(ran.code, Some(0), "{ran:?}");
