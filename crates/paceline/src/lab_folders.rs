@@ -16,7 +16,8 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Places")]
 pub struct FolderArguments {
-    /// The folder with one folder per server [default: `servers` in or above the current folder, otherwise the installation's]
+    /// The folder with one folder per server [default: `servers` in or above the current folder, otherwise the
+    /// installation's]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     servers_dir: Option<PathBuf>,
     /// The folder with one file per workload [default: `workloads` beside the servers]

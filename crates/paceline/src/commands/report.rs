@@ -63,8 +63,7 @@ pub struct Arguments {
     svg: Option<String>,
     /// Also show remedies, bottlenecks, versions and a legend
     ///
-    /// That is: remedies, startup times, why each server was limited, versions and the meaning of each column. Markdown
-    /// always includes them.
+    /// Startup times too. Markdown always includes all of them.
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
     /// Show only these workloads: hello,json

@@ -34,6 +34,8 @@ pub struct GateFlags {
     pub slos: Vec<Gate>,
 
     /// Exit 1 if more requests fail: 0.1%, 10
+    ///
+    /// A share of the requests, or a number of them.
     #[arg(long, value_name = "SHARE|N", value_parser = max_errors, allow_hyphen_values = true, help_heading = "Checks")]
     pub max_errors: Option<Gate>,
 

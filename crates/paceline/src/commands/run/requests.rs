@@ -104,8 +104,8 @@ pub struct RequestFlags {
 
     /// Required JSON, such as /message=hello
     ///
-    /// Every response must have it. The pointer is a JSON Pointer (RFC 6901), such as /items/0/id in /items/0/id=5; a value that is not valid JSON
-    /// is a string. May be repeated.
+    /// Every response must have it. The pointer is a JSON Pointer (RFC 6901), such as /items/0/id in /items/0/id=5; a
+    /// value that is not valid JSON is a string. May be repeated.
     #[arg(
         long,
         value_name = "POINTER=VALUE",
