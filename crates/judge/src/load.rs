@@ -107,7 +107,7 @@ pub fn server_limit(run: &Run) -> Option<&'static str> {
             "its cores were fully used"
         });
     }
-    (server.busiest_thread_utilization >= SERVER_BUSY_LEAST)
+    (server.busiest_thread_utilization >= Some(SERVER_BUSY_LEAST))
         .then_some("one of its threads was nearly always busy")
 }
 

@@ -127,7 +127,7 @@ verdict_table! {
     {
         cores_used: f64 = "CPU time of the server per second of the window",
         cores_allowed: u32 = "cores that the server may run on",
-        busiest_thread_utilization: f64 = "share of the window in which the server's busiest thread was on a core, 0 to 1",
+        busiest_thread_utilization: Option<f64> = "share of the window in which the server's busiest thread was on a core, 0 to 1; unknown if threads that ended used more",
     } with { advice: &'static str = "The server's cores were fully used. Give the server more cores, or reduce its CPU time per request." }
     => "{advice}";
 

@@ -218,8 +218,10 @@ pub struct ServerUse {
     pub cpu_ns_per_request: f64,
     /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
     pub utilization: f64,
-    /// CPU time of its busiest thread as a share of the window, 0 to 1.
-    pub busiest_thread_utilization: f64,
+    /// CPU time of its busiest thread as a share of the window, 0 to 1. None if threads ended in the window and used more
+    /// CPU time than it: theirs cannot be told apart.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub busiest_thread_utilization: Option<f64>,
     /// Resident memory when the window ended, in bytes.
     pub rss_bytes: u64,
 }

@@ -82,7 +82,11 @@ impl ServerWatch {
         let ticks: u64 = end.ticks.iter().map(|(pid, ticks)| since(*ticks, start.ticks.get(pid))).sum();
         let by_thread = || end.on_core_ns.iter().map(|(thread, ns)| since(*ns, start.on_core_ns.get(thread)));
         // Clock ticks include threads that have ended, but are too coarse for a short window.
-        let cpu_s = (ticks as f64 / system::ticks_per_s()).max(by_thread().sum::<u64>() as f64 / 1e9);
+        let threads_s = by_thread().sum::<u64>() as f64 / 1e9;
+        let cpu_s = (ticks as f64 / system::ticks_per_s()).max(threads_s);
+        let busiest_s = by_thread().max().unwrap_or(0) as f64 / 1e9;
+        let rounding_s = 2.0 * end.ticks.len() as f64 / system::ticks_per_s();
+        let is_busiest_known = cpu_s - threads_s <= busiest_s.max(rounding_s);
         let cores_allowed = cores_allowed(first);
         Some(ServerUse {
             found_by: self.found_by,
@@ -94,7 +98,7 @@ impl ServerWatch {
             cpu_s,
             cpu_ns_per_request: cpu_s * 1e9 / (requests as f64).max(1.0),
             utilization: cpu_s / window_s / f64::from(cores_allowed.max(1)),
-            busiest_thread_utilization: by_thread().max().unwrap_or(0) as f64 / 1e9 / window_s,
+            busiest_thread_utilization: is_busiest_known.then_some(busiest_s / window_s),
             rss_bytes: end.rss_bytes,
         })
     }
@@ -150,9 +154,27 @@ mod tests {
         busy.kill().unwrap();
         busy.wait().unwrap();
         assert_eq!((used.processes, used.threads, used.found_by), (1, 1, FoundBy::Pid));
-        assert!(used.busiest_thread_utilization > 0.01 && used.rss_bytes > 0, "{used:?}");
+        assert!(used.busiest_thread_utilization > Some(0.01) && used.rss_bytes > 0, "{used:?}");
         assert_eq!(used.name, "sh");
         assert_eq!(watch.used(0.0, 10), None);
+    }
+
+    #[test]
+    fn the_busiest_thread_is_unknown_if_ended_threads_used_more() {
+        let sample = |ticks, on_core_ns: u64| ProcessSample {
+            ticks: [(7, ticks)].into(),
+            on_core_ns: [((7, 7), on_core_ns)].into(),
+            rss_bytes: 1,
+        };
+        let second = system::ticks_per_s() as u64;
+        let used = |ticks, on_core_ns| {
+            let samples = Mutex::new([Some(sample(0, 0)), Some(sample(ticks, on_core_ns))]);
+            let watch = ServerWatch { found_by: FoundBy::Pid, roots: vec![7], samples };
+            watch.used(2.0, 10).unwrap().busiest_thread_utilization
+        };
+        assert_eq!(used(2 * second, 2_000_000_000), Some(1.0));
+        assert_eq!(used(second, 100_000_000), None, "0.9 s were used by threads that ended");
+        assert_eq!(used(1, 1_000_000), Some(0.0005), "an idle server");
     }
 
     #[test]

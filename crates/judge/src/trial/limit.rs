@@ -137,9 +137,9 @@ fn server_cores(trial: &Trial, _: &Run) -> LimitResult {
 
 /// One of several cores was full, or the server used about one.
 fn one_thread(trial: &Trial, run: &Run) -> LimitResult {
-    if let Some(server) = run.server.as_ref().filter(|server| server.busiest_thread_utilization >= FULL_LEAST)
-    {
-        let busy = percent(server.busiest_thread_utilization);
+    let busiest = run.server.as_ref().and_then(|server| server.busiest_thread_utilization);
+    if let Some(busy) = busiest.filter(|busy| *busy >= FULL_LEAST) {
+        let busy = percent(busy);
         return Some((LimitKind::ServerThread, format!("the server's busiest thread was {busy} busy")));
     }
     let usage = trial.usage.as_ref().filter(|_| trial.server_cores().len() > 1)?;

@@ -172,7 +172,7 @@ fn of_load(name: VerdictName) -> Option<Scenario> {
                 cpu_s: 9.9,
                 cpu_ns_per_request: 1e6,
                 utilization: 0.99,
-                busiest_thread_utilization: 0.99,
+                busiest_thread_utilization: Some(0.99),
                 rss_bytes: 1,
             });
         }),

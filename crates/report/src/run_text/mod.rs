@@ -229,13 +229,15 @@ fn tls(run: &Run) -> String {
     parts.join(", ")
 }
 
+/// The open connections, and what became of connections in the whole run, warm-up included.
 fn connections(run: &Run) -> String {
     let connections = &run.connections;
-    let mut parts = vec![if connections.had == connections.asked {
+    let open = if connections.had == connections.asked {
         format!("{} open", count(connections.had as f64))
     } else {
         format!("{} of {} open", count(connections.had as f64), count(connections.asked as f64))
-    }];
+    };
+    let mut parts = Vec::new();
     for (number, what) in [
         (connections.closed_by_server, "closed by the server"),
         (connections.closed_by_us, "closed by Paceline"),
@@ -257,7 +259,7 @@ fn connections(run: &Run) -> String {
     parts.extend(
         connections.commonest_failure.as_ref().map(|failure| format!("most frequent reason: {failure}")),
     );
-    parts.join("; ")
+    if parts.is_empty() { open } else { format!("{open}; in the whole run: {}", parts.join(", ")) }
 }
 
 /// The distribution over connections: requests of each in a closed loop, the median of each in an open loop.
@@ -284,6 +286,8 @@ fn fairness(run: &Run, style: Style) -> String {
 fn server(run: &Run) -> String {
     let Some(server) = &run.server else { return String::new() };
     let cores = server.utilization * f64::from(server.cores_allowed);
+    let busiest = server.busiest_thread_utilization;
+    let busiest = busiest.map_or_else(String::new, |busy| format!(", busiest thread {:.0}%", 100.0 * busy));
     let processes = match server.processes {
         1 => String::new(),
         several => format!(", {several} processes"),
@@ -293,12 +297,11 @@ fn server(run: &Run) -> String {
         (LoopKind::Open, _) | (LoopKind::Closed, None) => String::new(),
     };
     format!(
-        "{} (process {}){processes}, {}, {cores:.2} of {} busy, busiest thread {:.0}%, {} of CPU per request, {} of memory{limit}",
+        "{} (process {}){processes}, {}, {cores:.2} of {} busy{busiest}, {} of CPU per request, {} of memory{limit}",
         server.name,
         server.pid,
         counted(f64::from(server.threads), "thread"),
         counted(f64::from(server.cores_allowed), "core"),
-        100.0 * server.busiest_thread_utilization,
         nanos(server.cpu_ns_per_request),
         bytes(server.rss_bytes)
     )
