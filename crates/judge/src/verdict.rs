@@ -43,6 +43,25 @@ pub struct VerdictDoc {
     pub examples: &'static [(&'static str, &'static str)],
 }
 
+impl VerdictDoc {
+    /// The remedy with an example, or a word in angle brackets, for each placeholder.
+    pub fn remedy_example(&self) -> String {
+        let mut text = String::new();
+        let mut rest = self.remedy;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (field, remainder) = after.split_once('}').unwrap_or((after, ""));
+            let name = field.split(':').next().unwrap_or_default();
+            text.push_str(before);
+            match self.examples.iter().find(|(known, _)| *known == name) {
+                Some((_, example)) => text.push_str(example),
+                None => text.push_str(&format!("`<{}>`", name.to_uppercase())),
+            }
+            rest = remainder;
+        }
+        text + rest
+    }
+}
+
 /// Adds a key to the evidence if the value is present.
 pub(crate) fn put(evidence: &mut BTreeMap<String, Value>, key: &str, value: &impl Serialize) {
     let value = serde_json::to_value(value).unwrap_or_default();
@@ -241,22 +260,5 @@ fn entry(page: &mut String, doc: &VerdictDoc) {
             let _ = writeln!(page, "- `{key}`: {meaning}");
         }
     }
-    let _ = write!(page, "\nRemedy: {}\n", placeholders(doc));
-}
-
-/// A remedy with an example, or a word in angle brackets, for each placeholder.
-fn placeholders(doc: &VerdictDoc) -> String {
-    let mut text = String::new();
-    let mut rest = doc.remedy;
-    while let Some((before, after)) = rest.split_once('{') {
-        let (field, remainder) = after.split_once('}').unwrap_or((after, ""));
-        let name = field.split(':').next().unwrap_or_default();
-        text.push_str(before);
-        match doc.examples.iter().find(|(known, _)| *known == name) {
-            Some((_, example)) => text.push_str(example),
-            None => text.push_str(&format!("`<{}>`", name.to_uppercase())),
-        }
-        rest = remainder;
-    }
-    text + rest
+    let _ = write!(page, "\nRemedy: {}\n", doc.remedy_example());
 }

@@ -50,6 +50,8 @@ enum Command {
     Selftest(commands::selftest::Arguments),
     /// Check this machine's settings for good measurements
     Doctor(commands::doctor::Arguments),
+    /// Explain a verdict or a metric
+    Explain(commands::explain::Arguments),
     /// Print a completion script for a shell
     Completions(commands::completions::Arguments),
     /// Print the manual page, or write the pages of all commands
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
+        Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments, Arguments::command()),
         Command::Man(arguments) => commands::man::run(&arguments, Arguments::command()),
         Command::Loader => commands::run::loader(),

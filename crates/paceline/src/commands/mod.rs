@@ -7,6 +7,7 @@ mod archive;
 pub mod completions;
 pub mod doctor;
 pub mod experiment;
+pub mod explain;
 pub mod lab;
 pub mod man;
 pub mod node;

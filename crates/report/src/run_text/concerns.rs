@@ -39,11 +39,12 @@ fn figure(gate: &GateOutcome) -> Option<String> {
         return Some(format!("{}/s", count(of("achieved_per_s").unwrap_or(0.0))));
     }
     let time = gate.evidence.iter().find(|(key, _)| key.contains("_ns_"));
-    let time = time.and_then(|(_, value)| value.as_f64()).map(nanos)?;
-    Some(match of("within_share") {
-        Some(within) => format!("{time}, {} of the requests within the limit", percent(within)),
-        None => time,
-    })
+    let time = time.and_then(|(_, value)| value.as_f64()).map(nanos);
+    let within =
+        of("within_share").map(|share| format!("{} of the requests within the limit", percent(share)));
+    // Where the figure falls among the failed requests, there is no time.
+    let parts: Vec<String> = time.into_iter().chain(within).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Why a gate did not pass, if its figure does not show it.
@@ -73,7 +74,9 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
 
 /// Each verdict: severity, name, evidence, remedy.
 pub(super) fn verdicts(run: &Run, style: Style) -> String {
-    run.verdicts.iter().map(|verdict| verdict_lines(verdict, style)).collect()
+    let all: String = run.verdicts.iter().map(|verdict| verdict_lines(verdict, style)).collect();
+    let first = run.verdicts.first().map(|verdict| format!("More: paceline explain {}", verdict.name));
+    all + &first.map_or_else(String::new, |first| style.lines(&first, 0, Style::dim))
 }
 
 fn verdict_lines(verdict: &Verdict, style: Style) -> String {
