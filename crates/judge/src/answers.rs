@@ -2,7 +2,7 @@
 //!
 //! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
-use crate::facts::is_open;
+use crate::facts::{is_open, look};
 use crate::{GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, TypedVerdict, load};
 use paceline_record::{Block, Expectations, Lengths, Phase, Run, Severity, Times};
 use std::collections::BTreeMap;
@@ -69,14 +69,13 @@ pub(crate) fn no_valid_response(run: &Run) -> Option<TypedVerdict> {
 /// The remedy if no response was as expected, by the most frequent failure.
 fn advice(run: &Run) -> String {
     let counts = &run.total.counts;
-    let url = &run.target.url;
     // 304 is no redirect: it answers a conditional request (RFC 9110, 15.4.5).
     let redirects =
         run.total.status.iter().filter(|(status, _)| status.starts_with('3') && status.as_str() != "304");
     let redirected = redirects.fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
     // If a connection fails, all requests that are outstanding on it fail.
     let not_http = counts.io_failed.min(run.connections.broke_rules.saturating_mul(run.loop_.depth.into()));
-    let look = format!("Check with: curl -i {url}");
+    let look = look(run);
     let ways = [
         (redirected, redirect_advice(run, &look)),
         (counts.bad_status - redirected.min(counts.bad_status), status_advice(run, &look)),
@@ -163,6 +162,8 @@ pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
         let share = counts.failed() as f64 / (counts.scheduled as f64).max(1.0);
         let (status, bad_body, commonest_failure) = reasons(run);
         let severity = if share > FAILED_MOST { Severity::Invalid } else { Severity::Caution };
+        let is_answered = counts.bad_status + counts.bad_body > 0;
+        let look = if is_answered { format!(" {}", look(run)) } else { String::new() };
         TypedVerdict::FailedRequests {
             failed: counts.failed(),
             share,
@@ -170,6 +171,7 @@ pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
             bad_body,
             commonest_failure,
             severity,
+            look,
         }
     })
 }

@@ -11,6 +11,22 @@ use std::collections::BTreeMap;
 /// Below this share of the scheduled requests a load counts as not delivered.
 pub const ACHIEVED_LEAST: f64 = 0.99;
 
+/// How to look at a response: with curl if the run sent nothing but a GET of its URL, else with `--debug`, which sends
+/// the run's own requests.
+pub(crate) fn look(run: &Run) -> String {
+    let is_plain = run.job.as_ref().is_none_or(|job| match job.requests.as_slice() {
+        [only] => {
+            let is_get = only.method == "GET" && only.headers.is_empty() && only.path.is_none();
+            is_get && job.unix_socket.is_none() && job.connect_to.is_none() && job.proxy.is_none()
+        }
+        _ => false,
+    });
+    if is_plain {
+        return format!("Check with: curl -i {}", run.target.url);
+    }
+    "Add --debug to the command: it sends each request once and shows the response.".to_owned()
+}
+
 /// A stretch of the window between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct WindowSlice {

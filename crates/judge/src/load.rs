@@ -3,7 +3,7 @@
 //! Overload is growth of the outstanding requests; a pause is an outage. Neither is judged by the mean service time,
 //! which contains the server's queue. Gates use the same figures.
 
-use crate::facts::{self, WindowSlice, is_open, longest_stall_ns};
+use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look};
 use crate::{ACHIEVED_LEAST, TypedVerdict, generator};
 use paceline_record::{Blame, LoopKind, Run, Segment, Times};
 use paceline_stats::{Growth, little_outstanding};
@@ -76,7 +76,7 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
         let rate = rate_to_try(achieved_per_s);
         format!("Requests left over from the warm-up took the whole window. Lower the rate: try -r {rate}.")
     } else {
-        format!("The server completed no response in the window. Check with: curl -i {}", run.target.url)
+        format!("The server completed no response in the window. {}", look(run))
     };
     (counts.scheduled > 0 && counts.unsent == counts.scheduled).then_some(TypedVerdict::NothingSent {
         unsent: counts.unsent,
@@ -175,7 +175,7 @@ fn saturated_advice(run: &Run, kept_up_per_s: f64) -> String {
     if kept_up_per_s > 0.0 {
         return format!("Try -r {}.", rate_to_try(kept_up_per_s));
     }
-    format!("No request was completed in the window. Check with: curl -i {}", run.target.url)
+    format!("No request was completed in the window. {}", look(run))
 }
 
 /// The highest rate that the server is known to have kept up with, in the unit of `-r`: sessions or requests per second.

@@ -193,8 +193,8 @@ verdict_table! {
         status: Option<BTreeMap<String, u64>> = "responses by status code, if some had an unexpected status",
         bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
-    } with { severity: Severity }
-    => "Failed requests are not part of the percentiles: judge a server by its percentiles and its failures.";
+    } with { severity: Severity, look: String = " Check with: `curl -i URL`" }
+    => "Failed requests are not part of the percentiles: judge a server by its percentiles and its failures.{look}";
 
     /// Requests got no response: `timed_out` after they were sent, or `unsent` when the drain ended. They are in
     /// the histogram at the time waited so far. Percentiles at or above the lowest of those times are minimums, printed
