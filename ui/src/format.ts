@@ -166,6 +166,26 @@ export function words(name: string): string {
   return name.replace(/_/g, " ");
 }
 
+/** A figure of a verdict's evidence with its name; its unit is at the end of its key: `generator_lag_ns_p99`. */
+export function evidence(key: string, value: unknown): string {
+  const name = (unit: string) => words(key.replace(unit, ""));
+  if (typeof value !== "number") {
+    const entries = value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : null;
+    return `${words(key)}: ${entries ? entries.map(([of, count]) => `${of}: ${plain(count)}`).join(", ") : plain(value)}`;
+  }
+  if (/_ns(_|$)/.test(key)) return `${name("_ns")}: ${time(value)}`;
+  if (/_per_s(_|$)/.test(key) && !/_s_per_s/.test(key)) return `${name("_per_s")}: ${rate(value)}/s`;
+  if (/_s$/.test(key) && !/_per_s$/.test(key)) return `${name("_s")}: ${time(value * 1e9)}`;
+  if (/share|utilization/.test(key)) return `${words(key)}: ${percent(value, 3)}`;
+  return `${words(key)}: ${plain(value)}`;
+}
+
+function plain(value: unknown): string {
+  if (typeof value === "number") return Number.isInteger(value) ? whole(value) : significant(value, 4);
+  if (Array.isArray(value)) return list(value.map(plain));
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 /** `a, b and c`. */
 export function list(items: string[]): string {
   return items.length < 2 ? (items[0] ?? "") : `${items.slice(0, -1).join(", ")} and ${items[items.length - 1]}`;

@@ -101,8 +101,8 @@ pub fn single_file(title: &str, contents: &SingleFilePages) -> Result<Printable,
          style-src 'unsafe-inline'; img-src blob: data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>{style}</style>\n</head>\n<body>\n<div id=\"app\"></div>\n\
-         <noscript>This report needs JavaScript: allow scripts, or make a text report with \
-         paceline report -o report.md.</noscript>\n\
+         <noscript>This report needs JavaScript: allow scripts, or make a text report: paceline report -o report.md \
+         for a round, -o run.txt for a run.</noscript>\n\
          <script type=\"application/gzip\" id=\"contents\">{contents}</script>\n\
          <script type=\"application/gzip\" id=\"program\">{program}</script>\n\
          <script type=\"module\">{LOADER}</script>\n</body>\n</html>\n"

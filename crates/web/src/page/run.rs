@@ -174,7 +174,7 @@ impl RunPage {
         verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
         Self {
             id: trial.id.clone(),
-            command: command(trial.run.as_ref().map_or(&trial.generator_argv, |run| &run.argv)),
+            command: trial.run.as_ref().map_or_else(|| command(&trial.generator_argv), run_command),
             started_at: trial.started_at.clone(),
             explanations: explanations(&verdicts),
             verdicts,
@@ -190,7 +190,7 @@ impl RunPage {
         Self {
             id: run.id.clone(),
             trial: None,
-            command: command(&run.argv),
+            command: run_command(run),
             started_at: run.started_at.clone(),
             explanations: explanations(&verdicts),
             verdicts,
@@ -365,6 +365,20 @@ fn explanations(verdicts: &[Verdict]) -> BTreeMap<String, Explanation> {
     explanation::of(|name| verdicts.iter().any(|verdict| verdict.name == name))
 }
 
+/// The command line of a run, with the cores that it was restricted to.
+fn run_command(run: &Run) -> String {
+    pinned(command(&run.argv), &run.generator.cores, run.environment.cores)
+}
+
+/// A command that is restricted to the same cores, if they are not all.
+fn pinned(command: String, cores: &[u32], online: u32) -> String {
+    if cores.is_empty() || cores.len() >= online as usize {
+        return command;
+    }
+    let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+    format!("taskset -c {} {command}", cores.join(","))
+}
+
 /// A command line that a shell takes, each word quoted where it has to be.
 fn command(argv: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
@@ -384,6 +398,16 @@ mod tests {
     fn a_command_is_quoted_for_a_shell() {
         let argv = ["paceline", "run", "http://h/?a=b&c", "-H", "X: it's"].map(str::to_owned);
         assert_eq!(command(&argv), r"paceline run 'http://h/?a=b&c' -H 'X: it'\''s'");
+    }
+
+    #[test]
+    fn the_command_of_a_pinned_run_pins_again() {
+        let pinned = |cores: &[u32]| pinned("paceline run".to_owned(), cores, 4);
+        assert_eq!(pinned(&[1, 3]), "taskset -c 1,3 paceline run");
+        assert_eq!(
+            (pinned(&[0, 1, 2, 3]), pinned(&[])),
+            ("paceline run".to_owned(), "paceline run".to_owned())
+        );
     }
 
     #[test]
