@@ -163,10 +163,13 @@ fn shared(binary: &Path) -> PathBuf {
     binary.ancestors().nth(2).unwrap_or(Path::new("/")).join("share/paceline")
 }
 
-/// The folder of an installation is not written to: XDG Base Directory Specification, `$XDG_STATE_HOME`.
+/// The folder of an installation is not written to: XDG Base Directory Specification, `$XDG_STATE_HOME`. For root it is
+/// `/var/lib` (Filesystem Hierarchy Standard), because the user that root runs servers as cannot enter root's home.
 fn home_state(here: &Path) -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let is_root = rustix::process::geteuid().is_root();
     set("XDG_STATE_HOME")
+        .or_else(|| is_root.then(|| "/var/lib".into()))
         .or_else(|| set("HOME").map(|home| home.join(".local/state")))
         .map(|state| state.join("paceline"))
         .unwrap_or_else(|| here.join(".paceline"))

@@ -51,12 +51,14 @@ pub enum UserError {
     NotRoot,
     /// The user cannot reach a folder that is needed.
     #[error(
-        "servers run as the user `{user}`, who cannot enter {}: allow access (chmod o+x), move the servers to another folder, or run them as root with --user root",
-        folder.display()
+        "servers run as the user `{user}`, who needs {} but cannot enter {closed}: allow access (chmod o+x {closed}), choose other folders (--servers-dir, --state-dir), or run servers as root with --user root",
+        needed.display(), closed = folder.display()
     )]
     Closed {
         /// The user.
         user: String,
+        /// The file or folder that it needs.
+        needed: PathBuf,
         /// The first folder on the path that it cannot enter.
         folder: PathBuf,
     },
@@ -151,7 +153,8 @@ impl User {
             })
         });
         closed.map_or(Ok(()), |path| {
-            Err(UserError::Closed { user: self.name.clone(), folder: path.to_owned() })
+            let (needed, folder) = (folder.to_owned(), path.to_owned());
+            Err(UserError::Closed { user: self.name.clone(), needed, folder })
         })
     }
 
