@@ -9,7 +9,7 @@ PREFIX ?= $(HOME)/.local
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: ## Build and install to PREFIX (~/.local): binary, servers, manual pages, completions
+install: ## Build and install to PREFIX (~/.local): binary, servers, documents, manual pages
 	@scripts/package install '$(PREFIX)'
 
 release: ## Build and test dist/paceline-VERSION-TARGET.tar.gz, which runs where it is unpacked
