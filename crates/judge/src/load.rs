@@ -426,20 +426,23 @@ fn silent_ns(run: &Run) -> u64 {
     longest
 }
 
-/// Maximum number of outstanding requests: on each connection the depth, or the number of streams that the server
-/// allows.
+/// Maximum number of requests outstanding on a connection: the depth, or the number of streams that the server allows.
+fn outstanding_on_connection(run: &Run) -> f64 {
+    let depth = run.loop_.depth;
+    run.connections.streams_allowed.map_or(depth, |streams| streams.min(depth)).into()
+}
+
+/// Maximum number of outstanding requests.
 fn outstanding_max(run: &Run) -> f64 {
-    let depth =
-        run.connections.streams_allowed.map_or(run.loop_.depth, |streams| streams.min(run.loop_.depth));
-    run.connections.had as f64 * f64::from(depth)
+    run.connections.had as f64 * outstanding_on_connection(run)
 }
 
 pub(crate) fn too_few_connections(run: &Run) -> Option<TypedVerdict> {
     let wait = run.total.connection_wait_ns.as_ref()?;
     let service = run.total.service_time_ns.as_ref()?;
-    let needed = (offered_per_s_peak(run)? * service.p50 as f64 / 1e9).ceil();
-    let had = outstanding_max(run);
-    let waited = wait.p50 > 0 && needed > had;
+    let outstanding = offered_per_s_peak(run)? * service.p50 as f64 / 1e9;
+    let needed = (outstanding / outstanding_on_connection(run).max(1.0)).ceil();
+    let waited = wait.p50 > 0 && needed > run.connections.had as f64;
     (waited && saturated(run).is_none()).then_some(TypedVerdict::TooFewConnections {
         connections: run.connections.had,
         connections_needed: needed,

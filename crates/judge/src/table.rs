@@ -168,7 +168,7 @@ verdict_table! {
     TooFewConnections "too_few_connections" Run [User] [Caution] "Requests waited for a free connection."
     {
         connections: u64 = "open connections",
-        connections_needed: f64 = "offered rate times median service time",
+        connections_needed: f64 = "offered rate times median service time, divided by the requests that may be outstanding on a connection",
         connection_wait_ns_p50: u64 = "median wait for a free connection",
     }
     => "Requests waited for a free connection. Use more connections: -c {connections_needed}";
