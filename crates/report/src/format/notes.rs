@@ -58,13 +58,17 @@ impl<'a> Notes<'a> {
         self.list.iter().map(|note| (note.key(), note.finding())).collect()
     }
 
-    /// Each note with the rows that have it, its severity, the party to blame and the remedy.
+    /// Each note with the rows that have it, its severity, the party to blame, the first figure of its evidence if the
+    /// launches differ in it, and the remedy, which has the figures of one launch.
     pub fn remedies(&self) -> Vec<(String, String)> {
         let remedy = |(note, table): &(&Note, &Table)| {
+            let range = note.evidence.filter(|figure| figure.ends[0] < figure.ends[1]);
+            let range = range.map(|figure| format!("; {}", evidence_range(figure.key, figure.ends)));
             format!(
-                "{} ({}). {}",
+                "{} ({}{}). {}",
                 servers_with(note, table),
                 severity_and_blame(note, table),
+                range.unwrap_or_default(),
                 note.remedy.trim()
             )
         };
