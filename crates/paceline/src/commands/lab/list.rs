@@ -57,6 +57,11 @@ fn as_text(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
         rows.push(row(server, &state));
     }
     let mut text = table(&rows);
+    if rows.iter().any(|row| row[0] == NEEDS_PACKAGES) {
+        text.push_str(
+            "\nneeds packages: `paceline lab setup SERVER --dry-run` lists what it would install\n",
+        );
+    }
     let width = crate::terminal::width_for_text(true);
     text.push_str(&list("Workloads", &shared(&catalogue.servers, |server| server.workloads.clone()), width));
     text.push_str(&list("Not supported", &shared(&catalogue.servers, limits), width));
@@ -68,14 +73,15 @@ fn as_text(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
     Ok(TerminalText::lines(&text).into())
 }
 
+/// The state of a server without one of its programs, in the table.
+const NEEDS_PACKAGES: &str = "needs packages";
+
 fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
-    [
-        // `lab setup --dry-run` lists what exactly is missing.
-        state.split(':').next().unwrap_or_default().to_owned(),
-        server.id.clone(),
-        server.framework.clone(),
-        server.workloads.len().to_string(),
-    ]
+    let brief = match state.split(':').next().unwrap_or_default() {
+        "not set up; missing" => NEEDS_PACKAGES,
+        brief => brief,
+    };
+    [brief.to_owned(), server.id.clone(), server.framework.clone(), server.workloads.len().to_string()]
 }
 
 /// The state of a server. If a tool reports no version, the other servers are still listed.
