@@ -106,7 +106,7 @@ pub struct PlanFlags {
     #[arg(long, requires = "plan", help_heading = "Order")]
     pub full: bool,
     /// Only print the number of trials and the expected time
-    #[arg(long, conflicts_with = "resume", help_heading = "Order")]
+    #[arg(long, alias = "dry-run", conflicts_with = "resume", help_heading = "Order")]
     pub estimate: bool,
     /// Seed of the random order of trials [default: the plan's, or a random one, recorded]
     #[arg(hide_short_help = true, long, value_name = "N", help_heading = "Order")]
