@@ -433,7 +433,7 @@ fn outstanding_on_connection(run: &Run) -> f64 {
 }
 
 /// Maximum number of outstanding requests.
-fn outstanding_max(run: &Run) -> f64 {
+pub(crate) fn outstanding_max(run: &Run) -> f64 {
     run.connections.had as f64 * outstanding_on_connection(run)
 }
 

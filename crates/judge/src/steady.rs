@@ -27,7 +27,8 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
         true => stretch.service.0 / (stretch.service.1 as f64).max(1.0),
         false => stretch.counts.ok as f64 / stretch.length_s(),
     };
-    let values: Vec<f64> = facts::window(run).iter().map(value).collect();
+    let slices = facts::window(run);
+    let values: Vec<f64> = slices.iter().map(value).collect();
     // If requests are rare, an interval without any carries no information.
     if values.contains(&0.0) {
         return None;
@@ -37,7 +38,12 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
         true => TIME_CHANGE_NS_LEAST_VIRTUAL,
         false => TIME_CHANGE_NS_LEAST,
     };
+    // Requests in flight at either end of a third may be counted in it or not: if all are answered together, no smaller
+    // change of a rate means anything.
+    let of_a_third = slices.iter().map(|slice| slice.counts.ok as f64).sum::<f64>() / 3.0;
+    let is_counted = |change: f64| open || change.abs() * of_a_third > 2.0 * load::outstanding_max(run);
     match steadiness(&values) {
+        Steadiness::Changes { change } if !is_counted(change) => None,
         Steadiness::Unknown | Steadiness::Steady => None,
         Steadiness::Changes { change } if open && change.abs() * mean < least_ns => None,
         Steadiness::Unsteady => Some(unsteady(&values, mean)),

@@ -260,7 +260,8 @@ verdict_table! {
     /// The last third of the window was significantly slower than the first: by more than 5 % and by more than three
     /// standard errors (which allow for correlated intervals), or by a factor of at least 2 with every part of the last
     /// third slower than every part of the first. In an open loop the change is also larger than 20 µs (on a virtual
-    /// machine: 60 µs). The figures are averages over a change.
+    /// machine: 60 µs); in a closed loop, as a number of responses, larger than twice the requests that may be
+    /// outstanding. The figures are averages over a change.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
         change: f64 = "relative change from the first to the last third of the window: of responses per second (closed loop) or of service time (open loop)",

@@ -244,6 +244,11 @@ fn a_window_that_changes_is_not_steady() {
         verdicts(closed(), rates([500, 510, 490, 700, 800, 900, 1000, 990, 1010])),
         caution("still_warming")
     );
+    let rare = |run: &mut Run| {
+        rates([2, 2, 2, 2, 2, 2, 2, 2, 3])(run);
+        (run.connections.asked, run.connections.had) = (1, 1);
+    };
+    assert_eq!(verdicts(closed(), rare), [], "one request more or less in a third");
     let times = |slower: u64| {
         move |run: &mut Run| {
             for (place, interval) in run.intervals[1..10].iter_mut().enumerate() {
