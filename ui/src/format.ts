@@ -166,9 +166,11 @@ export function words(name: string): string {
   return name.replace(/_/g, " ");
 }
 
+const EVIDENCE_NAMES: Record<string, string> = { run_delay_share: "waited for a CPU", lowest_ns: "shortest wait", variation_share: "varied by" };
+
 /** A figure of a verdict's evidence with its name; its unit is at the end of its key: `generator_lag_ns_p99`. */
 export function evidence(key: string, value: unknown): string {
-  const name = (unit: string) => words(key.replace(unit, ""));
+  const name = (unit: string) => EVIDENCE_NAMES[key] ?? words(key.replace(unit, ""));
   if (typeof value !== "number") {
     const entries = value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : null;
     return `${words(key)}: ${entries ? entries.map(([of, count]) => `${of}: ${plain(count)}`).join(", ") : plain(value)}`;
@@ -176,7 +178,7 @@ export function evidence(key: string, value: unknown): string {
   if (/_ns(_|$)/.test(key)) return `${name("_ns")}: ${time(value)}`;
   if (/_per_s(_|$)/.test(key) && !/_s_per_s/.test(key)) return `${name("_per_s")}: ${rate(value)}/s`;
   if (/_s$/.test(key) && !/_per_s$/.test(key)) return `${name("_s")}: ${time(value * 1e9)}`;
-  if (/share|utilization/.test(key)) return `${words(key)}: ${percent(value, 3)}`;
+  if (/share|utilization|^change$/.test(key)) return `${name("")}: ${percent(value, 3)}`;
   return `${words(key)}: ${plain(value)}`;
 }
 
