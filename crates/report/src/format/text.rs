@@ -319,6 +319,10 @@ impl Page {
         }
         let more = "Remedies, startup times, limits, versions, explanations: paceline report --full";
         self.prose("", more, DIM);
+        if let Some((note, _)) = notes.findings().first() {
+            let name = note.rsplit(' ').next().unwrap_or_default();
+            self.prose("", &format!("A note in detail: paceline explain {name}"), DIM);
+        }
     }
 
     fn legend(&mut self, tables: &[Table]) {
