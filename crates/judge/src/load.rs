@@ -5,8 +5,9 @@
 
 use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look};
 use crate::{ACHIEVED_LEAST, TypedVerdict, generator};
-use paceline_record::{Blame, LoopKind, Run, Segment, Times};
+use paceline_record::{Blame, LoopKind, Phase, Run, Segment, Times};
 use paceline_stats::{Growth, little_outstanding};
+use std::collections::BTreeMap;
 
 /// Minimum growth over the window, as a share of the scheduled requests: random arrivals at 95 % load stay below it.
 const GROWTH_SHARE_LEAST: f64 = 0.005;
@@ -369,11 +370,56 @@ fn pause_ns(run: &Run) -> Option<u64> {
             above(0.5) >= 0.5 * (offered * longest_ns as f64 / 2e9).max(2.0)
                 && above(0.25) - above(0.5) >= 0.2 * above(0.5)
         }
-        None => above(0.5) >= 0.5 * carried.max(1.0) && has_gap(run, longest_ns),
+        None => {
+            let least = 0.5 * carried.max(1.0);
+            above(0.5) >= least && slow_together_most(run, longest_ns) >= least && has_gap(run, longest_ns)
+        }
     };
     // Some connections may be answered while others wait: that is not a pause of the server, however long they wait.
     let is_possible = quiet_most_ns(run).is_none_or(|most| longest_ns <= most);
     Some(if is_pause && is_possible { longest_ns } else { 0 })
+}
+
+/// The most requests of more than half of this time that may have ended within as long: after a pause, those that
+/// waited for it end together. Slow requests of a busy server are spread over the window.
+fn slow_together_most(run: &Run, longest_ns: u64) -> f64 {
+    let mut by_start: BTreeMap<u64, f64> = BTreeMap::new();
+    for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
+        let counts = interval.block.counts;
+        let times = interval.block.service_time_ns.as_ref();
+        let slow = times.map_or(counts.ok as f64, |times| above_most(times, longest_ns / 2));
+        *by_start.entry(interval.start_ns).or_default() += slow;
+    }
+    let by_start: Vec<(u64, f64)> = by_start.into_iter().collect();
+    let end_together = |(first, (start_ns, _)): (usize, &(u64, f64))| {
+        // One interval more: the first of them may end at the end of its interval.
+        let next = by_start.iter().skip(first).take_while(|(at, _)| at - start_ns <= longest_ns);
+        let count = next.count() + 1;
+        by_start.iter().skip(first).take(count).map(|(_, slow)| slow).sum::<f64>()
+    };
+    by_start.iter().enumerate().map(end_together).fold(0.0, f64::max)
+}
+
+/// The number of times above a limit; without the histogram, the highest number that the percentiles allow.
+fn above_most(times: &Times, limit_ns: u64) -> f64 {
+    if times.max <= limit_ns {
+        return 0.0;
+    }
+    let histogram = (!times.histogram.is_empty()).then(|| times.decode().ok()).flatten();
+    if let Some(histogram) = histogram {
+        return (histogram.count() - histogram.count_at_or_below(limit_ns)) as f64;
+    }
+    let levels = [
+        (0.5, times.p50),
+        (0.75, times.p75),
+        (0.9, times.p90),
+        (0.95, times.p95),
+        (0.99, times.p99),
+        (0.999, times.p99_9),
+        (0.9999, times.p99_99),
+    ];
+    let below = levels.iter().rev().find(|(_, value)| *value <= limit_ns).map_or(0.0, |(level, _)| *level);
+    (1.0 - below) * times.count as f64
 }
 
 /// Whether two adjacent intervals of a closed loop have fewer responses than usual, by at least half of what a pause of

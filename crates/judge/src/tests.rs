@@ -160,8 +160,17 @@ fn a_pause_is_an_outage_and_not_overload() {
     let of_a_closed_loop = |run: &mut Run| {
         run.total.service_time_ns = Some(with_pause(500, 20));
         run.intervals[4].block.counts.ok /= 2;
+        run.intervals[4].block.service_time_ns = run.total.service_time_ns.clone();
     };
     assert_eq!(verdicts(closed(), of_a_closed_loop), caution("outage"));
+    // As many slow requests, one in each of ten intervals, and one interval with fewer responses.
+    let spread = |run: &mut Run| {
+        of_a_closed_loop(run);
+        run.intervals
+            .iter_mut()
+            .for_each(|interval| interval.block.service_time_ns = Some(with_pause(500, 1)));
+    };
+    assert!(!verdicts(closed(), spread).iter().any(|(name, _)| *name == "outage"));
 }
 
 #[test]
