@@ -98,15 +98,29 @@ pub(crate) fn is_pinned(run: &Run) -> bool {
     run.generator.cores.len() < run.environment.cores as usize
 }
 
-/// The remedy if other processes disturbed the generator: a command that gives it the machine's last core.
+/// The remedy if other processes disturbed the generator: commands that give it cores of its own, the machine's last one
+/// if it had none, and move a server that may run on them.
 pub(crate) fn pin(run: &Run) -> String {
-    let core = run.environment.cores.saturating_sub(1);
-    if is_pinned(run) {
-        let cores: Vec<String> = run.generator.cores.iter().map(u32::to_string).collect();
-        format!("Keep other processes off Paceline's cores: {}.", cores.join(","))
-    } else {
-        format!("Pin Paceline: taskset -c {core} paceline run ...")
+    let online = run.environment.cores;
+    let own = if is_pinned(run) { run.generator.cores.clone() } else { vec![online.saturating_sub(1)] };
+    let mut advice = match is_pinned(run) {
+        true => format!("Keep other processes off Paceline's cores: {}.", listed(&own)),
+        false => format!("Pin Paceline: taskset -c {} paceline run ...", listed(&own)),
+    };
+    let others: Vec<u32> = (0..online).filter(|core| !own.contains(core)).collect();
+    let server = run.server.as_ref().filter(|server| server.cores_allowed >= online && !others.is_empty());
+    if let Some(server) = server {
+        let command = format!("taskset -acp {} {}", listed(&others), server.pid);
+        advice += &match is_pinned(run) {
+            true => format!(" The server may run on them; move it: {command}"),
+            false => format!(" and the server: {command}"),
+        };
     }
+    advice
+}
+
+fn listed(cores: &[u32]) -> String {
+    cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Percentiles of the judged times of a run, with their intervals within the run: none if the record's intervals have

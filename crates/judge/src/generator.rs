@@ -81,7 +81,13 @@ pub(crate) fn lag(run: &Run) -> Option<TypedVerdict> {
 }
 
 fn millis(ns: u64) -> String {
-    if ns < 1_000_000 { format!("{} µs", ns / 1_000) } else { format!("{:.0} ms", ns as f64 / 1e6) }
+    let ms = ns as f64 / 1e6;
+    match ms {
+        _ if ms < 1.0 => format!("{:.0} µs", 1e3 * ms),
+        _ if ms < 9.995 => format!("{ms:.2} ms"),
+        _ if ms < 99.95 => format!("{ms:.1} ms"),
+        _ => format!("{ms:.0} ms"),
+    }
 }
 
 /// Only `--timestamps kernel` provides the data for this.

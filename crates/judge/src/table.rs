@@ -116,7 +116,7 @@ verdict_table! {
         outstanding_growth_per_s_high: Option<f64> = "upper end of the 95 % interval of this growth",
         kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the segment before the first one in which the server fell behind",
         fell_behind_at_per_s: Option<f64> = "if the rate changes: rate of the first segment of the schedule in which the server fell behind",
-    } with { advice: String = "Try -r 350." }
+    } with { advice: String = "Try -r `<RATE>`." }
     => "The server cannot keep up: requests queue, and the response times depend on the length of the run. {advice}";
 
     /// At a fixed rate: the server ran on this machine and was observed (`--pid`, or found by its port), and it used at
@@ -139,7 +139,7 @@ verdict_table! {
         generator_lag_ns_p99: u64 = "99th percentile of the generator's lag",
         generator_lag_ns_max: u64 = "maximum of the generator's lag",
         response_time_ns_p99: u64 = "99th percentile of the response time, including the lag",
-    } with { severity: Severity, lag: String = "6 ms", pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
+    } with { severity: Severity, lag: String, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline sent requests late (p99 {lag}). {pin}";
 
     /// With `--timestamps kernel`: at the median, responses waited in the generator's socket for more than half of the
@@ -241,14 +241,14 @@ verdict_table! {
         closed_by_server: u64 = "connections that the server closed",
         protocol: String = "the version of HTTP that was used",
     }
-    => "The server closed the connection after nearly every response, so the results include connecting; compare them only with other runs without keep-alive.";
+    => "The server closed connections after a response, so the results include connecting. Turn keep-alive on in the server, or compare them only with runs without it (--no-keep-alive).";
 
     /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the
     /// run is invalid if the generator was pinned; an unpinned generator regularly shares cores with the server.
     GeneratorDescheduled "generator_descheduled" Run [Environment] [Caution, Invalid: *severity]
     "Other processes used Paceline's CPU."
     { run_delay_share: f64 = "time in which Paceline's threads were ready to run but got no core, as a share of the window, 0 to 1" }
-    with { severity: Severity, percent: f64 = "38", pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
+    with { severity: Severity, percent: f64, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Other processes used Paceline's CPU for {percent:.0} % of the window. {pin}";
 
     /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One
@@ -265,7 +265,7 @@ verdict_table! {
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
         change: f64 = "relative change from the first to the last third of the window: of responses per second (closed loop) or of service time (open loop)",
-    } with { percent: f64 = "38" }
+    } with { percent: f64 }
     => "The server was {percent:.0} % slower at the end than at the beginning. Look for leaks, growing data or throttling, and measure longer.";
 
     /// The server was still becoming faster: during the window (the last third was more than 5 % faster than the
@@ -277,7 +277,7 @@ verdict_table! {
         warmed_s: Option<f64> = "length of the launch's warm-up, in seconds",
         rate_before_per_s: Option<f64> = "responses per second in the 4 s before the last 4 s of the launch's warm-up",
         rate_last_per_s: Option<f64> = "responses per second in the last 4 s of the launch's warm-up",
-    } with { advice: String = "Use a longer warm-up: --warmup 20s" }
+    } with { advice: String = "Use a longer warm-up: --warmup `<TIME>`" }
     => "The server was still getting faster; once warm, it is faster than this result. {advice}";
 
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
@@ -285,7 +285,7 @@ verdict_table! {
     {
         variation_share: f64 = "highest minus lowest value of an interval, divided by the mean: responses per second (closed loop) or median service time (open loop)",
         intervals: usize = "number of intervals of the window that were compared",
-    } with { percent: f64 = "38" }
+    } with { percent: f64 }
     => "The server's speed varied by {percent:.0} % during the run. Measure longer (-d), and look for periodic work in the server.";
 
     /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
@@ -343,7 +343,7 @@ verdict_table! {
         service_time_ns_p50: Vec<u64> = "median service time of each loader",
         failed_share_least: f64 = "lowest share of failed requests among the loaders",
         failed_share_most: f64 = "highest share of failed requests among the loaders",
-    } with { host: String = "n4" }
+    } with { host: String }
     => "The results of the load generators differ. Compare the generators one by one (`by_generator` in the record). Begin with the CPU and the network path of {host}.";
 
     /// A loader's network interface carried at least 90 % of its limit, in one direction, in the window. The network
@@ -357,7 +357,7 @@ verdict_table! {
         direction: &'static str = "`sent` or `received`",
         bytes_per_s: f64 = "bytes per second in this direction",
         speed_bytes_per_s: f64 = "maximum in this direction, in bytes per second",
-    } with { percent: f64 = "97" }
+    } with { percent: f64 }
     => "Interface {interface} of {host} was {percent:.0} % utilized (bytes {direction}). Use a faster link, loaders on more machines (--on), or smaller requests and responses.";
 
     /// The network interface of a server's machine, or of its balancer's or database's, carried at least 90 % of its
@@ -371,7 +371,7 @@ verdict_table! {
         direction: &'static str = "`sent` or `received`",
         bytes_per_s: f64 = "bytes per second in this direction",
         speed_bytes_per_s: f64 = "maximum in this direction, in bytes per second",
-    } with { percent: f64 = "97" }
+    } with { percent: f64 }
     => "Interface {interface} of {host} was {percent:.0} % utilized (bytes {direction}). Use a faster link, or smaller responses.";
 
     /// Server and generator could not get separate cores and took CPU time from each other: the machine has one core, or
@@ -443,7 +443,7 @@ verdict_table! {
     {
         lowest_missed_per_s: f64 = "the lowest rate that missed the objective",
         highest_passed_per_s: f64 = "the highest rate that met the objective; 0 if none did",
-    } with { try_per_s: f64 = "20000" }
+    } with { try_per_s: f64 }
     => "The server pauses regardless of the rate, so its capacity under this objective is undefined. Find the cause of the pauses (paceline run -r {try_per_s:.0}), or use longer windows.";
 
     /// A search for the capacity found no rate: no window met the objective, or the generator or the machine disturbed
