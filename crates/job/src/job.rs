@@ -1,5 +1,6 @@
 //! The job: all settings of a run.
 
+use crate::request::MASKED;
 use crate::target::localhost;
 use crate::time::seconds;
 use crate::{IpVersion, LoadModel, LoaderShare, Nanos, Proxy, RequestSpec, Think, TlsSpec};
@@ -173,6 +174,14 @@ impl Job {
     /// How lines of a response's head may end.
     pub fn line_ends(&self) -> LineEnds {
         if self.lenient { LineEnds::LfAllowed } else { LineEnds::CrLf }
+    }
+
+    /// The header field whose value was masked, as in the job of a record: without it the job cannot be repeated.
+    pub fn masked_field(&self) -> Option<&str> {
+        let fields = self.requests.iter().flat_map(|request| &request.headers.0);
+        let of_request = fields.into_iter().find(|(_, value)| value == MASKED).map(|(name, _)| name.as_str());
+        let credentials = self.proxy.as_ref().and_then(|proxy| proxy.credentials.as_deref());
+        of_request.or_else(|| credentials.filter(|value| *value == MASKED).map(|_| "Proxy-Authorization"))
     }
 
     /// The job with secrets replaced, so that it can be shown to others.

@@ -6,8 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Header fields whose value allows a reader to act as another user.
-const SECRET_FIELDS: [&str; 3] = ["Authorization", "Proxy-Authorization", "Cookie"];
+/// Parts of the names of header fields whose value allows a reader to act as another user: `X-Api-Key`, `X-Auth-Token`.
+const SECRET_PARTS: [&str; 7] =
+    ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey"];
 /// The replacement for a secret value.
 pub const MASKED: &str = "***";
 
@@ -236,7 +237,8 @@ impl Headers {
     #[must_use]
     pub fn masked(&self) -> Self {
         let mask = |(name, value): &(String, String)| {
-            let shown = if is_secret(name) { MASKED.to_owned() } else { value.clone() };
+            let hides = is_secret(name) && !is_placeholder(value);
+            let shown = if hides { MASKED.to_owned() } else { value.clone() };
             (name.clone(), shown)
         };
         Self(self.0.iter().map(mask).collect())
@@ -252,7 +254,16 @@ impl Headers {
 
 /// Whether the value of a header field is a secret.
 pub fn is_secret(name: &str) -> bool {
-    SECRET_FIELDS.iter().any(|secret| secret.eq_ignore_ascii_case(name.trim()))
+    let name = name.to_ascii_lowercase();
+    SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
+/// Whether a value is one placeholder, after a scheme or a name: `Bearer {var:token}`, `id={var:id}`.
+fn is_placeholder(value: &str) -> bool {
+    let Some((before, rest)) = value.split_once('{') else { return false };
+    let is_word = |word: &str| !word.contains([' ', '=', ';']);
+    let leads = before.is_empty() || before.strip_suffix([' ', '=']).is_some_and(is_word);
+    leads && rest.contains(':') && rest.find('}') == Some(rest.len() - 1)
 }
 
 impl Serialize for Headers {
@@ -349,6 +360,23 @@ mod tests {
         let masked = serde_json::to_value(list.masked()).unwrap();
         assert_eq!(masked, json!(["Accept: */*", "cookie: ***", "X: 1", "X: 2"]));
         assert!(serde_json::from_value::<Headers>(json!(["no colon"])).is_err());
+    }
+
+    #[test]
+    fn placeholders_are_no_secrets() {
+        for (value, is_masked) in [
+            ("Bearer {var:token}", false),
+            ("{line:keys.txt}", false),
+            ("id={var:id}", false),
+            ("Bearer abc", true),
+            ("Bearer abc {var:token}", true),
+            ("sk-123{var:rest}", true),
+            ("a=secret; id={var:id}", true),
+            ("{var:token}abc", true),
+        ] {
+            let masked = Headers(vec![("X-Api-Key".to_owned(), value.to_owned())]).masked();
+            assert_eq!(masked.get("X-Api-Key") == Some(MASKED), is_masked, "{value}");
+        }
     }
 
     #[test]

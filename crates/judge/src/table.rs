@@ -241,7 +241,7 @@ verdict_table! {
         closed_by_server: u64 = "connections that the server closed",
         protocol: String = "the version of HTTP that was used",
     }
-    => "The server closed connections after a response, so the results include connecting. Turn keep-alive on in the server, or compare them only with runs without it (--no-keep-alive).";
+    => "The server closed connections after a response, so the results include connecting. Turn keep-alive on in the server, or compare them only with runs without it (--no-keepalive).";
 
     /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the
     /// run is invalid if the generator was pinned; an unpinned generator regularly shares cores with the server.

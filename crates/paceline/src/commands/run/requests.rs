@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_catalogue::RequestFile;
 use paceline_job::{
-    BodyExpectation, Content, ExpectedValue, Headers, Job, JsonForm, RequestSpec, hexadecimal,
+    BodyExpectation, Content, ExpectedValue, Headers, Job, JsonForm, MASKED, RequestSpec, hexadecimal,
 };
 use paceline_run::Inputs;
 use std::path::{Path, PathBuf};
@@ -141,6 +141,12 @@ impl RequestFlags {
         let headers = self.headers()?;
         for request in &mut job.requests {
             self.fill_request(request);
+            let authorization = self.authorization();
+            let is_given = |field: &str| {
+                let is_header = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(field));
+                is_header || authorization.is_some() && field.eq_ignore_ascii_case("Authorization")
+            };
+            request.headers.0.retain(|(field, value)| value != MASKED || !is_given(field));
             for (name, value) in &headers {
                 if self.mix.is_none() || request.headers.get(name).is_none() {
                     request.headers.0.push((name.clone(), value.clone()));
@@ -149,7 +155,7 @@ impl RequestFlags {
             if let Some(codings) = &self.accept_encoding {
                 request.headers.set_default("Accept-Encoding", codings);
             }
-            if let Some(authorization) = self.authorization() {
+            if let Some(authorization) = authorization {
                 request.headers.set_default("Authorization", authorization);
             }
         }
@@ -167,6 +173,16 @@ impl RequestFlags {
             request.headers.get("Connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
         };
         job.keep_alive &= !job.requests.iter().any(closes);
+        if let Some(field) = job.masked_field() {
+            let what =
+                format!("the value of the job's field {field} is masked ({MASKED}): a record has no secrets");
+            let again = if field == "Proxy-Authorization" {
+                "--proxy".to_owned()
+            } else {
+                format!("-H '{field}: VALUE'")
+            };
+            return Err(Complaint::usage(what).hint(format!("give it again with {again}")).into());
+        }
         Ok(())
     }
 
@@ -322,6 +338,27 @@ mod tests {
         assert_eq!(basic.masked().requests[0].headers.get("Authorization"), Some("***"));
         let bearer = job(&["--bearer", "abc"]);
         assert_eq!(bearer.requests[0].headers.get("Authorization"), Some("Bearer abc"));
+    }
+
+    #[test]
+    fn a_masked_job_is_repeated_only_with_the_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("job.toml");
+        std::fs::write(&file, job(&["--bearer", "abc"]).masked().to_toml()).unwrap();
+        let repeated = |flags: &[&str]| {
+            let line = [&["paceline", "run", "--job", file.to_str().unwrap()], flags].concat();
+            let crate::Command::Run(arguments) = crate::Arguments::try_parse_from(line).unwrap().command
+            else {
+                panic!("it is a run")
+            };
+            arguments.job(&mut Inputs::default())
+        };
+        let error = repeated(&[]).unwrap_err().to_string();
+        assert!(error.contains("Authorization is masked"), "{error}");
+        for flags in [&["--bearer", "abc"][..], &["-H", "authorization: Bearer abc"]] {
+            let headers = repeated(flags).unwrap().requests[0].headers.clone();
+            assert_eq!((headers.get("Authorization"), headers.0.len()), (Some("Bearer abc"), 1));
+        }
     }
 
     #[test]
