@@ -161,9 +161,8 @@ pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
     (counts.ok > 0 && counts.failed() > 0).then(|| {
         let share = counts.failed() as f64 / (counts.scheduled as f64).max(1.0);
         let (status, bad_body, commonest_failure) = reasons(run);
-        let severity = if share > FAILED_MOST { Severity::Invalid } else { Severity::Caution };
-        let is_answered = counts.bad_status + counts.bad_body > 0;
-        let look = if is_answered { format!(" {}", look(run)) } else { String::new() };
+        let is_invalid = share > FAILED_MOST || no_session_completed(run);
+        let severity = if is_invalid { Severity::Invalid } else { Severity::Caution };
         TypedVerdict::FailedRequests {
             failed: counts.failed(),
             share,
@@ -171,9 +170,28 @@ pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
             bad_body,
             commonest_failure,
             severity,
-            look,
+            look: look_at_failures(run),
         }
     })
+}
+
+/// Whether sessions began and each of them failed in a step.
+fn no_session_completed(run: &Run) -> bool {
+    let sessions = run.sessions.as_deref().unwrap_or_default();
+    sessions.iter().any(|session| session.failed > 0) && sessions.iter().all(|session| session.completed == 0)
+}
+
+/// How to find the reason if some requests failed; nothing if they only timed out or could not connect.
+fn look_at_failures(run: &Run) -> String {
+    let counts = run.total.counts;
+    let redirects = run.total.status.keys().any(|status| status.starts_with('3') && status != "304");
+    let follows = run.job.as_ref().is_some_and(|job| job.follow > 0);
+    if counts.bad_status + counts.bad_body > 0 {
+        let follow = if redirects && !follows { " Follow redirects with --follow 5." } else { "" };
+        return format!("{follow} {}", look(run));
+    }
+    let is_broken = counts.io_failed > 0;
+    if is_broken { " Look for the reason in the server's log.".to_owned() } else { String::new() }
 }
 
 pub(crate) fn streams_limited(run: &Run) -> Option<TypedVerdict> {

@@ -185,7 +185,7 @@ verdict_table! {
     => "The load was lower than requested with -c. Use fewer connections, or more threads (-t). {pin}";
 
     /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of
-    /// service or response time. Invalid where more than half failed.
+    /// service or response time. Invalid where more than half failed, or no session was completed.
     FailedRequests "failed_requests" Run [Server] [Caution, Invalid: *severity] "Requests failed."
     {
         share: f64 = "failed requests as a share of all requests, 0 to 1",
@@ -599,10 +599,10 @@ verdict_table! {
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
     "The row's responses differ in size from those of other rows."
     {
-        body_bytes_per_response: f64 = "bytes of body per response of this row",
-        body_bytes_typical: f64 = "bytes of body per response of the median row",
         bytes_per_response: f64 = "bytes received per response of this row, headers included",
         bytes_typical: f64 = "bytes received per response of the median row, headers included",
+        body_bytes_per_response: f64 = "bytes of body per response of this row",
+        body_bytes_typical: f64 = "bytes of body per response of the median row",
     }
     => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with headers); those of the median row have {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i URL";
 

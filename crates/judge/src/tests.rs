@@ -522,6 +522,16 @@ fn mostly_failed_requests_make_a_run_invalid() {
     assert_eq!(verdicts(closed(), failed(1)), caution("failed_requests"));
     assert_eq!(verdicts(closed(), failed(5_000)), caution("failed_requests"));
     assert_eq!(verdicts(closed(), failed(5_001)), invalid("failed_requests"));
+    let sessions = |completed: u64| {
+        move |run: &mut Run| {
+            with_pauses(run, 0.0);
+            failed(100)(run);
+            let session = &mut run.sessions.as_mut().unwrap()[0];
+            (session.completed, session.failed) = (completed, 100);
+        }
+    };
+    assert_eq!(verdicts(sound(), sessions(1)), caution("failed_requests"));
+    assert_eq!(verdicts(sound(), sessions(0)), invalid("failed_requests"), "no session reached its end");
     let late = |run: &mut Run| run.total.censored = Some(Censored { count: 1, lowest_ns: 5 });
     assert_eq!(verdicts(closed(), late), caution("censored"));
 }
