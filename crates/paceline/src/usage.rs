@@ -84,20 +84,9 @@ fn error_and_hints(said: &str) -> (String, String) {
     // Without the tip to pass an unknown flag as a value: that is rarely meant.
     let (tips, what): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("tip: "));
     let tips = tips.iter().map(|tip| &tip["tip: ".len()..]).filter(|tip| !tip.starts_with("to pass"));
-    let what = without_long_list(what.join(" "));
+    let what = what.join(" ");
     let hints: Vec<&str> = tips.chain(["--help lists all flags"]).collect();
     (what.strip_prefix("error: ").unwrap_or(&what).to_owned(), hints.join("; "))
-}
-
-/// Possible values that an error lists at most.
-const LISTED_MOST: usize = 12;
-
-/// The message without its list of possible values, if that is so long that it hides the rest.
-fn without_long_list(what: String) -> String {
-    match what.split_once(" [possible values: ") {
-        Some((short, list)) if list.split(", ").count() > LISTED_MOST => short.to_owned(),
-        _ => what,
-    }
 }
 
 /// Prints a message of clap, also help and version, and exits.
@@ -171,8 +160,6 @@ mod tests {
         assert!(hints.contains("'--connections'") && !hints.contains('\n'), "{hints}");
         let (what, _) = said("paceline run");
         assert!(what.contains("were not provided: <URL>") && !what.contains("Usage"), "{what}");
-        let (what, hints) = said("paceline explain outag");
-        assert!(what.ends_with("for '[NAME]'") && hints.contains("'outage'"), "{what}; {hints}");
         let (what, hints) = said("paceline run http://localhost/ --slo p99<1ms");
         assert!(what.contains("response.p99<1ms") && !(what + &hints).contains('\n'));
     }

@@ -1,8 +1,7 @@
 //! `paceline explain NAME`: what a verdict or a metric means, from the tables that generate the reference pages.
 
-use crate::exit::{Status, print};
+use crate::exit::{Complaint, Status, print};
 use crate::terminal;
-use clap::builder::PossibleValuesParser;
 use paceline_judge::{Metric, VerdictDoc, VerdictName};
 use paceline_report::wrap;
 
@@ -10,32 +9,29 @@ use paceline_report::wrap;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// A verdict (`outage`) or a metric (`time_ns_p99`); without a name, all of them are listed
-    #[arg(value_name = "NAME", hide_possible_values = true, value_parser = PossibleValuesParser::new(names()))]
+    #[arg(value_name = "NAME")]
     name: Option<String>,
-}
-
-/// Every name that can be explained.
-fn names() -> Vec<&'static str> {
-    let verdicts = VerdictName::ALL.iter().map(|name| name.as_str());
-    verdicts.chain(Metric::ALL.iter().map(|metric| metric.key)).collect()
 }
 
 /// Prints the explanation, or the list of names.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let width = terminal::width_for_text(true);
     let text = match &arguments.name {
-        Some(name) => explanation(name, width),
+        Some(name) => explanation(name, width).ok_or_else(|| {
+            Complaint::usage(format!("no verdict or metric is called \"{name}\""))
+                .hint("`paceline explain` lists all names")
+        })?,
         None => list(width),
     };
     print(&text)?;
     Ok(Status::Done)
 }
 
-fn explanation(name: &str, width: usize) -> String {
+/// The explanation of a verdict, or of a metric by its key or its name in tables (`p99`).
+fn explanation(name: &str, width: usize) -> Option<String> {
     let verdict = VerdictName::parse(name).map(|verdict| of_verdict(verdict.doc(), width));
-    let metric =
-        || Metric::ALL.iter().find(|metric| metric.key == name).map(|metric| of_metric(metric, width));
-    verdict.or_else(metric).unwrap_or_default()
+    let is_it = |metric: &&Metric| metric.key == name || metric.name == name;
+    verdict.or_else(|| Metric::ALL.iter().find(is_it).map(|metric| of_metric(metric, width)))
 }
 
 fn of_verdict(doc: &VerdictDoc, width: usize) -> String {
@@ -94,18 +90,14 @@ mod tests {
 
     #[test]
     fn every_verdict_and_metric_has_an_explanation_that_fits() {
-        for name in names() {
-            let text = explanation(name, 80);
+        let verdicts = VerdictName::ALL.iter().map(|name| name.as_str());
+        for name in verdicts.chain(Metric::ALL.iter().map(|metric| metric.key)) {
+            let text = explanation(name, 80).unwrap();
             assert!(text.starts_with(name) && text.lines().count() >= 3, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(list(80).contains(&format!("  {name}: ")), "{name} is not listed");
         }
-    }
-
-    #[test]
-    fn a_name_is_of_a_verdict_or_of_a_metric_but_not_of_both() {
-        let mut all = names();
-        all.sort_unstable();
-        assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
+        assert_eq!(explanation("p99", 80), explanation("time_ns_p99", 80));
+        assert_eq!(explanation("outag", 80), None);
     }
 }

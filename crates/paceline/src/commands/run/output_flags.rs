@@ -22,7 +22,7 @@ pub struct OutputFile<'a> {
 /// The outputs of a run.
 #[derive(clap::Args, Debug)]
 pub struct OutputFlags {
-    /// Output format, also used for files with an unknown extension [default: text]
+    /// Output format, also of files whose extension names none [default: text]
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Output")]
     format: Option<OutputFormat>,
 
@@ -82,6 +82,16 @@ pub struct OutputFlags {
     pub hdr: Vec<PathBuf>,
 }
 
+/// Extensions of files with a result, and their formats.
+const ENDINGS: [(&str, OutputFormat); 6] = [
+    ("json", OutputFormat::Json),
+    ("txt", OutputFormat::Text),
+    ("hgrm", OutputFormat::Hgrm),
+    ("html", OutputFormat::Html),
+    ("csv", OutputFormat::Csv),
+    ("md", OutputFormat::Markdown),
+];
+
 impl OutputFlags {
     /// The files that the result is written to.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
@@ -109,15 +119,7 @@ impl OutputFlags {
 
     /// The format of a file: from its extension, otherwise the printed format.
     pub fn format_of(&self, path: &Path) -> OutputFormat {
-        let endings = [
-            ("json", OutputFormat::Json),
-            ("txt", OutputFormat::Text),
-            ("hgrm", OutputFormat::Hgrm),
-            ("html", OutputFormat::Html),
-            ("csv", OutputFormat::Csv),
-            ("md", OutputFormat::Markdown),
-        ];
-        let known = endings.into_iter().find(|(ending, _)| has_ending(path, ending));
+        let known = ENDINGS.into_iter().find(|(ending, _)| has_ending(path, ending));
         known.map_or(self.printed_format(), |(_, format)| format)
     }
 
@@ -161,8 +163,28 @@ impl OutputFlags {
         }
     }
 
-    /// Refuses outputs that would overwrite each other.
+    /// Refuses files with an extension of no format, unless a format is given.
+    fn check_endings(&self) -> anyhow::Result<()> {
+        if self.json || self.format.is_some() {
+            return Ok(());
+        }
+        let is_unknown = |path: &&Path| {
+            path.extension().is_some() && !ENDINGS.iter().any(|(ending, _)| has_ending(path, ending))
+        };
+        match self.files().find(is_unknown) {
+            None => Ok(()),
+            Some(path) => {
+                let what = format!("-o {}: no output format has this extension", path.display());
+                Err(Complaint::usage(what)
+                    .hint("use .html (charts), .json, .txt, .md, .csv or .hgrm, or select the format with --format")
+                    .into())
+            }
+        }
+    }
+
+    /// Refuses outputs that would overwrite each other, or whose format is unknown.
     pub fn check(&self) -> anyhow::Result<()> {
+        self.check_endings()?;
         if let Some(path) =
             self.hdr.iter().find(|path| !has_ending(path, "hlog") && !has_ending(path, "hgrm"))
         {
