@@ -438,20 +438,15 @@ export interface FoundCapacity {
   windows: (SearchedRate)[];
 }
 
-/** The outcome of a gate. */
-export interface GateOutcome {
-  /** The figures that support the outcome, units in the keys. */
-  evidence: Record<string, unknown>;
-  /** The gate as written, such as `response.p99<10ms`. */
+/** A requested limit. */
+export interface GatePage {
+  /** The expression. */
   gate: string;
-  /** Whether the run proved that the limit was met. */
+  /** Whether it passed. */
   passed: boolean;
-  /** Why the gate did not pass; empty if it passed. */
-  reasons?: (GateReason)[];
+  /** The figure by which it was judged, and why it did not pass. */
+  words: string;
 }
-
-/** Why a gate did not pass. */
-export type GateReason = "beyond_limit" | "failures" | "lower_bound" | "too_few_samples" | "not_measured" | "not_delivered" | "invalid" | "stopped" | "broke_rules" | "starved";
 
 /** CPU time and memory of the generator over the window. */
 export interface Generator {
@@ -660,11 +655,13 @@ export interface Measured {
   /** The machine. */
   environment: Environment;
   /** How each gate came out. */
-  gates: (GateOutcome)[];
+  gates: (GatePage)[];
   /** What the generator itself cost. */
   generator: Generator;
   /** Times over time, where the record has the histograms of its seconds. */
   heat: Heat | null;
+  /** The job as TOML, secrets replaced: `paceline run --job` repeats it without other files than those it names. */
+  job: string | null;
   /** The shape of the load. */
   loop: Loop;
   /** How the generator waited for the next send. */
@@ -673,10 +670,16 @@ export interface Measured {
   phases: Phases;
   /** Rates over the window. */
   rate_per_s: Rates;
+  /** Each request of a mix, and each step of a session. */
+  requests: (RequestRow)[];
   /** What ended in each second. */
   seconds: (Stretch)[];
   /** The seed of every random choice, as text: JavaScript's numbers are too short for it. */
   seed: string;
+  /** Each session of the request file. */
+  sessions: (SessionRow)[];
+  /** Sessions that began in a second; open loop of sessions. */
+  sessions_offered_per_s: number | null;
   /** Responses by status code. */
   status: Record<string, number>;
   /** Whether it was stopped before its planned end. */
@@ -879,6 +882,18 @@ export interface Ratio {
   low: number;
 }
 
+/** The requests of one kind. */
+export interface RequestRow {
+  /** Its name in the request file. */
+  name: string;
+  /** Those that did not get a valid response. */
+  not_ok: number;
+  /** Those that were due. */
+  scheduled: number;
+  /** Their response times (closed loop: service times), in nanoseconds. */
+  times: RowTimes | null;
+}
+
 /** A round in the list. */
 export interface RoundEntry {
   /** What the plan, or the published document, measured; empty where it does not say. */
@@ -966,6 +981,16 @@ export interface RowPage {
   values: Record<string, FigurePage>;
   /** The names of its verdicts, the most severe first. */
   verdicts: (string)[];
+}
+
+/** Percentiles of a row, in nanoseconds. */
+export interface RowTimes {
+  /** The exact highest. */
+  max: number;
+  /** The median. */
+  p50: number;
+  /** 99 % were at or below it. */
+  p99: number;
 }
 
 /** Everything about one run. */
@@ -1096,6 +1121,22 @@ export interface ServerEntry {
   tags: (string)[];
   /** What its version command printed last. */
   versions: string;
+}
+
+/** The sessions of one kind. */
+export interface SessionRow {
+  /** Those whose last step was answered as expected. */
+  completed: number;
+  /** Those with a failed step. */
+  failed: number;
+  /** Its name in the request file. */
+  name: string;
+  /** Those that began. */
+  started: number;
+  /** Their times, in nanoseconds. */
+  times: RowTimes | null;
+  /** Those that the end of the run interrupted. */
+  unfinished: number;
 }
 
 /** The severity of a verdict. */

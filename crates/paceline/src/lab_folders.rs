@@ -32,7 +32,7 @@ pub struct FolderArguments {
     /// The folder with one folder per database [default: `databases` beside the servers]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     databases_dir: Option<PathBuf>,
-    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
+    /// Folder for builds, logs and results [default: `.paceline` beside the servers; of an installation: in the home folder]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
     /// User for the set-up, build and run of servers [default: the current user]

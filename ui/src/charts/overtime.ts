@@ -132,7 +132,7 @@ export function heatMap(run: RunPage): ChartSource | null {
   const line = (of: (s: Stretch) => number | undefined) =>
     measured.seconds.flatMap((s) => { const y = of(s); return y && s.phase !== "drain" ? [{ x: s.start_s + s.length_s / 2, y }] : []; });
   return {
-    note: `Each cell: requests that took this long in this second. A stronger colour means more requests (logarithmic scale). Lines: median and p99.${warmUpText(measured)}`,
+    note: `Each cell: requests that took this long in this part of the run. A stronger colour means more requests (logarithmic scale). Lines: median and p99.${warmUpText(measured)}`,
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 40,

@@ -16,9 +16,14 @@ pub(super) fn gates(run: &Run, style: Style) -> String {
 fn gate_lines(gate: &GateOutcome, style: Style) -> String {
     let (mark, paint): (_, fn(Style, &str) -> String) =
         if gate.passed { ("pass", Style::good) } else { ("FAIL", Style::bad) };
+    hanging(mark, paint, &format!("{}: {}", gate.gate, gate_words(gate)), style)
+}
+
+/// The figure by which a gate was judged, and why it did not pass if the figure does not show it.
+pub fn gate_words(gate: &GateOutcome) -> String {
     let mut parts: Vec<String> = figure(gate).into_iter().collect();
     parts.extend(gate.reasons.iter().filter_map(|reason| words(*reason, gate)));
-    hanging(mark, paint, &format!("{}: {}", gate.gate, parts.join("; ")), style)
+    parts.join("; ").replace('\u{a0}', " ")
 }
 
 /// The figure by which a gate was judged.

@@ -10,6 +10,7 @@ pub(crate) mod quantity;
 mod tests;
 mod times;
 
+pub use concerns::gate_words;
 pub(crate) use lines::{Style, columns};
 pub use quantity::TimeUnit;
 pub(crate) use times::{STEPS_PER_HALF, bars};

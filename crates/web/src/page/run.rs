@@ -6,11 +6,11 @@ use super::explanation::{self, Explanation};
 use super::heat::Heat;
 use super::round::ServerEntry;
 use super::series::{self, Stretch, UsagePoint};
-use paceline_judge::SAMPLES_FOR_INTERVAL;
+use paceline_judge::{SAMPLES_FOR_INTERVAL, judged_times};
 use paceline_record::{
     Bytes, Censored, Connections, CoreTime, Counts, DatabaseUse, Environment, Fault, FoundCapacity,
-    GateOutcome, Generator, Load, Loop, Pace, Phases, Pinning, Rates, Run, Startup, Target, Times, Tool,
-    Trial, Usage, Validation, Verdict,
+    GateOutcome, Generator, Load, Loop, Pace, Phases, Pinning, Rates, RequestPart, Run, SessionPart, Startup,
+    Target, Times, Tool, Trial, Usage, Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -125,8 +125,74 @@ pub struct Measured {
     pub heat: Option<Heat>,
     /// Requests whose response was never seen.
     pub censored: Option<Censored>,
+    /// The job as TOML, secrets replaced: `paceline run --job` repeats it without other files than those it names.
+    pub job: Option<String>,
     /// How each gate came out.
-    pub gates: Vec<GateOutcome>,
+    pub gates: Vec<GatePage>,
+    /// Sessions that began in a second; open loop of sessions.
+    pub sessions_offered_per_s: Option<f64>,
+    /// Each session of the request file.
+    pub sessions: Vec<SessionRow>,
+    /// Each request of a mix, and each step of a session.
+    pub requests: Vec<RequestRow>,
+}
+
+/// A requested limit.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct GatePage {
+    /// The expression.
+    pub gate: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// The figure by which it was judged, and why it did not pass.
+    pub words: String,
+}
+
+/// The sessions of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SessionRow {
+    /// Its name in the request file.
+    pub name: String,
+    /// Those that began.
+    pub started: u64,
+    /// Those whose last step was answered as expected.
+    pub completed: u64,
+    /// Those with a failed step.
+    pub failed: u64,
+    /// Those that the end of the run interrupted.
+    pub unfinished: u64,
+    /// Their times, in nanoseconds.
+    pub times: Option<RowTimes>,
+}
+
+/// The requests of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RequestRow {
+    /// Its name in the request file.
+    pub name: String,
+    /// Those that were due.
+    pub scheduled: u64,
+    /// Those that did not get a valid response.
+    pub not_ok: u64,
+    /// Their response times (closed loop: service times), in nanoseconds.
+    pub times: Option<RowTimes>,
+}
+
+/// Percentiles of a row, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RowTimes {
+    /// The median.
+    pub p50: u64,
+    /// 99 % were at or below it.
+    pub p99: u64,
+    /// The exact highest.
+    pub max: u64,
+}
+
+impl From<&Times> for RowTimes {
+    fn from(times: &Times) -> Self {
+        Self { p50: times.p50, p99: times.p99, max: times.max }
+    }
 }
 
 /// A distribution of times, in nanoseconds.
@@ -249,9 +315,30 @@ impl Measured {
             seconds: series::seconds(run),
             heat: Heat::of(run),
             censored: total.censored,
-            gates: run.gates.clone(),
+            job: run.job.as_ref().map(|job| job.masked().to_toml()),
+            gates: run.gates.iter().map(gate).collect(),
+            sessions_offered_per_s: run.loop_.sessions_offered_per_s,
+            sessions: run.sessions.iter().flatten().map(session_row).collect(),
+            requests: run.by_request.iter().flatten().map(|part| request_row(part, run)).collect(),
         }
     }
+}
+
+fn gate(outcome: &GateOutcome) -> GatePage {
+    let words = paceline_report::gate_words(outcome);
+    GatePage { gate: outcome.gate.clone(), passed: outcome.passed, words }
+}
+
+fn session_row(part: &SessionPart) -> SessionRow {
+    let times = part.session_time_ns.as_ref().map(RowTimes::from);
+    let SessionPart { name, started, completed, failed, unfinished, .. } = part.clone();
+    SessionRow { name, started, completed, failed, unfinished, times }
+}
+
+fn request_row(part: &RequestPart, run: &Run) -> RequestRow {
+    let counts = part.block.counts;
+    let times = judged_times(&part.block, run.loop_.kind).map(RowTimes::from);
+    RequestRow { name: part.name.clone(), scheduled: counts.scheduled, not_ok: counts.not_ok(), times }
 }
 
 /// Every distribution of a block that has values, the one to judge by first.
@@ -365,9 +452,28 @@ fn explanations(verdicts: &[Verdict]) -> BTreeMap<String, Explanation> {
     explanation::of(|name| verdicts.iter().any(|verdict| verdict.name == name))
 }
 
-/// The command line of a run, with the cores that it was restricted to.
+/// The command line of a run, with the cores that it was restricted to and its seed, without its output files.
 fn run_command(run: &Run) -> String {
-    pinned(command(&run.argv), &run.generator.cores, run.environment.cores)
+    let mut argv = without_outputs(&run.argv);
+    let is_run = argv.get(1).is_some_and(|word| word == "run");
+    if is_run && !argv.iter().any(|word| word == "--seed" || word.starts_with("--seed=")) {
+        argv.extend(["--seed".to_owned(), run.seed.to_string()]);
+    }
+    pinned(command(&argv), &run.generator.cores, run.environment.cores)
+}
+
+/// A command line without `-o FILE` and `--output FILE`, which would overwrite files of whoever repeats it.
+fn without_outputs(argv: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = argv.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-o" | "--output" => drop(words.next()),
+            word if word.starts_with("--output=") => {}
+            _ => kept.push(word.clone()),
+        }
+    }
+    kept
 }
 
 /// A command that is restricted to the same cores, if they are not all.
@@ -398,6 +504,14 @@ mod tests {
     fn a_command_is_quoted_for_a_shell() {
         let argv = ["paceline", "run", "http://h/?a=b&c", "-H", "X: it's"].map(str::to_owned);
         assert_eq!(command(&argv), r"paceline run 'http://h/?a=b&c' -H 'X: it'\''s'");
+    }
+
+    #[test]
+    fn the_command_writes_no_files() {
+        let argv =
+            ["paceline", "run", "http://h/", "-o", "a.html", "--output=b.json", "-c", "2", "--output", "c"];
+        let kept = without_outputs(&argv.map(str::to_owned));
+        assert_eq!(kept, ["paceline", "run", "http://h/", "-c", "2"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use crate::exit::{Complaint, Status, print};
 use crate::lab_folders::complain;
 use anyhow::Context as _;
-use paceline_catalogue::{Catalogue, MANIFEST_FILE, Manifest};
+use paceline_catalogue::{Catalogue, FolderFlags, Folders, MANIFEST_FILE, Manifest};
 use std::fs;
 
 /// Flags of `paceline lab new`.
@@ -41,8 +41,15 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let workload = arguments.path.as_ref().map_or("hello", |_| &arguments.id);
     let command = arguments.command.as_deref().unwrap_or("exec false");
     let manifest = manifest(&arguments.id, workload, command);
-    // Checks the id before anything is created.
+    // Checks the id and the workload before anything is created.
     Manifest::parse(&folder, &manifest).map_err(complain)?;
+    if arguments.path.is_none() && !catalogue.workloads.iter().any(|known| known.name == workload) {
+        let what =
+            format!("there is no workload `{workload}` in {}", catalogue.folders.workloads_dir.display());
+        let hint = "for a page of an existing application, use --path; to be compared with the servers that come \
+                    with Paceline, the new server must be beside them: run this command in a folder without `servers`";
+        return Err(Complaint::usage(what).hint(hint).into());
+    }
     fs::create_dir(&folder).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Complaint::usage(format!("{} exists", folder.display())),
         _ => Complaint::environment(format!("cannot create {}: {error}", folder.display())),
@@ -60,12 +67,22 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
+    let place = place_flag(catalogue);
     print(&format!(
-        "{written}Fill in these new files, add the source beside server.toml, then run: paceline lab setup {0} && \
-         paceline lab check {0}\n",
+        "{written}Fill in these new files, add the source beside server.toml, then run: paceline lab setup {0}{place} \
+         && paceline lab check {0}{place}\n",
         arguments.id
     ))?;
     Ok(Status::Done)
+}
+
+/// The flag that finds the new server, if it is not in the usual folder.
+fn place_flag(catalogue: &Catalogue) -> String {
+    let servers_dir = &catalogue.folders.servers_dir;
+    match Folders::find(&FolderFlags::default()) {
+        Ok(usual) if usual.servers_dir == *servers_dir => String::new(),
+        _ => format!(" --servers-dir '{}'", servers_dir.display()),
+    }
 }
 
 /// A workload of one request.
