@@ -26,6 +26,8 @@ const OUTAGE_NS_LEAST: u64 = 100_000_000;
 const OUTAGE_SHARE_LEAST: f64 = 0.02;
 /// and this multiple of the median time.
 const OUTAGE_MEDIANS_LEAST: f64 = 10.0;
+/// In the interval with the most slow requests there are this many times as many as usual if a pause made them slow.
+const RARE_LEAST: f64 = 3.0;
 
 /// Below this share of the requests that a closed loop should keep outstanding, its connections were idle. With one
 /// connection, up to a fifth of the time lies between a response and the next request.
@@ -372,7 +374,7 @@ fn pause_ns(run: &Run) -> Option<u64> {
         }
         None => {
             let least = 0.5 * carried.max(1.0);
-            above(0.5) >= least && slow_together_most(run, longest_ns) >= least && has_gap(run, longest_ns)
+            above(0.5) >= least && end_together(run, longest_ns, least) && has_gap(run, longest_ns)
         }
     };
     // Some connections may be answered while others wait: that is not a pause of the server, however long they wait.
@@ -380,9 +382,10 @@ fn pause_ns(run: &Run) -> Option<u64> {
     Some(if is_pause && is_possible { longest_ns } else { 0 })
 }
 
-/// The most requests of more than half of this time that may have ended within as long: after a pause, those that
-/// waited for it end together. Slow requests of a busy server are spread over the window.
-fn slow_together_most(run: &Run, longest_ns: u64) -> f64 {
+/// Whether at least this many requests of more than half of this time may have ended within as long, and not as many
+/// all the time: after a pause, those that waited for it end together, and others are fast. True if the intervals have
+/// no times.
+fn end_together(run: &Run, longest_ns: u64, least: f64) -> bool {
     let mut by_start: BTreeMap<u64, f64> = BTreeMap::new();
     for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
         let counts = interval.block.counts;
@@ -391,13 +394,19 @@ fn slow_together_most(run: &Run, longest_ns: u64) -> f64 {
         *by_start.entry(interval.start_ns).or_default() += slow;
     }
     let by_start: Vec<(u64, f64)> = by_start.into_iter().collect();
-    let end_together = |(first, (start_ns, _)): (usize, &(u64, f64))| {
+    let together = |(first, (start_ns, _)): (usize, &(u64, f64))| {
         // One interval more: the first of them may end at the end of its interval.
         let next = by_start.iter().skip(first).take_while(|(at, _)| at - start_ns <= longest_ns);
         let count = next.count() + 1;
         by_start.iter().skip(first).take(count).map(|(_, slow)| slow).sum::<f64>()
     };
-    by_start.iter().enumerate().map(end_together).fold(0.0, f64::max)
+    let most = by_start.iter().enumerate().map(together).fold(0.0, f64::max);
+    let mut counts: Vec<f64> = by_start.iter().map(|(_, slow)| *slow).collect();
+    counts.sort_by(f64::total_cmp);
+    let usual = counts.get(counts.len() / 2).copied().unwrap_or_default();
+    let is_rare = counts.last().is_some_and(|highest| *highest >= RARE_LEAST * usual);
+    let is_known = run.intervals.iter().any(|interval| interval.block.service_time_ns.is_some());
+    !is_known || most >= least && is_rare
 }
 
 /// The number of times above a limit; without the histogram, the highest number that the percentiles allow.

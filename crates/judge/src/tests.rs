@@ -159,6 +159,7 @@ fn a_pause_is_an_outage_and_not_overload() {
     // Twenty connections waited, and nothing was answered meanwhile.
     let of_a_closed_loop = |run: &mut Run| {
         run.total.service_time_ns = Some(with_pause(500, 20));
+        run.intervals.iter_mut().for_each(|interval| interval.block.service_time_ns = Some(with_pause(1, 1)));
         run.intervals[4].block.counts.ok /= 2;
         run.intervals[4].block.service_time_ns = run.total.service_time_ns.clone();
     };
@@ -171,6 +172,13 @@ fn a_pause_is_an_outage_and_not_overload() {
             .for_each(|interval| interval.block.service_time_ns = Some(with_pause(500, 1)));
     };
     assert!(!verdicts(closed(), spread).iter().any(|(name, _)| *name == "outage"));
+    let always = |run: &mut Run| {
+        of_a_closed_loop(run);
+        run.intervals
+            .iter_mut()
+            .for_each(|interval| interval.block.service_time_ns = Some(with_pause(500, 20)));
+    };
+    assert!(!verdicts(closed(), always).iter().any(|(name, _)| *name == "outage"), "slow all the time");
 }
 
 #[test]
