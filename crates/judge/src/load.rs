@@ -393,15 +393,17 @@ fn end_together(run: &Run, longest_ns: u64, least: f64) -> bool {
         let slow = times.map_or(counts.ok as f64, |times| above_most(times, longest_ns / 2));
         *by_start.entry(interval.start_ns).or_default() += slow;
     }
-    let by_start: Vec<(u64, f64)> = by_start.into_iter().collect();
-    let together = |(first, (start_ns, _)): (usize, &(u64, f64))| {
-        // One interval more: the first of them may end at the end of its interval.
-        let next = by_start.iter().skip(first).take_while(|(at, _)| at - start_ns <= longest_ns);
-        let count = next.count() + 1;
-        by_start.iter().skip(first).take(count).map(|(_, slow)| slow).sum::<f64>()
-    };
-    let most = by_start.iter().enumerate().map(together).fold(0.0, f64::max);
-    let mut counts: Vec<f64> = by_start.iter().map(|(_, slow)| *slow).collect();
+    // Intervals from each one to the first that begins later than the pause took: the first of the requests may have
+    // ended at the end of its interval.
+    let (mut together, mut most, mut ends) = (0.0, 0.0_f64, by_start.iter().peekable());
+    for (start_ns, slow) in &by_start {
+        while let Some((_, slow)) = ends.next_if(|(at, _)| *at - start_ns <= longest_ns) {
+            together += slow;
+        }
+        most = most.max(together + ends.peek().map_or(0.0, |(_, slow)| **slow));
+        together -= slow;
+    }
+    let mut counts: Vec<f64> = by_start.into_values().collect();
     counts.sort_by(f64::total_cmp);
     let usual = counts.get(counts.len() / 2).copied().unwrap_or_default();
     let is_rare = counts.last().is_some_and(|highest| *highest >= RARE_LEAST * usual);

@@ -518,7 +518,8 @@ fn a_rate_needs_rate_times_service_time_connections() {
     let deep = |run: &mut Run| (had(4, 1)(run), run.loop_.depth = 2).0;
     assert_eq!(verdicts(sound(), deep), []);
     let mut run = sound();
-    (had(2, 1)(&mut run), run.loop_.depth = 2).0;
+    had(2, 1)(&mut run);
+    run.loop_.depth = 2;
     assert_eq!(run_verdicts(&run)[0].evidence["connections_needed"], 3.0, "two requests on each");
 }
 

@@ -27,12 +27,18 @@ fn a_job_is_printed_run_from_a_file_and_repeated_from_a_record() {
     let job = text(&printed.stdout);
     assert!(printed.status.success() && job.contains("Cookie: ***") && !job.contains("session"), "{job}");
     std::fs::write(path("job.toml"), &job).unwrap();
-    let from_file = run(&["--job", &path("job.toml"), ALLOW, "--json", "-o", &path("record.json")]);
+    // A job has no secrets, and sends none instead of them.
+    let refused = run(&["--job", &path("job.toml")]);
+    let error = text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && error.contains("Cookie is masked"), "{error}");
+    let cookie = ["-H", "Cookie: session=1"];
+    let from_file = ["--job", &path("job.toml"), ALLOW, "--json", "-o", &path("record.json")];
+    let from_file = run(&[&from_file[..], &cookie].concat());
     assert!(from_file.status.success(), "{}", text(&from_file.stderr));
     let record: Value = serde_json::from_str(&std::fs::read_to_string(path("record.json")).unwrap()).unwrap();
     assert_eq!((&record["loop"]["requests"], &record["total"]["counts"]["ok"]), (&12.into(), &12.into()));
     // A flag given with the file changes the job.
-    let again = run(&["--job", &path("record.json"), "-n", "5", "--json"]);
+    let again = run(&[&["--job", &path("record.json"), "-n", "5", "--json"][..], &cookie].concat());
     let record: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!((&record["job"]["connections"], &record["total"]["counts"]["ok"]), (&3.into(), &5.into()));
     std::fs::write(path("typo.toml"), "url = 'http://a/'\nconections = 3\n").unwrap();

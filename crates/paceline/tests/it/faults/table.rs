@@ -97,7 +97,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
         exits: &[0],
-        says: "The server closed the connection after nearly every response, so the results include connecting",
+        says: "The server closed connections after a response, so the results include connecting",
     },
     Fault {
         name: "closes before it answers",
@@ -121,7 +121,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
         exits: &[0],
-        says: "The server closed the connection after nearly every response, so the results include connecting",
+        says: "The server closed connections after a response, so the results include connecting",
     },
     Fault {
         name: "closes after each response without announcing it",
@@ -131,7 +131,7 @@ pub const FAULTS: &[Fault] = &[
         // A close that is read before the next request is sent costs nothing; one that crosses a request costs that
         // request.
         exits: &[0, 1],
-        says: "The server closed the connection after nearly every response, so the results include connecting",
+        says: "The server closed connections after a response, so the results include connecting",
     },
     Fault {
         name: "closes idle connections at random",
