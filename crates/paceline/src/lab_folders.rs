@@ -6,7 +6,7 @@
 use crate::exit::{Complaint, Status, error_text};
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use paceline_catalogue::{Catalogue, FolderFlags, Folders};
-use paceline_host::User;
+use paceline_host::{User, UserError};
 use paceline_lab::{LabError, METADATA_DIR};
 use paceline_record::Blame;
 use paceline_stats::counted;
@@ -32,13 +32,15 @@ pub struct FolderArguments {
     /// The folder with one folder per database [default: `databases` beside the servers]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     databases_dir: Option<PathBuf>,
-    /// Folder for builds, logs and results [default: `.paceline` beside the servers; of an installation: in the home folder]
+    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
+    ///
+    /// An installation uses `~/.local/state/paceline`, for root `/var/lib/paceline`.
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// User for the set-up, build and run of servers [default: the current user]
+    /// User for the set-up, build and run of servers [default: the current user, unless root]
     ///
-    /// The servers' HOME is a folder in the state folder. If root runs the lab, the default is `root` if root built all
-    /// servers, otherwise `paceline` if that user exists, otherwise `nobody`.
+    /// The servers' HOME is a folder in the state folder. If root runs the lab, the default is `paceline` if that user
+    /// exists, otherwise `nobody`; but `root` if root built all servers, or that user cannot enter their folders.
     #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }
@@ -70,10 +72,10 @@ pub fn shepherd_command() -> anyhow::Result<Vec<String>> {
     Ok(vec![program.to_string_lossy().into_owned(), "shepherd".into()])
 }
 
-/// The user that runs server commands; none means the user who runs the lab. Servers that root built for itself keep
-/// running as root.
+/// The user that runs server commands; none means the user who runs the lab. Servers that root built for itself, or that
+/// the default user cannot reach, run as root.
 pub fn server_user(folders: &Folders) -> anyhow::Result<Option<User>> {
-    if keeps_root(folders) {
+    if reason_for_root(folders).is_some() {
         return Ok(None);
     }
     let homes = folders.state_dir.join("home");
@@ -81,16 +83,29 @@ pub fn server_user(folders: &Folders) -> anyhow::Result<Option<User>> {
     user.map_err(|error| complain(LabError::User(error)))
 }
 
-fn keeps_root(folders: &Folders) -> bool {
-    folders.user.is_none() && User::root_built(&folders.state_dir.join("build"), METADATA_DIR)
+/// Why servers run as root although no user was given: root built them, or the default user cannot enter a folder that
+/// they need, as with an installation in root's home. None if the lab is not root's.
+fn reason_for_root(folders: &Folders) -> Option<String> {
+    if folders.user.is_some() {
+        return None;
+    }
+    if User::root_built(&folders.state_dir.join("build"), METADATA_DIR) {
+        return Some("root built them".to_owned());
+    }
+    let user = User::for_servers(None, &folders.state_dir.join("home")).ok()??;
+    let needed = [&folders.servers_dir, &folders.state_dir];
+    match needed.into_iter().find_map(|folder| user.check_reach(folder).err())? {
+        UserError::Closed { user, folder, .. } => {
+            Some(format!("the user `{user}` cannot enter {}", folder.display()))
+        }
+        _ => None,
+    }
 }
 
 /// The notice about the user that servers run as, if root runs the lab and no user was given.
 pub fn user_notice(folders: &Folders, user: Option<&User>) -> Option<String> {
-    if keeps_root(folders) {
-        return Some(
-            "servers run as root because root built them; --user nobody runs them as another user".to_owned(),
-        );
+    if let Some(reason) = reason_for_root(folders) {
+        return Some(format!("servers run as root because {reason}; --user NAME runs them as another user"));
     }
     let user = user.filter(|_| folders.user.is_none())?;
     Some(format!(

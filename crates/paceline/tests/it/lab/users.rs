@@ -269,4 +269,9 @@ fn a_user_that_cannot_be_used_is_named() {
     fs::set_permissions(tree.path(""), fs::Permissions::from_mode(0o700)).unwrap();
     let ran = tree.run(&["lab", "build", "python-plain", "--user", "nobody"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("cannot enter"), "{ran:?}");
+    // Without a user, the servers run as root.
+    let setup = tree.paceline(&["lab", "setup", "python-plain"]).env_remove("PACELINE_USER").output();
+    let ran = Ran::of(setup.unwrap());
+    let said = "servers run as root because the user `nobody` cannot enter ";
+    assert!(ran.code == Some(0) && ran.stderr.starts_with(said), "{ran:?}");
 }
