@@ -51,7 +51,7 @@ pub enum UserError {
     NotRoot,
     /// The user cannot reach a folder that is needed.
     #[error(
-        "servers run as the user `{user}`, who needs {} but cannot enter {closed}: allow access (chmod o+x {closed}), choose other folders (--servers-dir, --state-dir), or run servers as root with --user root",
+        "servers run as the user `{user}`, which needs {} but cannot enter {closed}: allow access (chmod o+x {closed}), choose other folders (--servers-dir, --state-dir), or run servers as root with --user root",
         needed.display(), closed = folder.display()
     )]
     Closed {

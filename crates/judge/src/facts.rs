@@ -98,8 +98,8 @@ pub(crate) fn is_pinned(run: &Run) -> bool {
     run.generator.cores.len() < run.environment.cores as usize
 }
 
-/// The remedy if other processes disturbed the generator: commands that give it cores of its own, the machine's last one
-/// if it had none, and move a server that may run on them.
+/// The remedy if other processes disturbed the generator: a command that pins the generator (to the machine's last core),
+/// unless it was pinned, and a command that moves the server to the other cores, unless it was restricted to some.
 pub(crate) fn pin(run: &Run) -> String {
     let online = run.environment.cores;
     let own = if is_pinned(run) { run.generator.cores.clone() } else { vec![online.saturating_sub(1)] };

@@ -26,7 +26,7 @@ const OUTAGE_NS_LEAST: u64 = 100_000_000;
 const OUTAGE_SHARE_LEAST: f64 = 0.02;
 /// and this multiple of the median time.
 const OUTAGE_MEDIANS_LEAST: f64 = 10.0;
-/// In the interval with the most slow requests there are this many times as many as usual if a pause made them slow.
+/// After a pause, the interval with the most slow requests has at least this many times the usual number.
 const RARE_LEAST: f64 = 3.0;
 
 /// Below this share of the requests that a closed loop should keep outstanding, its connections were idle. With one
@@ -382,9 +382,8 @@ fn pause_ns(run: &Run) -> Option<u64> {
     Some(if is_pause && is_possible { longest_ns } else { 0 })
 }
 
-/// Whether at least this many requests of more than half of this time may have ended within as long, and not as many
-/// all the time: after a pause, those that waited for it end together, and others are fast. True if the intervals have
-/// no times.
+/// Whether the slow requests (above half of the longest time) can be those that a pause delayed: at least `least` of
+/// them ended within the length of the pause, and other intervals have few. True if the intervals have no times.
 fn end_together(run: &Run, longest_ns: u64, least: f64) -> bool {
     let mut by_start: BTreeMap<u64, f64> = BTreeMap::new();
     for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {

@@ -38,8 +38,8 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
         true => TIME_CHANGE_NS_LEAST_VIRTUAL,
         false => TIME_CHANGE_NS_LEAST,
     };
-    // Requests in flight at either end of a third may be counted in it or not: if all are answered together, no smaller
-    // change of a rate means anything.
+    // Requests in flight at either end of a third may be counted in it or not: a smaller change of the rate may be
+    // caused by this alone.
     let of_a_third = slices.iter().map(|slice| slice.counts.ok as f64).sum::<f64>() / 3.0;
     let is_counted = |change: f64| open || change.abs() * of_a_third > 2.0 * load::outstanding_max(run);
     match steadiness(&values) {

@@ -37,10 +37,10 @@ pub struct FolderArguments {
     /// An installation uses `~/.local/state/paceline`, for root `/var/lib/paceline`.
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// User for the set-up, build and run of servers [default: the current user, unless root]
+    /// User for the set-up, build and run of servers [default: the current user; for root: `paceline` or `nobody`]
     ///
-    /// The servers' HOME is a folder in the state folder. If root runs the lab, the default is `paceline` if that user
-    /// exists, otherwise `nobody`; but `root` if root built all servers, or that user cannot enter their folders.
+    /// The servers' HOME is a folder in the state folder. For root, the default is `paceline` if that user exists,
+    /// otherwise `nobody`. The default is `root` if root built all servers, or if that user cannot enter their folders.
     #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }

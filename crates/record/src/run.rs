@@ -218,8 +218,8 @@ pub struct ServerUse {
     pub cpu_ns_per_request: f64,
     /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
     pub utilization: f64,
-    /// CPU time of its busiest thread as a share of the window, 0 to 1. None if threads ended in the window and used more
-    /// CPU time than it: theirs cannot be told apart.
+    /// CPU time of its busiest thread as a share of the window, 0 to 1. Missing if threads
+    /// that ended in the window used more CPU time: the CPU time of each of them is unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub busiest_thread_utilization: Option<f64>,
     /// Resident memory when the window ended, in bytes.

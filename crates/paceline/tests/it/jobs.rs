@@ -27,7 +27,7 @@ fn a_job_is_printed_run_from_a_file_and_repeated_from_a_record() {
     let job = text(&printed.stdout);
     assert!(printed.status.success() && job.contains("Cookie: ***") && !job.contains("session"), "{job}");
     std::fs::write(path("job.toml"), &job).unwrap();
-    // A job has no secrets, and sends none instead of them.
+    // A stored job contains no secrets: without them it is refused.
     let refused = run(&["--job", &path("job.toml")]);
     let error = text(&refused.stderr);
     assert!(refused.status.code() == Some(2) && error.contains("Cookie is masked"), "{error}");

@@ -52,6 +52,11 @@ impl<'a> Notes<'a> {
         shown.filter_map(|note| note.letter.as_deref()).collect::<Vec<_>>().join(" ")
     }
 
+    /// The name of the most severe verdict.
+    pub fn first_name(&self) -> Option<&'a str> {
+        self.list.first().map(|note| note.name)
+    }
+
     /// Each note with its finding: `a generator_lag` and `caution: Paceline sent requests late (generator lag p99 1.20
     /// ms)`.
     pub fn findings(&self) -> Vec<(String, String)> {

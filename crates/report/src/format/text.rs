@@ -319,8 +319,7 @@ impl Page {
         }
         let more = "Remedies, startup times, limits, versions, explanations: paceline report --full";
         self.prose("", more, DIM);
-        if let Some((note, _)) = notes.findings().first() {
-            let name = note.rsplit(' ').next().unwrap_or_default();
+        if let Some(name) = notes.first_name() {
             self.prose("", &format!("A note in detail: paceline explain {name}"), DIM);
         }
     }

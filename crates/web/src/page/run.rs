@@ -462,7 +462,7 @@ fn run_command(run: &Run) -> String {
     pinned(command(&argv), &run.generator.cores, run.environment.cores)
 }
 
-/// A command line without `-o FILE` and `--output FILE`, which would overwrite files of whoever repeats it.
+/// A command line without `-o FILE` and `--output FILE`: repeating a run must not overwrite files.
 fn without_outputs(argv: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = argv.iter();
