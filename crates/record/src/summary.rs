@@ -1,6 +1,6 @@
 //! The most important figures of a run, under the same keys for both loops.
 //!
-//! Derived from the rest of the record when it is made; `--format csv` and `md` print its keys and values.
+//! Derived from the rest of the record when it is made; `--format csv` prints its keys and values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -43,7 +43,7 @@ pub use rank::RankedBy;
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{EvidenceRange, Failure, Note, Row, Standing, Subject};
 pub use run_files::{hgrm, hlog_header, hlog_line, second_csv, seconds_csv_header};
-pub use run_text::{RunTextOptions, TimeUnit, gate_words, run_text};
+pub use run_text::{RunTextOptions, TimeUnit, gate_words, run_markdown, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};
 pub use start::{StartRow, StartTable, Starts};
 pub use svg::{Chart, svg};

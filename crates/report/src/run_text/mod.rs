@@ -4,6 +4,7 @@
 
 mod concerns;
 mod lines;
+mod markdown;
 mod parts;
 pub(crate) mod quantity;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod times;
 
 pub use concerns::gate_words;
 pub(crate) use lines::{Style, columns};
+pub use markdown::run_markdown;
 pub use quantity::TimeUnit;
 pub(crate) use times::{STEPS_PER_HALF, bars};
 

@@ -30,22 +30,12 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Its length in nanoseconds, its symbol, and the suffix of a key with this unit.
-    pub fn scale(self) -> (f64, &'static str, &'static str) {
-        match self {
-            TimeUnit::Microseconds => (1e3, "\u{b5}s", "us"),
-            TimeUnit::Milliseconds => (1e6, "ms", "ms"),
-            TimeUnit::Seconds => (1e9, "s", "s"),
-        }
-    }
-
     /// A number of nanoseconds, to the tenth of a microsecond or better.
     pub(crate) fn of_nanos(self, value: f64) -> String {
-        let (scale, symbol, _) = self.scale();
-        let digits = match self {
-            TimeUnit::Microseconds => 1,
-            TimeUnit::Milliseconds => 3,
-            TimeUnit::Seconds => 6,
+        let (scale, symbol, digits) = match self {
+            TimeUnit::Microseconds => (1e3, "\u{b5}s", 1),
+            TimeUnit::Milliseconds => (1e6, "ms", 3),
+            TimeUnit::Seconds => (1e9, "s", 6),
         };
         format!("{:.digits$}\u{a0}{symbol}", value / scale)
     }

@@ -5,9 +5,9 @@
 
 use super::output_flags::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFlag};
 use crate::exit::{Complaint, print};
-use paceline_escape::{CsvText, JsonText, MarkdownText, Printable, TerminalText, markdown};
+use paceline_escape::{CsvText, JsonText, Printable, TerminalText};
 use paceline_record::{LoopKind, Run};
-use paceline_report::{RunTextOptions, TimeUnit, hgrm, run_text};
+use paceline_report::{RunTextOptions, hgrm, run_markdown, run_text};
 use paceline_web::{SingleFilePages, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -49,21 +49,6 @@ fn csv(run: &Run) -> CsvText {
     [line("url", &keys), line(&run.target.url, &values)].into_iter().collect()
 }
 
-/// The summary as a table of Markdown.
-fn summary_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
-    let rows = run.summarize().cells().into_iter().filter(|(_, value)| !value.is_empty());
-    let rows = rows.map(|(key, value)| match (unit, key.strip_suffix("_ns"), value.parse::<f64>()) {
-        (Some(unit), Some(name), Ok(nanoseconds)) => {
-            let (scale, _, symbol) = unit.scale();
-            (format!("{name}_{symbol}"), (nanoseconds / scale).to_string())
-        }
-        _ => (key, value),
-    });
-    let rows: MarkdownText =
-        rows.map(|(key, value)| markdown!("| {} | {} |\n", MarkdownText::key(&key), value)).collect();
-    markdown!("| {} | |\n|---|--:|\n{}", run.target.url, rows)
-}
-
 /// The result in a format.
 fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) -> anyhow::Result<Printable> {
     Ok(match format {
@@ -78,7 +63,7 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
         OutputFormat::Hgrm => TerminalText::lines(&distribution(run)).into(),
         OutputFormat::Html => page(run)?,
         OutputFormat::Csv => csv(run).into(),
-        OutputFormat::Markdown => summary_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
+        OutputFormat::Markdown => run_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
         OutputFormat::Text => run_text(
             run,
             RunTextOptions {
