@@ -100,7 +100,8 @@ fn a_failed_setup_is_listed_at_the_end_and_others_continue() {
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     assert_eq!(code, 3);
     assert!(
-        stdout.contains("\nsh-one: failed, see below\nsh-two: already set up\nsh-zero: failed, see below\n"),
+        stdout
+            .contains("\nsh-one: failed, see below\nsh-two: nothing to set up\nsh-zero: failed, see below\n"),
         "{stdout}"
     );
     assert!(stdout.contains("\nsh-one is not set up: setup ended with exit status 1\n"), "{stdout}");
@@ -135,7 +136,7 @@ fn an_unavailable_package_fails_only_its_server() {
     assert_eq!(output.status.code(), Some(3), "{stdout}");
     // SAFETY: takes no arguments and cannot fail.
     if unsafe { libc::geteuid() } == 0 {
-        assert!(stdout.contains("\nsh-two: already set up\n"), "{stdout}");
+        assert!(stdout.contains("\nsh-two: nothing to set up\n"), "{stdout}");
         assert!(stdout.contains("\nsh-zero is not set up: packages no-such-package-at-all: "), "{stdout}");
         assert!(stdout.contains("| Unable to locate package"), "{stdout}");
     } else {

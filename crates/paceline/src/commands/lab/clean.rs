@@ -49,6 +49,9 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             say(&format!("cannot remove {}: {error}", one.path.display()));
         }
     }
+    if failed < left.len() {
+        print("removed\n")?;
+    }
     Ok(if failed == 0 { Status::Done } else { Status::Environment })
 }
 
@@ -64,7 +67,7 @@ fn described(left: &[LeftOver]) -> String {
         return "nothing to remove\n".to_owned();
     }
     let line = |(what, (count, bytes)): (&&str, &(usize, u64))| {
-        format!("{what}: {count} found, {:.1} MB\n", *bytes as f64 / 1e6)
+        format!("{what}: {count}, {:.1} MB\n", *bytes as f64 / 1e6)
     };
     kinds.iter().map(line).collect()
 }
@@ -77,7 +80,7 @@ mod tests {
     fn kinds_are_added_up() {
         let of = |what, bytes| LeftOver { what, path: "x".into(), bytes };
         let left = [of("log", 600_000), of("log", 600_000), of("scratch", 0)];
-        assert_eq!(described(&left), "log: 2 found, 1.2 MB\nscratch: 1 found, 0.0 MB\n");
+        assert_eq!(described(&left), "log: 2, 1.2 MB\nscratch: 1, 0.0 MB\n");
         assert_eq!(described(&[]), "nothing to remove\n");
     }
 }

@@ -57,10 +57,15 @@ fn as_text(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
         rows.push(row(server, &state));
     }
     let mut text = table(&rows);
-    if rows.iter().any(|row| row[0] == NEEDS_PACKAGES) {
-        text.push_str(
-            "\nneeds packages: `paceline lab setup SERVER --dry-run` lists what it would install\n",
-        );
+    let has = |state: &str| rows.iter().any(|row| row[0] == state);
+    let meanings = [
+        (NEEDS_PACKAGES, "`paceline lab setup SERVER --dry-run` lists what it would install"),
+        ("ready", "can be started; `paceline lab check SERVER` tests its responses"),
+    ];
+    let meanings = meanings.into_iter().filter(|(state, _)| has(state));
+    let meanings: Vec<_> = meanings.map(|(state, meaning)| format!("{state}: {meaning}\n")).collect();
+    if !meanings.is_empty() {
+        text.push_str(&format!("\n{}", meanings.concat()));
     }
     let width = crate::terminal::width_for_text(true);
     text.push_str(&list("Workloads", &shared(&catalogue.servers, |server| server.workloads.clone()), width));

@@ -7,6 +7,7 @@ use crate::lab_folders::complain;
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, FolderFlags, Folders, MANIFEST_FILE, Manifest};
 use std::fs;
+use std::path::PathBuf;
 
 /// Flags of `paceline lab new`.
 #[derive(clap::Args)]
@@ -70,10 +71,21 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let place = place_flag(catalogue);
     print(&format!(
         "{written}Fill in these new files, add the source beside server.toml, then run: paceline lab setup {0}{place} \
-         && paceline lab check {0}{place}\n",
-        arguments.id
+         && paceline lab check {0}{place}\n{1}",
+        arguments.id,
+        documentation()
+            .map_or(String::new(), |path| format!("Every key is explained in {}\n", path.display()))
     ))?;
     Ok(Status::Done)
+}
+
+/// The file that the new files refer to: in a clone or an unpacked archive beside `servers`, otherwise where
+/// `make install` puts it.
+fn documentation() -> Option<PathBuf> {
+    let servers_dir = Folders::find(&FolderFlags::default()).ok()?.servers_dir;
+    let beside = servers_dir.parent()?;
+    let places = [beside.join("docs"), beside.parent()?.join("doc/paceline/docs")];
+    places.map(|docs| docs.join("adding-a-server.md")).into_iter().find(|path| path.is_file())
 }
 
 /// The flag that finds the new server, if it is not in the usual folder.

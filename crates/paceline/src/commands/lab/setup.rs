@@ -136,6 +136,7 @@ fn set_up(
     let size = || megabytes(provisioner.made_bytes(server));
     match provisioner.set_up(server, again) {
         Ok(StepOutcome::Already) if failures.contains_key(&server.id) => Ok("failed, see below".into()),
+        Ok(StepOutcome::Already) if server.setup.is_none() => Ok("nothing to set up".into()),
         Ok(StepOutcome::Already) => Ok("already set up".into()),
         Ok(StepOutcome::Now(took)) => {
             Ok(format!("set up in {:.1} s, {} on disk", took.as_secs_f64(), size()))

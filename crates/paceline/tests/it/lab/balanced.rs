@@ -178,7 +178,7 @@ fn a_balancer_is_set_up_with_the_plan_that_needs_it() {
         let ran = tree.run(&[&["lab", "setup"], chosen].concat());
         assert_done(&ran);
         assert!(
-            ran.stdout.contains("balancer-fake: already set up") && ran.stdout.contains("2 set up"),
+            ran.stdout.contains("balancer-fake: nothing to set up") && ran.stdout.contains("2 set up"),
             "{ran:?}"
         );
     }
