@@ -125,7 +125,7 @@ pub struct Measured {
     pub heat: Option<Heat>,
     /// Requests whose response was never seen.
     pub censored: Option<Censored>,
-    /// The job as TOML, secrets replaced: `paceline run --job` repeats it without other files than those it names.
+    /// The job as TOML, with the run's seed and secrets replaced: `paceline run --job` repeats it without other files than those it names.
     pub job: Option<String>,
     /// How each gate came out.
     pub gates: Vec<GatePage>,
@@ -315,7 +315,11 @@ impl Measured {
             seconds: series::seconds(run),
             heat: Heat::of(run),
             censored: total.censored,
-            job: run.job.as_ref().map(|job| job.masked().to_toml()),
+            job: run.job.as_ref().map(|job| {
+                let mut job = job.masked();
+                job.seed = Some(run.seed);
+                job.to_toml()
+            }),
             gates: run.gates.iter().map(gate).collect(),
             sessions_offered_per_s: run.loop_.sessions_offered_per_s,
             sessions: run.sessions.iter().flatten().map(session_row).collect(),
