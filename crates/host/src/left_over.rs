@@ -203,7 +203,8 @@ mod tests {
             marked(LaunchMark { shepherd: is_later(ended), ..ended }),
         ];
         let reaper = thread::spawn(move || left.wait().unwrap());
-        assert!(end_left_overs() >= 1);
+        // Not the number: a lab that starts meanwhile, in another test, may end the process first.
+        end_left_overs();
         assert!(!reaper.join().unwrap().success(), "it was killed");
         for other in &mut others {
             assert!(other.try_wait().unwrap().is_none());
