@@ -2,8 +2,8 @@
 //!
 //! Callgrind counts them in this test binary, started again for one ignored test that drives the worker over a
 //! transport inside the process: every wake-up finds the responses of all 64 connections, independent of the load of
-//! the machine. Two runs that differ only in their number of requests are subtracted from each other, which leaves the
-//! cost of the requests.
+//! the machine. Two loads that differ only in their number of requests are subtracted from each other, which leaves the
+//! cost of the requests. Each load has a thread, because callgrind counts threads separately and starts slowly.
 
 use crate::support::{asking, closed_loop};
 use paceline_engine::sim::{FrameOrder, echo, response};
@@ -12,7 +12,7 @@ use paceline_http::h2::{HpackEncoder, Indexing, write_data, write_field_block};
 use paceline_http::{LineFiles, Request, Scheme, Url};
 use paceline_job::Protocol;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 
 /// Counts inside the worker only: not its start, nor the processing of its result.
 const INSIDE: &str = "--toggle-collect=*Worker*::run";
@@ -32,12 +32,33 @@ const HTTP2_MOST: [(&str, [(u16, u64); 3]); 3] = [
     ("h2 with an empty frame", [(1, 2_490), (10, 1_450), (100, 1_415)]),
 ];
 
-/// The load to count: `PACELINE_LOAD` sets the number of requests, the number outstanding on a connection, and the
-/// protocol.
+/// A load to count: requests, the number outstanding on a connection, and the protocol.
+type Load = (u64, u16, &'static str);
+
+/// Carries out the loads of `PACELINE_LOADS`, one in each thread. No thread ends before all have finished: callgrind
+/// would count the next one with it.
 #[test]
 #[ignore = "carried out under callgrind by the tests below"]
-fn load() {
-    let load = std::env::var("PACELINE_LOAD").unwrap();
+fn loads() {
+    let loads = std::env::var("PACELINE_LOADS").unwrap();
+    let loads: Vec<_> = loads.split(';').map(str::to_owned).collect();
+    let all_finished = Arc::new(Barrier::new(loads.len()));
+    let threads: Vec<_> = loads
+        .into_iter()
+        .map(|load| {
+            let all_finished = Arc::clone(&all_finished);
+            std::thread::spawn(move || {
+                let requests = carry_out(&load);
+                all_finished.wait();
+                assert_eq!(requests, load.split(' ').next().unwrap());
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Carries out one load, and returns the number of completed requests.
+fn carry_out(load: &str) -> String {
     let [requests, depth, protocol] = load.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
     let mut settings = closed_loop(64, 1).with(|job| {
         job.window = Bound::Requests(requests.parse().unwrap());
@@ -58,7 +79,7 @@ fn load() {
         }
     }
     let outcome = echo(&settings, answer, order).unwrap();
-    assert_eq!(outcome.total.counts.completed_in_window.to_string(), requests);
+    outcome.total.counts.completed_in_window.to_string()
 }
 
 /// The response of nginx, on stream 0; or with the end of the stream in an empty frame, as node sends it.
@@ -82,48 +103,68 @@ fn http2_response(ends_empty: bool) -> Vec<u8> {
     frames
 }
 
-fn instructions(requests: u64, depth: u16, protocol: &str) -> u64 {
+/// The user instructions of each load.
+fn instructions(loads: &[Load]) -> Vec<u64> {
+    let folder = tempfile::tempdir().unwrap();
+    let text_of = |(requests, depth, protocol): &Load| format!("{requests} {depth} {protocol}");
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", INSIDE])
+        .args(["--tool=callgrind", "--separate-threads=yes", INSIDE])
+        .arg(format!("--callgrind-out-file={}/counts", folder.path().display()))
         .arg(std::env::current_exe().unwrap())
-        .args(["instructions::load", "--exact", "--ignored"])
-        .env("PACELINE_LOAD", format!("{requests} {depth} {protocol}"))
+        .args(["instructions::loads", "--exact", "--ignored"])
+        .env("PACELINE_LOADS", loads.iter().map(text_of).collect::<Vec<_>>().join(";"))
         .output()
         .expect("valgrind counts the instructions: apt-get install valgrind");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stdout));
-    let line = text.lines().find(|line| line.contains("Collected :")).expect("callgrind prints a total");
-    let count = line.rsplit(' ').next().unwrap().parse().unwrap();
-    assert!(count > requests, "{count} instructions for {requests} requests: {INSIDE} matches no function");
-    count
+    // A file for each thread, in the order of their starts; those of the test harness have counted nothing.
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let totals = files.iter().filter_map(|file| {
+        let counts = std::fs::read_to_string(file).unwrap();
+        let total = counts.lines().find_map(|line| line.strip_prefix("totals: "))?;
+        Some(total.parse().unwrap()).filter(|total| *total > 0)
+    });
+    let totals: Vec<u64> = totals.collect();
+    assert_eq!(totals.len(), loads.len(), "{INSIDE} matches no function, or files are missing: {files:?}");
+    for (total, (requests, ..)) in totals.iter().zip(loads) {
+        assert!(total > requests, "{total} instructions for {requests} requests");
+    }
+    totals
 }
 
-fn per_request(depth: u16, protocol: &str) -> u64 {
+/// The user instructions of a request, for each number outstanding and protocol.
+fn per_request(of: &[(u16, &'static str)]) -> Vec<u64> {
     let (few, many) = (12_800, 38_400);
-    (instructions(many, depth, protocol) - instructions(few, depth, protocol)) / (many - few)
+    let loads: Vec<_> = of
+        .iter()
+        .flat_map(|(depth, protocol)| [few, many].map(|requests| (requests, *depth, *protocol)))
+        .collect();
+    instructions(&loads).chunks(2).map(|pair| (pair[1] - pair[0]) / (many - few)).collect()
 }
 
 #[test]
 fn a_request_costs_no_more_instructions_than_before() {
-    let count = per_request(1, "h1");
+    let count = per_request(&[(1, "h1")])[0];
     println!("{count} user instructions a request, ceiling {INSTRUCTIONS_MOST}");
     assert!(count <= INSTRUCTIONS_MOST, "{count} user instructions a request, {INSTRUCTIONS_MOST} at most");
 }
 
 #[test]
 fn a_pipelined_request_costs_no_more_either() {
-    let count = per_request(16, "h1");
+    let count = per_request(&[(16, "h1")])[0];
     println!("{count} user instructions a pipelined request, ceiling {PIPELINED_MOST}");
     assert!(count <= PIPELINED_MOST, "{count} user instructions a request, {PIPELINED_MOST} at most");
 }
 
 #[test]
 fn a_request_over_http2_costs_no_more_either() {
-    for (form, ceilings) in HTTP2_MOST {
-        for (streams, most) in ceilings {
-            let count = per_request(streams, form);
-            println!("{form}: {count} user instructions a request at {streams} streams, ceiling {most}");
-            assert!(count <= most, "{form}: {count} user instructions at {streams} streams, {most} at most");
-        }
+    let ceilings =
+        HTTP2_MOST.iter().flat_map(|(form, ceilings)| ceilings.map(|(streams, most)| (*form, streams, most)));
+    let of: Vec<_> = ceilings.clone().map(|(form, streams, _)| (streams, form)).collect();
+    for ((form, streams, most), count) in ceilings.zip(per_request(&of)) {
+        println!("{form}: {count} user instructions a request at {streams} streams, ceiling {most}");
+        assert!(count <= most, "{form}: {count} user instructions at {streams} streams, {most} at most");
     }
 }

@@ -108,10 +108,13 @@ impl Drop for Server {
     }
 }
 
+/// One test, because a new database takes seconds of CPU time.
 #[test]
-fn each_broken_server_fails_with_its_own_fault() {
+fn each_broken_server_fails_with_its_own_fault_and_a_reset_restores_the_rows() {
     let Some(lab) = Lab::new() else { return };
     let (process, database) = lab.databases().start(&lab.database(), "broken", &[], 7).unwrap();
+    let of_the_seed = database.world().unwrap();
+    assert_eq!(of_the_seed.len(), 10_000);
     for workload in ["db", "queries", "fortunes", "updates"] {
         assert_eq!(lab.failures("in no way", workload, &database), [""; 0], "{workload}");
     }
@@ -136,22 +139,9 @@ fn each_broken_server_fails_with_its_own_fault() {
         5,
         "{failures:?}"
     );
-    process.stop().unwrap();
-}
-
-#[test]
-fn a_reset_restores_the_rows_of_the_seed() {
-    let Some(lab) = Lab::new() else { return };
-    let (process, database) = lab.databases().start(&lab.database(), "reset", &[], 7).unwrap();
-    let before = database.world().unwrap();
-    assert_eq!(before.len(), 10_000);
-    let server = Server::start("in no way", &database);
-    let workloads = [Arc::clone(lab.catalogue.workload("updates").unwrap())];
-    examine_database(server.address, &workloads, &database, lab.starter.interrupt).unwrap();
-    drop(server);
-    assert_ne!(database.world().unwrap(), before);
+    assert_ne!(database.world().unwrap(), of_the_seed);
     database.reset().unwrap();
-    assert_eq!(database.world().unwrap(), before);
+    assert_eq!(database.world().unwrap(), of_the_seed);
     let folder = database.folder().unwrap().to_owned();
     assert!(folder.exists());
     process.stop().unwrap();
