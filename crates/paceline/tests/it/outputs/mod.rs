@@ -8,7 +8,6 @@ mod endings;
 mod files;
 mod gates;
 mod named;
-mod schema;
 mod screen;
 mod streams;
 mod terminal;
