@@ -114,7 +114,7 @@ fn a_summary_is_the_same_in_every_format() {
         let files = ["-o", &path("a.json"), "-o", &path("a.csv"), "-o", &path("a.md")];
         let url = server.url();
         let output = Command::new(PACELINE)
-            .args(["run", &url, "-c", "2", "-n", "100", "--allow-invalid"])
+            .args(["run", &url, "-c", "2", "-n", "100", "--allow-invalid", "--time-unit", "ms"])
             .args(files)
             .args(flags)
             .output()
@@ -131,6 +131,8 @@ fn a_summary_is_the_same_in_every_format() {
         assert_eq!(keys.len(), values.len(), "{csv}");
         let p99 = keys.iter().position(|key| *key == "p99_ns").map(|at| values[at].to_owned());
         assert_eq!(p99, Some(summary["p99_ns"].to_string()));
-        assert!(read("a.md").contains(&format!("| p99_ns | {} |", summary["p99_ns"])), "{}", read("a.md"));
+        let milliseconds = summary["p99_ns"].as_f64().unwrap() / 1e6;
+        let row = format!("| {time} time, p99 | {milliseconds:.3}\u{a0}ms |");
+        assert!(read("a.md").contains(&row), "{}", read("a.md"));
     }
 }
