@@ -67,7 +67,7 @@ impl Settings {
         let problem = if self.threads == 0 || self.threads > self.job.connections {
             "more threads (-t) than connections (-c): every thread needs at least one connection"
         } else if !self.sources_fit() {
-            "a source address has another IP version than the target"
+            "a source address and the target have different IP versions"
         } else if !self.address.is_possible() {
             "the path of a unix socket must have 1 to 107 bytes"
         } else if self.requests.is_empty() {

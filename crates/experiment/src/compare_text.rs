@@ -150,7 +150,7 @@ fn decision_word(metric: &MetricComparison) -> &'static str {
 pub(crate) fn footnote(comparison: &PairedComparison) -> String {
     let how = if comparison.is_interleaved {
         format!(
-            "{}; intervals and decisions are corrected for repeated testing",
+            "{}; intervals and decisions are corrected for checking the result several times",
             counted(comparison.pairs, "adjacent pair", "adjacent pairs")
         )
     } else {
@@ -173,7 +173,7 @@ pub(crate) fn footnote(comparison: &PairedComparison) -> String {
         )
     });
     format!(
-        "{how}; metrics other than the deciding one are corrected for multiple comparisons (Holm){early}.{quieter}"
+        "{how}; p-values of the other metrics are corrected for multiple comparisons (Holm){early}.{quieter}"
     )
 }
 

@@ -26,8 +26,9 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
         return Limit { kind: LimitKind::Generator, evidence };
     }
     let Some(server) = closed.server.filter(|server| server.over_s > 0.0) else {
-        let evidence =
-            format!("the server's processes were not found on this machine; generator {generator} busy");
+        let evidence = format!(
+            "the server's processes were not found on this machine; the generator was {generator} busy"
+        );
         return Limit { kind: LimitKind::Unknown, evidence };
     };
     let cores = f64::from(server.cores.max(1));
@@ -47,7 +48,7 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
             evidence: format!("{}; {used}", counted(closed.connections, "connection", "connections")),
         }
     } else {
-        Limit { kind: LimitKind::Waiting, evidence: format!("{used}; generator {generator} busy") }
+        Limit { kind: LimitKind::Waiting, evidence: format!("{used}; the generator was {generator} busy") }
     }
 }
 

@@ -45,7 +45,7 @@ impl PlaceholderPosition<'_> {
                 "a line used in a path may contain only visible ASCII characters except \"#\"; percent-encode others"
             }
             PlaceholderPosition::Header(_) => "a line used in a header must not contain control characters",
-            PlaceholderPosition::Body => "a line used in a body may contain any character",
+            PlaceholderPosition::Body => "any line can be used in a body",
         }
     }
 

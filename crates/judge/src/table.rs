@@ -78,7 +78,7 @@ verdict_table! {
         status: Option<BTreeMap<String, u64>> = "responses by status code, if the status was not the expected one",
         bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
-    } with { advice: String = "The advice depends on the most frequent failure. Check with: `curl -i URL`" }
+    } with { advice: String = "What to change depends on the most frequent failure. To see a response: `curl -i URL`" }
     => "{advice}";
 
     /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a
@@ -111,7 +111,7 @@ verdict_table! {
     {
         achieved_per_s: f64 = "valid responses completed in the window, per second",
         offered_per_s: Option<f64> = "rate that the schedule asked for",
-        outstanding_growth_per_s: Option<f64> = "growth of outstanding requests, per second of window",
+        outstanding_growth_per_s: Option<f64> = "increase in outstanding requests per second, averaged over the window",
         outstanding_growth_per_s_low: Option<f64> = "lower end of the 95 % interval of this growth",
         outstanding_growth_per_s_high: Option<f64> = "upper end of the 95 % interval of this growth",
         kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the segment before the first one in which the server fell behind",
@@ -157,7 +157,7 @@ verdict_table! {
     ArrivalsOff "arrivals_off" Run [Generator] [Note] "Requests were not sent at the requested arrival times."
     {
         anderson_darling: f64 = "statistic of the Anderson-Darling test",
-        p_value: f64 = "p-value: probability of such a sample if the sends had followed the requested distribution",
+        p_value: f64 = "p-value: probability of a deviation at least this large if the sends follow the requested distribution",
         gaps: u64 = "number of gaps between sends in the test",
     } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "The gaps between sends do not follow --arrivals. Use --pace spin: Paceline then polls instead of sleeping. {pin}";
@@ -281,7 +281,7 @@ verdict_table! {
     => "The server was still getting faster; once warm, it is faster than this result. {advice}";
 
     /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
-    Unsteady "unsteady" Run [Server] [Caution] "The server's speed was not stable in any part of the window."
+    Unsteady "unsteady" Run [Server] [Caution] "The server's rate was not stable in any part of the window."
     {
         variation_share: f64 = "highest minus lowest value of an interval, divided by the mean: responses per second (closed loop) or median service time (open loop)",
         intervals: usize = "number of intervals of the window that were compared",
@@ -380,7 +380,7 @@ verdict_table! {
     {
         server_cores: Vec<u32> = "the server's cores",
         generator_cores: Vec<u32> = "the generator's cores on the machine that runs the round",
-        loaders: Option<Vec<String>> = "the loaders on other machines, if one of these is the server's machine",
+        loaders: Option<Vec<String>> = "the machines of the load generators, if one of them is the server's machine",
     } with { advice: &'static str = "Server and load generator ran on the same core. Use a machine with at least two cores." }
     => "{advice}";
 
@@ -601,8 +601,8 @@ verdict_table! {
     {
         bytes_per_response: f64 = "bytes received per response of this row, headers included",
         bytes_typical: f64 = "bytes received per response of the median row, headers included",
-        body_bytes_per_response: f64 = "bytes of body per response of this row",
-        body_bytes_typical: f64 = "bytes of body per response of the median row",
+        body_bytes_per_response: f64 = "body bytes per response in this row",
+        body_bytes_typical: f64 = "body bytes per response in the median row of the table",
     }
     => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with headers); those of the median row have {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i URL";
 

@@ -138,7 +138,7 @@ pub fn examine_database(
 fn not_stored(rows: Option<StoredRows>) -> Option<String> {
     match rows {
         None => Some("a request failed, or the rows in the database could not be read".into()),
-        Some(StoredRows { returned: 0, .. }) => Some("no response reported an updated row".into()),
+        Some(StoredRows { returned: 0, .. }) => Some("no response contained an updated database row".into()),
         Some(StoredRows { returned, stored }) if stored < returned => {
             let rows = paceline_stats::counted(returned, "row", "rows");
             Some(format!(
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(wrong(2, 2), None);
         let one = "the database has the new values of 1 of 2 rows that responses reported as updated";
         assert_eq!(wrong(2, 1).as_deref(), Some(one));
-        assert_eq!(wrong(0, 0).as_deref(), Some("no response reported an updated row"));
+        assert_eq!(wrong(0, 0).as_deref(), Some("no response contained an updated database row"));
         assert!(not_stored(None).is_some());
     }
 }

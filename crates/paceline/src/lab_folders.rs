@@ -20,21 +20,21 @@ pub struct FolderArguments {
     /// installation's]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     servers_dir: Option<PathBuf>,
-    /// The folder with one file per workload [default: `workloads` beside the servers]
+    /// The folder with one file per workload [default: `workloads` next to the servers' folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     workloads_dir: Option<PathBuf>,
-    /// The folder with one file per plan [default: `plans` beside the servers]
+    /// The folder with one file per plan [default: `plans` next to the servers' folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     plans_dir: Option<PathBuf>,
-    /// The folder with one folder per load balancer [default: `balancers` beside the servers]
+    /// The folder with one folder per load balancer [default: `balancers` next to the servers' folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     balancers_dir: Option<PathBuf>,
-    /// The folder with one folder per database [default: `databases` beside the servers]
+    /// The folder with one folder per database [default: `databases` next to the servers' folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     databases_dir: Option<PathBuf>,
-    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
+    /// Folder for builds, logs and results [default: `.paceline` next to the servers' folder]
     ///
-    /// An installation uses `~/.local/state/paceline`, for root `/var/lib/paceline`.
+    /// If Paceline is installed: `~/.local/state/paceline`, or `/var/lib/paceline` for root.
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
     /// User for the set-up, build and run of servers [default: the current user; for root: `paceline` or `nobody`]

@@ -38,7 +38,7 @@ impl OmittedPart {
             OmittedPart::Samples => {
                 "the samples of processes over time (their totals over the window are kept)"
             }
-            OmittedPart::PassedChecks => "the checks of responses that passed (failed checks are kept)",
+            OmittedPart::PassedChecks => "the passed checks of responses (failed checks are kept)",
             OmittedPart::AllIntervalTimes => {
                 "all times of intervals, including the longest time after a fault (the counts of intervals are kept)"
             }

@@ -34,7 +34,10 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
             "chooses its rates itself: remove `rate` and `rate_per_s`",
         ),
         (load.duration.is_none(), "needs a `duration`, the length of a window"),
-        (load.first_run || !load.twins.is_empty(), "cannot have twins: write separate loads"),
+        (
+            load.first_run || !load.twins.is_empty(),
+            "cannot have `first_run` or `twins`: write separate loads",
+        ),
         (load.fault.is_some(), "cannot have a fault: write a separate load"),
     ];
     match contradictions.iter().find(|(is_wrong, _)| *is_wrong) {

@@ -99,7 +99,7 @@ impl Provisioner {
                 match former.recover() {
                     Ok(_) => (self.notice)(&format!("{}: the previous {name} stays in use", server.id)),
                     Err(error) => (self.notice)(&format!(
-                        "{}: {error}; the next `paceline lab {name}` restores the previous result",
+                        "{}: {error}; the next `paceline lab {name}` restores the previous {name}",
                         server.id
                     )),
                 }

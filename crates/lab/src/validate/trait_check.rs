@@ -86,11 +86,11 @@ fn judged(traits: &Traits, one: Trait, ability: &TraitCheck, wrong: CheckOutcome
         ),
         (None | Some(false), TraitCheck::Does) => (
             CheckOutcome::Warn,
-            format!("supported, but the manifest has no entry: {}", traits.correction(one, true)),
+            format!("supported, but not in the manifest: {}", traits.correction(one, true)),
         ),
         (None, TraitCheck::Lacks(why)) => (
             CheckOutcome::Warn,
-            format!("not supported: {why}; the manifest has no entry: {}", traits.correction(one, false)),
+            format!("not supported: {why}; this is not in the manifest: {}", traits.correction(one, false)),
         ),
     }
 }
@@ -228,10 +228,11 @@ mod tests {
         assert_eq!(reported("", Trait::Head, &TraitCheck::Does), (CheckOutcome::Pass, String::new()));
         assert_eq!(reported("", Trait::Http2, &lacks).0, CheckOutcome::Pass);
         let said = reported("", Trait::Http2, &TraitCheck::Does);
-        let expected = "supported, but the manifest has no entry: add `http2 = true` below [traits] (line 24 of server.toml)";
+        let expected =
+            "supported, but not in the manifest: add `http2 = true` below [traits] (line 24 of server.toml)";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
         let said = reported("", Trait::Pipelining, &TraitCheck::Does);
-        let expected = "supported, but the manifest has no entry: add `pipelining = true` below [traits] (line 24 of server.toml)";
+        let expected = "supported, but not in the manifest: add `pipelining = true` below [traits] (line 24 of server.toml)";
         assert_eq!(said, (CheckOutcome::Warn, expected.to_owned()));
     }
 }

@@ -56,9 +56,9 @@ pub struct Arguments {
     /// Write to a file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw a chart: ranking, percentiles, load-curve or a metric
+    /// Draw a chart: ranking, percentiles, load-curve, or a metric's name, such as time_ns_p99, to rank by it
     ///
-    /// One panel per table. A metric to rank by is one such as `time_ns_p99`.
+    /// It has one panel for each table.
     #[arg(long, value_name = "CHART", conflicts_with_all = ["list", "format", "full", "export"])]
     svg: Option<String>,
     /// Also show remedies, bottlenecks, versions and a legend

@@ -214,7 +214,7 @@ pub fn ranking(table: &Table) -> String {
                 .to_owned()
         }
         (RankedBy::Capacity, _) => {
-            "Sorted by capacity: the rate at which half of all windows meet the objective. Times are those of the long window that ends a search."
+            "Sorted by capacity: the rate at which half of all windows meet the objective. Times are from the long window at the end of each search for the capacity."
                 .to_owned()
         }
         (RankedBy::RequestsPerS, false) => "Sorted by requests/s.".to_owned(),

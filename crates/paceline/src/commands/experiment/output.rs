@@ -25,7 +25,7 @@ pub struct ResultFlags<F: ResultFormat> {
     pub format: Option<F>,
     /// Write to FILE in the format of its extension
     ///
-    /// May be repeated. Text is printed as well.
+    /// May be repeated. The text is still printed.
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }

@@ -51,7 +51,9 @@ fn think(text: &str) -> Result<ThinkFlag, String> {
         None => (text, false),
         Some((time, "exp")) => (time, true),
         Some((time, _)) => {
-            return Err(format!("write {time} for a constant time, {time}:exp for an exponential one"));
+            return Err(format!(
+                "write {time} for a constant time, {time}:exp for exponentially distributed times with this mean"
+            ));
         }
     };
     let time = Nanos::from(super::values::duration(time)?);

@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_name = "COMMAND", conflicts_with_all = ["har", "mix", "body", "form", "multipart"], help_heading = "Requests")]
     pub curl: Option<String>,
 
-    /// Take the requests to one host from FILE, an HTTP Archive that a browser saved
+    /// Take the requests from FILE, an HTTP Archive (HAR) that a browser saved; all must be to one host
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["mix", "body", "form", "multipart", "method"], help_heading = "Requests")]
     pub har: Option<PathBuf>,
 
@@ -216,8 +216,8 @@ Examples:
   paceline run http://localhost:8080/ --max-errors 0.1%  exits 1 if more fail
   paceline run http://localhost:8080/ --mix shop.toml    several requests
 
-Exit status: 0 done, 1 invalid or a check failed, 2 usage, 3 environment,
-130 interrupted";
+Exit status: 0 done, 1 the result is invalid or a check failed, 2 wrong usage,
+3 environment, 130 interrupted";
 
 const MORE_EXAMPLES: &str = "\
 Examples:

@@ -92,9 +92,9 @@ pub struct RequestFlags {
     #[arg(long, value_name = "STATUS", value_parser = status, help_heading = "Checks")]
     pub expect_status: Option<u16>,
 
-    /// Required body: text or @FILE
+    /// Expected response body: text or @FILE
     ///
-    /// It must be equal byte for byte.
+    /// Every response must match it byte for byte.
     #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Checks")]
     pub expect_body: Option<String>,
 

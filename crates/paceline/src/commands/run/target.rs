@@ -50,11 +50,11 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "PID", conflicts_with_all = ["loaders", "on"])]
     pub pid: Option<u32>,
 
-    /// Use only IPv4 addresses of the host
+    /// Connect only to IPv4 addresses of the host
     #[arg(hide_short_help = true, short = '4', long, conflicts_with = "ipv6")]
     ipv4: bool,
 
-    /// Use only IPv6 addresses of the host
+    /// Connect only to IPv6 addresses of the host
     #[arg(hide_short_help = true, short = '6', long)]
     ipv6: bool,
 

@@ -40,7 +40,7 @@ pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> S
     }
     let (delay, steal) = (instrument.run_delay_share * 100.0, instrument.steal_share * 100.0);
     text.push_str(&format!(
-        "  disturbance                {delay:.2}% waiting for a CPU, {steal:.2}% steal\n\n"
+        "  interference               {delay:.2}% waiting for a CPU, {steal:.2}% steal\n\n"
     ));
     text.push_str(&conclusion(verdict));
     text

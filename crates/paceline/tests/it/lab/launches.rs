@@ -87,9 +87,8 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     let ran = check(&sound.replace("pipelining = true\n", ""));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stdout.contains(
-            "  warn  pipelining: supported, but the manifest has no entry: add `pipelining = true`"
-        ),
+        ran.stdout
+            .contains("  warn  pipelining: supported, but not in the manifest: add `pipelining = true`"),
         "{ran:?}"
     );
     let list = tree.run(&["lab", "list"]);
