@@ -42,7 +42,7 @@ verdict_table! {
     Outage "outage" Run [Server] [Caution] "The server paused."
     {
         longest_s: f64 = "length of the longest pause, in seconds",
-        share_of_window: f64 = "length of the longest pause as a share of the window, 0 to 1",
+        share_of_window: f64 = "length of the server's longest pause as a share of the window, 0 to 1",
     }
     => "The server did not respond for {longest_s:.2} s. Look in its log for garbage collection, a restart or disk writes.";
 
@@ -64,8 +64,8 @@ verdict_table! {
         unanswered: Option<u64> = "of the requests outstanding when the window opened: those that got no response",
         outstanding_at_window_start: Option<u64> = "requests outstanding when the window opened",
         connections: u64 = "open connections",
-        served_min: Option<u64> = "lowest number of responses on a connection in the window",
-        served_median: Option<u64> = "median number of responses on a connection in the window",
+        served_min: Option<u64> = "lowest number of responses per connection in the window",
+        served_median: Option<u64> = "median number of responses per connection in the window",
     }
     => "The server responds on only some of its connections. Raise its worker or connection limit, or lower -c.";
 
@@ -127,7 +127,7 @@ verdict_table! {
     {
         cores_used: f64 = "CPU time of the server per second of the window",
         cores_allowed: u32 = "cores that the server may run on",
-        busiest_thread_utilization: Option<f64> = "share of the window in which the server's busiest thread was on a core, 0 to 1; unknown if threads that ended used more",
+        busiest_thread_utilization: Option<f64> = "CPU time of the server's busiest thread as a share of the window, 0 to 1; unknown if threads that ended used more",
     } with { advice: &'static str = "The server's cores were fully used. Give the server more cores, or reduce its CPU time per request." }
     => "{advice}";
 
@@ -416,7 +416,7 @@ verdict_table! {
     /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.
     Waiting "waiting" Trial [Server] [Note] "No core was fully used: requests waited for something else."
     {
-        server_utilization: f64 = "server's CPU time as a share of its cores, 0 to 1",
+        server_utilization: f64 = "CPU utilization of the server's cores, 0 to 1",
         generator_utilization: f64 = "CPU utilization of the generator's busiest thread, 0 to 1",
         service_time_ns_p50: u64 = "median service time",
         first_byte_ns_p50: Option<u64> = "median time to the first byte",
@@ -512,7 +512,7 @@ verdict_table! {
     DatabaseBound "database_bound" Trial [Environment] [Caution] "The database was the bottleneck."
     {
         database_utilization: f64 = "the database's CPU time as a share of its cores, 0 to 1",
-        server_utilization: f64 = "the server's CPU time as a share of its cores, 0 to 1",
+        server_utilization: f64 = "CPU utilization of the server's cores by the server, 0 to 1",
         database_cpu_ns_per_request: f64 = "the database's CPU time per response",
     }
     => "The database was the bottleneck, not the server. Give the database more cores, or compare servers by their CPU time per request.";
@@ -565,7 +565,7 @@ verdict_table! {
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
     { waited_s: f64 = "how long Paceline waited for the server to become idle, in seconds", cores_used: f64 = "cores that the server still used after this wait" }
-    with { is_whole: bool, consequence: &'static str = "If the server was not restarted before the next load, measure the next load in a plan without this one." }
+    with { is_whole: bool, consequence: &'static str = "If the server was not restarted before the next load, the next load's rate may be too low. Measure that load in another plan, without the load of this row." }
     => "{consequence}";
 
     /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the

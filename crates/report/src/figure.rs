@@ -121,7 +121,7 @@ pub fn set_intervals(mut rows: Vec<(&mut Figure, bool)>) {
     }
 }
 
-/// The figures of a row, by metric. Metrics that no launch measured are missing.
+/// The values of a row, by metric. Metrics that no launch measured are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     by_metric: BTreeMap<usize, Figure>,
@@ -234,7 +234,7 @@ impl JsonSchema for Figures {
         }
         schemars::json_schema!({
             "type": "object",
-            "description": "The figures of a row, by metric. Metrics that no launch measured are missing.",
+            "description": "The values of a row, by metric. Metrics that no launch measured are left out.",
             "properties": properties,
             "required": ["requests_scheduled", "requests_not_ok"],
         })

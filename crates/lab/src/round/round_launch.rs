@@ -381,7 +381,7 @@ fn busy_after_load(wait: &IdleWait, is_whole: bool) -> Option<Verdict> {
     let consequence = match is_whole {
         true => {
             "The server was still working on this load when the next load began, so the next load's rate may be too \
-             low. Measure the next load in a plan without this one."
+             low. Measure that load in another plan, without the load of this row."
         }
         false => "The server was restarted before the next load.",
     };

@@ -33,7 +33,7 @@ pub struct Arguments {
     action: Action,
     #[command(flatten)]
     store: StoreArguments,
-    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
+    /// Folder for builds, logs and results [default: `.paceline` next to the servers' folder]
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ enum Action {
     },
     /// Delete rounds with their trials
     Delete {
-        /// The rounds: their ids or prefixes of them
+        /// Ids of rounds, or beginnings of ids
         #[arg(required = true)]
         rounds: Vec<String>,
     },
@@ -123,7 +123,7 @@ fn check(store: &Store) -> anyhow::Result<Status> {
     ));
     if checked.without_checksum > 0 {
         text.push(&terminal!(
-            "{} written by an older version of Paceline without a checksum: not all damage in them is detected\n",
+            "{} written without a checksum by an older version of Paceline: some damage to them may not be detected\n",
             checked.without_checksum
         ));
     }

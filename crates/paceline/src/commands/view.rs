@@ -41,7 +41,7 @@ pub struct Arguments {
     no_open: bool,
     #[command(flatten)]
     store: StoreArguments,
-    /// Folder for builds, logs and results [default: `.paceline` beside the servers]
+    /// Folder for builds, logs and results [default: `.paceline` next to the servers' folder]
     #[arg(long, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 //! Their decisions are tested in the experiment crate with a simulated server; no figure of a real run is asserted
 //! here.
 
+use crate::noise::within_five_tries;
 use crate::reference::{PACELINE, ReferenceServer};
 use serde_json::Value;
 use std::path::Path;
@@ -137,9 +138,11 @@ fn pairs_are_measured_until_a_look() {
     let server = ReferenceServer::start("immediate");
     let (url, record) = (server.url(), ["--records", "kept", "--format", "json"]);
     let short = ["-d", "100ms", "--warmup", "20ms", "--warm-limit", "0s", "--pairs", "4", "-c", "2"];
-    let output = paceline(folder.path(), &[&["compare", &url, &url][..], &short, &record].concat());
-    let comparison: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    // On a busy machine three runs in a row may be unusable.
+    let comparison: Value = within_five_tries(|| {
+        let output = paceline(folder.path(), &[&["compare", &url, &url][..], &short, &record].concat());
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {output:?}"))
+    });
     assert_eq!(comparison["pairs"], 4);
     assert_eq!(comparison["samples"][1]["values"]["rate_per_s"].as_array().unwrap().len(), 4);
 }

@@ -391,7 +391,7 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<LegendEntry> {
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),
             "–",
-            "not ranked: measured in one launch, or not at all",
+            "not ranked: measured in only one launch, or not at all",
         ),
         (
             any(Standing::GeneratorBound),

@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Every failed request counts as slower than any limit.
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective)]
     slo: Objective,
-    /// Length of a window; longer if the percentile needs more requests
+    /// Length of a window; extended if the percentile needs more requests
     #[arg(long, default_value = "5s", value_name = "T", value_parser = super::super::run::duration)]
     window: Duration,
     /// Stop when the 95 % interval of the capacity is within ± this many percent

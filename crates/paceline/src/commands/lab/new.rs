@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
     let place = place_flag(catalogue);
     print(&format!(
-        "{written}Fill in these new files, add the source beside server.toml, then run: paceline lab setup {0}{place} \
+        "{written}Fill in these new files, add the server's source code to this folder, then run: paceline lab setup {0}{place} \
          && paceline lab check {0}{place}\n{1}",
         arguments.id,
         documentation()

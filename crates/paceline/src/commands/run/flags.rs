@@ -72,7 +72,7 @@ pub struct Arguments {
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub warmup: Option<Duration>,
 
-    /// How long to wait for outstanding responses after the window [default: the timeout]
+    /// How long to wait for outstanding responses after the window [default: that of --timeout]
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub drain: Option<Duration>,
 
@@ -221,7 +221,7 @@ Exit status: 0 done, 1 the result is invalid or a check failed, 2 wrong usage,
 
 const MORE_EXAMPLES: &str = "\
 Examples:
-  As fast as 64 connections go:
+  The maximum rate of 64 connections:
     paceline run http://127.0.0.1:8080/
   20,000/s offered for 30 s, whatever the server does:
     paceline run http://127.0.0.1:8080/ -c 1000 -r 20000 -d 30s

@@ -70,7 +70,9 @@ impl CheckTable {
                 }
             }
             ServerCheck::NotSetUp(why) => line.push_str(&format!("  {why}")),
-            ServerCheck::NoForm(has) => line.push_str(&format!("  not checked: available forms: {has}")),
+            ServerCheck::NoForm(has) => {
+                line.push_str(&format!("  not checked: it does not have this form; it has: {has}"))
+            }
             ServerCheck::Failed(_) => line.push_str("  see below"),
         }
         self.found.push((id.to_owned(), found));
