@@ -34,8 +34,9 @@ pub(crate) struct WindowSlice {
     pub end_ns: u64,
     /// The outcomes of the requests that ended in it.
     pub counts: Counts,
-    /// Sum over its cohorts of median service time in nanoseconds times requests, and the number of these requests.
-    pub service: (f64, u64),
+    /// The median service time in nanoseconds of the cohort with the most requests in it, and their number. A few
+    /// requests that were due in another phase may all be slow ones.
+    pub service: (u64, u64),
 }
 
 impl WindowSlice {
@@ -58,9 +59,10 @@ pub(crate) fn window(run: &Run) -> Vec<WindowSlice> {
         let stretch = by_start.entry(interval.start_ns).or_default();
         let counts = interval.block.counts;
         stretch.counts = added(stretch.counts, counts);
-        if let Some(times) = interval.block.service_time_ns.as_ref() {
-            stretch.service.0 += times.p50 as f64 * times.count as f64;
-            stretch.service.1 = stretch.service.1.saturating_add(times.count);
+        if let Some(times) =
+            interval.block.service_time_ns.as_ref().filter(|times| times.count > stretch.service.1)
+        {
+            stretch.service = (times.p50, times.count);
         }
     }
     let window = run.phases.window;
@@ -104,7 +106,8 @@ pub(crate) fn pin(run: &Run) -> String {
     let online = run.environment.cores;
     let own = if is_pinned(run) { run.generator.cores.clone() } else { vec![online.saturating_sub(1)] };
     let mut advice = match is_pinned(run) {
-        true => format!("Keep other processes off Paceline's cores: {}.", listed(&own)),
+        true if own.len() == 1 => format!("Keep other processes off core {}, which is Paceline's.", own[0]),
+        true => format!("Keep other processes off the cores {}, which are Paceline's.", listed(&own)),
         false => format!("Pin Paceline: taskset -c {} paceline run ...", listed(&own)),
     };
     let others: Vec<u32> = (0..online).filter(|core| !own.contains(core)).collect();

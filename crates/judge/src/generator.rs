@@ -110,9 +110,19 @@ pub(crate) fn arrivals_off(run: &Run) -> Option<TypedVerdict> {
     })
 }
 
-pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
+/// The time that the generator's threads were ready but did not run, as a share of the window.
+fn run_delay_share(run: &Run) -> f64 {
     let available_s = run.window_s * f64::from(run.generator.threads);
-    let share = run.generator.run_delay_s / available_s.max(f64::MIN_POSITIVE);
+    run.generator.run_delay_s / available_s.max(f64::MIN_POSITIVE)
+}
+
+/// Whether the environment took so much time from the generator that a change of the numbers may be due to it.
+pub(crate) fn is_spoiled(run: &Run) -> bool {
+    run_delay_share(run).max(steal_share(run)) > DISTURBANCE_MOST
+}
+
+pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
+    let share = run_delay_share(run);
     disturbance(share).map(|severity| TypedVerdict::GeneratorDescheduled {
         run_delay_share: share,
         // An unpinned generator regularly shares its cores with the server.
@@ -122,8 +132,13 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     })
 }
 
-pub(crate) fn steal(run: &Run) -> Option<TypedVerdict> {
+/// The share of the generator's cores that the hypervisor took, at least.
+fn steal_share(run: &Run) -> f64 {
     let cores = &run.generator.by_core;
-    let share = cores.iter().map(CoreTime::steal_share_least).sum::<f64>() / cores.len().max(1) as f64;
+    cores.iter().map(CoreTime::steal_share_least).sum::<f64>() / cores.len().max(1) as f64
+}
+
+pub(crate) fn steal(run: &Run) -> Option<TypedVerdict> {
+    let share = steal_share(run);
     disturbance(share).map(|severity| TypedVerdict::Steal { steal_share: share, severity })
 }

@@ -1,11 +1,12 @@
 //! Judges whether the window was steady.
 //!
 //! A closed loop is judged by responses per second, an open loop, whose rate is given, by the median service time, over
-//! the intervals of the window. The mean changes with every pause of a few milliseconds. For the rule and its false
+//! the intervals of the window. The mean changes with every pause of a few milliseconds. A change is not blamed on the
+//! server if the generator itself was disturbed. For the rule and its false
 //! alarms see `paceline_stats::steadiness`.
 
 use crate::facts::{self, WindowSlice, is_open};
-use crate::{TypedVerdict, load};
+use crate::{TypedVerdict, generator, load};
 use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
 
@@ -19,12 +20,12 @@ const TIME_CHANGE_NS_LEAST_VIRTUAL: f64 = 60_000.0;
 /// elsewhere.
 pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
     let shaped = run.loop_.shape.is_some() || run.loop_.think.is_some() || run.loop_.requests.is_some();
-    if shaped || load::saturated(run).is_some() || load::outage(run).is_some() {
+    if shaped || load::saturated(run).is_some() || load::outage(run).is_some() || generator::is_spoiled(run) {
         return None;
     }
     let open = is_open(run);
     let value = |stretch: &WindowSlice| match open {
-        true => stretch.service.0 / (stretch.service.1 as f64).max(1.0),
+        true => stretch.service.0 as f64,
         false => stretch.counts.ok as f64 / stretch.length_s(),
     };
     let slices = facts::window(run);
@@ -46,26 +47,39 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
         Steadiness::Changes { change } if !is_counted(change) => None,
         Steadiness::Unknown | Steadiness::Steady => None,
         Steadiness::Changes { change } if open && change.abs() * mean < least_ns => None,
-        Steadiness::Unsteady => Some(unsteady(&values, mean)),
+        Steadiness::Unsteady => Some(unsteady(&values, mean, judged(open))),
         // More time, or fewer responses, is slower.
         Steadiness::Changes { change } if (change > 0.0) == open => {
-            Some(TypedVerdict::SlowingDown { change, percent: 100.0 * change.abs() })
+            Some(TypedVerdict::SlowingDown { change, change_in_words: in_words(change, open) })
         }
         Steadiness::Changes { change } => Some(TypedVerdict::StillWarming {
             change: Some(change),
             warmed_s: None,
             rate_before_per_s: None,
             rate_last_per_s: None,
+            finding: format!("{} from the first to the last third of the window.", in_words(change, open)),
             advice: format!("Use a longer warm-up: --warmup {}", warmup(run)),
         }),
     }
 }
 
-fn unsteady(values: &[f64], mean: f64) -> TypedVerdict {
+/// What the steadiness is judged by.
+fn judged(open: bool) -> &'static str {
+    if open { "median service time" } else { "rate" }
+}
+
+/// A change of it: `The rate fell by 12 %`.
+fn in_words(change: f64, open: bool) -> String {
+    let direction = if change > 0.0 { "rose" } else { "fell" };
+    format!("The {} {direction} by {:.0} %", judged(open), 100.0 * change.abs())
+}
+
+fn unsteady(values: &[f64], mean: f64, what: &'static str) -> TypedVerdict {
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(0.0, f64::max);
     let variation_share = (highest - lowest) / mean;
-    TypedVerdict::Unsteady { variation_share, intervals: values.len(), percent: 100.0 * variation_share }
+    let percent = 100.0 * variation_share;
+    TypedVerdict::Unsteady { variation_share, intervals: values.len(), what, percent }
 }
 
 /// A warm-up to try: twice as long as warm-up and window together.
@@ -80,8 +94,8 @@ mod tests {
 
     #[test]
     fn the_variation_of_an_unsteady_window_is_shown() {
-        let TypedVerdict::Unsteady { variation_share, intervals, percent } =
-            unsteady(&[500.0, 750.0, 1000.0], 750.0)
+        let TypedVerdict::Unsteady { variation_share, intervals, percent, .. } =
+            unsteady(&[500.0, 750.0, 1000.0], 750.0, judged(false))
         else {
             panic!("another finding")
         };

@@ -249,7 +249,7 @@ verdict_table! {
     "Other processes used Paceline's CPU."
     { run_delay_share: f64 = "time in which Paceline's threads were ready to run but got no core, as a share of the window, 0 to 1" }
     with { severity: Severity, percent: f64, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
-    => "Other processes used Paceline's CPU for {percent:.0} % of the window. {pin}";
+    => "Other processes used Paceline's CPU for {percent:.1} % of the window. {pin}";
 
     /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One
     /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
@@ -258,35 +258,39 @@ verdict_table! {
     => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a quieter host.";
 
     /// The last third of the window was significantly slower than the first: by more than 5 % and by more than three
-    /// standard errors (which allow for correlated intervals), or by a factor of at least 2 with every part of the last
-    /// third slower than every part of the first. In an open loop the change is also larger than 20 µs (on a virtual
-    /// machine: 60 µs); in a closed loop, as a number of responses, larger than twice the requests that may be
-    /// outstanding. The figures are averages over a change.
+    /// standard errors (consecutive seconds are assumed to be correlated), or by a factor of at least 2 with every part
+    /// of the last third slower than every part of the first. An open loop, whose rate is given, is judged by the median
+    /// service time, which must change by more than 20 µs (on a virtual machine: 60 µs); a closed loop by its rate,
+    /// which must change by more responses than twice the requests that may be outstanding. The rate and the times of
+    /// the run are averages over the change. Not given if other processes or the hypervisor took more than 10 % of the
+    /// generator's time.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
-        change: f64 = "relative change from the first to the last third of the window: of responses per second (closed loop) or of service time (open loop)",
-    } with { percent: f64 }
-    => "The server was {percent:.0} % slower at the end than at the beginning. Look for leaks, growing data or throttling, and measure longer.";
+        change: f64 = "relative change from the first to the last third of the window: of responses per second (closed loop) or of the median service time (open loop)",
+    } with { change_in_words: String = "The rate fell by `<PERCENT>` %" }
+    => "{change_in_words} from the first to the last third of the window. Look for leaks, growing data or throttling, and measure longer.";
 
-    /// The server was still becoming faster: during the window (the last third was more than 5 % faster than the
-    /// first), or at the end of the launch's warm-up (which reached its time limit while the rate of the last 4 s was
-    /// still more than 5 % above that of the 4 s before).
-    StillWarming "still_warming" Run [User] [Caution] "The server was still warming up."
+    /// The server was still becoming faster: during the window (from its first to its last third, by the rule of
+    /// `slowing_down`), or at the end of the launch's warm-up (which reached its time limit while the rate of the last 4
+    /// s was still more than 5 % above that of the 4 s before). Also given if the launch's warm-up was too short for
+    /// this rule.
+    StillWarming "still_warming" Run [User] [Caution] "The server may not have been warm."
     {
-        change: Option<f64> = "relative change from the first to the last third of the window: of responses per second (closed loop) or of service time (open loop)",
+        change: Option<f64> = "relative change from the first to the last third of the window: of responses per second (closed loop) or of the median service time (open loop)",
         warmed_s: Option<f64> = "length of the launch's warm-up, in seconds",
         rate_before_per_s: Option<f64> = "responses per second in the 4 s before the last 4 s of the launch's warm-up",
         rate_last_per_s: Option<f64> = "responses per second in the last 4 s of the launch's warm-up",
-    } with { advice: String = "Use a longer warm-up: --warmup `<TIME>`" }
-    => "The server was still getting faster; once warm, it is faster than this result. {advice}";
+    } with { finding: String = "The rate rose by `<PERCENT>` % from the first to the last third of the window.", advice: String = "Use a longer warm-up: --warmup `<TIME>`" }
+    => "{finding} {advice}";
 
-    /// No part of the window was steady, neither its start nor its end. The figures are averages over changes.
-    Unsteady "unsteady" Run [Server] [Caution] "The server's rate was not stable in any part of the window."
+    /// No part of the window was steady, neither its start nor its end. The rate and the times of the run are averages
+    /// over changes. Judged by the median service time (open loop) or the rate (closed loop) of each second.
+    Unsteady "unsteady" Run [Server] [Caution] "The server was not steady in any part of the window."
     {
         variation_share: f64 = "highest minus lowest value of an interval, divided by the mean: responses per second (closed loop) or median service time (open loop)",
         intervals: usize = "number of intervals of the window that were compared",
-    } with { percent: f64 }
-    => "The server's speed varied by {percent:.0} % during the run. Measure longer (-d), and look for periodic work in the server.";
+    } with { what: &'static str = "rate", percent: f64 }
+    => "The {what} varied by {percent:.0} % during the window. Measure longer (-d), and look for periodic work in the server.";
 
     /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
     /// algorithm on the server in combination with delayed acknowledgements (Linux waits 40 ms). The server writes a

@@ -6,8 +6,8 @@
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, Block, CarriedOver, Censored, Connections, CoreTime, Counts, Expectations, Lengths,
-    LoopKind, PaceKind, RequestPart, Run, Segment, Served, SessionPart, SessionStep, Severity, Shape, Think,
-    Times, fixture,
+    LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served, SessionPart, SessionStep, Severity, Shape,
+    Think, Times, fixture,
 };
 use paceline_stats::Histogram;
 
@@ -287,6 +287,22 @@ fn a_window_that_changes_is_not_steady() {
     };
     assert_eq!(verdicts(sound(), brief), [], "15 µs are what waking up takes");
     assert_eq!(verdicts(sound(), times(5)), caution("slowing_down"), "the rate of an open loop is given");
+    let straggler = |run: &mut Run| {
+        times(1)(run);
+        let mut histogram = Histogram::new();
+        histogram.record(200_000_000);
+        let mut of_the_warm_up = run.intervals[1].clone();
+        of_the_warm_up.phase = Phase::Warmup;
+        of_the_warm_up.block.service_time_ns = Some(Times::of(&histogram));
+        run.intervals.insert(1, of_the_warm_up);
+    };
+    assert_eq!(verdicts(sound(), straggler), [], "one slow request of the warm-up ended in the window");
+    let starved = |run: &mut Run| {
+        rates([1000, 990, 1010, 900, 800, 700, 200, 210, 190])(run);
+        run.generator.run_delay_s = 0.3 * run.window_s;
+    };
+    let found = verdicts(closed(), starved);
+    assert!(found.iter().all(|(name, _)| name != "slowing_down"), "{found:?}");
 }
 
 #[test]

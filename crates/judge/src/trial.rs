@@ -177,15 +177,31 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
     if warm_up.steady_after_s.is_some() {
         return None;
     }
-    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+    let mean = |rates: &[f64]| (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
     let (earlier, last) =
         warm_up.rate_per_s.split_at(warm_up.rate_per_s.len().saturating_sub(WARM_UP_SECONDS));
     let before = &earlier[earlier.len().saturating_sub(WARM_UP_SECONDS)..];
+    let (rate_before_per_s, rate_last_per_s) = (mean(before), mean(last));
+    let gain = (before.len() == WARM_UP_SECONDS)
+        .then(|| Some(rate_last_per_s? / rate_before_per_s? - 1.0))
+        .flatten();
+    let finding = match gain {
+        Some(gain) => format!(
+            "At the end of the launch's warm-up the rate of {WARM_UP_SECONDS} s was {:.0} % above that of the {WARM_UP_SECONDS} s before.",
+            100.0 * gain
+        ),
+        None => format!(
+            "The launch's warm-up of {:.0} s was too short to find out whether the server was warm: that takes at least {} s.",
+            warm_up.warmed_s,
+            2 * WARM_UP_SECONDS
+        ),
+    };
     Some(TypedVerdict::StillWarming {
         change: None,
         warmed_s: Some(warm_up.warmed_s),
-        rate_before_per_s: Some(mean(before)),
-        rate_last_per_s: Some(mean(last)),
+        rate_before_per_s,
+        rate_last_per_s,
+        finding,
         advice: "Allow a launch a longer warm-up (`steady_within` in the plan, or --steady-within)."
             .to_owned(),
     })

@@ -176,6 +176,9 @@ fn outcomes(run: &Run, style: Style) -> String {
     let doubted = doubted.iter().any(|name| name.is_in(&run.verdicts));
     let all_good = run.total.status.keys().all(|status| status.starts_with('2'));
     let (text, paint): (_, fn(Style, &str) -> String) = match (counts.not_ok(), &status[..]) {
+        (0, _) if counts.scheduled == 0 && run.loop_.kind == LoopKind::Closed => {
+            ("no request was sent in the window".to_owned(), Style::warn)
+        }
         (0, _) if counts.scheduled == 0 => ("no request was due in the window".to_owned(), Style::warn),
         (0, _) if doubted => {
             (format!("{scheduled} answered, but see the notes below{statuses}"), Style::warn)
