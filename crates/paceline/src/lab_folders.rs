@@ -83,23 +83,20 @@ pub fn server_user(folders: &Folders) -> anyhow::Result<Option<User>> {
     user.map_err(|error| complain(LabError::User(error)))
 }
 
-/// Why servers run as root although no user was given: root built them, or the default user cannot enter a folder that
-/// they need, as with an installation in root's home. None if the lab is not root's.
+/// Why servers run as root although no user was given: the default user cannot enter a folder that they need, as with an
+/// installation in root's home, or root built them. None if the lab is not root's.
 fn reason_for_root(folders: &Folders) -> Option<String> {
     if folders.user.is_some() {
         return None;
     }
-    if User::root_built(&folders.state_dir.join("build"), METADATA_DIR) {
-        return Some("root built them".to_owned());
-    }
     let user = User::for_servers(None, &folders.state_dir.join("home")).ok()??;
     let needed = [&folders.servers_dir, &folders.state_dir];
-    match needed.into_iter().find_map(|folder| user.check_reach(folder).err())? {
-        UserError::Closed { user, folder, .. } => {
-            Some(format!("the user `{user}` cannot enter {}", folder.display()))
-        }
-        _ => None,
+    if let Some(UserError::Closed { user, folder, .. }) =
+        needed.into_iter().find_map(|folder| user.check_reach(folder).err())
+    {
+        return Some(format!("the user `{user}` cannot enter {}", folder.display()));
     }
+    User::root_built(&folders.state_dir.join("build"), METADATA_DIR).then(|| "root built them".to_owned())
 }
 
 /// The notice about the user that servers run as, if root runs the lab and no user was given.

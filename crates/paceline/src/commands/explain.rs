@@ -2,6 +2,7 @@
 
 use crate::exit::{Complaint, Status, print};
 use crate::terminal;
+use paceline_catalogue::nearest;
 use paceline_judge::{Metric, VerdictDoc, VerdictName};
 use paceline_report::wrap;
 
@@ -17,14 +18,20 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let width = terminal::width_for_text(true);
     let text = match &arguments.name {
-        Some(name) => explanation(name, width).ok_or_else(|| {
-            Complaint::usage(format!("no verdict or metric is called \"{name}\""))
-                .hint("`paceline explain` lists all names")
-        })?,
+        Some(name) => explanation(&name.replace('-', "_"), width).ok_or_else(|| unknown(name))?,
         None => list(width),
     };
     print(&text)?;
     Ok(Status::Done)
+}
+
+/// The error for a name that nothing has.
+fn unknown(name: &str) -> Complaint {
+    let verdicts = VerdictName::ALL.iter().map(|verdict| verdict.doc().name);
+    let known = verdicts.chain(Metric::ALL.iter().map(|metric| metric.key));
+    let meant = nearest(name, known).map(|word| format!("did you mean {word}? "));
+    Complaint::usage(format!("no verdict or metric is called \"{name}\""))
+        .hint(format!("{}`paceline explain` lists all names", meant.unwrap_or_default()))
 }
 
 /// The explanation of a verdict, or of a metric by its key or its name in tables (`p99`).

@@ -202,6 +202,8 @@ pub fn reference(table: &Table) -> Option<String> {
 
 /// Two launches have one degree of freedom: the difference they could detect is then a meaningless factor.
 const LARGEST_SHOWN: f64 = 10.0;
+/// From this smallest difference on, more launches are proposed: servers that differ by half are then not told apart.
+const LARGE_DIFFERENCE: f64 = 0.5;
 
 /// The order of the rows, and the meaning of their ranks.
 pub fn ranking(table: &Table) -> String {
@@ -227,7 +229,8 @@ pub fn ranking(table: &Table) -> String {
         if share > LARGEST_SHOWN {
             " Any difference may be noise: measure more launches (--repeats).".to_owned()
         } else {
-            format!(" Differences below {} between any two rows may be noise.", number::percent(share))
+            let more = if share > LARGE_DIFFERENCE { ": measure more launches (--repeats)" } else { "" };
+            format!(" Differences below {} between any two rows may be noise{more}.", number::percent(share))
         }
     });
     let unranked = match (ranked, table.rows.iter().any(Row::is_sound)) {
@@ -384,10 +387,14 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<LegendEntry> {
         (
             rows().any(|row| row.rank < row.rank_worst),
             "2–4",
-            "the rank is 2, 3 or 4 (95 % confidence for the whole table)",
+            "as a rank: 2, 3 or 4 (95 % confidence for the whole table)",
         ),
         (intervals, "±", "95 % interval of the mean over launches"),
-        (ranges, "12–93", "lowest to highest launch, shown instead of ± where ± is over 50 %"),
+        (
+            ranges,
+            "12–93",
+            "as a value: from 12 in the lowest launch to 93 in the highest, where ± is over 50 %",
+        ),
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),
             "–",

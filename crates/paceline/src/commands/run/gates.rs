@@ -5,7 +5,9 @@
 
 use crate::exit::Complaint;
 use paceline_catalogue::nearest;
+use paceline_job::{Bound, Job, LoadModel, Shape};
 use paceline_judge::gate::{Gate, GateRequirement, GateTime, Statistic};
+use paceline_stats::whole;
 
 /// The times that a gate can limit.
 const TIMES: [GateTime; 6] = [
@@ -56,6 +58,38 @@ impl GateFlags {
             None => Ok(gates),
         }
     }
+}
+
+/// A notice for each gate that fails because the run will have too few requests, as far as the job says how many.
+pub fn notices(gates: &[Gate], job: &Job) -> Vec<String> {
+    let per_s = match &job.load {
+        LoadModel::Open { shape: Shape::Steady { rate }, .. } => Some(rate.get()),
+        _ => None,
+    };
+    let requests = match (job.window, per_s) {
+        (Bound::Requests(requests), _) => requests,
+        (Bound::Duration(window), Some(per_s)) => (per_s * window.as_secs_f64()).round() as u64,
+        (Bound::Duration(_), None) => return Vec::new(),
+    };
+    let notice = |gate: &Gate| {
+        let GateRequirement::Time { of, statistic, .. } = gate.demand else { return None };
+        let needed = statistic.samples_needed();
+        // Connections are counted apart from requests.
+        let is_per_request = !matches!(of, GateTime::Connect | GateTime::Handshake);
+        let flag = match per_s.filter(|_| matches!(job.window, Bound::Duration(_))) {
+            Some(per_s) => format!("-d {:.0}s", (needed as f64 / per_s).ceil()),
+            None => format!("-n {needed}"),
+        };
+        (is_per_request && requests < needed).then(|| {
+            format!(
+                "--slo {:?} will fail: it needs {} requests, and the run has {}; use {flag} or more",
+                gate.expression,
+                whole(needed as f64),
+                whole(requests as f64)
+            )
+        })
+    };
+    gates.iter().filter_map(notice).collect()
 }
 
 /// Why a target without TLS cannot evaluate a gate.
@@ -127,6 +161,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, S
     let (name, figure) = subject.split_once('.').map_or((subject, None), |(name, f)| (name, Some(f)));
     let names = || TIMES.iter().map(|time| time.name());
     if figure.is_none() && statistic(name).is_ok() {
+        let value = if value.parse::<f64>().is_ok() { &format!("{value}ms") } else { value };
         return Err(format!(
             "{name:?} does not say which time is meant; write 'response.{name}{operator}{value}' with -r, or \
                             'service.{name}{operator}{value}'"

@@ -58,6 +58,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Done);
     }
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
+    if !arguments.debug {
+        gates::notices(&gates, &job).iter().for_each(|notice| crate::exit::say(notice));
+    }
     if arguments.several.is_asked() {
         outputs.check_for_several()?;
         let argv = argv(&arguments);
