@@ -660,7 +660,7 @@ export interface Measured {
   generator: Generator;
   /** Times over time, where the record has the histograms of its seconds. */
   heat: Heat | null;
-  /** The job as TOML, with the run's seed and secrets replaced: `paceline run --job` repeats it without other files than those it names. */
+  /** The job as TOML, with the seed of the run; secrets are masked. `paceline run --job` repeats it. */
   job: string | null;
   /** The shape of the load. */
   loop: Loop;

@@ -2,8 +2,7 @@
 //!
 //! A closed loop is judged by responses per second, an open loop, whose rate is given, by the median service time, over
 //! the intervals of the window. The mean changes with every pause of a few milliseconds. A change is not blamed on the
-//! server if the generator itself was disturbed. For the rule and its false
-//! alarms see `paceline_stats::steadiness`.
+//! server if the generator itself was disturbed. For the rule and its false alarms see `paceline_stats::steadiness`.
 
 use crate::facts::{self, WindowSlice, is_open};
 use crate::{TypedVerdict, generator, load};

@@ -384,7 +384,7 @@ verdict_table! {
     {
         server_cores: Vec<u32> = "the server's cores",
         generator_cores: Vec<u32> = "the generator's cores on the machine that runs the round",
-        loaders: Option<Vec<String>> = "the machines of the load generators, if one of them is the server's machine",
+        loaders: Option<Vec<String>> = "the machines of the load generators, if they ran on other machines than the round",
     } with { advice: &'static str = "Server and load generator ran on the same core. Use a machine with at least two cores." }
     => "{advice}";
 
@@ -420,7 +420,7 @@ verdict_table! {
     /// every connection waited. The limit was waiting, for locks, a database or the network, not CPU.
     Waiting "waiting" Trial [Server] [Note] "No core was fully used: requests waited for something else."
     {
-        server_utilization: f64 = "CPU utilization of the server's cores, 0 to 1",
+        server_utilization: f64 = "CPU utilization of the server's cores by the server, 0 to 1",
         generator_utilization: f64 = "CPU utilization of the generator's busiest thread, 0 to 1",
         service_time_ns_p50: u64 = "median service time",
         first_byte_ns_p50: Option<u64> = "median time to the first byte",
@@ -515,7 +515,7 @@ verdict_table! {
     /// more than the server.
     DatabaseBound "database_bound" Trial [Environment] [Caution] "The database was the bottleneck."
     {
-        database_utilization: f64 = "the database's CPU time as a share of its cores, 0 to 1",
+        database_utilization: f64 = "CPU utilization of the database's cores by the database, 0 to 1",
         server_utilization: f64 = "CPU utilization of the server's cores by the server, 0 to 1",
         database_cpu_ns_per_request: f64 = "the database's CPU time per response",
     }

@@ -187,7 +187,7 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
         .flatten();
     let finding = match gain {
         Some(gain) => format!(
-            "At the end of the launch's warm-up the rate of {WARM_UP_SECONDS} s was {:.0} % above that of the {WARM_UP_SECONDS} s before.",
+            "In the last {WARM_UP_SECONDS} s of the launch's warm-up the rate was {:.0} % above that of the {WARM_UP_SECONDS} s before.",
             100.0 * gain
         ),
         None => format!(

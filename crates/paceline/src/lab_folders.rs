@@ -37,10 +37,11 @@ pub struct FolderArguments {
     /// If Paceline is installed: `~/.local/state/paceline`, or `/var/lib/paceline` for root.
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// User for the set-up, build and run of servers [default: the current user; for root: `paceline` or `nobody`]
+    /// User that sets up, builds and runs the servers [default: the current user; if that is root, `paceline` or `nobody`]
     ///
-    /// The servers' HOME is a folder in the state folder. For root, the default is `paceline` if that user exists,
-    /// otherwise `nobody`. The default is `root` if root built all servers, or if that user cannot enter their folders.
+    /// HOME of the servers is a folder in the state folder. If root runs the lab, the default is `paceline` if that user
+    /// exists, otherwise `nobody`. The default is `root` if that user cannot enter the servers' folders, or if root built
+    /// all servers.
     #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }

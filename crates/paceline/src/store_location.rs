@@ -38,7 +38,8 @@ impl StoreArguments {
     }
 }
 
-/// The state folder, for commands that need no servers: the flag, else the one next to the servers' folder, else `.paceline`.
+/// The state folder, for commands that need no servers: that of the flag, else the one next to the servers' folder, else
+/// `.paceline`.
 pub fn state_dir(flag: Option<PathBuf>) -> PathBuf {
     let flag = flag.filter(|folder| !folder.as_os_str().is_empty());
     let flags = FolderFlags { state_dir: flag.clone(), ..FolderFlags::default() };

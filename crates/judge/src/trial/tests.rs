@@ -10,7 +10,7 @@ use paceline_record::{
     BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, DatabaseCounts, DatabaseLoad,
     DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault,
     InstanceCounts, Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse, RateRange, RoleMachine,
-    SearchedRate, Severity, StoredRows, Usage, Validation,
+    SearchedRate, Severity, Startup, StoredRows, Usage, Validation, WarmUp,
 };
 
 fn names(trial: &Trial) -> Vec<String> {
@@ -454,4 +454,29 @@ fn a_slow_response_on_an_idle_machine_is_a_wait() {
     assert_eq!(waiting(&|trial| trial.run.as_mut().unwrap().loop_.kind = LoopKind::Open), [""; 0]);
     let core = CoreTime { core: 0, over_s: 10.0, busy_s: 9.9, interrupt_s: 0.0, steal_s: 0.0 };
     assert_eq!(waiting(&|trial| trial.cores = vec![core]), [""; 0]);
+}
+
+#[test]
+fn a_warm_up_that_is_too_short_for_the_rule_is_told_from_one_that_still_gains() {
+    let finding = |rate_per_s: &[f64]| {
+        let warm_up = WarmUp {
+            warmed_s: rate_per_s.len() as f64,
+            steady_after_s: None,
+            limit_s: rate_per_s.len() as f64,
+            connections: 64,
+            workloads: Vec::new(),
+            rate_per_s: rate_per_s.to_vec(),
+        };
+        let startup = Some(Startup { warm_up: Some(warm_up), ..Startup::default() });
+        let mut verdicts = trial_verdicts(&Trial { startup, ..trial() });
+        verdicts.retain(|verdict| verdict.name == "still_warming");
+        let [verdict] = verdicts.try_into().unwrap();
+        (verdict.remedy, verdict.evidence.contains_key("rate_before_per_s"))
+    };
+    let (gains, has_rate) = finding(&[50.0, 100.0, 100.0, 100.0, 100.0, 120.0, 120.0, 120.0, 120.0]);
+    assert!(gains.starts_with("In the last 4 s of the launch's warm-up the rate was 20 % above"), "{gains}");
+    assert!(has_rate);
+    let (short, has_rate) = finding(&[100.0, 100.0, 100.0]);
+    assert!(short.starts_with("The launch's warm-up of 3 s was too short"), "{short}");
+    assert!(!has_rate);
 }

@@ -18,7 +18,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let width = terminal::width_for_text(true);
     let text = match &arguments.name {
-        Some(name) => explanation(&name.replace('-', "_"), width).ok_or_else(|| unknown(name))?,
+        Some(name) => {
+            let name = name.replace('-', "_");
+            explanation(&name, width).ok_or_else(|| unknown(&name))?
+        }
         None => list(width),
     };
     print(&text)?;

@@ -202,7 +202,7 @@ pub fn reference(table: &Table) -> Option<String> {
 
 /// Two launches have one degree of freedom: the difference they could detect is then a meaningless factor.
 const LARGEST_SHOWN: f64 = 10.0;
-/// From this smallest difference on, more launches are proposed: servers that differ by half are then not told apart.
+/// If the smallest detectable difference is larger than this, the report advises more launches.
 const LARGE_DIFFERENCE: f64 = 0.5;
 
 /// The order of the rows, and the meaning of their ranks.

@@ -125,7 +125,7 @@ pub struct Measured {
     pub heat: Option<Heat>,
     /// Requests whose response was never seen.
     pub censored: Option<Censored>,
-    /// The job as TOML, with the run's seed and secrets replaced: `paceline run --job` repeats it without other files than those it names.
+    /// The job as TOML, with the seed of the run; secrets are masked. `paceline run --job` repeats it.
     pub job: Option<String>,
     /// How each gate came out.
     pub gates: Vec<GatePage>,
@@ -466,15 +466,20 @@ fn run_command(run: &Run) -> String {
     pinned(command(&argv), &run.generator.cores, run.environment.cores)
 }
 
-/// A command line without `-o FILE` and `--output FILE`: repeating a run must not overwrite files.
+/// Flags of `paceline run` that name a file to write.
+const OUTPUT_FLAGS: [&str; 5] = ["-o", "--output", "--csv", "--ndjson", "--hdr"];
+
+/// A command line without its output files: repeating a run must not overwrite them.
 fn without_outputs(argv: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = argv.iter();
     while let Some(word) = words.next() {
-        match word.as_str() {
-            "-o" | "--output" => drop(words.next()),
-            word if word.starts_with("--output=") => {}
-            _ => kept.push(word.clone()),
+        let (flag, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(flag, value)| (flag, Some(value)));
+        match (OUTPUT_FLAGS.contains(&flag), value) {
+            (true, None) => drop(words.next()),
+            (true, Some(_)) => {}
+            (false, _) => kept.push(word.clone()),
         }
     }
     kept
@@ -512,9 +517,8 @@ mod tests {
 
     #[test]
     fn the_command_writes_no_files() {
-        let argv =
-            ["paceline", "run", "http://h/", "-o", "a.html", "--output=b.json", "-c", "2", "--output", "c"];
-        let kept = without_outputs(&argv.map(str::to_owned));
+        let argv = "paceline run http://h/ -o a.html --output=b.json -c 2 --output c --csv s.csv --ndjson=s --hdr h.hlog";
+        let kept = without_outputs(&argv.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(kept, ["paceline", "run", "http://h/", "-c", "2"]);
     }
 

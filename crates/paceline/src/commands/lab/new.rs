@@ -70,8 +70,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
     let place = place_flag(catalogue);
     print(&format!(
-        "{written}Fill in these new files, add the server's source code to this folder, then run: paceline lab setup {0}{place} \
-         && paceline lab check {0}{place}\n{1}",
+        "{written}Fill in these new files, add the server's source code to the folder of server.toml, then run: \
+         paceline lab setup {0}{place} && paceline lab check {0}{place}\n{1}",
         arguments.id,
         documentation()
             .map_or(String::new(), |path| format!("Every key is explained in {}\n", path.display()))

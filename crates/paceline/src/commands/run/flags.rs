@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_name = "COMMAND", conflicts_with_all = ["har", "mix", "body", "form", "multipart"], help_heading = "Requests")]
     pub curl: Option<String>,
 
-    /// Take the requests from FILE, an HTTP Archive (HAR) that a browser saved; all must be to one host
+    /// Take the requests from FILE, an HTTP Archive (HAR) saved by a browser; those to other hosts are left out
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["mix", "body", "form", "multipart", "method"], help_heading = "Requests")]
     pub har: Option<PathBuf>,
 

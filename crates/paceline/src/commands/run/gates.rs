@@ -5,7 +5,7 @@
 
 use crate::exit::Complaint;
 use paceline_catalogue::nearest;
-use paceline_job::{Bound, Job, LoadModel, Shape};
+use paceline_job::{Arrivals, Bound, Job, LoadModel, Shape};
 use paceline_judge::gate::{Gate, GateRequirement, GateTime, Statistic};
 use paceline_stats::whole;
 
@@ -60,10 +60,14 @@ impl GateFlags {
     }
 }
 
-/// A notice for each gate that fails because the run will have too few requests, as far as the job says how many.
+/// A notice for each gate that fails because the run will have too few requests, if the job determines their number:
+/// not with sessions, nor with random arrivals.
 pub fn notices(gates: &[Gate], job: &Job) -> Vec<String> {
+    if job.has_sessions() {
+        return Vec::new();
+    }
     let per_s = match &job.load {
-        LoadModel::Open { shape: Shape::Steady { rate }, .. } => Some(rate.get()),
+        LoadModel::Open { shape: Shape::Steady { rate }, arrivals: Arrivals::Constant } => Some(rate.get()),
         _ => None,
     };
     let requests = match (job.window, per_s) {
@@ -250,6 +254,46 @@ fn share(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser as _;
+
+    /// The notices about a run with these flags.
+    fn notices_of(flags: &str) -> Vec<String> {
+        let line = ["paceline", "run", "http://a/"].into_iter().chain(flags.split(' '));
+        let crate::Command::Run(arguments) = crate::Arguments::try_parse_from(line).unwrap().command else {
+            panic!("it is a run")
+        };
+        notices(&arguments.gates.slos, &arguments.job(&mut paceline_run::Inputs::default()).unwrap())
+    }
+
+    #[test]
+    fn too_few_requests_are_reported_if_their_number_is_known() {
+        for (flags, enough) in [
+            ("-r 200 -d 4s --slo response.p99<50ms", "-d 5s"),
+            ("-n 999 --slo service.p99<50ms", "-n 1000"),
+            ("-r 200 -n 999 --slo service.p99<50ms", "-n 1000"),
+        ] {
+            let notices = notices_of(flags);
+            assert!(
+                matches!(&notices[..], [one] if one.contains(&format!("; use {enough} or more"))),
+                "{notices:?}"
+            );
+        }
+        for flags in [
+            "-r 200 -d 5s --slo response.p99<50ms",
+            "-n 1000 --slo service.p99<50ms",
+            "-d 1s --slo service.p99<50ms",
+            "-r 200 -d 4s --arrivals poisson --slo response.p99<50ms",
+            "-n 10 --slo connect.p99<50ms",
+        ] {
+            assert_eq!(notices_of(flags), [""; 0], "{flags}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mix = folder.path().join("mix.toml");
+        let step = |path: &str| format!("[[request]]\nsession = \"user\"\npath = \"{path}\"\n");
+        std::fs::write(&mix, step("/a") + &step("/b")).unwrap();
+        let flags = format!("-r 200 -d 4s --slo response.p99<50ms --mix {}", mix.display());
+        assert_eq!(notices_of(&flags), [""; 0], "-r is the rate of sessions");
+    }
 
     #[test]
     fn gates_are_parsed() {
