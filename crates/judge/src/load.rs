@@ -529,8 +529,8 @@ pub(crate) fn idle_connections(run: &Run) -> Option<TypedVerdict> {
     })
 }
 
-/// Whether Little's law applies to a run: each connection of its closed loop always has a request, connecting takes no
-/// part of the time, and neither side paused.
+/// Whether Little's law applies to a run: each connection of its closed loop always has a request and gets responses,
+/// connecting takes no part of the time, and neither side paused.
 fn holds_little(run: &Run) -> bool {
     let loop_ = &run.loop_;
     let rests = loop_.think.is_some() || loop_.requests.is_some();
@@ -545,7 +545,9 @@ fn holds_little(run: &Run) -> bool {
         .as_ref()
         .is_some_and(|times| times.count >= LITTLE_NEEDS && times.mean / 1e9 < run.window_s / 10.0);
     let paused = generator::stall(run).is_some() || outage(run).is_some();
-    loop_.kind == LoopKind::Closed && !rests && !reconnects && is_known && !paused
+    // A connection without a response waited for one: its request is in no time.
+    let starved = run.connections.served.is_some_and(|served| served.min == 0);
+    loop_.kind == LoopKind::Closed && !rests && !reconnects && is_known && !paused && !starved
 }
 
 pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {

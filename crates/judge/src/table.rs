@@ -67,7 +67,7 @@ verdict_table! {
         served_min: Option<u64> = "lowest number of responses per connection in the window",
         served_median: Option<u64> = "median number of responses per connection in the window",
     }
-    => "The server responds on only some of its connections. Raise its worker or connection limit, or lower -c.";
+    => "The server responds on only some of its connections; the times do not include the requests that got no response. Raise its worker or connection limit, or lower -c.";
 
     /// Requests were sent, and none was answered as expected, so the figures do not measure the server's work. The
     /// remedy depends on the most frequent failure: a redirect, another status, another body, a timeout, something that

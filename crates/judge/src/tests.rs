@@ -678,6 +678,8 @@ fn idle_connections_are_found_by_littles_law() {
     let starved = |run: &mut Run| run.carried_over = Some(CarriedOver { outstanding: 15, unanswered: 15 });
     let found = verdicts(closed(), change(starved));
     assert!(found.iter().all(|(name, _)| name != "idle_connections"), "{found:?}");
+    let unserved = |run: &mut Run| run.connections.served = Some(Served { min: 0, median: 500, max: 600 });
+    assert_eq!(verdicts(closed(), change(unserved)), caution("starved_connections"), "its requests waited");
     let busy = change(|run| run.generator.utilization = 0.95);
     assert_eq!(verdicts(closed(), busy), caution("generator_bound"), "one cause, one verdict");
 }
