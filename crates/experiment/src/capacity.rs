@@ -96,7 +96,10 @@ impl WindowOutcome {
             | GateReason::NotMeasured
             | GateReason::BrokeRules
             | GateReason::Starved => true,
-            GateReason::TooFewSamples | GateReason::Invalid | GateReason::Stopped => false,
+            GateReason::TooFewSamples
+            | GateReason::Invalid
+            | GateReason::Stopped
+            | GateReason::GeneratorLate => false,
         };
         let by_server = |verdict: &&paceline_record::Verdict| {
             verdict.blame == Blame::Server && verdict.severity == Severity::Invalid

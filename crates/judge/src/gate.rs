@@ -259,6 +259,9 @@ fn time(found: &mut Assessment, run: &Run, of: GateTime, statistic: Statistic, l
             found.with(&format!("{}_{}", of.key(), statistic.key()), json!(value_ns));
             let kept = value_ns < limit_ns as f64 || or_equal && value_ns == limit_ns as f64;
             found.against(GateReason::BeyondLimit, !kept);
+            let delays = [VerdictName::GeneratorLag, VerdictName::GeneratorStall];
+            let is_late = of != GateTime::Lag && delays.iter().any(|name| name.is_in(&run.verdicts));
+            found.against(GateReason::GeneratorLate, !kept && is_late);
             // A mean includes every lower bound.
             let reaches = match statistic {
                 Statistic::Mean => sample.censored_from_ns < u64::MAX,

@@ -85,4 +85,6 @@ pub enum GateReason {
     BrokeRules,
     /// Connections left requests from before the window without a response, which no figure counts.
     Starved,
+    /// The figure is beyond the limit, and contains delays of the generator: the server alone may meet the limit.
+    GeneratorLate,
 }

@@ -52,6 +52,23 @@ fn reasons(demand: GateRequirement, run: &Run) -> Vec<GateReason> {
 }
 
 #[test]
+fn a_figure_with_delays_of_the_generator_says_so() {
+    let mut late = run(0);
+    let stall = TypedVerdict::GeneratorStall {
+        longest_s: 0.2,
+        share_of_window: 0.02,
+        severity: Severity::Caution,
+        pin: String::new(),
+    };
+    late.verdicts = vec![stall.verdict()];
+    let both = [GateReason::BeyondLimit, GateReason::GeneratorLate];
+    assert_eq!(reasons(percentile(99.0, 9_900), &late), both);
+    assert_eq!(reasons(percentile(99.0, 10_000), &late), [], "a limit that is met in spite of them");
+    let of_lag = time(GateTime::Lag, Statistic::Max, 0);
+    assert_eq!(reasons(of_lag, &late), [GateReason::BeyondLimit], "the delays are what it limits");
+}
+
+#[test]
 fn a_gate_passes_within_its_limit_and_fails_beyond() {
     let run = run(0);
     assert_eq!(reasons(percentile(99.0, 10_000), &run), []);

@@ -74,6 +74,9 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
         GateReason::Stopped => "the run was interrupted".to_owned(),
         GateReason::BrokeRules => "the server sent invalid HTTP".to_owned(),
         GateReason::Starved => "some connections got no response".to_owned(),
+        GateReason::GeneratorLate => {
+            "the time contains delays of Paceline, so the server alone may meet the limit".to_owned()
+        }
     })
 }
 
