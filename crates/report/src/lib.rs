@@ -46,6 +46,6 @@ pub use run_files::{hgrm, hlog_header, hlog_line, second_csv, seconds_csv_header
 pub use run_text::{RunTextOptions, TimeUnit, gate_words, run_markdown, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};
 pub use start::{StartRow, StartTable, Starts};
-pub use svg::{Chart, svg};
+pub use svg::{Chart, run_svg, svg};
 pub use table::Table;
 pub use warm_up::{ColdCurve, WarmUpRow, WarmUpTable};

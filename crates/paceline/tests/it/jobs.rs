@@ -78,8 +78,8 @@ fn outputs_have_the_format_of_their_extension() {
     let server = ReferenceServer::start("immediate");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let [json, txt, hgrm] = ["a.json", "a.txt", "a.hgrm"].map(path);
-    let outputs = ["-o", &json, "-o", &txt, "-o", &hgrm, "--histograms", "none", ALLOW];
+    let [json, txt, hgrm, svg] = ["a.json", "a.txt", "a.hgrm", "a.svg"].map(path);
+    let outputs = ["-o", &json, "-o", &txt, "-o", &hgrm, "-o", &svg, "--histograms", "none", ALLOW];
     let output = run(&[&[server.url().as_str(), "-n", "1k", "-c", "2"], &outputs[..]].concat());
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
     let read = |path: &str| std::fs::read_to_string(path).unwrap();
@@ -89,6 +89,7 @@ fn outputs_have_the_format_of_their_extension() {
     assert!(read(&json).len() < 10_000, "{} bytes", read(&json).len());
     assert!(read(&txt).contains("requests/s"), "{}", read(&txt));
     assert!(read(&hgrm).contains("Percentile"), "{}", read(&hgrm));
+    assert!(read(&svg).contains("service time in each second of the window"), "{}", read(&svg));
 }
 
 #[test]

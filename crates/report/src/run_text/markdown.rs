@@ -4,6 +4,7 @@
 
 use super::concerns::gate_words;
 use super::quantity::{TimeUnit, count, nanos, not_ok};
+use super::times::has_tail;
 use paceline_escape::{MarkdownText, markdown};
 use paceline_judge::VerdictName;
 use paceline_record::{Run, SummaryTime};
@@ -29,7 +30,7 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
         ("p90", whole(summary.p90_ns)),
         ("p95", whole(summary.p95_ns)),
         ("p99", whole(summary.p99_ns)),
-        ("p99.9", whole(summary.p99_9_ns)),
+        ("p99.9", whole(summary.p99_9_ns).filter(|_| has_tail(run))),
         ("max", whole(summary.max_ns)),
     ];
     rows.extend(times.into_iter().filter_map(|(name, ns)| Some((format!("{kind}, {name}"), time(ns?)))));
@@ -46,7 +47,7 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
     markdown!(
         "{}: {}\n\n| | |\n|---|--:|\n{}{}",
         run.target.url,
-        super::load(run),
+        super::load_words(run),
         rows.collect::<MarkdownText>(),
         verdicts
     )

@@ -49,7 +49,7 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
     let spectrum = if options.percentiles { times::spectrum(run, style) } else { String::new() };
     let sections = |histogram: String| {
         let sections = [
-            style.lines(&run.target.url, 0, Style::strong) + &style.lines(&load(run), 0, Style::dim),
+            style.lines(&run.target.url, 0, Style::strong) + &style.lines(&load_words(run), 0, Style::dim),
             headline(run, style) + &outcomes(run, style),
             times::of_run(run, style),
             histogram,
@@ -68,7 +68,7 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
 }
 
 /// `closed loop, 64 connections, window 10 s after 1 s of warm-up`.
-fn load(run: &Run) -> String {
+pub(crate) fn load_words(run: &Run) -> String {
     let kind = match (run.loop_.kind, run.loop_.arrivals) {
         (LoopKind::Closed, _) => "closed loop".to_owned(),
         (LoopKind::Open, Some(arrivals)) if arrivals.is_random() => {
@@ -268,12 +268,13 @@ fn connections(run: &Run) -> String {
     if parts.is_empty() { open } else { format!("{open}; in the whole run: {}", parts.join(", ")) }
 }
 
-/// The distribution over connections: requests of each in a closed loop, the median of each in an open loop.
+/// The distribution over connections: requests of each in a closed loop, the median of each in an open loop, which is
+/// known to a ninth.
 fn fairness(run: &Run, style: Style) -> String {
     let connections = &run.connections;
     match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {
         (LoopKind::Open, _, Some(p50)) => format!(
-            "slowest connection: median {} (typical connection: {})",
+            "slowest connection: median about {} (typical: about {})",
             style.time(p50.max as f64),
             style.time(p50.median as f64)
         ),

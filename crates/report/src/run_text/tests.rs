@@ -4,6 +4,7 @@
 
 use super::lines::Style;
 use super::quantity::{TimeUnit, bytes, count, counted, evidence, nanos, seconds};
+use super::{RunTextOptions, run_markdown, run_text};
 use serde_json::json;
 
 #[test]
@@ -78,5 +79,18 @@ fn evidence_is_formatted_by_its_unit() {
         ("status", json!({"302": 8_410, "503": 1}), "status 302: 8,410, 503: 1"),
     ] {
         assert_eq!(evidence(key, &value).replace('\u{a0}', " "), text);
+    }
+}
+
+#[test]
+fn a_rare_percentile_is_shown_from_3700_requests() {
+    let mut run = paceline_record::fixture::run(0);
+    for (count, is_shown) in [(3_699, false), (3_700, true)] {
+        run.total.response_time_ns.as_mut().unwrap().count = count;
+        let options = RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
+        let text = run_text(&run, options).to_string();
+        let markdown = run_markdown(&run, None).to_string();
+        assert_eq!([&text, &markdown].map(|shown| shown.contains("p99.9")), [is_shown; 2], "{text}");
+        assert!(text.contains(" p99 ") && markdown.contains("p99 |"), "{text}");
     }
 }

@@ -6,7 +6,7 @@
 
 use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, percent};
-use paceline_judge::percentiles_of_run;
+use paceline_judge::{SAMPLES_FOR_INTERVAL, percentiles_of_run};
 use paceline_record::{Block, LoopKind, Run, Times};
 use paceline_stats::{Histogram, RunPercentile};
 
@@ -49,7 +49,14 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
         .into_iter()
         .filter_map(|(name, times)| Some(row(name, times?, total, run.timeout_ns, style)))
         .collect();
-    if rows.is_empty() { String::new() } else { fitted(rows, style) + &intervals(run, style) }
+    if rows.is_empty() { String::new() } else { fitted(rows, has_tail(run), style) + &intervals(run, style) }
+}
+
+/// Whether a run has enough requests for its 99.9th percentile. With fewer it is hardly different from the maximum, which
+/// is beside it.
+pub(super) fn has_tail(run: &Run) -> bool {
+    let count = first_of(run, &run.total).1.map_or(0, |times| times.count);
+    count as f64 >= SAMPLES_FOR_INTERVAL / (1.0 - 0.999)
 }
 
 /// The 95 % intervals of percentiles within the run, or the number of requests needed for one.
@@ -74,10 +81,15 @@ fn about(number: u64) -> f64 {
     number.div_ceil(unit).saturating_mul(unit) as f64
 }
 
-/// The table with as many columns as fit.
-fn fitted(mut rows: Vec<Vec<String>>, style: Style) -> String {
+/// The table with as many columns as fit; without the 99.9th percentile if the run has too few requests for it.
+fn fitted(mut rows: Vec<Vec<String>>, has_tail: bool, style: Style) -> String {
     let mut header: Vec<(&str, u8)> = [("", 0)].into_iter().chain(COLUMNS).collect();
+    let mut left_out = header.iter().position(|(name, _)| *name == "p99.9" && !has_tail);
     loop {
+        if let Some(place) = left_out {
+            header.remove(place);
+            rows.iter_mut().for_each(|row| drop(row.remove(place)));
+        }
         let width = |place: usize| {
             let cells = rows.iter().filter_map(|row| row.get(place)).map(|cell| columns(cell));
             cells.max().unwrap_or(0).max(columns(header[place].0)) + 2
@@ -87,8 +99,7 @@ fn fitted(mut rows: Vec<Vec<String>>, style: Style) -> String {
         if *leaves == 0 || (0..header.len()).map(width).sum::<usize>() <= style.width {
             break;
         }
-        header.remove(place);
-        rows.iter_mut().for_each(|row| drop(row.remove(place)));
+        left_out = Some(place);
     }
     let header: Vec<&str> = header.into_iter().map(|(name, _)| name).collect();
     table(&header, &rows, style)

@@ -1,10 +1,12 @@
-//! Percentile curves of the servers of a table, and percentiles against the offered rate.
+//! Percentile curves of the servers of a table, percentiles against the offered rate, and percentiles over the time of a
+//! run.
 
 use super::canvas::{Anchor, Axis, Canvas, MARGIN, time, title};
 use crate::format::number;
+use crate::run_text::load_words;
 use crate::{Row, Table};
 use paceline_judge::{Metric, SAMPLES_FOR_INTERVAL, judged_times};
-use paceline_record::{LoopKind, Times, Trial};
+use paceline_record::{LoopKind, Phase, Run, Times, Trial};
 
 /// Height of the drawing of percentile curves.
 const TALL: f64 = 360.0;
@@ -153,6 +155,48 @@ fn load_curve(canvas: &mut Canvas, tables: &[Table], table: &Table, row: &Row, t
     }
     draw(canvas, &lines, &x, &y);
     bottom + 44.0
+}
+
+/// Draws the times of the window's requests by the interval in which they ended; returns the lower end.
+pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
+    let start_ns = run.phases.window.start_ns;
+    let what = match run.loop_.kind {
+        LoopKind::Closed => "service time",
+        LoopKind::Open => "response time",
+    };
+    let intervals = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
+    let timed: Vec<(f64, &Times)> = intervals
+        .filter_map(|interval| {
+            let seconds = interval.start_ns.saturating_sub(start_ns) as f64 / 1e9;
+            Some((seconds, judged_times(&interval.block, run.loop_.kind)?))
+        })
+        .collect();
+    let line = |name: &str, value: fn(&Times) -> u64| NamedLine {
+        name: name.to_owned(),
+        points: timed
+            .iter()
+            .map(|(seconds, times)| (*seconds, value(times) as f64))
+            .filter(|(_, time)| *time > 0.0)
+            .collect(),
+    };
+    let lines =
+        [line("max", |times| times.max), line("p99", |times| times.p99), line("p50", |times| times.p50)];
+    canvas.text((MARGIN, top + 18.0), Anchor::Start, "h", &run.target.url);
+    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &load_words(run));
+    let Some((low, high)) = ends(&lines) else {
+        canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", "no response in the window");
+        return top + 70.0;
+    };
+    canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", &format!("{what} in each second of the window"));
+    let (plot_top, bottom) = (top + 76.0, top + 76.0 + TALL);
+    let far = timed.last().map_or(0.0, |(seconds, _)| *seconds);
+    let x = Axis::fitting(0.0, far, PLOT);
+    let y = times_axis(canvas, low, high, (plot_top, bottom));
+    for tick in x.ticks(8) {
+        canvas.text((x.place(tick), bottom + 18.0), Anchor::Middle, "m", &format!("{tick} s"));
+    }
+    draw(canvas, &lines, &x, &y);
+    bottom + 28.0
 }
 
 /// The lowest and the highest value of all lines.

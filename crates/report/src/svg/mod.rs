@@ -1,6 +1,7 @@
-//! Charts of a round as SVG: a ranking, percentile curves, a load curve.
+//! Charts as SVG: of a round a ranking, percentile curves or a load curve; of a run its times over time.
 //!
-//! Called by `paceline report --svg`. One panel for each table of the report, below each other. The charts have the
+//! Called by `paceline report --svg` and `paceline run -o FILE.svg`. A round has one panel for each table of the report,
+//! below each other. The charts have the
 //! same form as on the results site, for documents and pull requests; the site itself draws in the browser.
 
 mod canvas;
@@ -11,7 +12,7 @@ use crate::Report;
 use canvas::{Anchor, Canvas, MARGIN, WIDTH};
 use paceline_escape::Printable;
 use paceline_judge::Metric;
-use paceline_record::Trial;
+use paceline_record::{Run, Trial};
 
 /// A chart of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +59,13 @@ pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<Printable>
     (bottom > top).then(|| canvas.finish(WIDTH, bottom + MARGIN, &report.round.plan).into())
 }
 
+/// Draws the response times of a run over time; in a closed loop its service times.
+pub fn run_svg(run: &Run) -> Printable {
+    let mut canvas = Canvas::default();
+    let bottom = lines::over_time(&mut canvas, run, 10.0);
+    canvas.finish(WIDTH, bottom + MARGIN, &run.target.url).into()
+}
+
 /// The subject of the picture, which may be shared without its page.
 fn heading(canvas: &mut Canvas, report: &Report) -> f64 {
     let day = report.round.started_at.get(..10).unwrap_or(&report.round.started_at);
@@ -69,4 +77,27 @@ fn heading(canvas: &mut Canvas, report: &Report) -> f64 {
             .collect();
     canvas.text((WIDTH - MARGIN, 26.0), Anchor::End, "m", &facts.join(" · "));
     10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::fixture;
+
+    #[test]
+    fn a_run_has_a_line_for_each_percentile_or_says_that_there_is_none() {
+        let mut run = fixture::run(0);
+        let times = run.total.response_time_ns.clone();
+        run.intervals.iter_mut().for_each(|interval| interval.block.response_time_ns.clone_from(&times));
+        let drawn = run_svg(&run).to_string();
+        assert!(drawn.contains("response time in each second"), "{drawn}");
+        let lines = drawn.matches("<path fill=\"none\"").count();
+        assert_eq!(
+            (lines, ["max", "p99", "p50"].map(|name| drawn.contains(name))),
+            (3, [true; 3]),
+            "{drawn}"
+        );
+        run.intervals.clear();
+        assert!(run_svg(&run).to_string().contains("no response in the window"));
+    }
 }

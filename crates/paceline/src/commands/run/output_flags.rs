@@ -30,7 +30,7 @@ pub struct OutputFlags {
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     json: bool,
 
-    /// Write to FILE: .json .html .txt .csv .md .hgrm
+    /// Write to FILE: .json .html .svg .txt .csv .md .hgrm
     ///
     /// May be repeated. The format is that of the extension. Text is also printed, unless a FILE receives text or --format selects another format.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -83,11 +83,12 @@ pub struct OutputFlags {
 }
 
 /// Extensions of files with a result, and their formats.
-const ENDINGS: [(&str, OutputFormat); 6] = [
+const ENDINGS: [(&str, OutputFormat); 7] = [
     ("json", OutputFormat::Json),
     ("txt", OutputFormat::Text),
     ("hgrm", OutputFormat::Hgrm),
     ("html", OutputFormat::Html),
+    ("svg", OutputFormat::Svg),
     ("csv", OutputFormat::Csv),
     ("md", OutputFormat::Markdown),
 ];
@@ -176,7 +177,7 @@ impl OutputFlags {
             Some(path) => {
                 let what = format!("-o {}: no output format has this extension", path.display());
                 Err(Complaint::usage(what)
-                    .hint("use .html (charts), .json, .txt, .md, .csv or .hgrm, or select the format with --format")
+                    .hint("use .html (charts), .svg (times over time), .json, .txt, .md, .csv or .hgrm, or select the format with --format")
                     .into())
             }
         }
@@ -251,6 +252,8 @@ pub enum OutputFormat {
     Hgrm,
     /// A page with charts, in one file that needs no server
     Html,
+    /// A chart of the times over time
+    Svg,
     /// The summary: a line of keys and a line of values
     Csv,
     /// The summary as a table

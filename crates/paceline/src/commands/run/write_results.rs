@@ -7,7 +7,7 @@ use super::output_flags::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFla
 use crate::exit::{Complaint, print};
 use paceline_escape::{CsvText, JsonText, Printable, TerminalText};
 use paceline_record::{LoopKind, Run};
-use paceline_report::{RunTextOptions, hgrm, run_markdown, run_text};
+use paceline_report::{RunTextOptions, hgrm, run_markdown, run_svg, run_text};
 use paceline_web::{SingleFilePages, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -62,6 +62,7 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
         },
         OutputFormat::Hgrm => TerminalText::lines(&distribution(run)).into(),
         OutputFormat::Html => page(run)?,
+        OutputFormat::Svg => run_svg(run),
         OutputFormat::Csv => csv(run).into(),
         OutputFormat::Markdown => run_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
         OutputFormat::Text => run_text(
