@@ -5,16 +5,16 @@
 use crate::exit::{Complaint, Status, print};
 use crate::lab_folders::complain;
 use anyhow::Context as _;
-use paceline_catalogue::{Catalogue, FolderFlags, Folders, MANIFEST_FILE, Manifest};
+use paceline_catalogue::{Catalogue, ExpectedBody, FolderFlags, Folders, MANIFEST_FILE, Manifest};
 use std::fs;
 use std::path::PathBuf;
 
 /// Flags of `paceline lab new`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  paceline lab new go-mine    # then fill in the new files
-  paceline lab setup go-mine
-  paceline lab check go-mine")]
+  paceline lab new go-mine --command 'PORT=$PACELINE_PORT exec /opt/mine/server'
+
+It prints the next steps, up to a comparison with nginx.")]
 pub struct Arguments {
     /// The id of the new server, LANGUAGE-NAME in lowercase: go-mine
     #[arg(value_name = "LANGUAGE-NAME")]
@@ -68,15 +68,56 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
-    let place = place_flag(catalogue);
-    print(&format!(
-        "{written}Fill in these new files, add the server's source code to the folder of server.toml, then run: \
-         paceline lab setup {0}{place} && paceline lab check {0}{place}\n{1}",
-        arguments.id,
-        documentation()
-            .map_or(String::new(), |path| format!("Every key is explained in {}\n", path.display()))
-    ))?;
+    let documented = documentation()
+        .map_or(String::new(), |path| format!("Every key is explained in {}\n", path.display()));
+    print(&format!("{written}\n{}\n{documented}", next_steps(arguments, catalogue)))?;
     Ok(Status::Done)
+}
+
+/// What to do next, in order: fill in the files, check the server, and compare it with nginx if the catalogue has it.
+fn next_steps(arguments: &Arguments, catalogue: &Catalogue) -> String {
+    let (id, place) = (&arguments.id, place_flag(catalogue));
+    let command = match arguments.command {
+        Some(_) => "",
+        None => "Write the command that starts the server into server.toml. ",
+    };
+    let (workload, answer, other) = match &arguments.path {
+        Some(path) => {
+            let file = catalogue.folders.workloads_dir.join(format!("{id}.toml"));
+            (id.as_str(), format!("respond to GET {path}. Write this response into {}", file.display()), None)
+        }
+        None => {
+            let other = catalogue.servers.iter().find(|server| server.id == "c-nginx");
+            ("hello", hello_words(catalogue), other)
+        }
+    };
+    let (setup, servers) = match other {
+        Some(other) => (format!("{id} {}", other.id), format!("{id},{}", other.id)),
+        None => (id.clone(), id.clone()),
+    };
+    format!(
+        "Next:\n\
+         1. {command}The server must listen on $PACELINE_HOST:$PACELINE_PORT and {answer}.\n\
+         2. paceline lab setup {setup}{place}\n\
+         3. paceline lab check {id}{place}    (prints what differs, and the line to add to server.toml)\n\
+         4. paceline round --servers {servers} --workloads {workload} --repeats 5{place}\n\
+         5. paceline report -o result.html\n"
+    )
+}
+
+/// The response that the workload `hello` requires.
+fn hello_words(catalogue: &Catalogue) -> String {
+    let case = catalogue.workload("hello").and_then(|workload| workload.cases.first());
+    let Some(case) = case else { return "respond as the workload `hello` says".to_owned() };
+    let kind = case.expect.content_type.as_ref().map_or(String::new(), |kind| format!(", {kind}"));
+    let body = match &case.expect.body {
+        ExpectedBody::Exact(bytes) => format!(", body {:?}", String::from_utf8_lossy(bytes)),
+        _ => String::new(),
+    };
+    format!(
+        "respond to {} {} with status {}{kind}{body}, and to other paths with 404",
+        case.method, case.path, case.expect.status
+    )
 }
 
 /// The file that the new files refer to: in a clone or an unpacked archive beside `servers`, otherwise where

@@ -1,7 +1,7 @@
 //! What several subcommands of `paceline lab` share: the selection of servers, its checks, and the provisioner.
 
 use crate::exit::{Complaint, error_text, print, say};
-use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command, user_notice};
+use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, WorkloadCase, nearest};
 use paceline_host::Interrupt;
@@ -131,14 +131,10 @@ pub(super) fn provisioner(catalogue: &Catalogue) -> anyhow::Result<Provisioner> 
     Ok(provisioner.with_user(server_user(&catalogue.folders)?))
 }
 
-/// The provisioner, with a check that its user can be used; prints the notice if that user is a default. Ends what an
-/// earlier lab left running.
+/// The provisioner, with a check that its user can be used. Ends what an earlier lab left running.
 pub(super) fn working(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
     let provisioner = provisioner(catalogue)?;
     if let Some(notice) = end_left_overs() {
-        say(&notice);
-    }
-    if let Some(notice) = user_notice(&catalogue.folders, server_user(&catalogue.folders)?.as_ref()) {
         say(&notice);
     }
     provisioner.prepare_user().map_err(complain)?;

@@ -4,7 +4,7 @@
 
 use super::selection::{ServerSelection, working};
 use crate::exit::{Status, error_text, print, say};
-use crate::lab_folders::complain;
+use crate::lab_folders::{complain, server_user, user_notice};
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Provisioner, SetupPlan, StepOutcome};
 use std::collections::BTreeMap;
@@ -41,6 +41,10 @@ type Failures = BTreeMap<String, String>;
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.with_others(catalogue)?;
     let broken = arguments.chosen.print_broken(catalogue);
+    // The commands that follow run servers as the same user, without repeating this.
+    if let Some(notice) = user_notice(&catalogue.folders, server_user(&catalogue.folders)?.as_ref()) {
+        say(&notice);
+    }
     let provisioner = working(catalogue)?;
     let (begun, packages_before) = (Instant::now(), provisioner.packages_bytes());
     if !arguments.dry_run {

@@ -355,3 +355,35 @@ fn a_server_with_skipped_checks_has_a_warning() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn a_new_server_passes_the_steps_that_are_printed_for_it() {
+    let tree = Tree::new();
+    tree.write("good.py", GOOD);
+    let command = format!("exec python3 {}", tree.path("good.py").display());
+    let made = tree.run(&["lab", "new", "python-mine", "--command", &command]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(
+        made.stdout.contains("respond to GET /hello with status 200, text/plain, body \"Hello World\\n\","),
+        "{made:?}"
+    );
+    let printed = |step: &str| {
+        let line = made.stdout.lines().find_map(|line| line.strip_prefix(step)).unwrap();
+        line.split("    (").next().unwrap().split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (step, code) in [("2. paceline ", 0), ("3. paceline ", 1), ("4. paceline ", 0), ("5. paceline ", 0)] {
+        let mut words = printed(step);
+        if words[0] == "round" {
+            words.extend(["-c", "2", "-d", "200ms", "--warmup", "50ms"].map(str::to_owned));
+            words.iter_mut().filter(|word| *word == "5").for_each(|repeats| "1".clone_into(repeats));
+        }
+        let ran = tree.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(ran.code, Some(code), "{words:?}: {ran:?}");
+        if words[1] == "check" {
+            // The check of the next line prints what to add to the manifest.
+            assert!(ran.stdout.contains("head = false"), "{ran:?}");
+        }
+    }
+    assert!(tree.path("result.html").exists());
+    assert_eq!(tree.kept().1.len(), 1);
+}
