@@ -259,9 +259,9 @@ fn json_value(value: toml::Value) -> Result<serde_json::Value, &'static str> {
         toml::Value::String(text) => text.into(),
         toml::Value::Integer(number) => number.into(),
         toml::Value::Boolean(truth) => truth.into(),
-        toml::Value::Float(number) => {
-            serde_json::Number::from_f64(number).ok_or("JSON has no such number")?.into()
-        }
+        toml::Value::Float(number) => serde_json::Number::from_f64(number)
+            .ok_or("JSON cannot represent this number (infinity or NaN)")?
+            .into(),
         toml::Value::Datetime(_) => return Err("JSON has no dates; write the date in quotes"),
         toml::Value::Array(values) => values.into_iter().map(json_value).collect::<Result<_, _>>()?,
         toml::Value::Table(values) => values

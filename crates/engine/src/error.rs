@@ -1,7 +1,7 @@
 //! The errors that prevent a run.
 //!
 //! Returned by [`crate::run`] and the simulation, and by the check of settings. A failure of a single request is not an
-//! error but an outcome (`outcome.rs`). Exit status and remedy are in the binary (`commands/run/mod.rs`).
+//! error but an outcome (`outcome.rs`). Exit status and remedy are in the binary (`commands/run/explain.rs`).
 
 use crate::{Address, Nanos};
 use paceline_job::{JobError, Protocol};
@@ -55,7 +55,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// Outcomes do not add up to the requests scheduled, or a time does not add up: a bug in Paceline.
-    #[error("the engine's counts do not add up: {0}; this is a bug in Paceline")]
+    #[error("the counts of requests do not add up: {0}; this is a bug in Paceline")]
     Accounts(String),
     /// The system did not start the requested number of threads.
     #[error("the system started only {had} of {}", counted(*.asked, "thread", "threads"))]

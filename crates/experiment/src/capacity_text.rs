@@ -13,7 +13,11 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     let objective = &capacity.objective;
     match (capacity.half_pass_per_s, capacity.interval_per_s, capacity.stalls_decide) {
         (_, _, Some(span)) => {
-            line(&mut text, "capacity", "undefined: pauses of the server, not the load, decide the result");
+            line(
+                &mut text,
+                "capacity",
+                "undefined: the result depends on pauses of the server, not on the load",
+            );
             let rates = match span.high > 0.0 {
                 true => format!(
                     "lowest rate that missed the objective: {}, highest rate that met it: {}",
@@ -21,7 +25,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
                     rate(span.high)
                 ),
                 false => format!(
-                    "every rate missed the objective, even {}, although median times are short: pauses are the cause, not load",
+                    "the objective was missed at every rate, even at {}, although median times are short: the cause is pauses of the server, not the load",
                     rate(span.low)
                 ),
             };

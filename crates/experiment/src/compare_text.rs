@@ -40,7 +40,7 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
             comparison.margin * 100.0
         ),
         Direction::Undecided { more_pairs } => format!(
-            "undecided after {}: about {more_pairs} more would show a difference of {:.0} % in {}",
+            "undecided after {}: about {more_pairs} more are needed to detect a difference of {:.0} % in {}",
             observed(comparison),
             size.max(comparison.margin * 100.0),
             metric.name()
@@ -150,7 +150,7 @@ fn decision_word(metric: &MetricComparison) -> &'static str {
 pub(crate) fn footnote(comparison: &PairedComparison) -> String {
     let how = if comparison.is_interleaved {
         format!(
-            "{}; intervals and decisions are corrected for checking the result several times",
+            "{}; the result was tested several times during the measurement, and the intervals are corrected for that",
             counted(comparison.pairs, "adjacent pair", "adjacent pairs")
         )
     } else {
@@ -163,7 +163,7 @@ pub(crate) fn footnote(comparison: &PairedComparison) -> String {
     let quieter = comparison.quieter_metric().map_or(String::new(), |(metric, pairs)| {
         let percent = |metric| comparison.pair_sd(metric).unwrap_or_default() * 100.0;
         format!(
-            " Pairs vary by {:.1} % in {} and by {:.1} % in {}: with --metric {}, about {pairs} pairs would show a difference of {:.0} %.",
+            " Pairs vary by {:.1} % in {} and by {:.1} % in {}: with --metric {}, about {pairs} pairs are enough to detect a difference of {:.0} %.",
             percent(comparison.primary),
             comparison.primary.name(),
             percent(metric),

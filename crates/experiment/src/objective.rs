@@ -44,7 +44,7 @@ impl Objective {
             }
             match subject.split_once('.') {
                 None if subject == "errors" && objective.max_errors.is_some() => {
-                    return Err(error("errors have two limits: remove one"));
+                    return Err(error("two limits are set for errors: remove one"));
                 }
                 None if subject == "errors" => objective.max_errors = Some(value.to_owned()),
                 Some((_, statistic))
@@ -54,7 +54,7 @@ impl Objective {
                 }
                 _ => {
                     return Err(error(
-                        "only times (response.p99, service.mean, ...) and errors can be limited",
+                        "an objective can use only times (response.p99, service.mean, ...) and errors",
                     ));
                 }
             }

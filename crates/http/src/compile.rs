@@ -42,10 +42,10 @@ impl PlaceholderPosition<'_> {
     fn rule(self) -> &'static str {
         match self {
             PlaceholderPosition::Path => {
-                "a line used in a path may contain only visible ASCII characters except \"#\"; percent-encode others"
+                "a line of a file that is inserted into a path may contain only visible ASCII characters except \"#\"; percent-encode all others"
             }
             PlaceholderPosition::Header(_) => "a line used in a header must not contain control characters",
-            PlaceholderPosition::Body => "any line can be used in a body",
+            PlaceholderPosition::Body => "use it in the body, which accepts any line",
         }
     }
 

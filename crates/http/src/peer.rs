@@ -40,14 +40,14 @@ impl PeerProtocol {
     /// The protocol and the remedy, for a client that expected HTTP/1.1 or HTTP/2; none if it is unknown.
     pub fn advice(self) -> Option<&'static str> {
         match self {
-            PeerProtocol::Tls => Some("this is TLS: use https://"),
-            PeerProtocol::Http2 => Some("this is HTTP/2: use --http 2"),
-            PeerProtocol::Http1 => Some("this is HTTP/1.1: remove --http 2"),
-            PeerProtocol::Ssh => Some("this is SSH: check the port"),
-            PeerProtocol::MailOrFiles => Some("this is SMTP or FTP: check the port"),
-            PeerProtocol::Gzip => {
-                Some("this is gzip: the previous response's body is longer than its declared length")
-            }
+            PeerProtocol::Tls => Some("the server speaks TLS: use https://"),
+            PeerProtocol::Http2 => Some("the server speaks HTTP/2: use --http 2"),
+            PeerProtocol::Http1 => Some("the server speaks HTTP/1.1: remove --http 2"),
+            PeerProtocol::Ssh => Some("the server speaks SSH: check the port"),
+            PeerProtocol::MailOrFiles => Some("the server speaks SMTP or FTP: check the port"),
+            PeerProtocol::Gzip => Some(
+                "this is gzip data: the body of the previous response is longer than its declared length",
+            ),
             PeerProtocol::Unknown => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Parses the placeholders in a text: `{rand:LEAST:MOST}`, `{seq}`, `{line:FILE}`, `{var:NAME}`; `{{` stands for a
+//! Parses the placeholders in a text: `{rand:MIN:MAX}`, `{seq}`, `{line:FILE}`, `{var:NAME}`; `{{` stands for a
 //! brace.
 //!
 //! [`crate::Request::compile`] parses paths, header values and bodies with it, once, before a run. A placeholder is a

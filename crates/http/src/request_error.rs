@@ -243,14 +243,16 @@ pub struct PlaceholderError {
 pub enum PlaceholderProblem {
     /// No placeholder has this name or this form.
     #[error(
-        "is not a placeholder; available are {{rand:LEAST:MOST}}, {{seq}}, {{line:FILE}} and {{var:NAME}}; write {{{{ for a literal {{"
+        "is not a placeholder; the placeholders are {{rand:MIN:MAX}}, {{seq}}, {{line:FILE}} and {{var:NAME}}; write {{{{ for a literal {{"
     )]
     Unknown,
     /// No `}` follows.
     #[error("has no closing brace; write {{{{ for a literal {{")]
     Unclosed,
     /// A bound of `rand` is missing, or is not a whole number from 0 to 18446744073709551615.
-    #[error("is not {{rand:LEAST:MOST}} with two whole numbers of 0 or more, such as {{rand:1:100000}}")]
+    #[error(
+        "is not valid: write {{rand:MIN:MAX}} with two whole numbers of 0 or more, such as {{rand:1:100000}}"
+    )]
     Bounds,
     /// The bounds are in the wrong order.
     #[error("has its bounds in the wrong order; write {{rand:{most}:{least}}}")]

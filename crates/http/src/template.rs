@@ -92,7 +92,7 @@ impl LineFiles {
     }
 }
 
-/// The source of the values of `{rand:LEAST:MOST}`.
+/// The source of the values of `{rand:MIN:MAX}`.
 pub trait RandomBits {
     /// The next 64 bits, each 0 or 1 with the same probability.
     fn next_bits(&mut self) -> u64;

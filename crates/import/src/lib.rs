@@ -26,7 +26,7 @@ pub enum ImportError {
         source: serde_json::Error,
     },
     /// User error: the content does not show which program wrote it.
-    #[error("{name}: not a report that can be imported; supported are {}", names().join(", "))]
+    #[error("{name}: not a report that can be imported; the supported formats are {}", names().join(", "))]
     Unknown {
         /// The file.
         name: String,

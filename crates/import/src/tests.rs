@@ -196,10 +196,9 @@ fn published_figures_have_their_source() {
 #[test]
 fn damaged_reports_are_rejected_with_a_reason() {
     let reported = |text: &str| read("x", text).unwrap_err().to_string();
-    assert!(
-        reported("hello")
-            .starts_with("x: not a report that can be imported; supported are techempower, httparena, k6")
-    );
+    assert!(reported("hello").starts_with(
+        "x: not a report that can be imported; the supported formats are techempower, httparena, k6"
+    ));
     assert!(reported("{\"metrics\": {}}").ends_with("as a report of k6: metrics.http_reqs.count is missing"));
     let ab = REPORTS[0].1;
     assert!(

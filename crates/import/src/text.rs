@@ -150,7 +150,7 @@ pub fn wrk(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     }
     found.place = format!("lines {first} to {}", find(&lines, "Requests/sec:").map_or(first, |(at, _)| at));
     found.note = match found.tool.as_str() {
-        "wrk2" => "response times count from when a request was due on its connection",
+        "wrk2" => "response times are measured from the time at which the request was due on its connection",
         _ => {
             "service times; after a long wait wrk adds estimated times (a correction of coordinated omission)"
         }

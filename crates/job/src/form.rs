@@ -33,10 +33,12 @@ pub enum FormError {
     #[error("not JSON: {0}")]
     NotJson(String),
     /// It is JSON, but not a form.
-    #[error("{0} is not a valid form; write an object, \"LEAST..MOST\" or [COUNT, FORM]")]
+    #[error(
+        "{0} does not describe a JSON value; write an object, \"MIN..MAX\", or [COUNT, FORM] for an array of COUNT elements"
+    )]
     Unknown(String),
     /// A field's name cannot be compared byte for byte, or there are too many fields.
-    #[error("an object in a JSON form must have 1 to 64 fields, and names without JSON escapes")]
+    #[error("an object in `json_form` must have 1 to 64 fields, and names without JSON escapes")]
     Fields,
 }
 
@@ -170,7 +172,7 @@ impl JsonCursor<'_> {
         }
         self.skip_space();
         if self.body.get(self.at) == Some(&b',') {
-            return Err(self.fault(&format!("{count} elements and no more")));
+            return Err(self.fault(&format!("exactly {count} elements")));
         }
         self.take(b']', "`]`")
     }
@@ -271,7 +273,7 @@ mod tests {
         assert_eq!(reported(format!("[{one}]")), "at byte offset 26: expected 2 elements, found only 1");
         assert_eq!(
             reported(format!("[{one},{one},{one}]")),
-            "at byte offset 52: expected 2 elements and no more"
+            "at byte offset 52: expected exactly 2 elements"
         );
     }
 }

@@ -91,7 +91,7 @@ fn advice(run: &Run) -> String {
         ),
         (
             counts.connect_failed,
-            "Connections could not be opened. Check that the server still runs and that its listen backlog is long enough."
+            "Some connections could not be opened. Check that the server still runs and that its listen backlog is long enough."
                 .to_owned(),
         ),
     ];

@@ -115,7 +115,7 @@ pub(crate) fn pin(run: &Run) -> String {
     if let Some(server) = server {
         let command = format!("taskset -acp {} {}", listed(&others), server.pid);
         advice += &match is_pinned(run) {
-            true => format!(" The server may run there; move it: {command}"),
+            true => format!(" The server may run on the same cores; move it to others: {command}"),
             false => format!(" and the server: {command}"),
         };
     }

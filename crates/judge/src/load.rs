@@ -59,8 +59,8 @@ pub(crate) fn nothing_scheduled(run: &Run) -> Option<TypedVerdict> {
         // In a closed loop no request is due while no connection is free.
         LoopKind::Closed => (
             Blame::Server,
-            "No connection was free in the window: each was waiting for the response to a request sent before the \
-             window, being opened, or pausing (--think). Use a longer window (-d), or no warm-up (--warmup 0s).",
+            "No connection was free in the window: each one was being opened, was pausing (--think), or was waiting for \
+             the response to a request sent before the window. Use a longer window (-d), or no warm-up (--warmup 0s).",
         ),
     };
     (run.total.counts.scheduled == 0).then_some(TypedVerdict::NothingScheduled {
@@ -77,7 +77,9 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
         NO_STREAM.to_owned()
     } else if achieved_per_s > 0.0 {
         let rate = rate_to_try(achieved_per_s);
-        format!("Requests left over from the warm-up took the whole window. Lower the rate: try -r {rate}.")
+        format!(
+            "Requests that were due in the warm-up were still being sent when the window ended. Lower the rate: try -r {rate}."
+        )
     } else {
         format!("The server completed no response in the window. {}", look(run))
     };

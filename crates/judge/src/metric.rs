@@ -106,7 +106,7 @@ macro_rules! metric_table {
         closed $closed:expr, open $open:expr,
         $(percentile $is_percentile:literal)? = $of:expr;
     )+) => {
-        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "places of the constants below")]
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "positions of the constants below")]
         enum MetricIndex { $( $metric, )+ }
 
         impl Metric {
@@ -342,7 +342,7 @@ impl Metric {
 const LIMITS: &str = "
 ## What limited a row
 
-Each trial has one limit: the first of these kinds that its figures show, in the order errors, memory, offered rate,
+Each trial has one limit: the first of the following kinds for which it has evidence, in this order: errors, memory, offered rate,
 generator, network, balancer, database, server CPU, one thread, other work, connections, waiting. A row has the limit of
 most of its launches. The evidence is in the record (`limit`), in JSON (`limit.evidence`), CSV (`limit_evidence`), on the
 results site, and in text with `--full`.
@@ -357,9 +357,9 @@ pub fn metric_reference() -> String {
 
 <!-- Generated from crates/judge/src/metric.rs by: UPDATE=1 cargo test -p paceline-judge --test it -->
 
-Every figure of a row of a report. Each launch gives one value. A row has their geometric mean with its 95 % interval
-between launches, and their median, minimum and maximum ([reading a report](reading-a-report.md)). The key is that of JSON
-and CSV; CSV adds `_median`, `_min`, `_max`, `_mean`, `_low` and `_high`.
+Every metric of a row of a report. Each launch of the server gives one value. A row shows the geometric mean of these
+values with its 95 % confidence interval, and their median, minimum and maximum ([reading a report](reading-a-report.md)).
+JSON and CSV use the names of the column `key`; CSV adds `_median`, `_min`, `_max`, `_mean`, `_low` and `_high`.
 
 | key | column | unit | better | meaning |
 |---|---|---|---|---|

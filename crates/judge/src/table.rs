@@ -32,7 +32,7 @@ verdict_table! {
     /// took a request, for longer than a request may take. The rate does not include the time spent waiting.
     GaveUp "gave_up" Run [Server] [Invalid] "The run ended before it had sent all its requests."
     { asked: u64 = "requests to send (`-n`)", scheduled: u64 = "requests that were due" } with { url: String = "URL" }
-    => "No connection could be opened or take a request any more. Check that the server still runs: curl -i {url}";
+    => "No new connection could be opened, and no open connection accepted another request. Check that the server still runs: curl -i {url}";
 
     /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
     /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the pause lasted at
@@ -61,7 +61,7 @@ verdict_table! {
     /// due in the window. Gates on errors fail.
     StarvedConnections "starved_connections" Run [Server] [Caution] "Some connections got no response."
     {
-        unanswered: Option<u64> = "of the requests outstanding when the window opened: those that got no response",
+        unanswered: Option<u64> = "requests that were outstanding when the window opened and got no response",
         outstanding_at_window_start: Option<u64> = "requests outstanding when the window opened",
         connections: u64 = "open connections",
         served_min: Option<u64> = "lowest number of responses per connection in the window",
@@ -75,7 +75,7 @@ verdict_table! {
     NoValidResponse "no_valid_response" Run [Server] [Invalid] "No valid response."
     {
         scheduled: u64 = "requests that were due",
-        status: Option<BTreeMap<String, u64>> = "responses by status code, if the status was not the expected one",
+        status: Option<BTreeMap<String, u64>> = "responses with an unexpected status, by status code",
         bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
     } with { advice: String = "What to change depends on the most frequent failure. To see a response: `curl -i URL`" }
@@ -100,7 +100,7 @@ verdict_table! {
         longest_s: f64 = "longest time between two iterations of Paceline's event loop, in seconds",
         share_of_window: f64 = "longest stall as a share of the window, 0 to 1",
     } with { severity: Severity, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
-    => "Paceline did not run for {longest_s:.2} s; the server is not to blame for that time. Repeat the run. {pin}";
+    => "Paceline itself was paused for {longest_s:.2} s: delays in this time are not caused by the server. Repeat the run. {pin}";
 
     /// Completions fell behind the schedule: the number of outstanding requests grew through the window, by more than
     /// chance explains. The response times are those of a queue that grows for as long as the load lasts, not the
@@ -111,11 +111,11 @@ verdict_table! {
     {
         achieved_per_s: f64 = "valid responses completed in the window, per second",
         offered_per_s: Option<f64> = "rate that the schedule asked for",
-        outstanding_growth_per_s: Option<f64> = "increase in outstanding requests per second, averaged over the window",
-        outstanding_growth_per_s_low: Option<f64> = "lower end of the 95 % interval of this growth",
-        outstanding_growth_per_s_high: Option<f64> = "upper end of the 95 % interval of this growth",
-        kept_up_at_per_s: Option<f64> = "if the rate changes: rate of the segment before the first one in which the server fell behind",
-        fell_behind_at_per_s: Option<f64> = "if the rate changes: rate of the first segment of the schedule in which the server fell behind",
+        outstanding_growth_per_s: Option<f64> = "how fast the number of outstanding requests grows, in requests per second (average over the window)",
+        outstanding_growth_per_s_low: Option<f64> = "lower end of the 95 % interval of the growth of outstanding requests",
+        outstanding_growth_per_s_high: Option<f64> = "upper end of the 95 % interval of the growth of outstanding requests",
+        kept_up_at_per_s: Option<f64> = "for a schedule with several rates: the last rate before the server fell behind",
+        fell_behind_at_per_s: Option<f64> = "for a schedule with several rates: the first rate at which the server fell behind",
     } with { advice: String = "Try -r `<RATE>`." }
     => "The server cannot keep up: requests queue, and the response times depend on the length of the run. {advice}";
 
@@ -127,7 +127,7 @@ verdict_table! {
     {
         cores_used: f64 = "CPU time of the server per second of the window",
         cores_allowed: u32 = "cores that the server may run on",
-        busiest_thread_utilization: Option<f64> = "CPU time of the server's busiest thread as a share of the window, 0 to 1; unknown if threads that ended used more",
+        busiest_thread_utilization: Option<f64> = "CPU time of the server's busiest thread as a share of the window, 0 to 1; none if threads that ended may have used more",
     } with { advice: &'static str = "The server's cores were fully used. Give the server more cores, or reduce its CPU time per request." }
     => "{advice}";
 
@@ -138,18 +138,18 @@ verdict_table! {
     {
         generator_lag_ns_p99: u64 = "99th percentile of the generator's lag",
         generator_lag_ns_max: u64 = "maximum of the generator's lag",
-        response_time_ns_p99: u64 = "99th percentile of the response time, including the lag",
+        response_time_ns_p99: u64 = "99th percentile of the response time, including the generator's lag",
     } with { severity: Severity, lag: String, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline sent requests late (p99 {lag}). {pin}";
 
     /// With `--timestamps kernel`: at the median, responses waited in the generator's socket for more than half of the
     /// service time before they were read. Every closed loop at its limit has such a queue.
-    OwnQueue "own_queue" Run [Generator] [Caution] "Responses waited to be read by Paceline."
+    OwnQueue "own_queue" Run [Generator] [Caution] "Paceline read responses late."
     {
         receive_delay_ns_p50: u64 = "median time a response waited to be read",
         service_time_ns_p50: u64 = "median service time",
     }
-    => "Responses waited in Paceline's socket before they were read, so the times are too long. Measure at a fixed rate below the server's maximum (-r).";
+    => "Responses waited in Paceline's socket before they were read, so the times are too long. Measure at a fixed rate (-r) below the server's maximum.";
 
     /// With random arrivals (`--arrivals`): the gaps between a sample of the actual sends do not follow the requested
     /// distribution (Anderson-Darling test, p below 0.001). Late requests were sent in bursts. The schedule was still
@@ -158,7 +158,7 @@ verdict_table! {
     {
         anderson_darling: f64 = "statistic of the Anderson-Darling test",
         p_value: f64 = "p-value: probability of a deviation at least this large if the sends follow the requested distribution",
-        gaps: u64 = "number of gaps between sends in the test",
+        gaps: u64 = "number of gaps between sends that the Anderson-Darling test used",
     } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "The gaps between sends do not follow --arrivals. Use --pace spin: Paceline then polls instead of sleeping. {pin}";
 
@@ -168,7 +168,7 @@ verdict_table! {
     TooFewConnections "too_few_connections" Run [User] [Caution] "Requests waited for a free connection."
     {
         connections: u64 = "open connections",
-        connections_needed: f64 = "offered rate times median service time, divided by the requests that may be outstanding on a connection",
+        connections_needed: f64 = "total offered rate times median service time, divided by the maximum number of outstanding requests per connection",
         connection_wait_ns_p50: u64 = "median wait for a free connection",
     }
     => "Requests waited for a free connection. Use more connections: -c {connections_needed}";
@@ -182,7 +182,7 @@ verdict_table! {
         outstanding_mean: f64 = "mean number of outstanding requests: responses per second times mean service time",
         outstanding_asked: f64 = "requested number of outstanding requests: connections times depth",
     } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
-    => "The load was lower than requested with -c. Use fewer connections, or more threads (-t). {pin}";
+    => "Paceline did not keep all connections of -c busy. Use fewer connections, or more threads (-t). {pin}";
 
     /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of
     /// service or response time. Invalid where more than half failed, or no session was completed.
@@ -194,7 +194,7 @@ verdict_table! {
         bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
     } with { severity: Severity, look: String = " Check with: `curl -i URL`" }
-    => "Failed requests are not part of the percentiles: judge a server by its percentiles and its failures.{look}";
+    => "The percentiles above leave out failed requests: judge a server by its percentiles and its failures.{look}";
 
     /// Requests got no response: `timed_out` after they were sent, or `unsent` when the drain ended. They are in
     /// the histogram at the time waited so far. Percentiles at or above the lowest of those times are minimums, printed
@@ -203,7 +203,7 @@ verdict_table! {
     {
         timed_out: u64 = "requests without a complete response within the timeout",
         unsent: u64 = "requests never sent",
-        lowest_ns: u64 = "shortest time that one of these requests waited",
+        lowest_ns: u64 = "shortest waiting time of a request that timed out or was never sent",
     }
     => "Some requests got no response; times marked ≥ are minimums.";
 
@@ -225,7 +225,7 @@ verdict_table! {
     StreamsLimited "streams_limited" Run [Server] [Note] "The server allows fewer HTTP/2 streams than requested."
     {
         streams_allowed: u32 = "lowest number of streams that the server allowed on a connection",
-        streams_asked: u32 = "streams asked for on each connection",
+        streams_asked: u32 = "requested number of concurrent streams on each connection",
     }
     => "The server's limit of concurrent HTTP/2 streams is {streams_allowed} per connection; {streams_asked} were requested. Raise this limit, or use more connections (-c).";
 
@@ -266,7 +266,7 @@ verdict_table! {
     /// generator's time.
     SlowingDown "slowing_down" Run [Server] [Caution] "The server became slower during the window."
     {
-        change: f64 = "relative change from the first to the last third of the window: of responses per second (closed loop) or of the median service time (open loop)",
+        change: f64 = "relative change of the responses per second (closed loop) or of the median service time (open loop), from the first to the last third of the window",
     } with { change_in_words: String = "The rate fell by `<PERCENT>` %" }
     => "{change_in_words} from the first to the last third of the window. Look for leaks, growing data or throttling, and measure longer.";
 
@@ -276,9 +276,9 @@ verdict_table! {
     /// this rule.
     StillWarming "still_warming" Run [User] [Caution] "The server may not have been warm."
     {
-        change: Option<f64> = "relative change from the first to the last third of the window: of responses per second (closed loop) or of the median service time (open loop)",
+        change: Option<f64> = "relative change of the responses per second (closed loop) or of the median service time (open loop), from the first to the last third of the window",
         warmed_s: Option<f64> = "length of the launch's warm-up, in seconds",
-        rate_before_per_s: Option<f64> = "responses per second in the 4 s before the last 4 s of the launch's warm-up",
+        rate_before_per_s: Option<f64> = "responses per second from 8 s to 4 s before the end of the launch's warm-up",
         rate_last_per_s: Option<f64> = "responses per second in the last 4 s of the launch's warm-up",
     } with { finding: String = "The rate rose by `<PERCENT>` % from the first to the last third of the window.", advice: String = "Use a longer warm-up: --warmup `<TIME>`" }
     => "{finding} {advice}";
@@ -287,7 +287,7 @@ verdict_table! {
     /// over changes. Judged by the median service time (open loop) or the rate (closed loop) of each second.
     Unsteady "unsteady" Run [Server] [Caution] "The server was not steady in any part of the window."
     {
-        variation_share: f64 = "highest minus lowest value of an interval, divided by the mean: responses per second (closed loop) or median service time (open loop)",
+        variation_share: f64 = "range over the intervals of the window, (highest - lowest) / mean: of their responses per second (closed loop) or of their median service times (open loop)",
         intervals: usize = "number of intervals of the window that were compared",
     } with { what: &'static str = "rate", percent: f64 }
     => "The {what} varied by {percent:.0} % during the window. Measure longer (-d), and look for periodic work in the server.";
@@ -308,7 +308,8 @@ verdict_table! {
     { body_bytes_min: u64 = "shortest body", body_bytes_max: u64 = "longest body" }
     => "Responses had different lengths. If they should be equal, check them with --expect-body, --expect-json or --expect-sha256.";
 
-    /// Fewer requests than a 95 % interval for the 99th percentile needs: 370, by 3.7/(1 - p).
+    /// Fewer requests than a 95 % interval for the 99th percentile needs: 370, by 3.7/(1 - p). A limit on it (`--slo`)
+    /// needs more: 1,000, so that 10 requests lie above it.
     FewSamples "few_samples" Run [User] [Note] "Too few requests for the 99th percentile."
     { samples: u64 = "requests measured", samples_for_p99: f64 = "requests needed" }
     => "There are too few requests for a reliable p99. Measure longer (-d).";
@@ -335,7 +336,7 @@ verdict_table! {
         share_of_window: f64 = "`apart_s` as a share of the window, 0 to 1",
         window_s: f64 = "length of the window that all loaders have in common, in seconds",
         left_out: Option<u64> = "requests that are not counted, because they ended outside the common window",
-        parts_missing: Vec<&'static str> = "parts of the record that are missing, because they cannot be cut to the common window: `by_segment`, `by_request`, `sessions`",
+        parts_missing: Vec<&'static str> = "parts of the record that are left out, because they cannot be limited to the window that all loaders have in common: `by_segment`, `by_request`, `sessions`",
     } with { severity: Severity }
     => "The windows of the load generators began or ended at different times. Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
 
@@ -384,7 +385,7 @@ verdict_table! {
     {
         server_cores: Vec<u32> = "the server's cores",
         generator_cores: Vec<u32> = "the generator's cores on the machine that runs the round",
-        loaders: Option<Vec<String>> = "the machines of the load generators, if they ran on other machines than the round",
+        loaders: Option<Vec<String>> = "the machines of the load generators, if these are not the machine on which the round was started",
     } with { advice: &'static str = "Server and load generator ran on the same core. Use a machine with at least two cores." }
     => "{advice}";
 
@@ -404,7 +405,7 @@ verdict_table! {
     /// one kernel tick; above 10 % the trial is invalid.
     StolenTime "stolen_time" Trial [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from a core in use."
     {
-        steal_s: f64 = "CPU time that the hypervisor took, in seconds",
+        steal_s: f64 = "CPU steal time: the hypervisor did not run this machine, in seconds",
         core: u32 = "the core from which the hypervisor took the most time",
         over_s: f64 = "length of the window, in seconds",
     } with { severity: Severity }
@@ -443,7 +444,7 @@ verdict_table! {
     /// A search for the capacity missed its objective in windows far below rates that met it, or at every rate with a
     /// short median and no failures: pauses of the server decide the result, not the load, so the capacity is
     /// undefined.
-    StallsDecide "stalls_decide" Trial [Server] [Invalid] "Pauses of the server, not the load, decide the result."
+    StallsDecide "stalls_decide" Trial [Server] [Invalid] "The result depends on pauses of the server, not on the load."
     {
         lowest_missed_per_s: f64 = "the lowest rate that missed the objective",
         highest_passed_per_s: f64 = "the highest rate that met the objective; 0 if none did",
@@ -453,7 +454,7 @@ verdict_table! {
     /// A search for the capacity found no rate: no window met the objective, or the generator or the machine disturbed
     /// the windows.
     CapacityNotFound "capacity_not_found" Trial [Server, Environment: if ended_early.is_some() { Blame::Environment } else { Blame::Server }]
-    [Invalid] "The search found no capacity."
+    [Invalid] "The search found no rate that meets the objective."
     {
         windows: usize = "windows of the search",
         lowest_offered_per_s: Option<f64> = "the lowest rate that was offered",
@@ -463,8 +464,8 @@ verdict_table! {
 
     /// Another round ran on the machine before, during or after the trial: one of the two was started with
     /// `--share-machine`.
-    SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on the machine."
-    { other: String = "each process with its round" }
+    SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on this machine at the same time."
+    { other: String = "the process of each other round, with the round" }
     => "Another round ran on this machine at the same time. Measure again when no other round runs.";
 
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
@@ -494,8 +495,8 @@ verdict_table! {
     QueriesNotRun "queries_not_run" Trial [Server] [Invalid] "The server ran fewer queries than its responses need."
     {
         selects: u64 = "statements that the database counted",
-        selects_expected: u64 = "statements that the valid responses need",
-        rows_expected: u64 = "rows that the valid responses need",
+        selects_expected: u64 = "expected number of statements, from the valid responses",
+        rows_expected: u64 = "expected number of rows, from the valid responses",
         rows_read: u64 = "rows that the database returned",
     }
     => "The valid responses need {selects_expected} statements and {rows_expected} rows; the database counted {selects} and {rows_read}. Run one statement for each row, and do not cache rows.";
@@ -505,11 +506,11 @@ verdict_table! {
     UpdatesNotStored "updates_not_stored" Trial [Server] [Invalid] "The database does not contain the updates that the server reported."
     {
         rows_updated: u64 = "rows that the database counted as updated",
-        rows_expected: u64 = "rows that were updated according to the valid responses",
-        returned: u64 = "rows reported as updated by the responses to requests sent after the run, to check",
-        stored: u64 = "of these rows, those found in the database",
+        rows_expected: u64 = "rows that the valid responses reported as updated",
+        returned: u64 = "rows that responses reported as updated: requests that Paceline sent after the run, as a check",
+        stored: u64 = "number of these rows that were found in the database",
     }
-    => "The database updated {rows_updated} of {rows_expected} rows. Of {returned} rows that responses after the run reported as updated, {stored} were found in the database. Write each row to the database before sending the response.";
+    => "The database updated {rows_updated} of {rows_expected} expected rows. After the run, Paceline sent more requests: their responses reported {returned} updated rows, of which the database contained {stored}. Write each row to the database before sending the response.";
 
     /// The database used at least 90 % of its cores, and the server less of its own: the number measures the database
     /// more than the server.
@@ -526,8 +527,8 @@ verdict_table! {
     /// updates. The database ended, has no room on its disk, or accepts no further connection.
     DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's work could not be checked."
     {
-        responses: u64 = "valid responses whose database work is unknown",
-        missing: &'static str = "missing data: `counters` (the database's statement counters), or `response after the run` (whose rows are compared with the stored ones)",
+        responses: u64 = "valid responses for which the number of database queries is unknown",
+        missing: &'static str = "missing data: `counters` (the database's statement counters) or `response after the run` (its rows are compared with those in the database)",
     } with { advice: &'static str = "The database's statement counters could not be read, so its queries are not verified. Read the end of the database's log in the record, and measure again." }
     => "{advice}";
 
@@ -535,7 +536,7 @@ verdict_table! {
     /// have, by more than a quarter of the pool plus four (drivers may keep connections for themselves). Other servers
     /// of the table had fewer, so the rows are not comparable.
     PoolExceeded "pool_exceeded" Trial [Server] [Caution] "The server opened too many database connections."
-    { connections: u64 = "open connections to the database", pool: u32 = "connections that the plan allows" }
+    { connections: u64 = "number of open database connections", pool: u32 = "connections that the plan allows" }
     => "The server opened more database connections ({connections}) than allowed ({pool}). Divide DATABASE_POOL among its processes.";
 
     /// The database ran on cores of the server, of the balancer or of the generator, so these had less CPU time. On
@@ -568,8 +569,8 @@ verdict_table! {
     /// and the run after it): then it was not restarted.
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
-    { waited_s: f64 = "how long Paceline waited for the server to become idle, in seconds", cores_used: f64 = "cores that the server still used after this wait" }
-    with { is_whole: bool, consequence: &'static str = "If the server was not restarted before the next load, the next load's rate may be too low. Measure that load in another plan, without the load of this row." }
+    { waited_s: f64 = "how long Paceline waited for the server to become idle, in seconds", cores_used: f64 = "CPU use of the server at the end of this wait, in cores" }
+    with { is_whole: bool, consequence: &'static str = "The server was still processing this load when the next load began, so the rate of the next load may be too low. Put the two loads into separate plans." }
     => "{consequence}";
 
     /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the
@@ -578,8 +579,8 @@ verdict_table! {
     /// missing then, not zero.
     NotSampled "not_sampled" Trial [Server] [Caution] "The processes that sent the responses were not found."
     {
-        processes: u32 = "processes that were found",
-        cpu_s: f64 = "CPU time over the window of the processes that were found",
+        processes: u32 = "server processes that Paceline found",
+        cpu_s: f64 = "CPU time of these processes over the window",
         responses: u64 = "responses in the window",
     }
     => "The processes that sent the responses were not found, so CPU time and memory are missing. Run the server in the foreground, so that it stays in the process tree of its command.";
@@ -593,7 +594,7 @@ verdict_table! {
     /// The load came from another generator (such as wrk or oha). In the trial it checked no body and had no warm-up,
     /// and its percentiles may leave out requests that a stalled server kept it from sending: compare its rate, not
     /// its percentiles.
-    ForeignGenerator "foreign_generator" Trial [User] [Note] "Another load generator was used."
+    ForeignGenerator "foreign_generator" Trial [User] [Note] "A load generator other than Paceline was used."
     { percentiles_ns: BTreeMap<String, u64> = "percentiles as the other generator printed them" } with { generator: String = "wrk" }
     => "In this trial, {generator} checked no body and had no warm-up, and its percentiles may leave out requests that it could not send while the server stalled. Compare its rate, not its percentiles.";
 
@@ -604,11 +605,11 @@ verdict_table! {
     "The row's responses differ in size from those of other rows."
     {
         bytes_per_response: f64 = "bytes received per response of this row, headers included",
-        bytes_typical: f64 = "bytes received per response of the median row, headers included",
+        bytes_typical: f64 = "bytes received per response, headers included: median over the rows of the table",
         body_bytes_per_response: f64 = "body bytes per response in this row",
-        body_bytes_typical: f64 = "body bytes per response in the median row of the table",
+        body_bytes_typical: f64 = "body bytes per response: median over the rows of the table",
     }
-    => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with headers); those of the median row have {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i URL";
+    => "This row's responses have {body_bytes_per_response:.0} bytes of body ({bytes_per_response:.0} with headers); the median over the rows of the table is {body_bytes_typical:.0} ({bytes_typical:.0}). Check what the server sends: curl -i URL";
 
     /// The launches of the row were not all measured by the same build of the generator: its name, version or commit
     /// differs. The launches then differ in more than the server.

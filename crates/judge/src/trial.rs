@@ -191,7 +191,7 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
             100.0 * gain
         ),
         None => format!(
-            "The launch's warm-up of {:.0} s was too short to find out whether the server was warm: that takes at least {} s.",
+            "The launch's warm-up of {:.0} s was too short to check whether the server was warm: this check needs at least {} s.",
             warm_up.warmed_s,
             2 * WARM_UP_SECONDS
         ),
@@ -202,8 +202,9 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
         rate_before_per_s,
         rate_last_per_s,
         finding,
-        advice: "Allow a launch a longer warm-up (`steady_within` in the plan, or --steady-within)."
-            .to_owned(),
+        advice:
+            "Use a longer maximum warm-up of each launch (`steady_within` in the plan, or --steady-within)."
+                .to_owned(),
     })
 }
 

@@ -142,7 +142,7 @@ fn not_stored(rows: Option<StoredRows>) -> Option<String> {
         Some(StoredRows { returned, stored }) if stored < returned => {
             let rows = paceline_stats::counted(returned, "row", "rows");
             Some(format!(
-                "the database has the new values of {stored} of {rows} that responses reported as updated"
+                "responses reported {rows} as updated, but the database has the new values of only {stored}"
             ))
         }
         Some(_) => None,
@@ -173,7 +173,7 @@ mod tests {
     fn updates_are_stored_if_every_reported_row_is() {
         let wrong = |returned, stored| not_stored(Some(StoredRows { returned, stored }));
         assert_eq!(wrong(2, 2), None);
-        let one = "the database has the new values of 1 of 2 rows that responses reported as updated";
+        let one = "responses reported 2 rows as updated, but the database has the new values of only 1";
         assert_eq!(wrong(2, 1).as_deref(), Some(one));
         assert_eq!(wrong(0, 0).as_deref(), Some("no response contained an updated database row"));
         assert!(not_stored(None).is_some());

@@ -75,7 +75,12 @@ fn source(statistics: Statistics) -> (&'static str, &'static [&'static str]) {
         Statistics::Haproxy => ("haproxy stats socket", &[]),
         Statistics::Nginx => (
             "nginx stub_status",
-            &["requests of each instance", "retries", "failures", "whether an instance is marked as down"],
+            &[
+                "requests that each instance received",
+                "retries",
+                "failures",
+                "whether an instance is marked as down",
+            ],
         ),
     }
 }

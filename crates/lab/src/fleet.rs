@@ -363,7 +363,7 @@ impl ReservedMachines {
     ) -> Result<(RunningServer, RunningDatabase), LaunchError> {
         if !database.commands.start.contains("DATABASE_LISTEN") {
             let message = format!(
-                "{} accepts connections only from its own machine: listen on $DATABASE_LISTEN in its start command",
+                "{} accepts connections only from its own machine: change its start command so that it listens on $DATABASE_LISTEN",
                 database.name
             );
             return Err(LaunchError::fault(Stage::Setup, message, false));

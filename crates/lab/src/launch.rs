@@ -80,7 +80,7 @@ impl LaunchSpec<'_> {
     /// # Errors
     /// [`LaunchError`] when the server does not have the form.
     pub(crate) fn order(&self) -> Result<LaunchOrder, LaunchError> {
-        let message = || format!("{} has no form `{}`", self.server.id, self.form);
+        let message = || format!("server {} cannot run in the form `{}`", self.server.id, self.form);
         let form =
             self.server.form(self.form).ok_or_else(|| LaunchError::fault(Stage::Start, message(), false))?;
         Ok(LaunchOrder {

@@ -347,7 +347,7 @@ fn prepare(content: &FolderContent) -> Result<(), String> {
     let is_empty = |folder: &Path| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
     if folder.exists() && !kept.exists() && !is_empty(folder) {
         return Err(format!(
-            "{} exists with content that the lab did not send: move or remove the folder",
+            "folder {} contains files that the lab did not copy there: move or remove the folder",
             folder.display()
         ));
     }

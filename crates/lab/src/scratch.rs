@@ -25,7 +25,7 @@ impl Scratch {
         let lock = match FileLock::try_take(root, sitting, "sitting")? {
             LockAttempt::Taken(lock) => lock,
             LockAttempt::HeldBy(holder) => {
-                return Err(io::Error::other(format!("{holder} uses this folder")));
+                return Err(io::Error::other(format!("this folder is in use by {holder}")));
             }
         };
         for left in entries(root).filter(|id| id != sitting) {

@@ -484,7 +484,7 @@ fn listen(mut output: BufReader<ChildStdout>, index: usize, sender: &Sender<(usi
             }
             Ok(None) => return,
             Err(error) => {
-                let what = format!("a message cannot be read: {error}");
+                let what = format!("cannot read a message of the loader: {error}");
                 let failed = FromLoader::Failed(LoaderFailure { what, hint: None, is_usage: false });
                 let _ = sender.send((index, LoaderMessage::Message(0, failed)));
                 return;

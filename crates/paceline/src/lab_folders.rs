@@ -16,20 +16,20 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Places")]
 pub struct FolderArguments {
-    /// The folder with one folder per server [default: `servers` in or above the current folder, otherwise the
+    /// The folder that contains a folder for each server [default: `servers` in or above the current folder, otherwise the
     /// installation's]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     servers_dir: Option<PathBuf>,
-    /// The folder with one file per workload [default: `workloads` next to the servers' folder]
+    /// The folder that contains a file for each workload [default: `workloads` next to the servers' folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     workloads_dir: Option<PathBuf>,
-    /// The folder with one file per plan [default: `plans` next to the servers' folder]
+    /// The folder that contains a file for each plan [default: `plans` next to the servers' folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     plans_dir: Option<PathBuf>,
-    /// The folder with one folder per load balancer [default: `balancers` next to the servers' folder]
+    /// The folder that contains a folder for each load balancer [default: `balancers` next to the servers' folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     balancers_dir: Option<PathBuf>,
-    /// The folder with one folder per database [default: `databases` next to the servers' folder]
+    /// The folder that contains a folder for each database [default: `databases` next to the servers' folder]
     #[arg(hide_short_help = true, long, global = true, value_name = "DIR")]
     databases_dir: Option<PathBuf>,
     /// Folder for builds, logs and results [default: `.paceline` next to the servers' folder]
@@ -37,11 +37,11 @@ pub struct FolderArguments {
     /// If Paceline is installed: `~/.local/state/paceline`, or `/var/lib/paceline` for root.
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// User that sets up, builds and runs the servers [default: the current user; if that is root, `paceline` or `nobody`]
+    /// User that sets up, builds and runs the servers [default: the current user; for root see below]
     ///
-    /// HOME of the servers is a folder in the state folder. If root runs the lab, the default is `paceline` if that user
-    /// exists, otherwise `nobody`. The default is `root` if that user cannot enter the servers' folders, or if root built
-    /// all servers.
+    /// If root runs the lab, the default is the user `paceline`, or `nobody` if there is no user `paceline`. It is root if
+    /// the user `paceline` or `nobody` cannot enter the servers' folders, or if root built all servers. HOME of the servers
+    /// is a folder in the state folder.
     #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }

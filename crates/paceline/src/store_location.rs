@@ -78,7 +78,7 @@ pub fn complain(error: StoreError) -> anyhow::Error {
         StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => (
             Status::Environment,
             Some(
-                "copy the store's file, then recover what can be read into a new file: `sqlite3 FILE .recover | sqlite3 NEW_FILE`",
+                "copy the store's file, then recover its readable data to a new file: `sqlite3 FILE .recover | sqlite3 NEW_FILE`",
             ),
         ),
         StoreError::LockedRound { .. } => {
@@ -135,7 +135,7 @@ pub fn resumable(error: &anyhow::Error, round: &str) -> anyhow::Error {
 /// The error that the store has no rounds.
 pub fn nothing_kept(store: &Store) -> Complaint {
     Complaint::usage(format!("no round is stored in {}", store.path().display()))
-        .hint("`paceline round plans/quick.toml` measures and stores one")
+        .hint("`paceline round plans/quick.toml` measures and stores a round")
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     (
         "-s",
         "wrk",
-        "Lua scripts are not supported; --mix FILE sends several requests, and {rand:1:9} and {line:FILE} vary them",
+        "Lua scripts are not supported; to send several different requests, use --mix FILE; {rand:1:9} and {line:FILE} vary them",
     ),
     ("-p", "ab and autocannon", "--body @FILE sends a body, and --pipeline N pipelines requests"),
     ("-z", "hey and oha", "-d 10s sets the duration"),
@@ -56,7 +56,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("--latency", "wrk", "the usual percentiles are always printed; --percentiles prints the whole spectrum"),
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
-    ("--script", "wrk", "Lua scripts are not supported; --mix FILE sends several requests"),
+    ("--script", "wrk", "Lua scripts are not supported; to send several different requests, use --mix FILE"),
     ("--concurrent", "siege", "-c N sets the number of connections"),
 ];
 
@@ -70,7 +70,7 @@ fn foreign_flag(error: &clap::Error, given: &[String]) -> Option<String> {
     let before = given.iter().position(|one| one == unknown).and_then(|at| given.get(at.checked_sub(1)?));
     if before.is_some_and(|before| before == "-q") && unknown.parse::<f64>().is_ok() {
         return Some(format!(
-            "-q takes no value here (it hides the live view); use -r {unknown} for the total rate, as -q of oha (-q of hey is per worker)"
+            "-q takes no value here (it hides the live view); use -r {unknown} for the total rate, like -q of oha (-q of hey is a rate per worker)"
         ));
     }
     let (flag, tools, instead) = FOREIGN_FLAGS.iter().find(|(flag, ..)| flag == unknown)?;

@@ -33,14 +33,14 @@ impl OmittedPart {
     /// A description for people.
     pub fn description(self) -> &'static str {
         match self {
-            OmittedPart::IntervalHistograms => "the histograms of intervals (their percentiles are kept)",
-            OmittedPart::IntervalTimes => "the times of intervals, except service and response times",
+            OmittedPart::IntervalHistograms => "the histogram of each second (its percentiles are kept)",
+            OmittedPart::IntervalTimes => "the times of each second, except service and response times",
             OmittedPart::Samples => {
                 "the samples of processes over time (their totals over the window are kept)"
             }
-            OmittedPart::PassedChecks => "the passed checks of responses (failed checks are kept)",
+            OmittedPart::PassedChecks => "the results of checks that passed (those that failed are kept)",
             OmittedPart::AllIntervalTimes => {
-                "all times of intervals, including the longest time after a fault (the counts of intervals are kept)"
+                "all response times of each second, including the longest one after a fault (the counts of each second are kept)"
             }
         }
     }

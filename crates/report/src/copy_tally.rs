@@ -95,15 +95,18 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
     let tally = CopyTally::of(reports);
     let count = |count: ClaimCount| {
         terminal!(
-            "{} of {} were reported as different; at most {} expected by chance\n",
+            "{} of {} comparisons found a difference; at most {} are expected by chance\n",
             count.claimed,
             count.compared,
             count.claimed_most
         )
     };
     text.push(&terminal!("\n{} with copies\n", counted(tally.rounds, "round", "rounds")));
-    text.push(&terminal!("figures that tables are sorted by: {}", count(tally.deciding)));
-    text.push(&terminal!("all figures (those of one launch are correlated): {}", count(tally.all)));
+    text.push(&terminal!("metrics that tables are sorted by: {}", count(tally.deciding)));
+    text.push(&terminal!(
+        "all metrics (metrics of the same launch are not independent): {}",
+        count(tally.all)
+    ));
     if let Some(spread) = tally.t_spread.filter(|_| tally.deciding.compared >= 5) {
         text.push(&terminal!(
             "spread of the differences, in units of their standard error: {:.2} (0.8 to 1.3 expected)\n",

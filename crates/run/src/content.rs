@@ -34,7 +34,7 @@ impl ContentReader {
         if path == Path::new("-") {
             if let Some(other) = self.stdin_read_by.replace(named_by.to_owned()) {
                 return Err(RunError::usage(format!(
-                    "{named_by} @-: {other} has read standard input already"
+                    "{named_by} @-: {other} has already read standard input"
                 ))
                 .hint("standard input (@-) can be used only once: use a file (@FILE) for the others"));
             }
@@ -120,7 +120,7 @@ mod tests {
             error(&mut contents, &file("no/such/file")),
             "--body @no/such/file: cannot read no/such/file: No such file or directory (os error 2)"
         );
-        assert!(error(&mut contents, &file("-")).contains("--expect-body has read standard input already"));
+        assert!(error(&mut contents, &file("-")).contains("--expect-body has already read standard input"));
         let endless = error(&mut contents, &file("/dev/zero"));
         assert!(endless.contains("larger than the maximum of 256 MiB"), "{endless}");
     }

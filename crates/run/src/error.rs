@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The parts of the job contradict each other.
-    #[error("the job is invalid: {0}")]
+    #[error("the settings of the run are invalid: {0}")]
     Job(#[from] JobError),
     /// Something the job names is wrong: a file, an address, a request.
     #[error("{0}")]

@@ -21,7 +21,7 @@ pub fn read_schedule(path: &Path, inputs: &mut Inputs) -> Result<Trace, RunError
             let place =
                 line.map_or_else(|| path.display().to_string(), |line| format!("{}:{line}", path.display()));
             Err(RunError::usage(format!("{place}: {what}")).hint(
-                "write one time per line, in ascending order, in seconds (0.25) or with a unit (250ms)",
+                "each line must be a time in seconds (0.25) or with a unit (250ms), in ascending order",
             ))
         }
     }
@@ -63,7 +63,7 @@ fn time(text: &str) -> Result<Nanos, String> {
     let nanos = match text.parse::<f64>() {
         Ok(seconds) if seconds > LATEST_S => {
             return Err(format!(
-                "{text} s is more than 30 days: times count from the beginning of the run; subtract the first time from all times"
+                "{text} s is more than 30 days: times count from the beginning of the run; if these are clock times, subtract the first one from all"
             ));
         }
         // A double is precise to the nanosecond over 30 days.
@@ -122,7 +122,7 @@ mod tests {
             (
                 "1700000000.5\n",
                 Some(1),
-                "1700000000.5 s is more than 30 days: times count from the beginning of the run; subtract the first time from all times",
+                "1700000000.5 s is more than 30 days: times count from the beginning of the run; if these are clock times, subtract the first one from all",
             ),
             ("# nothing\n", None, "the schedule is empty"),
         ] {

@@ -68,12 +68,15 @@ fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
         && !goes_on
         && job.requests.iter().take(index).any(|other| other.session == spec.session);
     if is_split {
-        return Err(wrong(spec, "the session of this request is interrupted by other requests")
-            .hint("list the requests of a session directly after each other"));
+        return Err(wrong(
+            spec,
+            "a request of another session, or of none, stands between the requests of this session",
+        )
+        .hint("list the requests of a session directly after each other"));
     }
     if spec.session.is_none() && !spec.extract.is_empty() {
         return Err(wrong(spec, "the request has `extract`, but is not part of a session")
-            .hint("add `session = \"NAME\"` to this request and to those that use its value"));
+            .hint("add `session = \"NAME\"` to this request and to the requests that use the value from its response"));
     }
     if !goes_on && spec.think.is_some() {
         return Err(wrong(spec, "`think` needs an earlier request in the same session")

@@ -48,7 +48,7 @@ fn parse(text: &str) -> Result<Vec<IpAddr>, RunError> {
         return Ok(vec![text.trim().parse().map_err(|_| wrong("not an IP address"))?]);
     };
     let address: Ipv4Addr =
-        address.parse().map_err(|_| wrong("only prefixes of IPv4 addresses are supported"))?;
+        address.parse().map_err(|_| wrong("a prefix (ADDRESS/BITS) is supported only for IPv4"))?;
     let bits: u32 = bits
         .parse()
         .ok()

@@ -160,7 +160,7 @@ impl<R: BufRead> Iterator for BoundedLines<R> {
 fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<String> {
     if trial.round != round.id {
         return Some(format!(
-            "trial {} belongs to round {}, but {ROUND} belongs to round {}",
+            "trial {} belongs to round {}, but the file {ROUND} is of round {}",
             trial.id, trial.round, round.id
         ));
     }
@@ -174,7 +174,7 @@ fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<Str
     }
     if evidence_values(trial) > EVIDENCE_VALUES_MOST {
         return Some(format!(
-            "the verdicts of trial {} have more than the maximum of {EVIDENCE_VALUES_MOST} values",
+            "the verdicts of trial {} have too many values of evidence; the maximum is {EVIDENCE_VALUES_MOST}",
             trial.id
         ));
     }
@@ -274,7 +274,7 @@ mod tests {
         let (one, two) = (stored("one").1, stored("two").1);
         let mixed = refused(&[&one[..2], &two[2..3]]);
         let expected = format!(
-            "{TRIALS}, line 3: trial {} belongs to round two, but {ROUND} belongs to round one",
+            "{TRIALS}, line 3: trial {} belongs to round two, but the file {ROUND} is of round one",
             two[2].id
         );
         assert!(mixed.ends_with(&expected), "{mixed}");
@@ -337,7 +337,7 @@ mod tests {
         });
         trial.verdicts = vec![serde_json::from_value(verdict).unwrap()];
         let error = refused(&[&[trial]]);
-        assert!(error.ends_with("have more than the maximum of 10000 values"), "{error}");
+        assert!(error.ends_with("have too many values of evidence; the maximum is 10000"), "{error}");
     }
 
     #[test]

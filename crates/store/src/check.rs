@@ -74,7 +74,10 @@ impl Checked {
     fn round(&mut self, round: &Round, ids: &[String]) {
         self.rounds += 1;
         if !ids.contains(&round.id) {
-            self.problems.push(format!("round {}: its record is stored under another id", round.id));
+            self.problems.push(format!(
+                "round {}: the id in its record differs from the id under which it is stored",
+                round.id
+            ));
         }
     }
 

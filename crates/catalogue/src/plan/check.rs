@@ -208,7 +208,7 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     }
     let pin = balance.pin.unwrap_or_default();
     if pin.database != PinDatabase::Own && !has_database {
-        return Err("`pin` places a database, but the plan has no `databases`".into());
+        return Err("`pin` assigns cores to a database, but the plan has no `databases`".into());
     }
     if balance.balancer.is_none() {
         let is_of_database = has_database && Pin { database: PinDatabase::Own, ..pin } == Pin::default();
@@ -268,7 +268,10 @@ fn forms(plan: &Plan) -> Vec<String> {
     let mut known = BTreeSet::new();
     for form in &plan.forms {
         if !FORMS.contains(&form.as_str()) {
-            wrong.push(format!("unknown form `{form}`; available: {}", FORMS.join(", ")));
+            wrong.push(format!(
+                "unknown form of servers `{form}` (how many processes and cores they use); available: {}",
+                FORMS.join(", ")
+            ));
         } else if !known.insert(form) {
             wrong.push(format!("`forms` names `{form}` twice"));
         }
@@ -325,7 +328,9 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
         );
     }
     if load.is_http2() && closes(load) {
-        return Err("`http = \"2\"` needs keep-alive, without `requests_per_connection`".into());
+        return Err(
+            "`http = \"2\"` needs keep-alive and cannot be combined with `requests_per_connection`".into()
+        );
     }
     Ok(())
 }
@@ -342,21 +347,21 @@ fn is_old(load: &PlanLoad) -> bool {
 fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
     load.twins.iter().filter_map(|twin| {
         let problem = match twin {
-            VariantKind::Http10 if is_old(load) => "uses HTTP/1.0 already",
+            VariantKind::Http10 if is_old(load) => "already uses HTTP/1.0",
             VariantKind::Http10 | VariantKind::Close if load.is_http2() => {
-                "uses HTTP/2, but this twin needs HTTP/1.1"
+                "uses HTTP/2, but this variant (`twins`) needs HTTP/1.1"
             }
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
-                "is pipelined (`depth` above 1), which this twin does not support: write a separate load with `depth = 1`"
+                "is pipelined (`depth` above 1), and this variant (`twins`) cannot be: write a separate load with `depth = 1`"
             }
-            VariantKind::Close if closes(load) => "closes its connections already",
+            VariantKind::Close if closes(load) => "already closes each connection after one response",
             VariantKind::Unpipelined if load.depth == 1 => "is not pipelined (`depth` is 1)",
             VariantKind::FirstRun => {
-                "must set `first_run = true`, because `twins` cannot contain the first run"
+                "needs `first_run = true`: `twins` cannot add the variant with a first run"
             }
-            VariantKind::Balanced => "must set `balancer`, because `twins` cannot contain the balanced load",
+            VariantKind::Balanced => "needs `balancer`: `twins` cannot add the variant with a balancer",
             _ => return None,
         };
-        Some(format!("the twin `{}`: the load {problem}", twin.suffix()))
+        Some(format!("`twins` cannot contain `{}`: the load {problem}", twin.suffix()))
     })
 }

@@ -36,9 +36,9 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
         (load.duration.is_none(), "needs a `duration`, the length of a window"),
         (
             load.first_run || !load.twins.is_empty(),
-            "cannot have `first_run` or `twins`: write separate loads",
+            "cannot have `first_run` or `twins`: write a separate load for each",
         ),
-        (load.fault.is_some(), "cannot have a fault: write a separate load"),
+        (load.fault.is_some(), "cannot have a `fault`: write a separate load for it"),
     ];
     match contradictions.iter().find(|(is_wrong, _)| *is_wrong) {
         Some((_, problem)) => Err(format!("a capacity search {problem}")),
@@ -111,8 +111,8 @@ pub(super) fn check_bases(loads: &[PlanLoad]) -> Result<(), String> {
     let Some(load) = without else { return Ok(()) };
     let named = load.of.as_ref().map(|of| format!(" named `{of}`")).unwrap_or_default();
     Err(format!(
-        "load `{}`: a `rate` in percent is a share of a measured rate: add a closed loop or capacity search{named} \
-         with the same workloads, balancer and pinning",
+        "load `{}`: a `rate` in percent needs a load that measures the rate of 100 %: add a closed loop or a capacity \
+         search{named} with the same workloads, balancer and pinning",
         load.name
     ))
 }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn contradictory_loads_are_reported() {
         for (loads, expected) in [
-            (vec![HALF], "add a closed loop or capacity search"),
+            (vec![HALF], "add a closed loop or a capacity search"),
             (vec![CLOSED, &HALF.replace("50%", "50")], "write a share"),
             (vec![CLOSED, &HALF.replace("50%", "0%")], "write a share"),
             (vec![CLOSED, &format!("{HALF}rate_per_s = 3\n")], "both `rate` and `rate_per_s`"),

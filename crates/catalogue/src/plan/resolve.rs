@@ -110,7 +110,7 @@ impl Plan {
             for form in &self.forms {
                 if server.form(form).is_none() {
                     notes.push(format!(
-                        "server {} is not measured in form `{form}`, which it does not have",
+                        "server {} is skipped in the form `{form}`, which it does not have",
                         server.id
                     ));
                     continue;
@@ -222,8 +222,10 @@ impl Plan {
             }
             match servers.iter().any(|server| server.id == *id) {
                 true => servers.push(Arc::new(copy)),
-                false => notes
-                    .push(format!("the copy {} is skipped, because server {id} is not selected", copy.id)),
+                false => notes.push(format!(
+                    "{} is skipped: it is the A/A copy of server {id}, which is not selected",
+                    copy.id
+                )),
             }
         }
         Ok(servers)

@@ -189,7 +189,7 @@ fn invalid_plans_are_reported() {
         (
             "repeats = 3",
             "repeats = 3\nforms = [\"core\"]",
-            "small.toml:4: unknown form `core`; available: single, cores",
+            "small.toml:4: unknown form of servers `core` (how many processes and cores they use); available: single, cores",
         ),
         ("repeats = 3", "repeats = 3\nseed = 9007199254740992", "small.toml:4: `seed` is beyond"),
         ("go-*", "go-[", "small.toml:6: `go-[` is not a valid pattern"),
@@ -219,7 +219,7 @@ fn all_problems_of_a_plan_are_reported_at_once() {
     assert_eq!(lines.len(), 5, "{error}");
     for (line, (at, problem)) in lines.iter().zip([
         ("small.toml:3: ", "`repeats` is 0"),
-        ("small.toml:4: ", "unknown form `core`"),
+        ("small.toml:4: ", "unknown form of servers `core`"),
         ("small.toml:12: ", "`connections` and `depth` must be at least 1"),
         ("small.toml:12: ", "`arrivals` needs `rate_per_s` or `rate`"),
         ("small.toml:18: ", "`rate_per_s` must be above 0"),
@@ -295,7 +295,7 @@ fn a_form_that_a_server_lacks_is_noted() {
     let text = PLAN.replacen("repeats = 3", "repeats = 3\nforms = [\"single\", \"cores\"]", 1);
     let resolution = parse(&text).unwrap().resolve(&tree.catalogue()).unwrap();
     assert_eq!(resolution.cells.len(), 9);
-    assert_eq!(resolution.notes, ["server go-two is not measured in form `cores`, which it does not have"]);
+    assert_eq!(resolution.notes, ["server go-two is skipped in the form `cores`, which it does not have"]);
 }
 
 #[test]
@@ -336,13 +336,19 @@ fn conflicting_settings_are_reported() {
             "duration = \"1s\"\nkeep_alive = false\nrequests_per_connection = 9",
             "remove `requests_per_connection`",
         ),
-        ("duration = \"1s\"\ntwins = [\"unpipelined\"]", "the twin `unpipelined`: the load is not pipelined"),
-        ("duration = \"1s\"\ndepth = 4\ntwins = [\"close\"]", "the twin `close`: the load is pipelined"),
+        (
+            "duration = \"1s\"\ntwins = [\"unpipelined\"]",
+            "`twins` cannot contain `unpipelined`: the load is not pipelined",
+        ),
+        (
+            "duration = \"1s\"\ndepth = 4\ntwins = [\"close\"]",
+            "`twins` cannot contain `close`: the load is pipelined",
+        ),
         ("duration = \"1s\"\ninstances = 4", "`instances` needs a `balancer`"),
         ("duration = \"1s\"\nfault = \"kill-one\"", "`fault` needs a `balancer`"),
         (
             "duration = \"1s\"\npin = { database = \"server\" }",
-            "`pin` places a database, but the plan has no `databases`",
+            "`pin` assigns cores to a database, but the plan has no `databases`",
         ),
         ("duration = \"1s\"\nbalancer = \"x\"\nfault = \"kill-one\"", "needs at least two `instances`"),
         ("requests = 9\nbalancer = \"x\"\ninstances = 2\nfault = \"kill-one\"", "`fault` needs a `duration`"),
@@ -510,9 +516,12 @@ fn a_copy_is_listed_after_its_original_and_shares_its_build() {
     assert_eq!(copies[0].server.build_id(), "go-one");
     assert_eq!(copies[0].server.record(String::new()).copy_of.as_deref(), Some("go-one"));
     let left = resolved("repeats = 3", "repeats = 3\ncopies = [\"node-http\"]").unwrap();
-    assert!(left.notes.contains(
-        &"the copy node-http-copy is skipped, because server node-http is not selected".to_owned()
-    ));
+    assert!(
+        left.notes.contains(
+            &"node-http-copy is skipped: it is the A/A copy of server node-http, which is not selected"
+                .to_owned()
+        )
+    );
     let error = resolved("repeats = 3", "repeats = 3\ncopies = [\"go-oen\"]").unwrap_err();
     assert!(error.contains("go-one"), "{error}");
 }

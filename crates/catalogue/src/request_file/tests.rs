@@ -96,7 +96,10 @@ fn errors_name_their_line() {
             "[[request]]\nexpect_json = { '/d' = 2026-11-21 }\n",
             "mixes/shop.toml:2: `/d`: JSON has no dates; write the date in quotes",
         ),
-        ("[[request]]\nexpect_json = { '/d' = nan }\n", "mixes/shop.toml:2: `/d`: JSON has no such number"),
+        (
+            "[[request]]\nexpect_json = { '/d' = nan }\n",
+            "mixes/shop.toml:2: `/d`: JSON cannot represent this number (infinity or NaN)",
+        ),
         (
             "[[request]]\nexpect_json = {}\n",
             "mixes/shop.toml:2: `expect_json` is empty; write { \"/pointer\" = value }",

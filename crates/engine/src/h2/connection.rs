@@ -1,5 +1,5 @@
-//! The state of one HTTP/2 connection: its settings, windows and header tables, and the bytes that wait for room in its
-//! socket.
+//! The state of one HTTP/2 connection: its settings, windows (flow control) and header tables, and the bytes that wait
+//! for room in its socket.
 //!
 //! Writes are gathered in `out` and sent at once: requests when they are begun, acknowledgements and window updates
 //! after all frames of one read have been processed.

@@ -1,6 +1,6 @@
 //! The state of a worker's connections, and what received frames do to it: responses that equal the last one are
-//! recognised by comparison, all other frames act on their stream or on the connection. Over 600 lines: all of it acts on
-//! one state.
+//! recognised by comparison, all other frames act on their stream or on the connection (flow control: `on_data`,
+//! `on_window_update`). Over 600 lines: all of it acts on one state.
 
 use super::connection::Http2Connection;
 use super::last_response::{LastFrames, stream_of};

@@ -503,7 +503,8 @@ impl Recorder {
 }
 
 /// Counts the endings of requests sent at the same time, and all their times except the service time, which it returns.
-/// Response = schedule lag + service time holds for each one; otherwise a violation is counted.
+/// With a schedule, response time = connection wait + generator lag + service time holds for each one; otherwise a
+/// violation is counted.
 #[inline(always)]
 fn end(tally: &mut Tally, ending: Ending, exchange: &Exchange, at: Nanos, open: bool, count: u64) -> Nanos {
     tally.counts.endings[ending as usize] += count;

@@ -241,7 +241,7 @@ impl MisbehavingHttp2 {
                     peer.is_lost = true;
                     return (whole, out, greets);
                 }
-                Err(error) => panic!("the client breaks the rules: {error}"),
+                Err(error) => panic!("the client violates HTTP/2: {error}"),
             };
             match event {
                 FrameEvent::FieldBlock { stream, end_stream, .. } => {

@@ -1,6 +1,6 @@
 //! Describes TLS errors: a kind that can be counted, and the first case of each in detail.
 //!
-//! The remedies are in the binary, which knows the flags.
+//! The remedies are in the run crate (`target/tls.rs`).
 
 use rustls::{AlertDescription as Alert, CertificateError, Error};
 use std::io;

@@ -226,7 +226,9 @@ pub enum Http2Error {
         expected: &'static str,
     },
     /// Only frames without effect, [`super::IDLE_FRAMES_MAX`] in sequence.
-    #[error("HTTP/2 flood: {limit} SETTINGS, PING, PRIORITY, empty or unknown frames without a response")]
+    #[error(
+        "HTTP/2 flood: {limit} SETTINGS, PING, PRIORITY, empty or unknown frames in a row, without a response between them"
+    )]
     Flood {
         /// The limit.
         limit: u16,

@@ -472,7 +472,7 @@ fn check_stream_and_length(head: FrameHead) -> Result<(), Http2Error> {
         kind::PRIORITY if length != 5 => "the length must be 5",
         kind::RST_STREAM | kind::WINDOW_UPDATE if length != 4 => "the length must be 4",
         kind::SETTINGS if head.flags & flag::ACK != 0 && length != 0 => {
-            "the length of an acknowledgement must be 0"
+            "with the flag ACK, the length must be 0"
         }
         kind::SETTINGS if !length.is_multiple_of(6) => "the length must be a multiple of 6",
         kind::PING if length != 8 => "the length must be 8",

@@ -353,7 +353,9 @@ impl ResponseProgress {
     ) -> Result<BlockRole, MalformedResponse> {
         let role = match (self.stage, fields) {
             (ResponseStage::Ended, _) => {
-                return Err(MalformedResponse::Order("fields after the end of the response"));
+                return Err(MalformedResponse::Order(
+                    "header or trailer fields after the end of the response",
+                ));
             }
             (ResponseStage::Head, DecodedFields::Trailers) => return Err(MalformedResponse::NoStatus),
             (ResponseStage::Body, DecodedFields::Response(_)) => {

@@ -418,7 +418,7 @@ fn text_that_is_not_http_is_rejected() {
         (
             Other,
             "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 and more of it\r\n",
-            "error: the response is not HTTP: it begins \"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a...\"; this is SSH: check the port",
+            "error: the response is not HTTP: it begins \"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a...\"; the server speaks SSH: check the port",
         ),
         (
             Other,
@@ -435,12 +435,12 @@ fn text_that_is_not_http_is_rejected() {
         (
             Other,
             "\u{15}\u{3}\u{1}\0\u{2}\u{2}P",
-            "error: the response is not HTTP: it begins \"\\x15\\x03\\x01\\x00\\x02\\x02P\"; this is TLS: use https://",
+            "error: the response is not HTTP: it begins \"\\x15\\x03\\x01\\x00\\x02\\x02P\"; the server speaks TLS: use https://",
         ),
         (
             Other,
             "\0\0\u{c}\u{4}\0",
-            "error: the response is not HTTP: it begins \"\\x00\\x00\\x0c\\x04\\x00\"; this is HTTP/2: use --http 2",
+            "error: the response is not HTTP: it begins \"\\x00\\x00\\x0c\\x04\\x00\"; the server speaks HTTP/2: use --http 2",
         ),
         (
             Other,

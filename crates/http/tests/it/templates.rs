@@ -169,7 +169,7 @@ fn values_that_cannot_be_sent_are_refused_with_their_position() {
     for (request, expected) in [
         (
             request("GET", "/{sed}", &[], ""),
-            "path: \"{sed}\" at character 2 is not a placeholder; available are {rand:LEAST:MOST}, {seq}, {line:FILE} and {var:NAME}; write {{ for a literal {",
+            "path: \"{sed}\" at character 2 is not a placeholder; the placeholders are {rand:MIN:MAX}, {seq}, {line:FILE} and {var:NAME}; write {{ for a literal {",
         ),
         (
             request("GET", "/", &[("X-A", "{rand:9:1}")], ""),
@@ -183,7 +183,7 @@ fn values_that_cannot_be_sent_are_refused_with_their_position() {
         (request("GET", "/{line:other}", &[], ""), "path: {line:other}: the file was not read"),
         (
             request("GET", "/{line:odd}", &[], ""),
-            "path: {line:odd}: line 2 is \"/b c\": a line used in a path may contain only visible ASCII characters except \"#\"; percent-encode others",
+            "path: {line:odd}: line 2 is \"/b c\": a line of a file that is inserted into a path may contain only visible ASCII characters except \"#\"; percent-encode all others",
         ),
         (
             request("GET", "{line:bare}", &[], ""),

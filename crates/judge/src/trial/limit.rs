@@ -132,7 +132,12 @@ fn server_cores(trial: &Trial, _: &Run) -> LimitResult {
     };
     let of_sharer = sharer.cpu_s / usage.over_s.max(f64::MIN_POSITIVE);
     let kind = if sharer.cpu_s > usage.cpu_s { kind } else { LimitKind::ServerCpu };
-    Some((kind, format!("{evidence}; on the same cores the {name} used {of_sharer:.2} cores")))
+    Some((
+        kind,
+        format!(
+            "{evidence}; the {name} ran on the same cores and used CPU time equal to {of_sharer:.2} cores"
+        ),
+    ))
 }
 
 /// One of several cores was full, or the server used about one.

@@ -77,7 +77,7 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn LoadGene
 fn not_understood(program: &str) -> String {
     let names: Vec<&str> = PEERS.iter().map(|peer| peer.name).collect();
     format!(
-        "the output of `{program}` cannot be read; use a template for {}, or a command that accepts the flags of `paceline run` and writes a Paceline record",
+        "the output of `{program}` cannot be parsed; use a template for {}, or a command that accepts the flags of `paceline run` and writes a Paceline record",
         names.join(", ")
     )
 }
@@ -180,7 +180,7 @@ pub(crate) mod tests {
     fn an_unknown_program_is_rejected_with_the_known_ones() {
         let error = line("drill -z {duration_s}s {url}").unwrap_err();
         for part in [
-            "output of `drill` cannot be read",
+            "output of `drill` cannot be parsed",
             "a template for wrk, oha,",
             "accepts the flags of `paceline run`",
         ] {

@@ -23,7 +23,7 @@ pub fn check(words: &[String]) -> Result<(), String> {
             let name = piece.split_once('}').ok_or_else(|| format!("`{word}` lacks a `}}`"))?.0;
             if !NAMES.contains(&name) {
                 return Err(format!(
-                    "unknown placeholder `{{{name}}}`; available are {{{}}}",
+                    "unknown placeholder `{{{name}}}`; the placeholders are {{{}}}",
                     NAMES.join("}, {")
                 ));
             }

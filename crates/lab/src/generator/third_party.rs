@@ -136,7 +136,7 @@ impl LoadGenerator for ThirdPartyGenerator {
             Load { depth: 2.., .. } => "cannot pipeline requests in a round",
             Load { http: Some(_), .. } => "can be used only for HTTP/1.1",
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
-                "does not report when its measurement begins, so Paceline cannot kill an instance of the server during it, as this load requires"
+                "does not report when its measurement begins. This load needs that, because Paceline kills an instance of the server during the measurement"
             }
             Load { no_keep_alive: true, .. } | Load { requests_per_connection: Some(_), .. } => {
                 "can be used only for loads that keep connections open (without `no_keep_alive` and `requests_per_connection`)"
@@ -264,7 +264,7 @@ mod tests {
     fn a_program_without_a_version_is_rejected() {
         for printed in ["", "Usage: wrk\\n", "wrk\\n"] {
             let error = wrk_that_prints(printed).unwrap_err().to_string();
-            assert!(error.contains("printed no version, which a measurement needs"), "{error}");
+            assert!(error.contains("printed no version: a measurement needs the version"), "{error}");
         }
         let absent =
             ThirdPartyGenerator::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();

@@ -47,7 +47,7 @@ impl Provisioner {
     fn renew_setup(&self, server: &Manifest, wanted: &str) -> Result<Option<Duration>, LabError> {
         let Some(setup) = &server.setup else { return Ok(None) };
         match self.stamp(server, "setup") {
-            None => Err(not_set_up(server, "the result of its `setup` command is missing".into())),
+            None => Err(not_set_up(server, "the files that its `setup` command makes are missing".into())),
             Some(found) if found == wanted => Ok(None),
             Some(_) => {
                 let size =
@@ -145,7 +145,7 @@ impl Provisioner {
         let Some(user) = &self.user else { return room.into() };
         let folder = self.build_dir(server);
         format!(
-            "{room}, and make all files readable by the user that servers run as: chown -R {}: {}",
+            "{room}, and make the user that servers run as the owner of all files: chown -R {}: {}",
             user.name,
             folder.display()
         )

@@ -52,7 +52,10 @@ fn charset_difference(wanted: &str, answer: &Answer) -> Option<String> {
             && value.trim().trim_matches('"').eq_ignore_ascii_case(wanted)
     };
     let wrong = said.split(';').skip(1).find(|parameter| !right(parameter))?;
-    Some(format!("content type {said} has {:?}, but only charset={wanted} is allowed", wrong.trim()))
+    Some(format!(
+        "content type {said} has the parameter {:?}, but only charset={wanted} is allowed",
+        wrong.trim()
+    ))
 }
 
 /// `wanted` is a header's name in lower case, or several separated by `|`, one of which is required.
@@ -76,7 +79,11 @@ fn date_difference(value: &str, now: SystemTime, took: Duration) -> Option<Strin
     let early = now.duration_since(date).map(|early| early.saturating_sub(took));
     let off = early.or(date.duration_since(now)).unwrap_or_default();
     (off > DATE_OFF_MOST + SECOND).then(|| {
-        format!("date {value:?} is {} s off: the time is {:?}", off.as_secs(), httpdate::fmt_http_date(now))
+        format!(
+            "the Date header {value:?} differs by {} s from this machine's clock, {:?}",
+            off.as_secs(),
+            httpdate::fmt_http_date(now)
+        )
     })
 }
 

@@ -27,7 +27,7 @@ const DATE_AGAIN: Duration = Duration::from_secs(5);
 const SMALL_BYTES: u64 = 64 * 1024;
 
 /// Why a server with right answers does not get the other checks.
-const NOTHING_SMALL: &str = "traits, unusual requests and an idle connection are not checked: these checks need a GET \
+const NOTHING_SMALL: &str = "traits (pipelining, HEAD, ...), unusual requests and an idle connection are not checked: these checks need a GET \
     with a response of at most 64 KiB";
 
 /// The options of an examination.

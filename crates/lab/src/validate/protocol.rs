@@ -101,7 +101,7 @@ fn head_has_no_body(client: &CheckClient, case: &WorkloadCase) -> Result<Check, 
                 name,
                 outcome,
                 format!(
-                    "a body of {} follows the headers of the response (status {status})",
+                    "{} of body follow the headers of a response that must not have a body (status {status})",
                     counted(bytes, "byte", "bytes")
                 ),
             )

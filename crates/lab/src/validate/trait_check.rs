@@ -90,7 +90,7 @@ fn judged(traits: &Traits, one: Trait, ability: &TraitCheck, wrong: CheckOutcome
         ),
         (None, TraitCheck::Lacks(why)) => (
             CheckOutcome::Warn,
-            format!("not supported: {why}; this is not in the manifest: {}", traits.correction(one, false)),
+            format!("not supported: {why}; the manifest does not say so: {}", traits.correction(one, false)),
         ),
     }
 }

@@ -84,8 +84,10 @@ fn check_replaceable(folder: &Path) -> anyhow::Result<()> {
     let is_ours = [ROUND, TRIALS].iter().any(is_there);
     match [REPORT, README].iter().find(|name| is_there(name)) {
         Some(theirs) if !is_ours => {
-            let what =
-                format!("{} exists and is not part of an exported round", folder.join(theirs).display());
+            let what = format!(
+                "{} already exists and is not part of an exported round: it is not overwritten",
+                folder.join(theirs).display()
+            );
             Err(Complaint::usage(what)
                 .hint("use the name of a folder that does not exist; Paceline creates it")
                 .into())
@@ -171,7 +173,12 @@ mod tests {
         let export = || write(folder.path(), &round, &trials, Path::new("/nowhere/state"), None);
         fs::write(folder.path().join(README), "mine").unwrap();
         let error = export().unwrap_err().to_string();
-        assert!(error.ends_with("README.md exists and is not part of an exported round"), "{error}");
+        assert!(
+            error.ends_with(
+                "README.md already exists and is not part of an exported round: it is not overwritten"
+            ),
+            "{error}"
+        );
         assert_eq!(fs::read_to_string(folder.path().join(README)).unwrap(), "mine");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         // A partial or complete export is overwritten.

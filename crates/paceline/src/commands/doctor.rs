@@ -176,7 +176,7 @@ fn clock(environment: &Environment) -> DoctorCheck {
             grade: Grade::Better,
             what,
             found: found.to_owned(),
-            advice: Some("reading this clock takes a microsecond: echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned()),
+            advice: Some("reading this clock takes about 1 µs; to select a faster one: echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned()),
         },
         found => good(what, found.unwrap_or("not reported").to_owned()),
     }
@@ -198,7 +198,9 @@ fn governor(environment: &Environment) -> DoctorCheck {
 
 fn at_least(what: &'static str, found: Option<&str>, least: u64, command: &str) -> DoctorCheck {
     let number = found.and_then(|found| found.parse().ok()).unwrap_or(0);
-    let advice = format!("this queue is too short for a burst of connections: {command}");
+    let advice = format!(
+        "this limit of waiting connections is too low for a burst of connections; to raise it: {command}"
+    );
     match found {
         None => good(what, "not reported".to_owned()),
         Some(found) => judged(what, found.to_owned(), number >= least, &advice),

@@ -53,7 +53,7 @@ fn of_verdict(doc: &VerdictDoc, width: usize) -> String {
     text += "\n";
     text += &paragraph(&joined(doc.lines), 0, width);
     if !doc.evidence.is_empty() {
-        text += "\nEvidence, as the record names it:\n";
+        text += "\nEvidence, by its keys in the JSON record:\n";
         for (key, meaning) in doc.evidence {
             text += &paragraph(&format!("{key}: {meaning}"), 2, width);
         }

@@ -66,9 +66,9 @@ pub struct Arguments {
     /// Startup times too. Markdown always includes all of them.
     #[arg(long, conflicts_with_all = ["list", "export"])]
     full: bool,
-    /// Show only these workloads: hello,json
+    /// Show only these workloads, for example hello,json
     ///
-    /// Of a workload with several cases, `tetra` shows all and `tetra/140` one. May be repeated.
+    /// If a workload has several cases, its name (tetra) shows all of them, and tetra/140 only one. May be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     workload: Vec<String>,
     /// Show only this load, by its name in the plan
@@ -144,7 +144,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
     match (&arguments.export, arguments.rounds.as_slice()) {
         (Some(_), [folder]) if Path::new(folder).is_dir() => {
-            Err(Complaint::usage(format!("--export: {folder} is already an exported round"))
+            Err(Complaint::usage(format!("--export: {folder} already contains an exported round"))
                 .hint("copy the folder instead, or add its round to a store with `paceline store import`")
                 .into())
         }
@@ -252,7 +252,7 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable,
     if tally.deciding.compared == 0 {
         let hint = "`copies = [\"ID\"]` in a plan measures a server twice; see plans/aa.toml";
         return Err(Complaint::usage(
-            "no stored round has a server and its copy with at least two launches of each",
+            "no stored round measured a server and a copy of it (A/A comparison) with at least two launches of each",
         )
         .hint(hint)
         .into());

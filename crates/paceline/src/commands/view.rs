@@ -88,7 +88,7 @@ fn kept(arguments: &Arguments) -> anyhow::Result<Library> {
             let library = Library::of_folder(history).map_err(complain)?;
             say(&format!("No round is stored in {} yet. `paceline round` measures one.", place.display()));
             say(&format!(
-                "Showing the rounds in the project's folder instead, as `paceline view {}` does.",
+                "Instead, here are the rounds that come with Paceline (`paceline view {}`).",
                 history.display()
             ));
             Ok(library)
@@ -177,9 +177,8 @@ pub fn complain(error: WebError) -> anyhow::Error {
     let complaint = match error {
         WebError::Listen { .. } => Complaint::environment(what)
             .hint("choose another address with --listen; port 0 selects any free port"),
-        WebError::NoExport { .. } => {
-            Complaint::usage(what).hint("`paceline report --export DIR` writes a folder that can be viewed")
-        }
+        WebError::NoExport { .. } => Complaint::usage(what)
+            .hint("`paceline report --export DIR` writes a folder that `paceline view DIR` shows"),
         WebError::Read { .. }
         | WebError::Record { .. }
         | WebError::Archive(_)

@@ -30,7 +30,7 @@ fn a_job_is_printed_run_from_a_file_and_repeated_from_a_record() {
     // A stored job contains no secrets: without them it is refused.
     let refused = run(&["--job", &path("job.toml")]);
     let error = text(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && error.contains("Cookie is masked"), "{error}");
+    assert!(refused.status.code() == Some(2) && error.contains("Cookie has the mask ***"), "{error}");
     let cookie = ["-H", "Cookie: session=1"];
     let from_file = ["--job", &path("job.toml"), ALLOW, "--json", "-o", &path("record.json")];
     let from_file = run(&[&from_file[..], &cookie].concat());

@@ -58,7 +58,7 @@ pub fn machine(machine: &Machine, full: bool) -> Option<String> {
     let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
     let cores = (e.cores > 0).then(|| counted(e.cores, "core", "cores"));
     let governor = e.governor.as_ref().map(|governor| format!("governor {governor}"));
-    let held = (!e.held.is_empty()).then(|| format!("held for the run: {}", e.held.join(", ")));
+    let held = (!e.held.is_empty()).then(|| format!("settings kept during the run: {}", e.held.join(", ")));
     let parts = [
         Some(if full { e.cpu_model.clone() } else { e.cpu_model.replace("(R)", "").replace("(TM)", "") }),
         cores,
@@ -187,7 +187,7 @@ pub fn form(table: &Table) -> Option<String> {
         "cores" => Some("servers using all their cores".to_owned()),
         // Imported reports do not give the form.
         "published" => None,
-        form => Some(format!("servers in form {form}")),
+        form => Some(format!("servers started in the form {form}")),
     }
 }
 
@@ -256,11 +256,11 @@ pub fn common_limit(table: &Table) -> Option<LimitKind> {
 fn common_limit_sentence(table: &Table) -> Option<String> {
     let kind = common_limit(table)?;
     Some(match kind {
-        LimitKind::OfferedRate => "Every server answered all of the offered load.".to_owned(),
+        LimitKind::OfferedRate => "Every server answered all offered requests.".to_owned(),
         LimitKind::Unknown => {
             "What limited the servers is unknown: their CPU time was not measured.".to_owned()
         }
-        kind => format!("Limit of every row: {}.", kind.words()),
+        kind => format!("Bottleneck of every row: {}.", kind.words()),
     })
 }
 
@@ -299,8 +299,8 @@ pub fn noise(table: &Table) -> Option<String> {
         .filter(|noise| noise.smallest_difference <= LARGEST_SHOWN)
         .map(|noise| format!("{} {}", name(noise.metric), number::percent(noise.smallest_difference)))
         .collect();
-    let named = "If you compare only one pair of servers, chosen before you saw the results, the smallest detectable \
-                 difference is, the least noisy metric first";
+    let named = "Smallest detectable differences, if you compare only one pair of servers, chosen before you saw the results \
+                 (least noisy metric first)";
     let launches = launches_for_difference(table).unwrap_or_default();
     (!parts.is_empty()).then(|| format!("{named}: {}.{launches}", parts.join(", ")))
 }
@@ -387,13 +387,13 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<LegendEntry> {
         (
             rows().any(|row| row.rank < row.rank_worst),
             "2–4",
-            "as a rank: 2, 3 or 4 (95 % confidence for the whole table)",
+            "as a rank: the true rank is 2, 3 or 4 (95 % confidence for the whole table)",
         ),
         (intervals, "±", "95 % interval of the mean over launches"),
         (
             ranges,
             "12–93",
-            "as a value: from 12 in the lowest launch to 93 in the highest, where ± is over 50 %",
+            "as a value: the lowest launch had 12, the highest 93; shown instead of ± if ± is over 50 %",
         ),
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),
@@ -428,12 +428,12 @@ fn legend_of_columns(tables: &[Table]) -> Vec<LegendEntry> {
         (
             percentiles().any(|figure| figure.enough == Some(false)),
             "·",
-            "too few requests for this percentile: quantile q needs at least 3.7/(1-q), so p99 needs 370",
+            "too few requests for this percentile: quantile q needs at least 3.7/(1-q) requests (p99: 370)",
         ),
         (
             rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
             "used",
-            "usable launches of the planned ones; see the failures",
+            "usable launches out of the planned launches; the others are listed under failures",
         ),
         (
             closed,

@@ -82,7 +82,7 @@ fn scaling(table: &ScalingTable, on: &str) -> Sheet {
             .then(|| {
                 let servers = table.undetermined.join(", ");
                 format!(
-                    "not fitted (rates are flat from the smallest number of {by}, or too noisy): {servers}"
+                    "no curve fitted (the rate does not rise with the number of {by}, or is too noisy): {servers}"
                 )
             })
             .into_iter()
@@ -111,19 +111,19 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
         ),
         VariantKind::Http10 => (
             "HTTP/1.1 and HTTP/1.0",
-            "The same load with HTTP/1.1, and with HTTP/1.0 and keep-alive requested.",
+            "The same load twice: with HTTP/1.1, and with HTTP/1.0 and keep-alive requested.",
         ),
         VariantKind::Close => (
             "with and without keep-alive",
-            "The same load with connections kept open, and closed after each response.",
+            "The same load twice: with connections kept open, and with a new connection for each request.",
         ),
         VariantKind::Unpipelined => (
             "pipelined and not pipelined",
-            "The same load pipelined, and with one outstanding request per connection.",
+            "The same load twice: pipelined, and with one outstanding request per connection.",
         ),
         VariantKind::Balanced => (
             "direct and balanced",
-            "The same load directly on one instance, and through the balancer on all instances. Both ran on the same launch unless noted below, and are compared within each repeat.",
+            "The same load directly on one instance, and through the balancer on all instances. Unless noted below, the server was not restarted between the two. They are compared within each repeat.",
         ),
     };
     let [one, other] = sides(pairing.kind);
@@ -135,8 +135,9 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     };
     let heads = ["server".to_owned()].into_iter().chain(rates).chain(between).chain(cpu).collect();
     let bound = pairing.rows.iter().any(|row| row.is_generator_bound || row.twin_is_generator_bound);
-    let note = "≥, ≤ and ~ mark ratios for which the generator's core was over 90 % busy. ≥: in the numerator, so the true \
-                ratio is at least this; ≤: in the denominator, so it is at most this; ~: in both, so it may be higher or lower";
+    let note = "≥, ≤ and ~ mark ratios of rates that may be too low, because the generator's core was over 90 % busy. ≥: the \
+                numerator may be too low, so the true ratio is at least this; ≤: the denominator, so it is at most \
+                this; ~: both, so it may be higher or lower";
     Sheet {
         title: format!("{}: {title}, {} ({}{on})", pairing.workload, pairing.load, pairing.form),
         lead: lead.to_owned(),
@@ -238,10 +239,10 @@ fn balanced(table: &BalancedTable, on: &str) -> Sheet {
 fn start(table: &StartTable, on: &str) -> Sheet {
     let heads = [
         "server",
-        "first start: answers ms",
+        "first start: first response ms",
         "listens ms",
         "from disk MB",
-        "later: answers ms",
+        "later starts: first response ms",
         "listens ms",
         "from disk MB",
         "memory MB",
@@ -302,7 +303,7 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
     Sheet {
         title: format!("warm-up, form {}{on}", table.form),
         lead: format!(
-            "A closed loop with {} on {} runs until the rate in the last 4 s is at most 5 % higher than in the 4 s before. Percentages \
+            "A closed loop with {} on {} ends when the rate of the last 4 s is at most 5 % above that of the 4 s before. Percentages \
              are shares of the rate in the last 4 s; the curve shows the first launch, one character per second.",
             counted(table.connections, "connection", "connections"),
             table.workloads.join(", ")
@@ -430,7 +431,7 @@ fn observed(beside: &[Beside]) -> Sheet {
     let heads = ["source", "measured", "under", "figure", "then", "now", "now/then", "server", ""];
     Sheet {
         title: "Published figures, and those of this round".to_owned(),
-        lead: "Machine, versions and tool differ between the source and this round, so the server is not the only cause of a difference."
+        lead: "Machine, versions and load generator differ between the source and this round, so a difference can have other causes than the server."
             .to_owned(),
         heads: heads.map(str::to_owned).into(),
         words: 4,
@@ -441,8 +442,8 @@ fn observed(beside: &[Beside]) -> Sheet {
 
 fn what(figure: ObservedFigure) -> &'static str {
     match figure {
-        ObservedFigure::RequestsPerS => "responses",
-        ObservedFigure::RequestsPerSPerCore => "responses for each core",
+        ObservedFigure::RequestsPerS => "responses per second",
+        ObservedFigure::RequestsPerSPerCore => "responses per second per core",
         ObservedFigure::TimeMsP50 => "median time",
         ObservedFigure::TimeMsP99 => "p99 time",
         ObservedFigure::BytesPerResponse => "size of a response",
@@ -458,7 +459,7 @@ fn remark(standing: Standing) -> &'static str {
         Standing::Measured => "",
         Standing::AtLeast => "limited by the generator",
         Standing::Overloaded => "overloaded: requests queued",
-        Standing::Invalid => "invalid; see its verdicts",
+        Standing::Invalid => "invalid: its verdicts say why",
         Standing::Failed => "failed",
         Standing::NotMeasured => "not measured in this round",
         Standing::NoServer => "no corresponding server in the lab",

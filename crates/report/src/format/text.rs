@@ -320,7 +320,7 @@ impl Page {
         let more = "Remedies, startup times, limits, versions, explanations: paceline report --full";
         self.prose("", more, DIM);
         if let Some(name) = notes.first_name() {
-            self.prose("", &format!("A note in detail: paceline explain {name}"), DIM);
+            self.prose("", &format!("To see a note in detail: paceline explain {name}"), DIM);
         }
     }
 
@@ -360,7 +360,7 @@ fn grid_line(cells: &[String], widths: &[usize], words: usize) -> String {
     line.join("  ").trim_end().to_owned()
 }
 
-/// A cell that is not below its head: `answers 15.6 ms ±2%` for the head `answers ms`.
+/// A cell that is not below its head: `memory 2.11 MB ±2%` for the head `memory MB`.
 fn with_head(head: &str, cell: &str) -> String {
     let unit = head.rsplit(' ').next().filter(|last| UNITS.contains(last));
     let Some(unit) = unit else { return format!("{head} {cell}").trim().to_owned() };
@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn a_cell_beside_its_heading_has_a_unit() {
         let shown = |head, cell| with_head(head, cell).replace('\u{a0}', " ");
-        assert_eq!(shown("first start: answers ms", "15.6"), "first start: answers 15.6 ms");
+        assert_eq!(shown("first start: first response ms", "15.6"), "first start: first response 15.6 ms");
         assert_eq!(shown("memory MB", "2.11 \u{b1}2%"), "memory 2.11 MB \u{b1}2%");
         assert_eq!(shown("peak at", "12 (8 to 20)"), "peak at 12 (8 to 20)");
         assert_eq!(shown("", "x"), "x");

@@ -60,7 +60,7 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
         GateReason::Failures => {
             format!("{} failed, and each counts as slower than the limit", counted(of("misses"), "request"))
         }
-        GateReason::LowerBound => "the figure is a minimum: some requests got no response".to_owned(),
+        GateReason::LowerBound => "the true value is at least this: some requests got no response".to_owned(),
         GateReason::TooFewSamples => {
             format!(
                 "too few requests: {}, but {} are needed",
@@ -75,7 +75,8 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
         GateReason::BrokeRules => "the server sent invalid HTTP".to_owned(),
         GateReason::Starved => "some connections got no response".to_owned(),
         GateReason::GeneratorLate => {
-            "the time contains delays of Paceline, so the server alone may meet the limit".to_owned()
+            "the time includes delays of Paceline itself: without them, the server may meet the limit"
+                .to_owned()
         }
     })
 }

@@ -124,7 +124,7 @@ fn shape_words(shape: &Shape) -> String {
         }
         Shape::Steps { rates, each } => {
             let rates: Vec<_> = rates.iter().map(|rate| count(rate.get())).collect();
-            format!("steps of {}/s, {} each", rates.join(", "), seconds(each.as_secs_f64()))
+            format!("rates of {}/s in turn, {} each", rates.join(", "), seconds(each.as_secs_f64()))
         }
         Shape::Trace(trace) => format!("a trace of {}", counted(trace.sends as f64, "send")),
     }
@@ -300,7 +300,7 @@ fn server(run: &Run) -> String {
         several => format!(", {several} processes"),
     };
     let limit = match (run.loop_.kind, paceline_judge::server_limit(run)) {
-        (LoopKind::Closed, Some(limit)) => format!("; this was the bottleneck: {limit}"),
+        (LoopKind::Closed, Some(limit)) => format!("; bottleneck: {limit}"),
         (LoopKind::Open, _) | (LoopKind::Closed, None) => String::new(),
     };
     format!(

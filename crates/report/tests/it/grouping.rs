@@ -496,7 +496,7 @@ fn copies_count_false_claims() {
     let broken = vec![different; 3];
     assert!(!CopyTally::of(&broken).is_kept());
     let text = copies_text(&broken).to_string();
-    assert!(text.contains("3 of 3 were reported as different; at most 1 expected"), "{text}");
+    assert!(text.contains("3 of 3 comparisons found a difference; at most 1 are expected"), "{text}");
     assert_eq!(text.matches("FALSE POSITIVE").count(), 3);
 }
 
@@ -537,7 +537,7 @@ fn the_least_noisy_metric_comes_first() {
     assert_eq!(noise.last(), Some(&"achieved_per_s"), "the others do not vary: {noise:?}");
     let shown = words(&text(&report));
     assert!(
-        shown.contains("the least noisy metric first: ") && shown.contains(", requests/s 2.0%."),
+        shown.contains("(least noisy metric first): ") && shown.contains(", requests/s 2.0%."),
         "{shown}"
     );
 }

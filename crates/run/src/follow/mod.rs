@@ -75,8 +75,7 @@ impl Follower {
     /// The run is over, with or without an error. Returns the sinks' write errors.
     pub(crate) fn end(mut self) -> (Health, Vec<io::Error>) {
         drop(self.messages.take());
-        let lost =
-            || vec![io::Error::other("the thread that writes the values of each second ended with a panic")];
+        let lost = || vec![io::Error::other("the thread that writes a line for each second panicked")];
         let errors = self.thread.map_or(Vec::new(), |thread| thread.join().unwrap_or_else(|_| lost()));
         (self.health, errors)
     }

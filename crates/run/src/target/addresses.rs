@@ -55,7 +55,7 @@ fn peer(job: &Job) -> Result<Url, RunError> {
         let what =
             format!("--connect-to {text}: host and port do not match the URL's, {}:{}", url.host, url.port);
         return Err(RunError::usage(what)
-            .hint("HOST:PORT must be the host and port of the URL, or empty: ::HOST2:PORT2"));
+            .hint("in HOST:PORT:HOST2:PORT2, HOST and PORT must be those of the URL, or empty as in \"::HOST2:PORT2\""));
     }
     let host = if to_host.is_empty() { url.host.clone() } else { to_host.to_owned() };
     let port = if to_port.is_empty() { url.port } else { to_port.parse().map_err(|_| wrong())? };
@@ -108,7 +108,7 @@ fn lacks_zone(address: &SocketAddr) -> bool {
 
 fn no_zone(address: &SocketAddr) -> RunError {
     let ip = address.ip();
-    RunError::usage(format!("{ip} is a link-local address and needs a network interface"))
+    RunError::usage(format!("{ip} is a link-local address, which needs the name of a network interface"))
         .hint(format!("add the interface after %25: http://[{ip}%25eth0]:{}/", address.port()))
 }
 

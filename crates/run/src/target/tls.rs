@@ -116,7 +116,7 @@ pub fn remedy(fault: TlsFault) -> &'static str {
             "give the issuer's certificate with --cacert, or do not check the certificate: --insecure"
         }
         TlsFault::BadCertificate => {
-            "give the certificate itself with --cacert if you trust it, or do not check the certificate: --insecure"
+            "if you trust this certificate, pass it with --cacert FILE; to skip the check, use --insecure"
         }
         TlsFault::CertificateRequired => "give a client certificate with --cert and --key",
         TlsFault::CertificateRefused => {

@@ -165,7 +165,7 @@ impl Layout {
         let unit_bits = lowest.ilog2();
         if unit_bits + precision_bits > 62 {
             return invalid(format!(
-                "invalid header: {digits} significant digits of values from {lowest} need more than 64 bits"
+                "invalid histogram header: a lowest value of {lowest} with {digits} significant digits needs more than 64 bits"
             ));
         }
         Ok(Self { highest, unit_bits, precision_bits })
@@ -201,7 +201,10 @@ fn read_plain(mut plain: impl std::io::Read) -> Result<(Layout, Vec<u8>), Decode
     let mut counts = Vec::new();
     plain.take(u64::from(length)).read_to_end(&mut counts).map_err(in_words)?;
     if counts.len() as u64 != u64::from(length) {
-        return invalid(format!("only {} of {length} bytes of counts are present", counts.len()));
+        return invalid(format!(
+            "the histogram is truncated: it has only {} of {length} bytes of counts",
+            counts.len()
+        ));
     }
     Ok((Layout::read(&header)?, counts))
 }

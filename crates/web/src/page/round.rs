@@ -55,8 +55,8 @@ impl Records {
             0 => (Cow::Borrowed(&self.trials), None),
             left_out => {
                 let what = format!(
-                    "trials that are not shown: {left_out}. A page has at most {SERVERS_MOST} servers, {TABLES_MOST} tables and \
-                     {LAUNCHES_MOST} launches of a row"
+                    "trials not shown: {left_out}. A page has at most {SERVERS_MOST} servers, {TABLES_MOST} tables, and \
+                     {LAUNCHES_MOST} launches per row"
                 );
                 (Cow::Owned(shown.into_iter().cloned().collect()), Some(what))
             }
@@ -397,7 +397,7 @@ mod tests {
         records.trials.push(Trial { repeat: u32::MAX, ..of(0) });
         let page = RoundPage::of(&records);
         assert_eq!((page.servers.len(), page.tables.len()), (SERVERS_MOST, 1));
-        assert!(page.unreadable[0].starts_with("trials that are not shown: 8. "), "{:?}", page.unreadable);
+        assert!(page.unreadable[0].starts_with("trials not shown: 8. "), "{:?}", page.unreadable);
         assert!(page.tables[0].ties.is_empty(), "a thousand rows were compared in pairs");
     }
 

@@ -364,7 +364,7 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "connect_and_service_time",
             "Connect and service time",
-            "From the start of connecting to the last byte of the response, without keep-alive.",
+            "Without keep-alive: from the start of connecting to the last byte of the response.",
             &block.connect_and_service_time_ns,
         ),
         (
@@ -376,20 +376,20 @@ fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
         (
             "connection_wait",
             "Connection wait",
-            "Time that a request that was due waited for a free connection, or for a free stream on one.",
+            "Time from when a request was due until a connection, or a stream on one, was free for it.",
             &block.connection_wait_ns,
         ),
         (
             "generator_lag",
             "Generator lag",
-            "Delay that the load generator caused: from when the request was due and a connection was free until it was sent. It is part of the response time.",
+            "Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time.",
             &block.generator_lag_ns,
         ),
         ("connect_time", "Connect time", "Time to establish a TCP connection.", &block.connect_time_ns),
         (
             "failed_time",
             "Time to failure",
-            "Times of failed requests until they failed. Those that timed out count in the response time instead (closed loop: service time).",
+            "Time until each failed request failed. Requests that timed out are not included: they count in the response time (closed loop: in the service time).",
             &block.failed_time_ns,
         ),
     ];

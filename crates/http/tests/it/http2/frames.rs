@@ -147,7 +147,7 @@ fn invalid_frames_are_refused() {
         ("000005 04 00 00000000", "HTTP/2 SETTINGS frame of length 5; the length must be a multiple of 6"),
         (
             "000006 04 01 00000000",
-            "HTTP/2 SETTINGS frame of length 6; the length of an acknowledgement must be 0",
+            "HTTP/2 SETTINGS frame of length 6; with the flag ACK, the length must be 0",
         ),
         ("000007 06 00 00000000", "HTTP/2 PING frame of length 7; the length must be 8"),
         ("000007 07 00 00000000", "HTTP/2 GOAWAY frame of length 7; the length must be at least 8"),
@@ -174,10 +174,13 @@ fn invalid_frames_are_refused() {
 #[test]
 fn another_protocol_is_named() {
     for (bytes, expected) in [
-        ("HTTP/1.1 400 Bad Request\r\n", "it begins \"HTTP/1.1 400 Bad Request\\r\\n\"; this is HTTP/1.1"),
-        ("\x15\x03\x01\0\x02\x02F", "it begins \"\\x15\\x03\\x01\\x00\\x02\\x02F\"; this is TLS"),
-        ("SSH-2.0-OpenSSH_9.2\r\n", "it begins \"SSH-2.0-OpenSSH_9.2\\r\\n\"; this is SSH"),
-        ("220 a.example ESMTP\r\n", "it begins \"220 a.example ESMTP\\r\\n\"; this is SMTP or FTP"),
+        (
+            "HTTP/1.1 400 Bad Request\r\n",
+            "it begins \"HTTP/1.1 400 Bad Request\\r\\n\"; the server speaks HTTP/1.1",
+        ),
+        ("\x15\x03\x01\0\x02\x02F", "it begins \"\\x15\\x03\\x01\\x00\\x02\\x02F\"; the server speaks TLS"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "it begins \"SSH-2.0-OpenSSH_9.2\\r\\n\"; the server speaks SSH"),
+        ("220 a.example ESMTP\r\n", "it begins \"220 a.example ESMTP\\r\\n\"; the server speaks SMTP or FTP"),
     ] {
         let seen = events(bytes.as_bytes(), &[]);
         assert!(matches!(&seen[..], [Seen::Error(text)] if text.contains(expected)), "{bytes:?}: {seen:?}");
@@ -230,7 +233,7 @@ fn whole_data_has_an_effect_and_no_padding() {
 
 #[test]
 fn frames_without_effect_are_limited() {
-    let flood = "HTTP/2 flood: 1000 SETTINGS, PING, PRIORITY, empty or unknown frames without a response";
+    let flood = "HTTP/2 flood: 1000 SETTINGS, PING, PRIORITY, empty or unknown frames in a row, without a response between them";
     let ping = |out: &mut Vec<u8>| write_ping(out, [0; 8]);
     let settings = |out: &mut Vec<u8>| write_settings(out, &[]);
     let empty = |out: &mut Vec<u8>| write_data(out, 1, b"", false);

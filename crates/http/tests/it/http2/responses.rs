@@ -134,7 +134,11 @@ fn the_parts_of_a_response_come_in_order() {
         (Method::Other, vec![trailers(true)], "no :status field"),
         (Method::Other, vec![head(false), trailers(false)], "trailers that do not end the stream"),
         (Method::Other, vec![head(false), head(true)], "pseudo-header field \":status\" is not allowed here"),
-        (Method::Other, vec![head(true), trailers(true)], "fields after the end of the response"),
+        (
+            Method::Other,
+            vec![head(true), trailers(true)],
+            "header or trailer fields after the end of the response",
+        ),
         (
             Method::Other,
             vec![Block(response(100, None), true)],

@@ -147,7 +147,7 @@ fn line(progress: &CapacityProgress) -> String {
         CapacityProgress::Curve(point) => {
             let p99 = point.response_time_ns.map_or("-".to_owned(), |times| format_time(times.p99 as f64));
             format!(
-                "load curve: {:.0} % of capacity ({}): response time p99 {p99}",
+                "load curve: at {:.0} % of capacity ({}), response time p99 was {p99}",
                 point.share * 100.0,
                 format_rate(point.offered_per_s)
             )

@@ -35,9 +35,7 @@ pub struct LoadFlags {
     /// Path to request, for servers of the lab
     #[arg(long, default_value = "/hello", value_name = "PATH")]
     pub(super) path: String,
-    /// How servers of the lab are started: single or cores
-    ///
-    /// single is one process, cores uses all cores.
+    /// How servers of the lab are started: single (one process) or cores (all cores)
     #[arg(long, default_value = "single", value_name = "FORM")]
     pub(super) form: String,
     /// Folder for the record of every run [default: a new one in .paceline/experiments]
@@ -158,7 +156,7 @@ fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, Lo
         let program = std::env::current_exe()?;
         Command::new(program).args(&arguments).stdin(Stdio::null()).output()
     });
-    let failed = |why: String| LoadError::Failed(format!("cannot start paceline run: {why}"));
+    let failed = |why: String| LoadError::Failed(format!("cannot start `paceline run`: {why}"));
     match started.join() {
         Ok(output) => output.map_err(|error| failed(error.to_string())),
         Err(_) => Err(failed("a thread of Paceline panicked".to_owned())),

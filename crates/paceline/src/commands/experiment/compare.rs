@@ -55,7 +55,7 @@ pub struct CompareFlags {
     /// Offer this rate instead of a closed loop
     #[arg(short, long, value_name = "PER_SECOND")]
     pub(super) rate: Option<f64>,
-    /// Length of the window of each run
+    /// Length of the measured window of each run
     #[arg(short, long, default_value = "3s", value_name = "T", value_parser = super::super::run::duration)]
     pub(super) duration: Duration,
     /// Ignore differences below PERCENT
@@ -69,7 +69,7 @@ pub struct CompareFlags {
     /// The metric that decides the comparison: capacity, rate, cpu, response.p50, response.p99, service.p50,
     /// service.p99, memory or start-up
     ///
-    /// [default: with --slo capacity; with --rate cpu, or response.p50 if the server's CPU time cannot be read;
+    /// [default: capacity if --slo is given; cpu if --rate is given, or response.p50 if the server's CPU time cannot be read;
     /// otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
@@ -347,15 +347,18 @@ fn observe(
     open.load.judge_by(Some(objective.clone()));
     let capacity = find_capacity(&mut open.load, &plan, &mut |_| {})?;
     open.load.judge_by(None);
-    let why = || match (&capacity.ended_early, capacity.stalls_decide) {
+    let why = || {
+        match (&capacity.ended_early, capacity.stalls_decide) {
         (Some(why), _) if why == "interrupted" => LoadError::Interrupted,
         (Some(why), _) => LoadError::Failed(format!("the search for the capacity ended early: {why}")),
         (None, Some(_)) => LoadError::Failed(
-            "there is no capacity to compare: pauses of the server, not the load, decide which windows meet \
-             the objective. Find their cause, or use longer windows (--duration)"
+            "the capacities cannot be compared, because one is undefined: whether a window met the objective \
+             depended on pauses of the server, not on the load. Find the cause of the pauses, or use longer windows \
+             (--duration)"
                 .to_owned(),
         ),
         (None, None) => LoadError::Failed(format!("no offered rate met {objective}")),
+    }
     };
     result.capacity_per_s =
         Some(capacity.half_pass_per_s.filter(|_| capacity.ended_early.is_none()).ok_or_else(why)?);

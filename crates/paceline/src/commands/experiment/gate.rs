@@ -38,7 +38,7 @@ pub struct Arguments {
     /// A server of the lab is named by its id, a file is JSON.
     #[arg(long, value_name = "BASELINE", required_unless_present = "save", conflicts_with = "save")]
     against: Option<String>,
-    /// Measure the candidate alone; write a baseline
+    /// Measure only this server, and save the result as a baseline
     ///
     /// FILE is JSON, for a later --against.
     #[arg(long, value_name = "FILE")]

@@ -52,7 +52,7 @@ impl ExperimentContext {
         };
         std::fs::create_dir_all(&records)
             .with_context(|| format!("cannot create the folder for records {}", records.display()))?;
-        let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+        let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
         Ok(Self { flags, records, interrupt })
     }
 

@@ -20,7 +20,7 @@ pub struct Arguments {
     #[arg(value_name = "LANGUAGE-NAME")]
     id: String,
 
-    /// Measure an existing application at this URL path: adds a workload with the server's name
+    /// Add a workload, named after the server, that measures an existing application at this URL path
     #[arg(long, value_name = "PATH", value_parser = path)]
     path: Option<String>,
 
@@ -47,8 +47,9 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     if arguments.path.is_none() && !catalogue.workloads.iter().any(|known| known.name == workload) {
         let what =
             format!("there is no workload `{workload}` in {}", catalogue.folders.workloads_dir.display());
-        let hint = "for a page of an existing application, use --path; to be compared with the servers that come \
-                    with Paceline, the new server must be beside them: run this command in a folder without `servers`";
+        let hint = "to measure a page of an existing application, use --path; to compare the new server with those that come \
+                    with Paceline, write it into the same folder: run this command where no folder `servers` is in or \
+                    above the current folder";
         return Err(Complaint::usage(what).hint(hint).into());
     }
     fs::create_dir(&folder).map_err(|error| match error.kind() {
@@ -84,7 +85,11 @@ fn next_steps(arguments: &Arguments, catalogue: &Catalogue) -> String {
     let (workload, answer, other) = match &arguments.path {
         Some(path) => {
             let file = catalogue.folders.workloads_dir.join(format!("{id}.toml"));
-            (id.as_str(), format!("respond to GET {path}. Write this response into {}", file.display()), None)
+            (
+                id.as_str(),
+                format!("respond to GET {path}. Write the expected response into {}", file.display()),
+                None,
+            )
         }
         None => {
             let other = catalogue.servers.iter().find(|server| server.id == "c-nginx");

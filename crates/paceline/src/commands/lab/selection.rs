@@ -18,7 +18,7 @@ pub(super) struct ServerSelection {
     /// Every server
     #[arg(long)]
     all: bool,
-    /// Every server that this plan selects: a file, or the name of a plan in the plans folder
+    /// Every server that PLAN selects; PLAN is a file, or the name of a plan in the plans folder
     #[arg(long, value_name = "PLAN")]
     plan: Option<String>,
 }
@@ -90,8 +90,8 @@ pub(super) fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
     let forms = || server.forms.keys().map(String::as_str);
     let hint = nearest(form, forms()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let there = forms().collect::<Vec<_>>().join(", ");
-    Err(Complaint::usage(format!("{} has no form `{form}`{hint}", server.id))
-        .hint(format!("this server has: {there}"))
+    Err(Complaint::usage(format!("server {} cannot run in the form `{form}`{hint}", server.id))
+        .hint(format!("its forms: {there}"))
         .into())
 }
 
@@ -112,8 +112,8 @@ pub(super) fn start_case<'c>(
     let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
     let workloads = known.filter(|workload| !workload.needs_database());
     workloads.flat_map(|workload| &workload.cases).next().ok_or(
-        "all workloads of this server need a database, but Paceline checks the start of the server with a workload \
-         that needs none: add one, such as `hello`, to the server and to `workloads` in its server.toml",
+        "all workloads of this server need a database, but Paceline needs a workload without a database to check \
+         that the server has started: add one, such as `hello`, to the server and to `workloads` in its server.toml",
     )
 }
 
@@ -126,7 +126,7 @@ fn of_plan(name: &str, catalogue: &Catalogue) -> Result<Vec<Arc<Manifest>>, LabE
 }
 
 pub(super) fn provisioner(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
-    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
+    let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     let provisioner = Provisioner::new(&catalogue.folders, shepherd_command()?, interrupt).with_notice(say);
     Ok(provisioner.with_user(server_user(&catalogue.folders)?))
 }

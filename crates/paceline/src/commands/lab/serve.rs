@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let cores = cores(arguments)?;
     let provisioner = working(catalogue)?;
     provisioner.build(&server, false).map_err(complain)?;
-    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
+    let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     let guard = if arguments.no_namespace { TrackingMethod::Subreaper } else { TrackingMethod::Namespace };
     let user = server_user(&catalogue.folders)?;
     let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt, user };

@@ -30,7 +30,7 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline round plans/quick.toml           carry a plan out
+  paceline round plans/quick.toml           run a plan
   paceline round plans/all.toml --full      the whole plan, no time budget
   paceline round quick --servers 'go-*'     only these servers of a plan
   paceline round --servers go-nethttp --workloads hello --repeats 3
@@ -51,7 +51,7 @@ pub struct PlanFlags {
     /// With a plan: measure only these of its servers.
     #[arg(long, value_name = "GLOB", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
     pub servers: Vec<String>,
-    /// Workloads or cases: hello,tetra/140 [default: the plan's, or hello]
+    /// Workloads or cases of one: hello,tetra/140 [default: plan's, or hello]
     ///
     /// With a plan: measure only these of its workloads.
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
@@ -108,7 +108,9 @@ pub struct PlanFlags {
     /// Only print the number of trials and the expected time
     #[arg(long, alias = "dry-run", conflicts_with = "resume", help_heading = "Order")]
     pub estimate: bool,
-    /// Seed of the random order of trials [default: the plan's, or a random one, recorded]
+    /// Seed of the order of trials [default: the plan's, otherwise random]
+    ///
+    /// A random seed is recorded.
     #[arg(hide_short_help = true, long, value_name = "N", help_heading = "Order")]
     pub seed: Option<u64>,
 }
@@ -134,10 +136,10 @@ pub struct ResumeFlags {
     /// servers run on this machine, and --listen gives the address at which loaders reach them.
     #[arg(hide_short_help = true, long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
-    /// How long to wait for nodes from Slurm, for each launch
+    /// Maximum time that each launch waits for nodes from Slurm
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = parse_duration, default_value = "60s")]
     pub queue_limit: Duration,
-    /// Share the load among N generators (`paceline run --loaders`)
+    /// Share the load among N loaders (processes that send requests), as in `paceline run --loaders`
     #[arg(hide_short_help = true, long, value_name = "N", conflicts_with = "generator")]
     pub loaders: Option<u32>,
     /// The address that servers listen on [default: 127.0.0.1]
@@ -154,8 +156,8 @@ pub struct ResumeFlags {
     pub tune: bool,
     /// Keep processors out of idle states while the round runs, if permitted (/dev/cpu_dma_latency)
     ///
-    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while it is
-    /// idle.
+    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while the
+    /// core is idle.
     #[arg(hide_short_help = true, long)]
     pub quiet_cpu: bool,
     /// Folder of the machine's settings (for tests)
@@ -193,8 +195,9 @@ impl ResumeFlags {
             };
             let is_here = matches!(machines, Machines::Named(_)) && !roles.contains(&"server");
             if is_here && self.listen.is_none() {
-                let what =
-                    format!("--on {on}: servers run on this machine, but loaders do not know its address");
+                let what = format!(
+                    "--on {on}: servers run on this machine, and the loaders on other machines need its address"
+                );
                 let hint = "add --listen ADDRESS, or server=HOST to --on";
                 return Err(Complaint::usage(what).hint(hint).into());
             }

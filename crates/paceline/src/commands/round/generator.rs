@@ -49,7 +49,7 @@ fn chosen(round: &Round, requested: Option<&str>) -> anyhow::Result<String> {
 /// A command of a resumed round that is not part of this program: it is shown, and runs only if the user confirms.
 fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
     // As a Rust string literal: control characters in it do not reach the terminal.
-    let what = format!("round {round} runs this command as its generator: {kept:?}");
+    let what = format!("round {round} was measured with this load generator command: {kept:?}");
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Complaint::usage(format!("{what}; it needs your confirmation, but there is no terminal"))
             .hint("this command comes from the store: if you trust the store, add --generator with exactly this command")

@@ -79,16 +79,18 @@ pub fn hold_settings(
     // Settings that another round changed are still in use.
     if shares_with.is_none() {
         notes.extend(
-            restore_tuning(&note, &resume_flags.tune_root)
-                .into_iter()
-                .map(|left| format!("machine settings that a killed round changed: {left}")),
+            restore_tuning(&note, &resume_flags.tune_root).into_iter().map(|left| {
+                format!("machine settings that a killed round changed and did not restore: {left}")
+            }),
         );
     }
     let mut held = MachineSettings::default();
     match shares_with {
         _ if !resume_flags.tune => {}
         Some(other) => {
-            notes.push(format!("--tune changes nothing: another round runs on this machine: {other}"));
+            notes.push(format!(
+                "--tune changed no settings, because another round is running on this machine: {other}"
+            ));
         }
         None => {
             let tuning =
@@ -108,7 +110,7 @@ pub fn hold_settings(
         return Ok(held);
     }
     let changed: Vec<String> = held.settings.iter().filter_map(Tuned::changed).collect();
-    let none = "none (no setting needed a change, or none could be changed)".to_owned();
+    let none = "none (each setting was already right, or could not be changed)".to_owned();
     let changed = if changed.is_empty() { none } else { changed.join("; ") };
     notes.push(format!("machine settings changed for this round: {changed}"));
     notes.extend(

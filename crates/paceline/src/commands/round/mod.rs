@@ -128,7 +128,7 @@ fn sit(
     progress: &mut RoundProgress,
 ) -> Result<RoundSummary, StopReason> {
     let interrupt = Interrupt::listen_saying(progress.stopping())
-        .context("cannot listen to Ctrl-C")
+        .context("cannot install the handler for Ctrl-C (SIGINT)")
         .map_err(StopReason::By)?;
     let shepherd = shepherd_command().map_err(StopReason::By)?;
     let cores = Cores::allowed().context("cannot read the list of cores").map_err(StopReason::By)?;

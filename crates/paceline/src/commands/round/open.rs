@@ -116,7 +116,7 @@ pub fn open(
     let NewRound { mut round, mut resolution, launches, gone, steady_within } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if held.settings.is_empty() && was_tuned {
-        let note = "the round began with --tune or --quiet-cpu and is resumed without this flag: the machine's settings differ, so the new trials get separate tables";
+        let note = "the round began with --tune or --quiet-cpu and is resumed without it: the machine's settings now differ, so the new trials get separate tables";
         resolution.notes.push(note.to_owned());
     }
     let tuned = held.settings.clone();

@@ -46,7 +46,7 @@ impl RoundProgress {
     pub fn stopping(&self) -> String {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
         format!(
-            "{clear}stopping the current trial (up to 5 s); earlier trials are stored; Ctrl-C again kills it\n"
+            "{clear}stopping the current trial (up to 5 s); earlier trials are stored; press Ctrl-C again to kill the current one\n"
         )
     }
 
@@ -87,7 +87,7 @@ impl RoundProgress {
             RoundEvent::Kept { trial, estimate } => self.kept(trial, estimate),
             RoundEvent::Again { trials } => {
                 self.done(&format!(
-                    "repeating {} that the environment disturbed",
+                    "repeating {} that other activity on the machine disturbed",
                     counted(trials, "trial", "trials")
                 ));
             }

@@ -61,7 +61,7 @@ fn forged(error: &InvalidId, store: &Store) -> anyhow::Error {
 fn trials_of_unknown_cells(round: &Round, accounted_for: u32) -> Option<String> {
     let missing = round.planned.checked_sub(accounted_for).filter(|missing| *missing > 0)?;
     Some(format!(
-        "unknown ones ({missing} of {}, which are not in the store)",
+        "unknown ones ({missing} of {} are not in the store)",
         counted(round.planned, "planned trial", "planned trials")
     ))
 }

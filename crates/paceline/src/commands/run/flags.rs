@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: Option<u16>,
 
-    /// With --pipeline: send the next batch only after all responses to the last one, as wrk's scripts do
+    /// With --pipeline: send the next batch after all responses to the previous one, as wrk's scripts do
     #[arg(hide_short_help = true, long, requires = "pipeline", help_heading = "Load")]
     pub pipeline_batch: bool,
 
@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_name = "COMMAND", conflicts_with_all = ["har", "mix", "body", "form", "multipart"], help_heading = "Requests")]
     pub curl: Option<String>,
 
-    /// Take the requests from FILE, an HTTP Archive (HAR) saved by a browser; those to other hosts are left out
+    /// Take the requests from FILE, an HTTP Archive (HAR) saved by a browser; requests to other hosts than that of the URL are left out
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["mix", "body", "form", "multipart", "method"], help_heading = "Requests")]
     pub har: Option<PathBuf>,
 
@@ -102,7 +102,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub telling: OutputFlags,
 
-    /// How to wait for the next send [default: auto]
+    /// How to wait until the next request is due [default: auto]
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Generator")]
     pub pace: Option<PaceChoice>,
 
@@ -112,8 +112,8 @@ pub struct Arguments {
 
     /// Keep processors out of idle states during the run, if permitted (/dev/cpu_dma_latency)
     ///
-    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while it is
-    /// idle.
+    /// On a virtual machine this prevents most steal: a hypervisor gives a core to other machines mainly while the
+    /// core is idle.
     #[arg(hide_short_help = true, long, help_heading = "Generator")]
     pub quiet_cpu: bool,
 

@@ -35,9 +35,9 @@ pub struct GateFlags {
     #[arg(long = "slo", value_name = "EXPRESSION", value_parser = slo, help_heading = "Checks")]
     pub slos: Vec<Gate>,
 
-    /// Exit 1 if more requests fail: 0.1%, 10
+    /// Exit 1 if more requests fail: 0.1% or 10
     ///
-    /// A share of the requests, or a number of them.
+    /// A share of the requests, or a number of requests.
     #[arg(long, value_name = "SHARE|N", value_parser = max_errors, allow_hyphen_values = true, help_heading = "Checks")]
     pub max_errors: Option<Gate>,
 
@@ -101,7 +101,7 @@ fn without_tls(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
     matches!(gate.demand, GateRequirement::Time { of: GateTime::Handshake, .. }).then(|| {
         Complaint::usage(format!("--slo {expression:?}: an http:// URL has no TLS handshakes"))
-            .hint("use an https:// URL, or limit the connect time: connect.p99")
+            .hint("use an https:// URL, or an objective for the connect time: connect.p99")
     })
 }
 
@@ -111,8 +111,8 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
     match gate.demand {
         GateRequirement::Time { of: GateTime::Response, .. } => Some(
             Complaint::usage(format!(
-                "--slo {expression:?}: a closed loop has no response times. It waits for a stalled server and leaves out \
-                 the requests that users would have sent meanwhile (coordinated omission)"
+                "--slo {expression:?}: a closed loop measures only service times. It has no schedule from which response \
+                 times could be measured, and sends nothing while the server stalls (coordinated omission)"
             ))
             .hint(format!(
                 "use an offered rate (-r 1000), or limit the service time, which begins when a request is sent: {:?}",
@@ -140,7 +140,9 @@ fn slo(text: &str) -> Result<Gate, String> {
     let (subject, rest) = dense.split_at(at);
     let (operator, value) = rest.split_at(if rest[1..].starts_with('=') { 2 } else { 1 });
     if value.is_empty() {
-        return Err(format!("the limit after {operator:?} is missing; write 'response.p99<10ms'"));
+        return Err(format!(
+            "the limit after {operator:?} is missing; write for example 'response.p99<10ms'"
+        ));
     }
     let demand = match subject.split_once('.') {
         None if subject == "achieved" => achieved(operator, value)?,
@@ -180,7 +182,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, S
         let meant =
             nearest(name, all.clone()).map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
         return Err(format!(
-            "{name:?} is not a known metric{meant} Available are {}",
+            "{name:?} is not a known metric{meant} The metrics are {}",
             all.collect::<Vec<_>>().join(", ")
         ));
     };
@@ -220,7 +222,7 @@ fn statistic(figure: &str) -> Result<Statistic, String> {
     let all = (figure == "p100").then_some("max");
     let meant = all.or(meant.as_deref()).or_else(|| nearest(figure, STATISTICS));
     let meant = meant.map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
-    Err(format!("{figure:?} is not a known statistic{meant} Available are p50 to p99.999, max and mean"))
+    Err(format!("{figure:?} is not a known statistic{meant} The statistics are p50 to p99.999, max and mean"))
 }
 
 /// A percentile from 50 to 99.999: two digits, and optionally decimals.
@@ -324,19 +326,19 @@ mod tests {
             ("respons.p99<10ms", "did you mean \"response\"?"),
             (
                 "database.p99<10ms",
-                "Available are response, service, connect, handshake, first_byte, lag, achieved",
+                "The metrics are response, service, connect, handshake, first_byte, lag, achieved",
             ),
             ("response<10ms", "write response.p99"),
             ("p99<10ms", "write 'response.p99<10ms' with -r, or 'service.p99<10ms'"),
             ("response.p999<10ms", "did you mean \"p99.9\"?"),
-            ("response.maximum<10ms", "Available are p50"),
+            ("response.maximum<10ms", "The statistics are p50"),
             ("response.p100<10ms", "did you mean \"max\"?"),
-            ("response.p49<10ms", "Available are p50"),
-            ("response.p5e1<10ms", "Available are p50"),
-            ("response.p050<10ms", "Available are p50"),
-            ("response.p0.001<10ms", "Available are p50"),
-            ("response.p99.9999<10ms", "Available are p50"),
-            ("response.p99.<10ms", "Available are p50"),
+            ("response.p49<10ms", "The statistics are p50"),
+            ("response.p5e1<10ms", "The statistics are p50"),
+            ("response.p050<10ms", "The statistics are p50"),
+            ("response.p0.001<10ms", "The statistics are p50"),
+            ("response.p99.9999<10ms", "The statistics are p50"),
+            ("response.p99.<10ms", "The statistics are p50"),
             ("response.p99<10", "write 10ms, 10us or 10s"),
             ("response.p99<10 parsecs", "is not a duration"),
             ("response.p99<0s", "above 0"),

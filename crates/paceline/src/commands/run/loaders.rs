@@ -27,7 +27,7 @@ const OPEN_ENDED: Duration = Duration::from_secs(3600);
 /// How many generators share the load, and where they run.
 #[derive(clap::Args, Debug)]
 pub struct LoaderFlags {
-    /// Share the load among N generators, each a process with separate threads (-t)
+    /// Share the load among N loaders, each a process with separate threads (-t)
     ///
     /// They follow one schedule and begin at the same moment; rate and connections are totals. The result is one
     /// record, with each generator under `by_generator`.
@@ -41,7 +41,7 @@ pub struct LoaderFlags {
     #[arg(hide_short_help = true, long, value_name = "WHERE", help_heading = "Machines")]
     on: Option<Machines>,
 
-    /// How long to wait for nodes from Slurm
+    /// Maximum time to wait for nodes from Slurm
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, default_value = "60s", help_heading = "Machines")]
     queue_limit: Duration,
 }
@@ -137,7 +137,7 @@ pub fn run(
     if flags.loaders == Some(0) {
         return Err(Complaint::usage("--loaders 0: use at least 1").into());
     }
-    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+    let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     job.check().map_err(|error| explain(error.into()))?;
     let (places, allocation) = flags.places(&job, interrupt)?;
     let connections = job.connections;

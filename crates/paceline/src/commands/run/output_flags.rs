@@ -22,7 +22,7 @@ pub struct OutputFile<'a> {
 /// The outputs of a run.
 #[derive(clap::Args, Debug)]
 pub struct OutputFlags {
-    /// Output format, also of files whose extension names none [default: text]
+    /// Format of the output; a file with a known extension has the format of that extension [default: text]
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Output")]
     format: Option<OutputFormat>,
 

@@ -50,8 +50,8 @@ pub struct RequestFlags {
     #[arg(hide_short_help = true, long, value_name = "CODINGS", help_heading = "Requests")]
     pub accept_encoding: Option<String>,
 
-    /// Follow up to N redirects of a request to the same host; its times include all redirects, its status is that of
-    /// the last response
+    /// Follow up to N redirects per request, to the same host only; a request's times include its redirects, its status
+    /// is that of the last response
     ///
     /// If the server closes the connection with a redirect, the next request is sent on a new one, and its times
     /// include connecting. Not available with HTTP/2.
@@ -62,7 +62,7 @@ pub struct RequestFlags {
     #[arg(short = 'a', long, value_name = "USER:PASS", conflicts_with = "bearer", help_heading = "Requests")]
     pub auth: Option<String>,
 
-    /// Authorization: Bearer TOKEN
+    /// Send the header `Authorization: Bearer TOKEN`
     #[arg(hide_short_help = true, long, value_name = "TOKEN", help_heading = "Requests")]
     pub bearer: Option<String>,
 
@@ -88,7 +88,7 @@ pub struct RequestFlags {
     #[arg(hide_short_help = true, long, help_heading = "Checks")]
     pub lenient: bool,
 
-    /// Required status; without it any 2xx
+    /// Required status [default: any 2xx]
     #[arg(long, value_name = "STATUS", value_parser = status, help_heading = "Checks")]
     pub expect_status: Option<u16>,
 
@@ -117,8 +117,8 @@ pub struct RequestFlags {
 
     /// Require JSON of this form in every response, such as {"id":"1..100"}
     ///
-    /// Use it for values that differ in each response. An object must have exactly the given fields, "LEAST..MOST" stands
-    /// for an integer from LEAST to MOST (both included), and [20, FORM] stands for an array of 20 elements of that form.
+    /// Use it for values that differ in each response. An object must have exactly the given fields, "MIN..MAX" stands
+    /// for an integer from MIN to MAX (both included), and [20, FORM] stands for an array of 20 elements of that form.
     #[arg(
         hide_short_help = true,
         long,
@@ -174,14 +174,15 @@ impl RequestFlags {
         };
         job.keep_alive &= !job.requests.iter().any(closes);
         if let Some(field) = job.masked_field() {
-            let what =
-                format!("the value of the job's field {field} is masked ({MASKED}): a record has no secrets");
+            let what = format!(
+                "the job's field {field} has the mask {MASKED} instead of its value, because records contain no secrets"
+            );
             let again = if field == "Proxy-Authorization" {
                 "--proxy".to_owned()
             } else {
                 format!("-H '{field}: VALUE'")
             };
-            return Err(Complaint::usage(what).hint(format!("give it again with {again}")).into());
+            return Err(Complaint::usage(what).hint(format!("set the value with {again}")).into());
         }
         Ok(())
     }
@@ -354,7 +355,7 @@ mod tests {
             arguments.job(&mut Inputs::default())
         };
         let error = repeated(&[]).unwrap_err().to_string();
-        assert!(error.contains("Authorization is masked"), "{error}");
+        assert!(error.contains("Authorization has the mask ***"), "{error}");
         for flags in [&["--bearer", "abc"][..], &["-H", "authorization: Bearer abc"]] {
             let headers = repeated(flags).unwrap().requests[0].headers.clone();
             assert_eq!((headers.get("Authorization"), headers.0.len()), (Some("Bearer abc"), 1));

@@ -72,7 +72,7 @@ impl ShapeFlags {
         match (shape, shape.length()) {
             (Shape::Ramp { .. }, _) if self.requests.is_some() => refuse(
                 "-n cannot be combined with a ramp: its rates and its length determine the number of requests",
-                "set the length of the ramp with -d; a ramp sends (from + to) / 2 requests per second on average",
+                "set the length of the ramp with -d: the number of requests divided by its mean rate, (from + to) / 2",
             ),
             (Shape::Steps { .. }, _) if self.requests.is_some() => refuse(
                 "-n cannot be combined with steps: their rates and lengths determine the number of requests",
@@ -80,7 +80,7 @@ impl ShapeFlags {
             ),
             (Shape::Steps { .. }, _) if self.duration.is_some() => refuse(
                 "-d cannot be combined with steps: the window is as long as all steps together",
-                "remove -d, and set the length of a step after the @",
+                "remove -d, and write the length of a step after the @ of the steps",
             ),
             (Shape::Steps { .. }, Some(length)) => Ok(Some(Bound::Duration(length))),
             (Shape::Trace(_), Some(length)) if length <= warmup => refuse(

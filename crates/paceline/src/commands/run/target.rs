@@ -15,7 +15,7 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "HOST:PORT:ADDR[,ADDR]")]
     resolve: Vec<String>,
 
-    /// Connect to another host and port; the URL still sets the request: HOST:PORT:HOST2:PORT2
+    /// Connect to HOST2:PORT2 instead of HOST:PORT; path and Host header still come from the URL
     ///
     /// An empty HOST or PORT matches any, an empty HOST2 or PORT2 keeps the URL's. Example: ::127.0.0.1:8443.
     #[arg(

@@ -19,7 +19,7 @@ const LEAST: Duration = Duration::from_millis(100);
 /// Flags of `paceline selftest`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Length of each measurement; each distribution of service times is measured once
+    /// Length of each measurement: one for each distribution of service times
     #[arg(long, default_value = "4s", value_name = "T", value_parser = some_time)]
     duration: Duration,
 }

@@ -54,7 +54,10 @@ fn a_command_from_the_store_is_run_only_when_it_is_confirmed() {
     let ran = tree.run(&["round", "--resume", &round.id]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     let command = round.generator.unwrap();
-    assert!(ran.stderr.contains(&format!("runs this command as its generator: {command:?}")), "{ran:?}");
+    assert!(
+        ran.stderr.contains(&format!("was measured with this load generator command: {command:?}")),
+        "{ran:?}"
+    );
     assert!(!tree.path("was-run").exists());
     let ran = tree.run(&["round", "--resume", &round.id, "--generator", &command]);
     assert_ne!(ran.code, Some(2), "confirmed: {ran:?}");

@@ -30,9 +30,9 @@ fn a_sound_server_passes_every_check() {
         "a TLS handshake instead of a request",
         "GET /hello after a TLS handshake",
         "idle connection: kept open for 0.3 s",
-        "the server survives all checks",
+        "the server still runs after all checks",
         "the server listens only on $PACELINE_HOST",
-        "the server ends on SIGTERM",
+        "the server exits on SIGTERM",
         "the server writes nothing into its source folder",
     ] {
         assert!(ran.stdout.contains(&format!("  pass  {name}\n")), "{name}: {ran:?}");
@@ -59,7 +59,7 @@ fn a_server_that_binds_everywhere_ignores_sigterm_and_writes_is_reported() {
     let ran = tree.run(&["lab", "check", "python-rude", "--idle", "10ms"]);
     for reported in [
         "  warn  the server listens only on $PACELINE_HOST: the server listens on every address of this machine",
-        "  warn  the server ends on SIGTERM: the server did not end within 5 s after SIGTERM and was killed",
+        "  warn  the server exits on SIGTERM: the server did not end within 5 s after SIGTERM and was killed",
         "  warn  the server writes nothing into its source folder: the server wrote left-behind into its source folder: write to $PACELINE_BUILD",
     ] {
         assert!(ran.stdout.contains(reported), "{reported}: {ran:?}");
@@ -105,7 +105,7 @@ fn faults_of_single_requests_are_found() {
         ),
         (
             ("def do_GET", "def do_HEAD(self):\n        self.do_GET()\n\n    def do_GET"),
-            "HEAD /hello without a body: a body of 12 bytes follows the headers of the response (status 200)",
+            "HEAD /hello without a body: 12 bytes of body follow the headers of a response that must not have a body (status 200)",
         ),
         (("(404, b\"\")", "(200, b\"Hello World\\n\")"), "GET /no-such-path-7 refused"),
         (
@@ -240,7 +240,7 @@ fn a_named_server_that_cannot_be_checked_is_a_failure() {
     let sound = fs::read_to_string(&manifest).unwrap();
     let ran = tree.run(&["lab", "check", "python-good", "--form", "cores"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("hint: this server has: single"), "{ran:?}");
+    assert!(ran.stderr.contains("hint: its forms: single"), "{ran:?}");
 
     fs::write(&manifest, sound.replace("needs = [\"python3\"]", "needs = [\"no-such-program\"]")).unwrap();
     let ran = tree.run(&["lab", "check", "python-good"]);

@@ -87,7 +87,7 @@ fn a_round_without_stored_cells_counts_them() {
     let ran = tree.run(&["round", "--resume", "--generator", &own(&tree)]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
-        ran.stderr.contains("\n  unknown ones (1 of 2 planned trials, which are not in the store)\n"),
+        ran.stderr.contains("\n  unknown ones (1 of 2 planned trials are not in the store)\n"),
         "{ran:?}"
     );
     assert_eq!(tree.kept().0.planned, 2);

@@ -160,7 +160,7 @@ fn an_invalid_generator_is_reported_before_any_command_runs() {
     let nameless = tree.script("wrk", "#!/bin/sh\necho hello\n");
     let ran = tree.run(&[&SHORT[..], &["--generator", nameless.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("printed no version, which a measurement needs"), "{ran:?}");
+    assert!(ran.stderr.contains("printed no version: a measurement needs the version"), "{ran:?}");
     let ran = tree.run(&["report", "--list"]);
     assert!(ran.stderr.contains("no round is stored"), "{ran:?}");
 }
@@ -293,7 +293,7 @@ fn an_unusable_generator_is_reported_before_a_round_is_stored() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     for (generator, reported) in [
         ("", "the command of the generator is empty"),
-        ("sh {foo}", "the output of `sh` cannot be read"),
+        ("sh {foo}", "the output of `sh` cannot be parsed"),
         ("no-such-program --fast", "program `no-such-program` not found"),
     ] {
         let ran = tree.run(&[&SHORT[..], &["--generator", generator]].concat());

@@ -151,7 +151,7 @@ fn the_next_round_restores_settings_left_by_a_killed_shepherd() {
     let ran = tree.run(&[&SHORT[..], &["--tune-root", root.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stderr.contains("machine settings that a killed round changed: ")
+        ran.stderr.contains("machine settings that a killed round changed and did not restore: ")
             && ran.stderr.contains("restored"),
         "{ran:?}"
     );

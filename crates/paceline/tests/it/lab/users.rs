@@ -198,7 +198,11 @@ fn a_failed_set_up_as_another_user_leaves_what_root_built() {
     // A file that only root can read cannot be copied: nothing is changed, and the remedy is named.
     fs::set_permissions(build.join("home"), fs::Permissions::from_mode(0o600)).unwrap();
     let ran = run("nobody", &["lab", "setup", "python-plain", "--again"]);
-    assert!(ran.code == Some(3) && ran.stdout.contains("make all files readable by the user"), "{ran:?}");
+    assert!(
+        ran.code == Some(3)
+            && ran.stdout.contains("make the user that servers run as the owner of all files"),
+        "{ran:?}"
+    );
     assert_eq!(facts("home").0, 0);
     let owned = format!("chown -R nobody: {}", build.display());
     assert!(ran.stdout.contains(&owned), "{ran:?}");

@@ -290,7 +290,7 @@ fn an_invalid_request_is_reported_before_any_request() {
         (&["-X", "GE T"], "method \"GE T\": character 3 is invalid"),
         (&["-H", "Content-Length: 5"], "remove the header: Paceline adds it"),
         (&["--body", "@none"], "--body @none: cannot read none: No such file"),
-        (&["--body", "@-", "--expect-body", "@-"], "--body has read standard input already"),
+        (&["--body", "@-", "--expect-body", "@-"], "--body has already read standard input"),
         (&["--body", "{line:none.txt}"], "{line:none.txt}: cannot read none.txt: No such file"),
         (&["--body", "{name}"], "--literal sends the text unchanged"),
         (&["--expect-status", "-5"], "the value cannot be below zero"),

@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let servers = arguments.chosen.of(catalogue)?;
     check_selection(&servers, arguments, catalogue)?;
     let broken = arguments.chosen.print_broken(catalogue);
-    let interrupt = Interrupt::listen().context("cannot listen to Ctrl-C")?;
+    let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     let logs = Some(catalogue.folders.state_dir.join("logs"));
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let user = server_user(&catalogue.folders)?;

@@ -202,7 +202,7 @@ fn alive(launch: &mut RunningServer) -> Check {
             (CheckOutcome::Fail, format!("the server ended with {ended}{}", end_of(&launch.log_tail())))
         }
     };
-    Check { name: "the server survives all checks".into(), outcome, detail }
+    Check { name: "the server still runs after all checks".into(), outcome, detail }
 }
 
 /// Stops a server. One that has to be killed delays every launch of a round by 5 s and loses what it would write on
@@ -218,7 +218,7 @@ fn stop(server: &Manifest, launch: RunningServer) -> Check {
             error.to_string()
         }
     };
-    expected("the server ends on SIGTERM", detail)
+    expected("the server exits on SIGTERM", detail)
 }
 
 /// A server under test must be reachable from this machine only, so that others can neither load it nor read what it

@@ -71,7 +71,7 @@ impl CheckTable {
             }
             ServerCheck::NotSetUp(why) => line.push_str(&format!("  {why}")),
             ServerCheck::NoForm(has) => {
-                line.push_str(&format!("  not checked: it does not have this form; it has: {has}"))
+                line.push_str(&format!("  not checked: the server does not have this form; its forms: {has}"))
             }
             ServerCheck::Failed(_) => line.push_str("  see below"),
         }
@@ -98,7 +98,9 @@ impl CheckTable {
             );
             text.push_str("memory: at the first valid response; disk: read until then (0: in page cache)\n");
             if examined().any(|startup| startup.first_since_build == Some(true)) {
-                text.push_str("*: the first start since the server was built or its folder changed\n");
+                text.push_str(
+                    "*: the first start after the server was built or files in its folder changed\n",
+                );
             }
             text.push_str(&format!("--seed {seed} repeats this check with the same random numbers\n"));
         }
@@ -240,7 +242,7 @@ idle connection: kept open for 6.0 s (go-nethttp)
 listens: from start to open port; answers: from start to first valid response
 again: from a second start to its first valid response, with the files in the page cache
 memory: at the first valid response; disk: read until then (0: in page cache)
-*: the first start since the server was built or its folder changed
+*: the first start after the server was built or files in its folder changed
 --seed 7 repeats this check with the same random numbers
 
 0 pass, 0 warn, 1 fail, 1 not set up (paceline lab setup ID...); 7 s
