@@ -180,7 +180,7 @@ fn saturated_advice(run: &Run, kept_up_per_s: f64) -> String {
     if kept_up_per_s > 0.0 {
         return format!("Try -r {}.", rate_to_try(kept_up_per_s));
     }
-    format!("No request was completed in the window. {}", look(run))
+    format!("There was no valid response in the window. {}", look(run))
 }
 
 /// The highest rate that the server is known to have kept up with, in the unit of `-r`: sessions or requests per second.

@@ -89,7 +89,7 @@ fn outputs_have_the_format_of_their_extension() {
     assert!(read(&json).len() < 10_000, "{} bytes", read(&json).len());
     assert!(read(&txt).contains("requests/s"), "{}", read(&txt));
     assert!(read(&hgrm).contains("Percentile"), "{}", read(&hgrm));
-    assert!(read(&svg).contains("service time in each second of the window"), "{}", read(&svg));
+    assert!(read(&svg).contains("service time, in intervals of "), "{}", read(&svg));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, percent};
-use paceline_judge::{SAMPLES_FOR_INTERVAL, percentiles_of_run};
+use paceline_judge::{SAMPLES_FOR_INTERVAL, VerdictName, percentiles_of_run};
 use paceline_record::{Block, LoopKind, Run, Times};
 use paceline_stats::{Histogram, RunPercentile};
 
@@ -59,8 +59,12 @@ pub(super) fn has_tail(run: &Run) -> bool {
     count as f64 >= SAMPLES_FOR_INTERVAL / (1.0 - 0.999)
 }
 
-/// The 95 % intervals of percentiles within the run, or the number of requests needed for one.
+/// The 95 % intervals of percentiles within the run, or the number of requests needed for one. Nothing for an overloaded
+/// run, whose times depend on its length.
 fn intervals(run: &Run, style: Style) -> String {
+    if VerdictName::Saturated.is_in(&run.verdicts) {
+        return String::new();
+    }
     let text = |name: &str, percentile: RunPercentile| match percentile.interval {
         Some(ends) => format!("{name} {} to {}", style.time(ends.low), style.time(ends.high)),
         None => {

@@ -187,7 +187,12 @@ pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
         canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", "no response in the window");
         return top + 70.0;
     };
-    canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", &format!("{what} in each second of the window"));
+    let step_s = match timed.as_slice() {
+        [.., (before, _), (last, _)] => last - before,
+        _ => run.window_s,
+    };
+    let title = format!("{what}, in intervals of {}", time(step_s * 1e9));
+    canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", &title);
     let (plot_top, bottom) = (top + 76.0, top + 76.0 + TALL);
     let far = timed.last().map_or(0.0, |(seconds, _)| *seconds);
     let x = Axis::fitting(0.0, far, PLOT);

@@ -177,7 +177,7 @@ impl OutputFlags {
             Some(path) => {
                 let what = format!("-o {}: no output format has this extension", path.display());
                 Err(Complaint::usage(what)
-                    .hint("use .html (charts), .svg (times over time), .json, .txt, .md, .csv or .hgrm, or select the format with --format")
+                    .hint("use .html (charts), .svg (a picture of the times), .json, .txt, .md, .csv or .hgrm, or select the format with --format")
                     .into())
             }
         }
