@@ -106,8 +106,8 @@ pub(crate) fn pin(run: &Run) -> String {
     let online = run.environment.cores;
     let own = if is_pinned(run) { run.generator.cores.clone() } else { vec![online.saturating_sub(1)] };
     let mut advice = match is_pinned(run) {
-        true if own.len() == 1 => format!("Keep other processes off core {}, which is Paceline's.", own[0]),
-        true => format!("Keep other processes off the cores {}, which are Paceline's.", listed(&own)),
+        true if own.len() == 1 => format!("Keep other processes off core {}: Paceline uses it.", own[0]),
+        true => format!("Keep other processes off the cores {}: Paceline uses them.", listed(&own)),
         false => format!("Pin Paceline: taskset -c {} paceline run ...", listed(&own)),
     };
     let others: Vec<u32> = (0..online).filter(|core| !own.contains(core)).collect();

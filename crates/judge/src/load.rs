@@ -4,7 +4,7 @@
 //! which contains the server's queue. Gates use the same figures.
 
 use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look};
-use crate::{ACHIEVED_LEAST, TypedVerdict, generator};
+use crate::{ACHIEVED_LEAST, TypedVerdict, generator, judged_times};
 use paceline_record::{Blame, LoopKind, Phase, Run, Segment, Times};
 use paceline_stats::{Growth, little_outstanding};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const HANGING_SHARE: f64 = 0.1;
 const SERVER_BUSY_LEAST: f64 = 0.9;
 /// Minimum length of a pause, in nanoseconds,
 const OUTAGE_NS_LEAST: u64 = 100_000_000;
-/// this share of the window,
+/// minimum share of the window in all pauses together,
 const OUTAGE_SHARE_LEAST: f64 = 0.02;
 /// and this multiple of the median time.
 const OUTAGE_MEDIANS_LEAST: f64 = 10.0;
@@ -334,19 +334,25 @@ fn fell_behind(
     missing > in_service.max(by_generator) && missing > (1.0 - SEGMENT_ACHIEVED_LEAST) * scheduled
 }
 
-/// The longest pause of the server, from the tail of the times: all requests outstanding at its start ended at its end,
-/// and in an open loop the requests that fell due meanwhile waited for the rest of it.
+/// The pauses of the server, from the tail of the times: all requests outstanding at the start of a pause ended at its
+/// end, and in an open loop the requests that fell due meanwhile waited for the rest of it.
 pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
-    let longest_ns = silent_ns(run).max(pause_ns(run)?);
+    let (delayed_ns, delayed_pauses) = pauses(run)?;
+    let silent_ns = silent_ns(run);
+    let (longest_ns, pauses) =
+        if silent_ns > delayed_ns { (silent_ns, 1) } else { (delayed_ns, delayed_pauses) };
     let median_ns = times(run)?.p50 as f64;
-    let share = longest_ns as f64 / (run.window_s * 1e9).max(1.0);
+    let longest_s = longest_ns as f64 / 1e9;
+    let paused_share = pauses as f64 * longest_s / run.window_s.max(f64::MIN_POSITIVE);
     let counts = longest_ns >= OUTAGE_NS_LEAST
-        && share >= OUTAGE_SHARE_LEAST
+        && paused_share >= OUTAGE_SHARE_LEAST
         && longest_ns as f64 >= OUTAGE_MEDIANS_LEAST * median_ns
         && longest_stall_ns(run) < longest_ns / 2;
-    (counts && saturated(run).is_none()).then_some(TypedVerdict::Outage {
-        longest_s: longest_ns as f64 / 1e9,
-        share_of_window: share.min(1.0),
+    (counts && saturated(run).is_none()).then(|| TypedVerdict::Outage {
+        longest_s,
+        pauses,
+        paused_share: paused_share.min(1.0),
+        repetition: if pauses > 1 { format!(", about {pauses} times in the window") } else { String::new() },
     })
 }
 
@@ -357,59 +363,74 @@ fn times(run: &Run) -> Option<&Times> {
 
 /// The longest time, if as many requests are near it as a pause of all connections leaves: in an open loop half of the
 /// requests due in half of the pause, in a closed loop half of the number that the connections carry. One slow request
-/// is not a pause.
-fn pause_ns(run: &Run) -> Option<u64> {
+/// is not a pause. With it the number of such pauses, by the number of requests that each of them delays.
+fn pauses(run: &Run) -> Option<(u64, u64)> {
     let histogram = times(run)?.decode().ok()?;
     let longest_ns = histogram.max()?;
     let above = |share: f64| {
         let limit = (share * longest_ns as f64) as u64;
         (histogram.count() - histogram.count_at_or_below(limit)) as f64
     };
-    let carried = outstanding_max(run);
-    let is_pause = match run.loop_.offered_per_s.filter(|_| is_open(run)) {
+    let offered_per_s = run.loop_.offered_per_s.filter(|_| is_open(run));
+    // Half of the requests that fall due in a pause wait for more than half of it.
+    let delayed = offered_per_s.map_or(outstanding_max(run), |offered| offered * longest_ns as f64 / 2e9);
+    let is_pause = match offered_per_s {
         // Requests that fall due in a pause wait for the rest of it: the second quarter of its length has half as many
         // as the upper half, and 0.2 times as many leaves room for chance. Requests that are slow by themselves leave it
         // empty.
-        Some(offered) => {
-            above(0.5) >= 0.5 * (offered * longest_ns as f64 / 2e9).max(2.0)
-                && above(0.25) - above(0.5) >= 0.2 * above(0.5)
-        }
+        Some(_) => above(0.5) >= 0.5 * delayed.max(2.0) && above(0.25) - above(0.5) >= 0.2 * above(0.5),
         None => {
-            let least = 0.5 * carried.max(1.0);
+            let least = 0.5 * delayed.max(1.0);
             above(0.5) >= least && end_together(run, longest_ns, least) && has_gap(run, longest_ns)
         }
     };
     // Some connections may be answered while others wait: that is not a pause of the server, however long they wait.
     let is_possible = quiet_most_ns(run).is_none_or(|most| longest_ns <= most);
-    Some(if is_pause && is_possible { longest_ns } else { 0 })
+    if !is_pause || !is_possible {
+        return Some((0, 0));
+    }
+    let is_repeated = slow_by_interval(run, longest_ns).is_some_and(are_rare);
+    let number = if is_repeated { (above(0.5) / delayed.max(1.0)).round().max(1.0) } else { 1.0 };
+    Some((longest_ns, number as u64))
 }
 
 /// Whether the slow requests (above half of the longest time) can be those that a pause delayed: at least `least` of
 /// them ended within the length of the pause, and other intervals have few. True if the intervals have no times.
 fn end_together(run: &Run, longest_ns: u64, least: f64) -> bool {
-    let mut by_start: BTreeMap<u64, f64> = BTreeMap::new();
-    for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
-        let counts = interval.block.counts;
-        let times = interval.block.service_time_ns.as_ref();
-        let slow = times.map_or(counts.ok as f64, |times| above_most(times, longest_ns / 2));
-        *by_start.entry(interval.start_ns).or_default() += slow;
-    }
+    let Some(slow) = slow_by_interval(run, longest_ns) else { return true };
     // Intervals from each one to the first that begins later than the pause took: the first of the requests may have
     // ended at the end of its interval.
-    let (mut together, mut most, mut ends) = (0.0, 0.0_f64, by_start.iter().peekable());
-    for (start_ns, slow) in &by_start {
-        while let Some((_, slow)) = ends.next_if(|(at, _)| *at - start_ns <= longest_ns) {
-            together += slow;
+    let (mut together, mut most, mut ends) = (0.0, 0.0_f64, slow.iter().peekable());
+    for (start_ns, count) in &slow {
+        while let Some((_, count)) = ends.next_if(|(at, _)| *at - start_ns <= longest_ns) {
+            together += count;
         }
-        most = most.max(together + ends.peek().map_or(0.0, |(_, slow)| **slow));
-        together -= slow;
+        most = most.max(together + ends.peek().map_or(0.0, |(_, count)| **count));
+        together -= count;
     }
-    let mut counts: Vec<f64> = by_start.into_values().collect();
+    most >= least && are_rare(slow)
+}
+
+/// The slow requests (above half of the longest time) by the start of the interval in which they ended; none if the
+/// intervals have no times.
+fn slow_by_interval(run: &Run, longest_ns: u64) -> Option<BTreeMap<u64, f64>> {
+    let mut by_start: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut is_known = false;
+    for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
+        let times = judged_times(&interval.block, run.loop_.kind);
+        is_known |= times.is_some();
+        let slow = times.map_or(interval.block.counts.ok as f64, |times| above_most(times, longest_ns / 2));
+        *by_start.entry(interval.start_ns).or_default() += slow;
+    }
+    is_known.then_some(by_start)
+}
+
+/// Whether slow requests come in a few intervals, as after pauses, and not in all of them.
+fn are_rare(slow: BTreeMap<u64, f64>) -> bool {
+    let mut counts: Vec<f64> = slow.into_values().collect();
     counts.sort_by(f64::total_cmp);
     let usual = counts.get(counts.len() / 2).copied().unwrap_or_default();
-    let is_rare = counts.last().is_some_and(|highest| *highest >= RARE_LEAST * usual);
-    let is_known = run.intervals.iter().any(|interval| interval.block.service_time_ns.is_some());
-    !is_known || most >= least && is_rare
+    counts.last().is_some_and(|highest| *highest >= RARE_LEAST * usual)
 }
 
 /// The number of times above a limit; without the histogram, the highest number that the percentiles allow.

@@ -22,7 +22,7 @@ verdict_table! {
     NothingSent "nothing_sent" Run [User, Server: if *achieved_per_s > 0.0 { Blame::User } else { Blame::Server }]
     [Invalid] "No request of the window was sent."
     {
-        unsent: u64 = "requests of the window that were never sent",
+        unsent: u64 = "requests that were due in the window and were never sent",
         backlog_at_window_start: u64 = "requests of the warm-up that were still unsent when the window opened",
         achieved_per_s: f64 = "responses completed in the window, per second",
     } with { advice: String = "Lower -r below the achieved rate, or check the server: `curl -i URL`" }
@@ -35,16 +35,17 @@ verdict_table! {
     => "No new connection could be opened, and no open connection accepted another request. Check that the server still runs: curl -i {url}";
 
     /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
-    /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the pause lasted at
-    /// least 100 ms and 2 % of the window, and ten times longer than the median time. Requests that are slow while
-    /// others are answered are not a pause. A pause of the generator is `generator_stall`; a queue that keeps growing is
+    /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the longest pause
+    /// lasted at least 100 ms and ten times longer than the median time, and all pauses together 2 % of the window.
+    /// Requests that are slow while others are answered are not a pause. A pause of the generator is `generator_stall`; a queue that keeps growing is
     /// `saturated`.
     Outage "outage" Run [Server] [Caution] "The server paused."
     {
         longest_s: f64 = "length of the longest pause, in seconds",
-        share_of_window: f64 = "length of the server's longest pause as a share of the window, 0 to 1",
-    }
-    => "The server did not respond for {longest_s:.2} s. Look in its log for garbage collection, a restart or disk writes.";
+        pauses: u64 = "number of such pauses, estimated from the number of requests that they delayed",
+        paused_share: f64 = "number of pauses times the longest one as a share of the window, 0 to 1",
+    } with { repetition: String }
+    => "The server did not respond for {longest_s:.2} s{repetition}. Look in its log for garbage collection, a restart or disk writes.";
 
     /// Responses broke the rules of HTTP: bytes arrived that no request had asked for (two responses to one request, a
     /// response before its request, a body longer than declared), or something that is not HTTP. The connection was
@@ -67,7 +68,7 @@ verdict_table! {
         served_min: Option<u64> = "lowest number of responses per connection in the window",
         served_median: Option<u64> = "median number of responses per connection in the window",
     }
-    => "The server responds on only some of its connections; the times do not include the requests that got no response. Raise its worker or connection limit, or lower -c.";
+    => "The server responds on only some of its connections; the times do not include requests sent before the window that got no response. Raise its worker or connection limit, or lower -c.";
 
     /// Requests were sent, and none was answered as expected, so the figures do not measure the server's work. The
     /// remedy depends on the most frequent failure: a redirect, another status, another body, a timeout, something that
@@ -75,7 +76,7 @@ verdict_table! {
     NoValidResponse "no_valid_response" Run [Server] [Invalid] "No valid response."
     {
         scheduled: u64 = "requests that were due",
-        status: Option<BTreeMap<String, u64>> = "responses with an unexpected status, by status code",
+        status: Option<BTreeMap<String, u64>> = "responses by status code, if some had an unexpected status",
         bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
     } with { advice: String = "What to change depends on the most frequent failure. To see a response: `curl -i URL`" }
@@ -168,7 +169,7 @@ verdict_table! {
     TooFewConnections "too_few_connections" Run [User] [Caution] "Requests waited for a free connection."
     {
         connections: u64 = "open connections",
-        connections_needed: f64 = "total offered rate times median service time, divided by the maximum number of outstanding requests per connection",
+        connections_needed: f64 = "highest offered rate times median service time, divided by the maximum number of outstanding requests per connection",
         connection_wait_ns_p50: u64 = "median wait for a free connection",
     }
     => "Requests waited for a free connection. Use more connections: -c {connections_needed}";
@@ -194,7 +195,7 @@ verdict_table! {
         bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
     } with { severity: Severity, look: String = " Check with: `curl -i URL`" }
-    => "The percentiles above leave out failed requests: judge a server by its percentiles and its failures.{look}";
+    => "The percentiles leave out failed requests: judge a server by its percentiles and its failures.{look}";
 
     /// Requests got no response: `timed_out` after they were sent, or `unsent` when the drain ended. They are in
     /// the histogram at the time waited so far. Percentiles at or above the lowest of those times are minimums, printed
@@ -405,7 +406,7 @@ verdict_table! {
     /// one kernel tick; above 10 % the trial is invalid.
     StolenTime "stolen_time" Trial [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from a core in use."
     {
-        steal_s: f64 = "CPU steal time: the hypervisor did not run this machine, in seconds",
+        steal_s: f64 = "time for which the hypervisor did not run the core `core`, in seconds",
         core: u32 = "the core from which the hypervisor took the most time",
         over_s: f64 = "length of the window, in seconds",
     } with { severity: Severity }
@@ -464,9 +465,9 @@ verdict_table! {
 
     /// Another round ran on the machine before, during or after the trial: one of the two was started with
     /// `--share-machine`.
-    SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on this machine at the same time."
-    { other: String = "the process of each other round, with the round" }
-    => "Another round ran on this machine at the same time. Measure again when no other round runs.";
+    SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on this machine before, during or after the trial."
+    { other: String = "each other round, with its process" }
+    => "Another round ran on this machine beside this trial. Measure again when no other round runs.";
 
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
     CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was fully used."
@@ -507,7 +508,7 @@ verdict_table! {
     {
         rows_updated: u64 = "rows that the database counted as updated",
         rows_expected: u64 = "rows that the valid responses reported as updated",
-        returned: u64 = "rows that responses reported as updated: requests that Paceline sent after the run, as a check",
+        returned: u64 = "rows reported as updated by the responses to the requests that Paceline sent after the run",
         stored: u64 = "number of these rows that were found in the database",
     }
     => "The database updated {rows_updated} of {rows_expected} expected rows. After the run, Paceline sent more requests: their responses reported {returned} updated rows, of which the database contained {stored}. Write each row to the database before sending the response.";
@@ -525,10 +526,10 @@ verdict_table! {
     /// The database's counters for the run could not be read, or a request after a run with updates, whose rows are
     /// compared with the stored ones, got no response: it is unknown whether the server ran its queries and stored its
     /// updates. The database ended, has no room on its disk, or accepts no further connection.
-    DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database's work could not be checked."
+    DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The number of database queries could not be checked."
     {
         responses: u64 = "valid responses for which the number of database queries is unknown",
-        missing: &'static str = "missing data: `counters` (the database's statement counters) or `response after the run` (its rows are compared with those in the database)",
+        missing: &'static str = "which of the two could not be read: `counters` (the database's statement counters) or `response after the run` (its rows are compared with those in the database)",
     } with { advice: &'static str = "The database's statement counters could not be read, so its queries are not verified. Read the end of the database's log in the record, and measure again." }
     => "{advice}";
 
@@ -570,7 +571,7 @@ verdict_table! {
     BusyAfterLoad "busy_after_load" Trial [Server] [Note, Caution: if *is_whole { Severity::Caution } else { Severity::Note }]
     "The server was still busy after the load."
     { waited_s: f64 = "how long Paceline waited for the server to become idle, in seconds", cores_used: f64 = "CPU use of the server at the end of this wait, in cores" }
-    with { is_whole: bool, consequence: &'static str = "The server was still processing this load when the next load began, so the rate of the next load may be too low. Put the two loads into separate plans." }
+    with { is_whole: bool, consequence: &'static str = "The server was still processing this load when the next load began, so the rate measured for the next load may be too low. Put the two loads into separate plans." }
     => "{consequence}";
 
     /// Requests were answered, but the processes that the lab found used too little CPU time to have answered them: the
@@ -589,7 +590,7 @@ verdict_table! {
     /// generator that did not report its end), so the trial has no CPU figures.
     WindowNotSampled "window_not_sampled" Trial [Environment] [Note] "The server's CPU time was not measured."
     { sampled_s: f64 = "time that the samples cover, in seconds", window_s: f64 = "length of the window, in seconds" }
-    => "The server's CPU time was not measured over the whole window. Measure longer, or when the machine is less busy.";
+    => "This trial has no CPU figures, because the samples of the server's CPU time do not match the window. Measure longer, or when the machine is less busy.";
 
     /// The load came from another generator (such as wrk or oha). In the trial it checked no body and had no warm-up,
     /// and its percentiles may leave out requests that a stalled server kept it from sending: compare its rate, not
@@ -599,7 +600,7 @@ verdict_table! {
     => "In this trial, {generator} checked no body and had no warm-up, and its percentiles may leave out requests that it could not send while the server stalled. Compare its rate, not its percentiles.";
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
-    /// median row's, or headers and body together by more than a factor of two. The servers did not do the same work,
+    /// median over the rows, or headers and body together by more than a factor of two. The servers did not do the same work,
     /// and a saturated network delivers fewer of the larger responses per second.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
     "The row's responses differ in size from those of other rows."

@@ -146,6 +146,32 @@ fn a_pause_is_an_outage_and_not_overload() {
     paused(&mut run);
     let longest = run_verdicts(&run)[0].evidence["longest_s"].as_f64().unwrap();
     assert!((longest - 0.5).abs() < 0.001, "{longest}");
+    // A pause of 190 ms every two seconds, each of which delays 190 requests.
+    let often = |run: &mut Run| {
+        let mut whole = with_pause(190, 190);
+        let mut histogram = whole.decode().unwrap();
+        for second in [1, 3, 5, 7, 9] {
+            run.intervals[second].block.response_time_ns = Some(with_pause(190, 190));
+            histogram.merge(&with_pause(190, 190).decode().unwrap());
+        }
+        for second in [2, 4, 6, 8, 10] {
+            run.intervals[second].block.response_time_ns = Some(with_pause(1, 1));
+        }
+        whole.clone_from(&Times::of(&histogram));
+        run.total.response_time_ns = Some(whole);
+    };
+    assert_eq!(verdicts(sound(), often), caution("outage"), "several pauses are judged together");
+    let mut run = sound();
+    often(&mut run);
+    let outage = &run_verdicts(&run)[0];
+    assert_eq!(outage.evidence["pauses"], 6);
+    assert!(outage.remedy.starts_with("The server did not respond for 0.19 s, about 6 times"), "{outage:?}");
+    let always = |run: &mut Run| {
+        often(run);
+        let each = Some(with_pause(190, 190));
+        run.intervals.iter_mut().for_each(|interval| interval.block.response_time_ns.clone_from(&each));
+    };
+    assert_eq!(verdicts(sound(), always), [], "slow requests in every second are not pauses");
     let at_the_end = |run: &mut Run| {
         paused(run);
         run.total.completed_in_window -= 500;

@@ -202,9 +202,8 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
         rate_before_per_s,
         rate_last_per_s,
         finding,
-        advice:
-            "Use a longer maximum warm-up of each launch (`steady_within` in the plan, or --steady-within)."
-                .to_owned(),
+        advice: "Allow each launch a longer warm-up: `steady_within` in the plan, or --steady-within."
+            .to_owned(),
     })
 }
 

@@ -100,7 +100,7 @@ macro_rules! verdict_table {
 
         /// The name of a verdict.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "each name is documented at its variant of TypedVerdict")]
+        #[allow(missing_docs, reason = "each name is documented at its variant")]
         pub enum VerdictName { $( $variant, )+ }
 
         impl VerdictName {

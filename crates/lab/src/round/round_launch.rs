@@ -380,8 +380,8 @@ fn busy_after_load(wait: &IdleWait, is_whole: bool) -> Option<Verdict> {
     let IdleWait::Busy { cores } = wait else { return None };
     let consequence = match is_whole {
         true => {
-            "The server was still processing this load when the next load began, so the rate of the next load may be \
-             too low. Put the two loads into separate plans."
+            "The server was still processing this load when the next load began, so the rate measured for the next load \
+             may be too low. Put the two loads into separate plans."
         }
         false => "The server was restarted before the next load.",
     };
