@@ -85,7 +85,7 @@ impl std::fmt::Display for ConnectionFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             ConnectionFailure::Os(number) => return io::Error::from_raw_os_error(*number).fmt(f),
-            ConnectionFailure::ConnectLimit => "no connection within the connect timeout",
+            ConnectionFailure::ConnectLimit => "connecting took longer than the connect timeout",
             ConnectionFailure::Tls(fault) => return fault.fmt(f),
             ConnectionFailure::Closed => "the connection was closed",
             ConnectionFailure::ClosedUnused => "the server closed a new connection before any request was sent on it",

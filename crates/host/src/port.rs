@@ -131,6 +131,27 @@ pub fn listeners(port: u16) -> Vec<Pid> {
     process::all().into_iter().filter(listens).collect()
 }
 
+/// The TCP ports on which these processes listen, as far as `/proc` shows them, in ascending order.
+pub fn ports_of(pids: &[Pid]) -> Vec<u16> {
+    let links = |pid: &Pid| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|fd| fs::read_link(fd.path()).ok()).collect::<Vec<_>>()
+    };
+    let theirs: Vec<_> = pids.iter().flat_map(links).collect();
+    let tables =
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    let port_of = |line: &str| {
+        let (_, port) = line.split_ascii_whitespace().nth(1)?.rsplit_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        let socket = format!("socket:[{}]", listener(line, port)?.inode);
+        theirs.iter().any(|link| link.as_os_str() == socket.as_str()).then_some(port)
+    };
+    let mut ports: Vec<u16> = tables.iter().flat_map(|table| table.lines()).filter_map(port_of).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
+}
+
 /// Whether a process listens on a port at every address of the machine, so that other machines can also reach it.
 pub fn is_open_to_others(port: u16) -> bool {
     listening(port).iter().any(|listener| listener.is_wildcard)
@@ -161,6 +182,17 @@ fn listener(line: &str, port: u16) -> Option<ListeningSocket> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_ports_of_a_process_are_found() {
+        let [first, second] = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let ours = ports_of(&[std::process::id().cast_signed()]);
+        for listener in [first, second] {
+            let port = listener.local_addr().unwrap().port();
+            assert!(ours.contains(&port), "{port}: {ours:?}");
+        }
+        assert!(ports_of(&[]).is_empty());
+    }
 
     #[test]
     fn ports_lie_outside_the_ephemeral_range() {

@@ -64,7 +64,7 @@ pub enum SlurmError {
         said: String,
     },
     /// No nodes were granted in time, or they never can be.
-    #[error("Slurm granted no nodes (the limit is {waited_s} s): {said}")]
+    #[error("Slurm granted no nodes within {waited_s} s (--queue-limit): {said}")]
     NotGranted {
         /// The longest wait.
         waited_s: u64,

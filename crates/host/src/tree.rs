@@ -266,6 +266,11 @@ impl ProcessTree {
         self.pids().into_iter().map(process::sockets).sum()
     }
 
+    /// The TCP ports on which its processes listen.
+    pub fn ports(&self) -> Vec<u16> {
+        port::ports_of(&self.pids())
+    }
+
     /// Whether any thread is running or runnable.
     pub fn is_runnable(&self) -> bool {
         let is_runnable =

@@ -38,7 +38,7 @@ pub enum UserError {
     #[error("there is no user `{0}` in /etc/passwd: create one with useradd --system {0}")]
     Unknown(String),
     /// It has root's group.
-    #[error("the user `{0}` has root privileges: use another user")]
+    #[error("the primary group of the user `{0}` is root: use a user with another group")]
     Privileged(String),
     /// Root runs the lab, and there is no user to run servers as.
     #[error(

@@ -45,7 +45,7 @@ impl PlaceholderPosition<'_> {
                 "a line of a file that is inserted into a path may contain only visible ASCII characters except \"#\"; percent-encode all others"
             }
             PlaceholderPosition::Header(_) => "a line used in a header must not contain control characters",
-            PlaceholderPosition::Body => "use it in the body, which accepts any line",
+            PlaceholderPosition::Body => "any line can be used in a body",
         }
     }
 

@@ -33,15 +33,18 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<PlaceholderPiece<'_>>
     let (mut done, mut at) = (0, 0);
     while let Some(brace) = text[at..].find('{').map(|offset| at + offset) {
         let inside = &text[brace + 1..];
-        if inside.starts_with('{') {
+        let wrong = |problem| PlaceholderError {
+            text: shown(&text[brace..]),
+            at: character_number(text, brace),
+            problem,
+        };
+        if let Some(after) = inside.strip_prefix('{') {
+            if is_doubled(after) {
+                return Err(wrong(PlaceholderProblem::Doubled));
+            }
             found.push(PlaceholderPiece::Text(&text[done..=brace]));
             (done, at) = (brace + 2, brace + 2);
         } else if is_meant(inside) {
-            let wrong = |problem| PlaceholderError {
-                text: shown(&text[brace..]),
-                at: character_number(text, brace),
-                problem,
-            };
             let end = inside.find('}').ok_or_else(|| wrong(PlaceholderProblem::Unclosed))?;
             let piece = placeholder(&inside[..end]).map_err(wrong)?;
             if done < brace {
@@ -57,6 +60,14 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<PlaceholderPiece<'_>>
         found.push(PlaceholderPiece::Text(&text[done..]));
     }
     Ok(found)
+}
+
+/// Whether the text after two braces is a name and two closing braces: `{{name}}` is a placeholder of other tools.
+fn is_doubled(inside: &str) -> bool {
+    let Some((name, _)) = inside.split_once("}}") else { return false };
+    let name = name.trim_matches(' ');
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.$-".contains(c);
+    !name.is_empty() && name.chars().all(is_part)
 }
 
 /// Whether the text after a brace was meant as a placeholder.
@@ -97,6 +108,7 @@ fn random(bounds: &str) -> Result<PlaceholderPiece<'_>, PlaceholderProblem> {
 /// The placeholder at the start of a text, truncated for a message.
 fn shown(text: &str) -> String {
     let end = text.find('}').map_or(text.len(), |end| end + 1);
+    let end = if text[end..].starts_with('}') && text.starts_with("{{") { end + 1 } else { end };
     match text[..end].char_indices().nth(40) {
         Some((cut, _)) => format!("{}...", &text[..cut]),
         None => text[..end].to_owned(),
@@ -132,6 +144,10 @@ mod tests {
     fn doubled_braces_are_text() {
         for text in ["{\"a\": {\"b\": 1}}", "{}", "{ seq }", "}", "a{", "{1}", "{\u{e9}}", "{user(id:1)}"] {
             assert_eq!(parse_placeholders(text).unwrap(), [PlaceholderPiece::Text(text)], "{text}");
+        }
+        for text in ["{{n}}", "/{{ user.id }}/x", "{\"a\":{{seq}}}"] {
+            let error = parse_placeholders(text).unwrap_err();
+            assert_eq!(error.problem, PlaceholderProblem::Doubled, "{text}");
         }
         assert_eq!(
             parse_placeholders("{{seq}").unwrap(),

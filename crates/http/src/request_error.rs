@@ -25,9 +25,7 @@ pub enum RequestError {
         path: String,
     },
     /// A blank, control or non-ASCII character, or `#`, in the target.
-    #[error(
-        "path {path:?}: character {at} is not allowed in a path; write it percent-encoded: \"{nearest}\""
-    )]
+    #[error("path {path:?}: the character at position {at} is not allowed; percent-encode it: \"{nearest}\"")]
     Path {
         /// The path as given.
         path: String,
@@ -246,6 +244,11 @@ pub enum PlaceholderProblem {
         "is not a placeholder; the placeholders are {{rand:MIN:MAX}}, {{seq}}, {{line:FILE}} and {{var:NAME}}; write {{{{ for a literal {{"
     )]
     Unknown,
+    /// A name in doubled braces, as other tools write placeholders: it would be sent as text in single braces.
+    #[error(
+        "has doubled braces; the placeholders are {{rand:MIN:MAX}}, {{seq}}, {{line:FILE}} and {{var:NAME}}"
+    )]
+    Doubled,
     /// No `}` follows.
     #[error("has no closing brace; write {{{{ for a literal {{")]
     Unclosed,
@@ -266,7 +269,9 @@ pub enum PlaceholderProblem {
     #[error("has no variable name; write {{var:NAME}}")]
     NoVariable,
     /// No earlier step of the session extracts a variable of that name.
-    #[error("names a variable that no earlier request of the session extracts; add it to `extract`")]
+    #[error(
+        "names a variable that no earlier request of the session extracts; add it to `extract` of an earlier request"
+    )]
     UnknownVariable,
     /// `line` without a file.
     #[error("has no file name; write {{line:FILE}}")]

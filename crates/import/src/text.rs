@@ -115,7 +115,7 @@ pub fn wrk(text: &ReportText<'_>) -> Result<ImportedReport, String> {
         find(&lines, "Running ").ok_or("the line \"Running ... test @ URL\" is missing")?;
     let url = running.split(" @ ").nth(1).unwrap_or_default().trim().to_owned();
     let load = lines.iter().find(|(_, line)| line.contains(" threads and ") && line.contains(" connections"));
-    let (_, load) = load.ok_or("the line with the numbers of threads and connections is missing")?;
+    let (_, load) = load.ok_or("the output has no line with the numbers of threads and connections")?;
     let connections = load.split_whitespace().nth(3).ok_or("the number of connections is missing")?;
     let total = lines.iter().find(|(_, line)| line.contains(" requests in ") && line.contains(" read"));
     let (_, total) = total.ok_or("the line \"N requests in T, B read\" is missing")?;

@@ -102,6 +102,17 @@ impl GateTime {
         }
     }
 
+    /// The verdicts on delays of the generator that the time may include. Only a response time begins before the send.
+    fn delays(self) -> &'static [VerdictName] {
+        match self {
+            GateTime::Response => &[VerdictName::GeneratorLag, VerdictName::GeneratorStall],
+            GateTime::Service | GateTime::Connect | GateTime::Handshake | GateTime::FirstByte => {
+                &[VerdictName::GeneratorStall]
+            }
+            GateTime::Lag => &[],
+        }
+    }
+
     /// Whether the time exists only with a schedule: a closed loop has none.
     pub fn needs_open_loop(self) -> bool {
         matches!(self, GateTime::Response | GateTime::Lag)
@@ -259,8 +270,7 @@ fn time(found: &mut Assessment, run: &Run, of: GateTime, statistic: Statistic, l
             found.with(&format!("{}_{}", of.key(), statistic.key()), json!(value_ns));
             let kept = value_ns < limit_ns as f64 || or_equal && value_ns == limit_ns as f64;
             found.against(GateReason::BeyondLimit, !kept);
-            let delays = [VerdictName::GeneratorLag, VerdictName::GeneratorStall];
-            let is_late = of != GateTime::Lag && delays.iter().any(|name| name.is_in(&run.verdicts));
+            let is_late = of.delays().iter().any(|name| name.is_in(&run.verdicts));
             found.against(GateReason::GeneratorLate, !kept && is_late);
             // A mean includes every lower bound.
             let reaches = match statistic {

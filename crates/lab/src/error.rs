@@ -180,7 +180,7 @@ impl LabError {
             }
             LabError::Owner { remedy, .. } | LabError::Copy { remedy, .. } => Some(remedy.clone()),
             LabError::NoVersion { .. } => {
-                Some("change the command in server.toml to print a version".to_owned())
+                Some("change `version` in server.toml to a command that prints a version".to_owned())
             }
             LabError::NotSetUp { server, .. } => Some(format!("set it up with: paceline lab setup {server}")),
             LabError::Catalogue(error) => error.hint(),

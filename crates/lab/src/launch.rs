@@ -413,6 +413,16 @@ struct StartingServer {
 }
 
 impl StartingServer {
+    /// What to say if the server listens, but not on its port.
+    fn other_ports(&self) -> String {
+        let ports = self.processes.tree.ports();
+        if ports.is_empty() || ports.contains(&self.address.port()) {
+            return String::new();
+        }
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        format!("; it listens on port {} instead of $PACELINE_PORT", ports.join(", "))
+    }
+
     fn wait_ready(
         &mut self,
         timeout: Duration,
@@ -434,6 +444,7 @@ impl StartingServer {
                 Err(_) => {
                     let limit = timeout.as_secs();
                     let NotReady { stage, why } = last;
+                    let why = why + &self.other_ports();
                     let message = match ready {
                         ReadyCondition::Answers(case) => {
                             format!(

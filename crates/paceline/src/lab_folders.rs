@@ -40,8 +40,8 @@ pub struct FolderArguments {
     /// User that sets up, builds and runs the servers [default: the current user; for root see below]
     ///
     /// If root runs the lab, the default is the user `paceline`, or `nobody` if there is no user `paceline`. It is root if
-    /// the user `paceline` or `nobody` cannot enter the servers' folders, or if root built all servers. HOME of the servers
-    /// is a folder in the state folder.
+    /// the user `paceline` or `nobody` cannot enter the folder of the servers or the state folder, or if root built all servers.
+    /// HOME of the servers is a folder in the state folder.
     #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }

@@ -33,14 +33,16 @@ impl OmittedPart {
     /// A description for people.
     pub fn description(self) -> &'static str {
         match self {
-            OmittedPart::IntervalHistograms => "the histogram of each second (its percentiles are kept)",
-            OmittedPart::IntervalTimes => "the times of each second, except service and response times",
+            OmittedPart::IntervalHistograms => "the histogram of each interval (its percentiles are kept)",
+            OmittedPart::IntervalTimes => {
+                "all measured times of intervals, such as first byte and connect time, except service and response times"
+            }
             OmittedPart::Samples => {
                 "the samples of processes over time (their totals over the window are kept)"
             }
             OmittedPart::PassedChecks => "the results of checks that passed (those that failed are kept)",
             OmittedPart::AllIntervalTimes => {
-                "all response times of each second, including the longest one after a fault (the counts of each second are kept)"
+                "all measured times of intervals, also service and response times (the counts of intervals are kept)"
             }
         }
     }

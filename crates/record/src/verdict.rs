@@ -85,6 +85,7 @@ pub enum GateReason {
     BrokeRules,
     /// Connections left requests from before the window without a response, which no figure counts.
     Starved,
-    /// The figure is beyond the limit, and contains delays of the generator: the server alone may meet the limit.
+    /// The figure is beyond the limit, and may include delays of the generator: without them, the server may meet the
+    /// limit.
     GeneratorLate,
 }

@@ -46,7 +46,7 @@ fn times(text: &str) -> Result<Vec<Nanos>, ScheduleProblem> {
         let time = time(text).map_err(problem)?;
         match times.last() {
             Some(before) if *before > time => {
-                return Err(problem(format!("{text} is before the previous time, {before}")));
+                return Err(problem(format!("{text} is earlier than the previous time, {before}")));
             }
             _ => times.push(time),
         }
@@ -116,7 +116,7 @@ mod tests {
     fn errors_name_their_line() {
         for (text, line, what) in [
             ("0\n1\nsoon\n", Some(3), "\"soon\" is not a time"),
-            ("1\n\n0.5\n", Some(3), "0.5 is before the previous time, 1s"),
+            ("1\n\n0.5\n", Some(3), "0.5 is earlier than the previous time, 1s"),
             ("-1\n", Some(1), "\"-1\" is not a time"),
             ("nan\n", Some(1), "\"nan\" is not a time"),
             (

@@ -70,7 +70,7 @@ fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
     if is_split {
         return Err(wrong(
             spec,
-            "a request of another session, or of none, stands between the requests of this session",
+            "the requests of this session are separated by a request of another session, or of none",
         )
         .hint("list the requests of a session directly after each other"));
     }

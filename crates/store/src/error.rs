@@ -66,7 +66,7 @@ fn sqlite_message(error: &rusqlite::Error) -> String {
         ffi::SQLITE_IOERR_SHMMAP | ffi::SQLITE_IOERR_SHMOPEN => {
             "the database's WAL index (-shm file) cannot be opened or mapped"
         }
-        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "the disk cannot be read",
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "reading from the disk failed",
         _ => {
             // "disk I/O error", without the library's number before it.
             let text = error.to_string();
@@ -213,7 +213,7 @@ pub enum StoreError {
         round: String,
     },
     /// Internal error: a trial was put before its round.
-    #[error("trial {trial} belongs to round {round}, which is not in the store")]
+    #[error("trial {trial} was not stored: its round {round} is not in the store; this is a bug in Paceline")]
     UnknownRound {
         /// The trial.
         trial: String,

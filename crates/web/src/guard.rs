@@ -38,7 +38,7 @@ impl Access {
     /// The response that refuses a request; none if it is allowed.
     pub fn refusal<B>(&self, request: &Request<B>) -> Option<(StatusCode, &'static str)> {
         if request.uri().path_and_query().map_or(0, |target| target.as_str().len()) > TARGET_BYTES {
-            return Some((StatusCode::URI_TOO_LONG, "the address is too long"));
+            return Some((StatusCode::URI_TOO_LONG, "the path and query of the URL are too long"));
         }
         let mut hosts = request.headers().get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());

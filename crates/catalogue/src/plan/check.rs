@@ -347,21 +347,19 @@ fn is_old(load: &PlanLoad) -> bool {
 fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
     load.twins.iter().filter_map(|twin| {
         let problem = match twin {
-            VariantKind::Http10 if is_old(load) => "already uses HTTP/1.0",
+            VariantKind::Http10 if is_old(load) => "the load already uses HTTP/1.0",
             VariantKind::Http10 | VariantKind::Close if load.is_http2() => {
-                "uses HTTP/2, but this variant (`twins`) needs HTTP/1.1"
+                "the load uses HTTP/2, and this variant needs HTTP/1.1"
             }
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
-                "is pipelined (`depth` above 1), and this variant (`twins`) cannot be: write a separate load with `depth = 1`"
+                "the load is pipelined (`depth` above 1), and this variant cannot be: write a separate load with `depth = 1`"
             }
-            VariantKind::Close if closes(load) => "already closes each connection after one response",
-            VariantKind::Unpipelined if load.depth == 1 => "is not pipelined (`depth` is 1)",
-            VariantKind::FirstRun => {
-                "needs `first_run = true`: `twins` cannot add the variant with a first run"
-            }
-            VariantKind::Balanced => "needs `balancer`: `twins` cannot add the variant with a balancer",
+            VariantKind::Close if closes(load) => "the load already closes each connection after one response",
+            VariantKind::Unpipelined if load.depth == 1 => "the load is not pipelined (`depth` is 1)",
+            VariantKind::FirstRun => "write a separate load with `first_run = true`",
+            VariantKind::Balanced => "write a separate load with `balancer`",
             _ => return None,
         };
-        Some(format!("`twins` cannot contain `{}`: the load {problem}", twin.suffix()))
+        Some(format!("`twins` cannot contain `{}`: {problem}", twin.suffix()))
     })
 }

@@ -122,7 +122,7 @@ impl std::fmt::Display for TlsFault {
             TlsFault::NotTls => "the server does not speak TLS on this port",
             TlsFault::ClosedInHandshake => "the server closed the connection during the TLS handshake",
             TlsFault::BrokenInHandshake => "the connection was lost during the TLS handshake",
-            TlsFault::TooSlow => "no TLS handshake within the connect timeout",
+            TlsFault::TooSlow => "the TLS handshake took longer than the connect timeout",
             TlsFault::Expired => "the server's certificate has expired",
             TlsFault::NotYetValid => "the server's certificate is not valid yet",
             TlsFault::WrongName => "the server's certificate is for another name",

@@ -223,7 +223,7 @@ struct CurrentSetting {
 fn look(wanted: &WantedSetting) -> CurrentSetting {
     let left = |before: String, why: &str| CurrentSetting { before, write: None, why: why.to_owned() };
     if wanted.is_outside {
-        return left(String::new(), "its file is a symbolic link that leads outside the folder of settings");
+        return left(String::new(), "its file is a symbolic link to a place outside the folder of settings");
     }
     let Some(before) = setting(&wanted.path) else {
         return left(String::new(), "this machine has no such setting");

@@ -100,11 +100,11 @@ fn line_breaks_in_requests_are_refused() {
         (request(|r| r.path = "x".into()), "path \"x\" does not begin with \"/\"; write \"/x\""),
         (
             request(|r| r.path = "/a b\r\nX: y".into()),
-            "path \"/a b\\r\\nX: y\": character 3 is not allowed in a path; write it percent-encoded: \"/a%20b%0D%0AX:%20y\"",
+            "path \"/a b\\r\\nX: y\": the character at position 3 is not allowed; percent-encode it: \"/a%20b%0D%0AX:%20y\"",
         ),
         (
             request(|r| r.path = "/\u{e9}".into()),
-            "path \"/\u{e9}\": character 2 is not allowed in a path; write it percent-encoded: \"/%C3%A9\"",
+            "path \"/\u{e9}\": the character at position 2 is not allowed; percent-encode it: \"/%C3%A9\"",
         ),
         (
             request(|r| r.host = "a\r\nX: y".into()),

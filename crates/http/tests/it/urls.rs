@@ -82,11 +82,11 @@ fn invalid_urls_are_rejected() {
         ("http://[::1]80/", "URL \"http://[::1]80/\": port \"80\" is not a number from 1 to 65535"),
         (
             "http://h/a b",
-            "path \"/a b\": character 3 is not allowed in a path; write it percent-encoded: \"/a%20b\"",
+            "path \"/a b\": the character at position 3 is not allowed; percent-encode it: \"/a%20b\"",
         ),
         (
             "http://h/\n",
-            "path \"/\\n\": character 2 is not allowed in a path; write it percent-encoded: \"/%0A\"",
+            "path \"/\\n\": the character at position 2 is not allowed; percent-encode it: \"/%0A\"",
         ),
     ];
     for (text, expected) in rows {

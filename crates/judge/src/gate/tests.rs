@@ -64,6 +64,20 @@ fn a_figure_with_delays_of_the_generator_says_so() {
     let both = [GateReason::BeyondLimit, GateReason::GeneratorLate];
     assert_eq!(reasons(percentile(99.0, 9_900), &late), both);
     assert_eq!(reasons(percentile(99.0, 10_000), &late), [], "a limit that is met in spite of them");
+    let of_service = time(GateTime::Service, Statistic::Percentile(99.0), 1);
+    assert_eq!(reasons(of_service, &late), both);
+    let lag = TypedVerdict::GeneratorLag {
+        generator_lag_ns_p99: 1,
+        generator_lag_ns_max: 1,
+        response_time_ns_p99: 1,
+        severity: Severity::Caution,
+        lag: String::new(),
+        pin: String::new(),
+    };
+    let mut lagged = run(0);
+    lagged.verdicts = vec![lag.verdict()];
+    assert_eq!(reasons(percentile(99.0, 9_900), &lagged), both);
+    assert_eq!(reasons(of_service, &lagged), [GateReason::BeyondLimit], "it begins with the send");
     let of_lag = time(GateTime::Lag, Statistic::Max, 0);
     assert_eq!(reasons(of_lag, &late), [GateReason::BeyondLimit], "the delays are what it limits");
 }

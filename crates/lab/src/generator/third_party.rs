@@ -264,7 +264,7 @@ mod tests {
     fn a_program_without_a_version_is_rejected() {
         for printed in ["", "Usage: wrk\\n", "wrk\\n"] {
             let error = wrk_that_prints(printed).unwrap_err().to_string();
-            assert!(error.contains("printed no version: a measurement needs the version"), "{error}");
+            assert!(error.contains("printed no version, which a record must contain"), "{error}");
         }
         let absent =
             ThirdPartyGenerator::new(vec!["/nowhere/oha".into()], 0, peer("oha").unwrap()).unwrap_err();

@@ -40,7 +40,7 @@ pub fn ask(program: &[String], peer: &PeerGenerator) -> Result<String, LabError>
     end(&mut child);
     version(&printed, peer.version_prefix).ok_or_else(|| LabError::Generator {
         problem: format!(
-            "`{line}` printed no version: a measurement needs the version of the load generator, so use one that prints it"
+            "`{line}` printed no version, which a record must contain: use a load generator that prints its version"
         ),
     })
 }

@@ -47,7 +47,7 @@ impl Provisioner {
     fn renew_setup(&self, server: &Manifest, wanted: &str) -> Result<Option<Duration>, LabError> {
         let Some(setup) = &server.setup else { return Ok(None) };
         match self.stamp(server, "setup") {
-            None => Err(not_set_up(server, "the files that its `setup` command makes are missing".into())),
+            None => Err(not_set_up(server, "its `setup` command has not been run successfully".into())),
             Some(found) if found == wanted => Ok(None),
             Some(_) => {
                 let size =

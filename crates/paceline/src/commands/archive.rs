@@ -137,7 +137,7 @@ fn readme(round: &Round, trials: usize, left_out: &[OmittedPart]) -> MarkdownTex
     markdown!(
         "# {}: round {}\n\n{}, started {}. `report.md` is the report; `paceline report --from DIR` \
          renders it again in any format.\n`round.json` has the executed plan and describes the machine; `{}` has one \
-         trial per line.\n\nLeft out of the trials, to keep the folder small:\n\n{}\
+         trial per line.\n\nLeft out of the trials, to keep the folder small and free of paths:\n\n{}\
          - absolute paths of the machine: paths are relative to the project, `~` is the home folder\n",
         round.plan,
         round.id,

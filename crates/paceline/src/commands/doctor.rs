@@ -121,8 +121,8 @@ fn findings(environment: &Environment, load: &MachineReadings) -> Vec<DoctorChec
             format!("{} (hard limit {})", environment.open_files_soft, environment.open_files_hard),
             environment.open_files_hard >= 20_000,
             "10,000 connections need more open files in the server and in Paceline: raise the hard limit (nofile in \
-             /etc/security/limits.conf, then log in again), and run ulimit -n 65536 in the shell of the server and in \
-             that of Paceline",
+             /etc/security/limits.conf, then log in again), and run ulimit -n 65536 in the shell of the server; Paceline \
+             uses its hard limit",
         ),
         at_least(
             "net.core.somaxconn",

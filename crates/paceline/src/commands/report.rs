@@ -12,7 +12,10 @@ use crate::{file, terminal as screen};
 use paceline_escape::{Printable, TerminalText, terminal};
 use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
-use paceline_report::{Chart, CopyTally, Format, Options, Report, Table, copies_text, svg};
+use paceline_report::{
+    Chart, CopyTally, Format, Options, Report, RunTextOptions, Table, copies_text, run_markdown, run_svg,
+    run_text, svg,
+};
 use paceline_stats::counted;
 use paceline_store::Store;
 use paceline_web::{Records, SingleFilePages, single_file};
@@ -25,6 +28,7 @@ Examples:
   paceline report --list                   every stored round
   paceline report 20261121-01              the round with this id or prefix
   paceline report 20261120 20261121-01     two rounds row by row, as ratios
+  paceline report run.json -o run.html     a run that `run -o run.json` wrote
   paceline report --copies                 how often a server seems to differ from its copy
   paceline report --workload tetra -o tetra.md
   paceline report -o report.html           with charts, in one file to share
@@ -39,7 +43,8 @@ Examples:
 pub struct Arguments {
     /// Round, by id or folder; two are compared [default: newest]
     ///
-    /// A prefix of the id is enough; a folder is one that --export wrote. Two rounds are compared row by row.
+    /// A prefix of the id is enough; a folder is one that --export wrote. Two rounds are compared row by row. The record of a
+    /// run (a file of `run -o FILE.json`) is shown as text, Markdown, page or picture.
     rounds: Vec<String>,
     /// Count how often a server differed from its own copy
     ///
@@ -124,6 +129,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         (rendered(&round, &trials, &arguments, format, output.is_none())?, Status::Done)
     } else if arguments.copies {
         copies(&arguments, &state_dir)?
+    } else if let [file] = arguments.rounds.as_slice()
+        && Path::new(file).is_file()
+    {
+        (of_run(Path::new(file), format, output.is_none())?, Status::Done)
     } else if let [_, _, ..] = arguments.rounds.as_slice() {
         (comparison(&arguments, &state_dir, format)?, Status::Done)
     } else if let Some(folder) = arguments.rounds.first().filter(|name| Path::new(name).is_dir()) {
@@ -153,6 +162,40 @@ fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
             .into()),
         _ => Ok(()),
     }
+}
+
+/// The record of a run, in one of the formats that need more than its JSON.
+fn of_run(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Result<Printable> {
+    let name = file.display();
+    let text = paceline_files::read_text(file, compare::FILE_BYTES_MOST)
+        .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
+    let run = paceline_record::read_run(&text).map_err(|error| {
+        Complaint::usage(format!("{name} is not the record of a run: {error}")).hint(
+            "name a round by its id, or a file of `paceline run -o FILE.json`, without --histograms none",
+        )
+    })?;
+    Ok(match format {
+        Rendering::Page => {
+            let title = format!("{} · Paceline", run.target.url);
+            single_file(&title, &SingleFilePages::of_run(&run)?)?
+        }
+        Rendering::Svg(_) => run_svg(&run),
+        Rendering::Text(Format::Markdown) => run_markdown(&run, None).into(),
+        Rendering::Text(Format::Text) => {
+            let options = RunTextOptions {
+                colour: to_terminal && screen::wants_colour(),
+                width: screen::width_for_text(to_terminal),
+                percentiles: false,
+                time_unit: None,
+            };
+            run_text(&run, options).into()
+        }
+        Rendering::Text(Format::Csv | Format::Json) => {
+            return Err(Complaint::usage(format!("{name} is the record of a run, not of a round"))
+                .hint("use .html, .svg, .md or .txt; the record itself is JSON")
+                .into());
+        }
+    })
 }
 
 /// Prints what was requested from a store: its rounds, an exported round, or a report. Damaged records make it a

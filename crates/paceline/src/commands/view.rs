@@ -87,10 +87,7 @@ fn kept(arguments: &Arguments) -> anyhow::Result<Library> {
         Some(history) => {
             let library = Library::of_folder(history).map_err(complain)?;
             say(&format!("No round is stored in {} yet. `paceline round` measures one.", place.display()));
-            say(&format!(
-                "Instead, here are the rounds that come with Paceline (`paceline view {}`).",
-                history.display()
-            ));
+            say(&format!("Showing the rounds in {0} instead (`paceline view {0}`).", history.display()));
             Ok(library)
         }
         None => opened.map(Library::of_store).map_err(without_store),

@@ -89,7 +89,15 @@ fn outputs_have_the_format_of_their_extension() {
     assert!(read(&json).len() < 10_000, "{} bytes", read(&json).len());
     assert!(read(&txt).contains("requests/s"), "{}", read(&txt));
     assert!(read(&hgrm).contains("Percentile"), "{}", read(&hgrm));
-    assert!(read(&svg).contains("service time, in intervals of "), "{}", read(&svg));
+    let [whole, page] = ["b.json", "b.html"].map(path);
+    assert!(run(&[server.url().as_str(), "-n", "50", "-o", &whole, ALLOW]).status.success());
+    let report = |arguments: &[&str]| Command::new(PACELINE).arg("report").args(arguments).output().unwrap();
+    let made = report(&[&whole, "-o", &page]);
+    assert!(made.status.success() && read(&page).contains("<html"), "{made:?}");
+    let refused = report(&[&whole, "--format", "csv"]);
+    assert!(text(&refused.stderr).contains("is the record of a run"), "{refused:?}");
+    assert!(text(&report(&[&json]).stderr).contains("without --histograms none"));
+    assert!(read(&svg).contains("service time by time since the start of the run"), "{}", read(&svg));
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn a_server_is_listed_in_every_state() {
     assert_eq!((stdout.as_str(), code), ("", 3));
     assert_eq!(
         stderr,
-        "paceline: sh-one is not set up: the files that its `setup` command makes are missing\n  hint: set it up with: paceline lab setup sh-one\n"
+        "paceline: sh-one is not set up: its `setup` command has not been run successfully\n  hint: set it up with: paceline lab setup sh-one\n"
     );
     let (stdout, _, code) = tree.run(&["setup", "--all"]);
     let begins = "sh-one, about 1 MB: true\nto download: about 1 MB\nsh-one: set up in ";

@@ -124,7 +124,7 @@ fn conflicting_flags_are_refused_with_a_remedy() {
         (&["-r", "10,20@1s", "-d", "5s"], "remove -d"),
         (&["-r", "10,20@1s", "-n", "5"], "remove -n"),
         (&["-r", "10:20", "-n", "5"], "set the length of the ramp with -d"),
-        (&["--schedule", schedule], "times:3: 1 is before the previous time, 2s"),
+        (&["--schedule", schedule], "times:3: 1 is earlier than the previous time, 2s"),
         (&["--schedule", schedule, "-r", "5"], "cannot be used with"),
         (&["--schedule", "no/such/file"], "cannot read the schedule"),
         (&["-r", "10", "--think", "1s"], "--think cannot be combined with -r"),

@@ -127,7 +127,7 @@ fn severity(note: &Note, table: &Table) -> &'static str {
         Severity::Note => "note",
         Severity::Caution => "caution",
         Severity::Invalid if on(Row::is_sound) && on(|row| row.standing == Standing::Invalid) => {
-            "invalid in rows marked `?`, a caution in other rows"
+            "invalid where the row is marked `?`, otherwise a caution"
         }
         Severity::Invalid => "invalid",
     }

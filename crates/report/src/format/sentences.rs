@@ -184,7 +184,7 @@ pub fn load(table: &Table) -> String {
 pub fn form(table: &Table) -> Option<String> {
     match table.form.as_str() {
         "single" => Some("servers as one process on one core".to_owned()),
-        "cores" => Some("servers using all their cores".to_owned()),
+        "cores" => Some("servers with all cores assigned to them".to_owned()),
         // Imported reports do not give the form.
         "published" => None,
         form => Some(format!("servers started in the form {form}")),
@@ -216,7 +216,7 @@ pub fn ranking(table: &Table) -> String {
                 .to_owned()
         }
         (RankedBy::Capacity, _) => {
-            "Sorted by capacity: the rate at which half of all windows meet the objective. Times are from the long window at the end of each search for the capacity."
+            "Sorted by capacity: the rate at which half of all windows meet the objective. Times were measured in the long window at the end of each search."
                 .to_owned()
         }
         (RankedBy::RequestsPerS, false) => "Sorted by requests/s.".to_owned(),
@@ -260,7 +260,7 @@ fn common_limit_sentence(table: &Table) -> Option<String> {
         LimitKind::Unknown => {
             "What limited the servers is unknown: their CPU time was not measured.".to_owned()
         }
-        kind => format!("Bottleneck of every row: {}.", kind.words()),
+        kind => format!("Limit of every row: {}.", kind.words()),
     })
 }
 
@@ -386,15 +386,11 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<LegendEntry> {
     vec![
         (
             rows().any(|row| row.rank < row.rank_worst),
-            "2–4",
-            "as a rank: the true rank is 2, 3 or 4 (95 % confidence for the whole table)",
+            "rank 2–4",
+            "the true rank is 2, 3 or 4 (95 % confidence for the whole table)",
         ),
         (intervals, "±", "95 % interval of the mean over launches"),
-        (
-            ranges,
-            "12–93",
-            "as a value: the lowest launch had 12, the highest 93; shown instead of ± if ± is over 50 %",
-        ),
+        (ranges, "value 12–93", "12 in the lowest launch, 93 in the highest; shown where ± is over 50 %"),
         (
             rows().any(|row| row.rank.is_none() && row.is_sound()),
             "–",

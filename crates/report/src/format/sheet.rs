@@ -372,7 +372,7 @@ fn fault_line(reported: &FaultEffect) -> String {
         (false, Some(last)) => {
             let (last, resolution) = (format!("{last:.1}"), format!("{:.1}", reported.resolution_s));
             format!(
-                "requests failed ({}), all within {last} s after the kill (resolution {resolution} s)",
+                "requests failed ({}), all within {last} s after the kill (in steps of {resolution} s)",
                 failures.join(", ")
             )
         }

@@ -75,7 +75,7 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
         GateReason::BrokeRules => "the server sent invalid HTTP".to_owned(),
         GateReason::Starved => "some connections got no response".to_owned(),
         GateReason::GeneratorLate => {
-            "the time includes delays of Paceline itself: without them, the server may meet the limit"
+            "the time may include delays of Paceline itself: without them, the server may meet the limit"
                 .to_owned()
         }
     })

@@ -269,7 +269,7 @@ fn connections(run: &Run) -> String {
 }
 
 /// The distribution over connections: requests of each in a closed loop, the median of each in an open loop, which is
-/// known to a ninth.
+/// accurate to a ninth (`engine/src/hot/fairness.rs`).
 fn fairness(run: &Run, style: Style) -> String {
     let connections = &run.connections;
     match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {

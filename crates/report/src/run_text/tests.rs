@@ -5,6 +5,9 @@
 use super::lines::Style;
 use super::quantity::{TimeUnit, bytes, count, counted, evidence, nanos, seconds};
 use super::{RunTextOptions, run_markdown, run_text};
+use paceline_judge::TypedVerdict;
+use paceline_record::{Run, Times};
+use paceline_stats::Histogram;
 use serde_json::json;
 
 #[test]
@@ -93,4 +96,34 @@ fn a_rare_percentile_is_shown_from_3700_requests() {
         assert_eq!([&text, &markdown].map(|shown| shown.contains("p99.9")), [is_shown; 2], "{text}");
         assert!(text.contains(" p99 ") && markdown.contains("p99 |"), "{text}");
     }
+}
+
+#[test]
+fn an_overloaded_run_has_no_confidence_intervals() {
+    let mut run = paceline_record::fixture::run(0);
+    let mut second = Histogram::new();
+    second.record_n(5_000_000, 1_000);
+    run.intervals.iter_mut().for_each(|interval| {
+        interval.block.response_time_ns = Some(Times::of(&second));
+    });
+    let mut whole = Histogram::new();
+    whole.record_n(5_000_000, 1_000 * run.intervals.len() as u64);
+    run.total.response_time_ns = Some(Times::of(&whole));
+    let shown = |run: &Run| {
+        let options = RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
+        run_text(run, options).to_string().contains("95 % confidence intervals")
+    };
+    assert!(shown(&run));
+    let saturated = TypedVerdict::Saturated {
+        achieved_per_s: 1.0,
+        offered_per_s: None,
+        outstanding_growth_per_s: None,
+        outstanding_growth_per_s_low: None,
+        outstanding_growth_per_s_high: None,
+        kept_up_at_per_s: None,
+        fell_behind_at_per_s: None,
+        advice: String::new(),
+    };
+    run.verdicts = vec![saturated.verdict()];
+    assert!(!shown(&run));
 }

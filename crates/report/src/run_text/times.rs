@@ -88,12 +88,15 @@ fn about(number: u64) -> f64 {
 /// The table with as many columns as fit; without the 99.9th percentile if the run has too few requests for it.
 fn fitted(mut rows: Vec<Vec<String>>, has_tail: bool, style: Style) -> String {
     let mut header: Vec<(&str, u8)> = [("", 0)].into_iter().chain(COLUMNS).collect();
-    let mut left_out = header.iter().position(|(name, _)| *name == "p99.9" && !has_tail);
+    let remove = |header: &mut Vec<(&str, u8)>, rows: &mut [Vec<String>], place: usize| {
+        header.remove(place);
+        rows.iter_mut().for_each(|row| drop(row.remove(place)));
+    };
+    if !has_tail {
+        let tail = header.iter().position(|(name, _)| *name == "p99.9");
+        tail.into_iter().for_each(|place| remove(&mut header, &mut rows, place));
+    }
     loop {
-        if let Some(place) = left_out {
-            header.remove(place);
-            rows.iter_mut().for_each(|row| drop(row.remove(place)));
-        }
         let width = |place: usize| {
             let cells = rows.iter().filter_map(|row| row.get(place)).map(|cell| columns(cell));
             cells.max().unwrap_or(0).max(columns(header[place].0)) + 2
@@ -103,7 +106,7 @@ fn fitted(mut rows: Vec<Vec<String>>, has_tail: bool, style: Style) -> String {
         if *leaves == 0 || (0..header.len()).map(width).sum::<usize>() <= style.width {
             break;
         }
-        left_out = Some(place);
+        remove(&mut header, &mut rows, place);
     }
     let header: Vec<&str> = header.into_iter().map(|(name, _)| name).collect();
     table(&header, &rows, style)

@@ -97,16 +97,21 @@ impl Canvas {
         ));
     }
 
-    /// A line of data through points, in the colour of its position, with a mark at its end.
+    /// A line of data through points, in the colour of its position, with a mark at its end. Points without a finite
+    /// position interrupt it.
     pub fn curve(&mut self, points: &[(f64, f64)], place: usize) {
         let colour = LINES[place % LINES.len()];
         let mut path = String::new();
+        let mut is_interrupted = true;
         for (x, y) in points {
-            // Cannot fail: it writes to a string.
-            let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
+            if y.is_finite() {
+                // Cannot fail: it writes to a string.
+                let _ = write!(path, "{}{x:.1} {y:.1}", if is_interrupted { "M" } else { "L" });
+            }
+            is_interrupted = !y.is_finite();
         }
         self.put(&html!("<path fill=\"none\" stroke=\"{}\" stroke-width=\"2\" d=\"{}\"/>", colour, path));
-        if let Some((x, y)) = points.last() {
+        if let Some((x, y)) = points.iter().rfind(|(_, y)| y.is_finite()) {
             self.put(&html!(
                 "<circle class=\"g\" style=\"stroke:{}\" stroke-width=\"2\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"/>",
                 colour, *x, *y
@@ -177,8 +182,11 @@ impl Axis {
         self.is_log
     }
 
-    /// The position of a value; values outside are placed at the end.
+    /// The position of a value; values outside are placed at the end, and a missing one (NaN) has none.
     pub fn place(&self, value: f64) -> f64 {
+        if value.is_nan() {
+            return value;
+        }
         let (low, high) = self.values;
         let share = match self.is_log {
             true => (value.max(low) / low).ln() / (high / low).ln(),

@@ -30,7 +30,7 @@ const LEVELS: [(f64, &str); 7] = [
     (1e6, "99.9999 %"),
 ];
 
-/// A line with its name: positions in the values' own units.
+/// A line with its name: positions in the values' own units. It is interrupted at points without a value (NaN).
 struct NamedLine {
     name: String,
     points: Vec<(f64, f64)>,
@@ -159,24 +159,23 @@ fn load_curve(canvas: &mut Canvas, tables: &[Table], table: &Table, row: &Row, t
 
 /// Draws the times of the window's requests by the interval in which they ended; returns the lower end.
 pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
-    let start_ns = run.phases.window.start_ns;
     let what = match run.loop_.kind {
         LoopKind::Closed => "service time",
         LoopKind::Open => "response time",
     };
     let intervals = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
-    let timed: Vec<(f64, &Times)> = intervals
-        .filter_map(|interval| {
-            let seconds = interval.start_ns.saturating_sub(start_ns) as f64 / 1e9;
-            Some((seconds, judged_times(&interval.block, run.loop_.kind)?))
-        })
+    let timed: Vec<(f64, Option<&Times>)> = intervals
+        .map(|interval| (interval.start_ns as f64 / 1e9, judged_times(&interval.block, run.loop_.kind)))
         .collect();
+    let steps = timed.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|step| *step > 0.0);
+    let step_s = steps.fold(run.window_s, f64::min);
     let line = |name: &str, value: fn(&Times) -> u64| NamedLine {
         name: name.to_owned(),
         points: timed
             .iter()
-            .map(|(seconds, times)| (*seconds, value(times) as f64))
-            .filter(|(_, time)| *time > 0.0)
+            .map(|(start_s, times)| {
+                (start_s + step_s / 2.0, times.map_or(f64::NAN, |times| value(times) as f64))
+            })
             .collect(),
     };
     let lines =
@@ -184,21 +183,20 @@ pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
     canvas.text((MARGIN, top + 18.0), Anchor::Start, "h", &run.target.url);
     canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &load_words(run));
     let Some((low, high)) = ends(&lines) else {
-        canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", "no response in the window");
+        let none = "nothing to draw: no valid response, or the record has no times of intervals";
+        canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", none);
         return top + 70.0;
     };
-    let step_s = match timed.as_slice() {
-        [.., (before, _), (last, _)] => last - before,
-        _ => run.window_s,
-    };
-    let title = format!("{what}, in intervals of {}", time(step_s * 1e9));
+    let length = time(step_s * 1e9);
+    let title = format!("{what} by time since the start of the run, in intervals of {length}, logarithmic");
     canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", &title);
     let (plot_top, bottom) = (top + 76.0, top + 76.0 + TALL);
-    let far = timed.last().map_or(0.0, |(seconds, _)| *seconds);
+    let far = timed.last().map_or(0.0, |(start_s, _)| start_s + step_s);
     let x = Axis::fitting(0.0, far, PLOT);
     let y = times_axis(canvas, low, high, (plot_top, bottom));
     for tick in x.ticks(8) {
-        canvas.text((x.place(tick), bottom + 18.0), Anchor::Middle, "m", &format!("{tick} s"));
+        let label = if tick > 0.0 { time(tick * 1e9) } else { "0 s".to_owned() };
+        canvas.text((x.place(tick), bottom + 18.0), Anchor::Middle, "m", &label);
     }
     draw(canvas, &lines, &x, &y);
     bottom + 28.0
@@ -227,7 +225,7 @@ fn draw(canvas: &mut Canvas, lines: &[NamedLine], x: &Axis, y: &Axis) {
     for (place, line) in lines.iter().enumerate() {
         let points: Vec<(f64, f64)> = line.points.iter().map(|(a, b)| (x.place(*a), y.place(*b))).collect();
         canvas.curve(&points, place);
-        labels.extend(points.last().map(|end| (end.1, *end, place)));
+        labels.extend(points.iter().rfind(|(_, y)| y.is_finite()).map(|end| (end.1, *end, place)));
     }
     labels.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let mut free = f64::NEG_INFINITY;

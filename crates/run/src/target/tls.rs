@@ -116,7 +116,7 @@ pub fn remedy(fault: TlsFault) -> &'static str {
             "give the issuer's certificate with --cacert, or do not check the certificate: --insecure"
         }
         TlsFault::BadCertificate => {
-            "if you trust this certificate, pass it with --cacert FILE; to skip the check, use --insecure"
+            "if you trust the server's certificate, pass it with --cacert FILE; to skip the check, use --insecure"
         }
         TlsFault::CertificateRequired => "give a client certificate with --cert and --key",
         TlsFault::CertificateRefused => {
@@ -129,7 +129,7 @@ pub fn remedy(fault: TlsFault) -> &'static str {
         TlsFault::NoProxy => "check that the address in --proxy is an HTTP proxy",
         TlsFault::UnknownName => "use a host name that the server knows: --sni",
         TlsFault::NothingInCommon => {
-            "Paceline offers TLS 1.2 and 1.3, unless --tls-version selects one; a server with only older versions cannot be measured"
+            "Paceline offers TLS 1.2 and 1.3, unless --tls-version selects one; a server with only older versions or cipher suites cannot be measured"
         }
         TlsFault::NoSuchHttp => "the server may speak another version of HTTP: try another --http",
         TlsFault::Alert(_) | TlsFault::Broken => "see the server's log",

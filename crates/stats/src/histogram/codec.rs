@@ -101,7 +101,7 @@ impl Histogram {
             return invalid(format!("it is too short ({})", counted(bytes.len(), "byte", "bytes")));
         };
         if u32_at(outer, 0) != COMPRESSED_COOKIE {
-            return invalid("it does not begin with the bytes that identify the encoding");
+            return invalid("it does not begin with the signature of the encoding");
         }
         let length = u64::from(u32_at(outer, 4));
         let (layout, counts) = read_plain(ZlibDecoder::new(compressed.take(length)))?;
@@ -157,7 +157,7 @@ impl Layout {
         }
         if digits > 5 || lowest == 0 || highest / 2 < lowest {
             return invalid(format!(
-                "invalid header: {digits} significant digits, values from {lowest} to {highest}"
+                "invalid histogram header: {digits} significant digits, values from {lowest} to {highest}"
             ));
         }
         // The lowest power of two that has 2 x 10^digits values.
@@ -190,7 +190,7 @@ fn read_plain(mut plain: impl std::io::Read) -> Result<(Layout, Vec<u8>), Decode
     plain.read_exact(&mut header[..8]).map_err(in_words)?;
     let length = u32_at(&header, 4);
     if u32_at(&header, 0) != COOKIE {
-        return invalid("the compressed part does not begin with the bytes that identify the encoding");
+        return invalid("the compressed part does not begin with the signature of the encoding");
     }
     if length > COUNTS_BYTES_MOST {
         return invalid(format!(

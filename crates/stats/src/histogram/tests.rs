@@ -117,12 +117,12 @@ fn with_header(at: usize, bytes: &[u8]) -> String {
 fn impossible_headers_are_errors() {
     assert_eq!(Histogram::from_base64(&with_header(0, &[0x1c])).unwrap(), of(&[5]));
     for (at, bytes, reason) in [
-        (0, vec![0], "does not begin with the bytes that identify the encoding"),
+        (0, vec![0], "does not begin with the signature of the encoding"),
         (7, vec![200], "of 200 bytes of counts"),
         (11, vec![1], "shifted and scaled"),
         (15, vec![6], "6 significant digits"),
-        (16, [[2u8; 8], [0x7f; 8]].concat(), "need more than 64 bits"),
-        (23, vec![0], "invalid header: "),
+        (16, [[2u8; 8], [0x7f; 8]].concat(), "needs more than 64 bits"),
+        (23, vec![0], "invalid histogram header: "),
         (24, vec![0, 0, 0, 0, 0, 0, 0, 4], "above its maximum"),
         (32, vec![0], "shifted and scaled"),
         (40, vec![0x80, 0x80], "truncated"),

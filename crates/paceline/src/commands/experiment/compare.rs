@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The longest file of results that is read.
-const FILE_BYTES_MOST: u64 = 1 << 28;
+pub const FILE_BYTES_MOST: u64 = 1 << 28;
 
 /// Flags of `paceline compare`.
 #[derive(clap::Args)]
@@ -63,7 +63,7 @@ pub struct CompareFlags {
     pub(super) margin: f64,
     /// Maximum number of pairs to measure
     ///
-    /// The result is checked after 4, 6, 8, 10, 14 and 20 pairs.
+    /// The comparison ends after 4, 6, 8, 10, 14 or 20 pairs if the result is then decided.
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
     pub(super) pairs: u16,
     /// The metric that decides the comparison: capacity, rate, cpu, response.p50, response.p99, service.p50,
@@ -353,8 +353,8 @@ fn observe(
         (Some(why), _) => LoadError::Failed(format!("the search for the capacity ended early: {why}")),
         (None, Some(_)) => LoadError::Failed(
             "the capacities cannot be compared, because one is undefined: whether a window met the objective \
-             depended on pauses of the server, not on the load. Find the cause of the pauses, or use longer windows \
-             (--duration)"
+             depended on pauses of the server, not on the load. Find the cause of the pauses, or use longer \
+             windows (--duration)"
                 .to_owned(),
         ),
         (None, None) => LoadError::Failed(format!("no offered rate met {objective}")),

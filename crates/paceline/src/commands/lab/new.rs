@@ -7,7 +7,7 @@ use crate::lab_folders::complain;
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, ExpectedBody, FolderFlags, Folders, MANIFEST_FILE, Manifest};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags of `paceline lab new`.
 #[derive(clap::Args)]
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 
 /// What to do next, in order: fill in the files, check the server, and compare it with nginx if the catalogue has it.
 fn next_steps(arguments: &Arguments, catalogue: &Catalogue) -> String {
-    let (id, place) = (&arguments.id, place_flag(catalogue));
+    let (id, [place, state]) = (&arguments.id, place_flags(catalogue));
     let command = match arguments.command {
         Some(_) => "",
         None => "Write the command that starts the server into server.toml. ",
@@ -87,7 +87,7 @@ fn next_steps(arguments: &Arguments, catalogue: &Catalogue) -> String {
             let file = catalogue.folders.workloads_dir.join(format!("{id}.toml"));
             (
                 id.as_str(),
-                format!("respond to GET {path}. Write the expected response into {}", file.display()),
+                format!("respond to GET {path}; {} must contain the expected response", file.display()),
                 None,
             )
         }
@@ -106,7 +106,7 @@ fn next_steps(arguments: &Arguments, catalogue: &Catalogue) -> String {
          2. paceline lab setup {setup}{place}\n\
          3. paceline lab check {id}{place}    (prints what differs, and the line to add to server.toml)\n\
          4. paceline round --servers {servers} --workloads {workload} --repeats 5{place}\n\
-         5. paceline report -o result.html\n"
+         5. paceline report -o result.html{state}\n"
     )
 }
 
@@ -134,13 +134,18 @@ fn documentation() -> Option<PathBuf> {
     places.map(|docs| docs.join("adding-a-server.md")).into_iter().find(|path| path.is_file())
 }
 
-/// The flag that finds the new server, if it is not in the usual folder.
-fn place_flag(catalogue: &Catalogue) -> String {
-    let servers_dir = &catalogue.folders.servers_dir;
-    match Folders::find(&FolderFlags::default()) {
-        Ok(usual) if usual.servers_dir == *servers_dir => String::new(),
-        _ => format!(" --servers-dir '{}'", servers_dir.display()),
-    }
+/// The flags that find the new server, and its results, if they are not in the usual folders: of the commands of the lab
+/// and of `round`, and of `report`.
+fn place_flags(catalogue: &Catalogue) -> [String; 2] {
+    let folders = &catalogue.folders;
+    let state_dir = std::env::var_os("PACELINE_HOME").map(PathBuf::from);
+    let usual = Folders::find(&FolderFlags { state_dir, ..FolderFlags::default() }).ok();
+    let flag = |name: &str, folder: fn(&Folders) -> &Path| {
+        let is_usual = usual.as_ref().is_some_and(|usual| folder(usual) == folder(folders));
+        if is_usual { String::new() } else { format!(" --{name} '{}'", folder(folders).display()) }
+    };
+    let state = flag("state-dir", |folders| &folders.state_dir);
+    [flag("servers-dir", |folders| &folders.servers_dir) + &state, state]
 }
 
 /// A workload of one request.

@@ -51,12 +51,12 @@ pub struct PlanFlags {
     /// With a plan: measure only these of its servers.
     #[arg(long, value_name = "GLOB", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
     pub servers: Vec<String>,
-    /// Workloads or cases of one: hello,tetra/140 [default: plan's, or hello]
+    /// Workloads or cases: hello,tetra/140 [default: the plan's, or hello]
     ///
     /// With a plan: measure only these of its workloads.
     #[arg(long, value_name = "WORKLOAD", num_args = 1.., value_delimiter = ',', help_heading = "What to measure")]
     pub workloads: Vec<String>,
-    /// Databases for workloads that need one: postgresql,mariadb,mongo-java-server
+    /// Databases for workloads that need one, by their folders in databases/: postgresql,mariadb [no default]
     #[arg(
         hide_short_help = true,
         long,
@@ -132,8 +132,9 @@ pub struct ResumeFlags {
     pub generator: Option<String>,
     /// Run on other machines: ssh:server=HOST,loader=HOST,loader=HOST, slurm or slurm:PARTITION
     ///
-    /// Servers are built on this machine and sent to their hosts. Without server=HOST, or with --listen under Slurm,
-    /// servers run on this machine, and --listen gives the address at which loaders reach them.
+    /// Servers are built on this machine and copied to the machine that runs them. With ssh, that is server=HOST, or this
+    /// machine if it is left out; with Slurm, a node, or this machine if --listen is given. If servers run on this
+    /// machine, --listen is the address at which loaders reach them.
     #[arg(hide_short_help = true, long, value_name = "WHERE", conflicts_with = "generator")]
     pub on: Option<String>,
     /// Maximum time that each launch waits for nodes from Slurm

@@ -114,7 +114,9 @@ pub fn hold_settings(
     let changed = if changed.is_empty() { none } else { changed.join("; ") };
     notes.push(format!("machine settings changed for this round: {changed}"));
     notes.extend(
-        Tuned::amiss(&held.settings).into_iter().map(|amiss| format!("machine setting not changed: {amiss}")),
+        Tuned::amiss(&held.settings)
+            .into_iter()
+            .map(|amiss| format!("could not change a machine setting: {amiss}")),
     );
     Ok(held)
 }

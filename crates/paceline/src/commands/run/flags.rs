@@ -80,7 +80,10 @@ pub struct Arguments {
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub timeout: Option<Duration>,
 
-    /// How long to wait for all connections, TLS handshakes included [default: 10s]
+    /// Longest wait for a connection, TLS handshake included [default: 10s]
+    ///
+    /// Limits each attempt, and the time in which all connections are opened at the beginning; the load then starts with
+    /// those that are open.
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub connect_timeout: Option<Duration>,
 

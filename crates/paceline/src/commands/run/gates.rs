@@ -111,8 +111,8 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
     match gate.demand {
         GateRequirement::Time { of: GateTime::Response, .. } => Some(
             Complaint::usage(format!(
-                "--slo {expression:?}: a closed loop measures only service times. It has no schedule from which response \
-                 times could be measured, and sends nothing while the server stalls (coordinated omission)"
+                "--slo {expression:?}: a closed loop has no response times: it has no schedule from which they could be \
+                 measured, and sends nothing while the server stalls (coordinated omission)"
             ))
             .hint(format!(
                 "use an offered rate (-r 1000), or limit the service time, which begins when a request is sent: {:?}",
@@ -120,7 +120,7 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
             )),
         ),
         GateRequirement::Time { of, .. } if of.needs_open_loop() => Some(
-            Complaint::usage(format!("--slo {expression:?}: a closed loop has no schedule, and so no generator lag"))
+            Complaint::usage(format!("--slo {expression:?}: generator lag cannot be limited in a closed loop, which has no schedule"))
                 .hint("use an offered rate (-r 1000)"),
         ),
         GateRequirement::AchievedShare(_) => Some(

@@ -115,7 +115,7 @@ fn requests(archive: HarArchive, target: Option<&Url>) -> Result<HarMix, Complai
     let notice = (elsewhere > 0).then(|| {
         let left_out = counted(elsewhere, "request", "requests");
         format!(
-            "paceline: --har: left out {left_out} to targets other than {}://{}",
+            "paceline: --har: skipped {left_out}, because they are not for {}://{}",
             url.scheme.name(),
             url.authority()
         )
@@ -181,7 +181,7 @@ mod tests {
         let expected = [("GET /a", 2), ("GET /a (2)", 1), ("POST /a", 1)];
         assert_eq!(reported, expected.map(|(name, weight)| (name.to_owned(), weight)));
         assert_eq!(requests.specs[0].headers.0, [("accept".to_owned(), "*/*".to_owned())]);
-        assert!(requests.notice.unwrap().contains("left out 2 requests"));
+        assert!(requests.notice.unwrap().contains("skipped 2 requests"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use paceline_job::{
     BodyExpectation, Content, ExpectedValue, Headers, Job, JsonForm, MASKED, RequestSpec, hexadecimal,
 };
 use paceline_run::Inputs;
+use paceline_stats::counted;
 use std::path::{Path, PathBuf};
 
 /// The request, and the required response.
@@ -27,7 +28,8 @@ pub struct RequestFlags {
 
     /// Request body: text or @FILE; implies POST
     ///
-    /// @- reads it from standard input.
+    /// @- reads it from standard input. {seq}, {rand:1:100000} and {line:FILE} stand for the number of the request, a random
+    /// number and the next line of a file, also in the URL's path and in headers.
     #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Requests")]
     pub body: Option<String>,
 
@@ -167,6 +169,8 @@ impl RequestFlags {
             self.describe_body(job, form.flag);
         } else if self.body.is_some() {
             self.describe_body(job, "--body");
+        } else if self.mix.is_some() {
+            describe_mix(job);
         }
         // A server closes the connection of such a request: none may be reused.
         let closes = |request: &RequestSpec| {
@@ -264,6 +268,28 @@ impl RequestFlags {
     }
 }
 
+/// Adds a missing Content-Type to the requests of a file that have a JSON body; reports it. Another body has no type that
+/// could be assumed: in a file, a form has its fields.
+fn describe_mix(job: &mut Job) {
+    let mut added = 0;
+    for request in &mut job.requests {
+        let kind = content_type(request.body.as_ref());
+        if kind == JSON && request.headers.get("Content-Type").is_none() {
+            request.headers.set_default("Content-Type", kind);
+            added += 1;
+        }
+    }
+    if added > 0 {
+        let requests = counted(added, "request", "requests");
+        crate::exit::say(&format!(
+            "paceline: --mix: added Content-Type: {JSON} to {requests} with a JSON body"
+        ));
+    }
+}
+
+/// The type of JSON (RFC 8259, section 11).
+const JSON: &str = "application/json";
+
 /// The text itself, or `@FILE`.
 fn content(value: &str) -> Content {
     match value.strip_prefix('@') {
@@ -279,7 +305,7 @@ fn content_type(body: Option<&Content>) -> &'static str {
         Some(Content::File { file }) => file.extension().is_some_and(|ending| ending == "json"),
         Some(Content::Multipart { .. }) | None => false,
     };
-    if is_json { "application/json" } else { "application/x-www-form-urlencoded" }
+    if is_json { JSON } else { "application/x-www-form-urlencoded" }
 }
 
 /// The requests of a request file.
@@ -328,6 +354,19 @@ mod tests {
             assert_eq!(request.headers.get("Content-Type"), Some(content_type), "{flags:?}");
         }
         assert_eq!(job(&[]).requests[0].headers, Headers::default());
+    }
+
+    #[test]
+    fn a_json_body_of_a_file_gets_its_type() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mix.toml");
+        let request =
+            |body: &str, more: &str| format!("[[request]]\nmethod = \"POST\"\nbody = '{body}'\n{more}\n");
+        let typed = "headers = { Content-Type = \"a/b\" }";
+        std::fs::write(&file, request("[1]", "") + &request("a=1", "") + &request("{}", typed)).unwrap();
+        let requests = job(&["--mix", file.to_str().unwrap()]).requests;
+        let types: Vec<_> = requests.iter().map(|request| request.headers.get("Content-Type")).collect();
+        assert_eq!(types, [Some("application/json"), None, Some("a/b")]);
     }
 
     #[test]

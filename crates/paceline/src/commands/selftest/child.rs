@@ -47,8 +47,7 @@ impl Reference {
         let mut line = String::new();
         self.stdout.read_line(&mut line)?;
         self.child.wait()?;
-        serde_json::from_str(&line)
-            .context("the reference server did not send the response times that it measured")
+        serde_json::from_str(&line).context("the reference server did not report the times that it measured")
     }
 }
 

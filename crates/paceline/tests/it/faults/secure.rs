@@ -38,7 +38,7 @@ pub const FAULTS: &[Fault] = &[
         flags: &["--expect-body", "ok", "--connect-timeout", "500ms"],
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "no TLS handshake within the connect timeout",
+        says: "the TLS handshake took longer than the connect timeout",
     },
     Fault {
         name: "closes in the handshake",

@@ -357,7 +357,7 @@ fn a_server_with_skipped_checks_has_a_warning() {
 }
 
 #[test]
-fn a_new_server_passes_the_steps_that_are_printed_for_it() {
+fn the_steps_that_lab_new_prints_can_be_run() {
     let tree = Tree::new();
     tree.write("good.py", GOOD);
     let command = format!("exec python3 {}", tree.path("good.py").display());
@@ -380,10 +380,21 @@ fn a_new_server_passes_the_steps_that_are_printed_for_it() {
         let ran = tree.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(ran.code, Some(code), "{words:?}: {ran:?}");
         if words[1] == "check" {
-            // The check of the next line prints what to add to the manifest.
+            // The server does not answer HEAD: the check fails and prints the line for server.toml.
             assert!(ran.stdout.contains("head = false"), "{ran:?}");
         }
     }
     assert!(tree.path("result.html").exists());
     assert_eq!(tree.kept().1.len(), 1);
+}
+
+#[test]
+fn the_port_of_a_server_that_ignores_its_own_is_named() {
+    let script = "import http.server, socketserver, time\n\
+                  s = socketserver.TCPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler)\n\
+                  time.sleep(60)\n";
+    let tree = Tree::new().with_server("python-astray", script, 2);
+    let ran = tree.run(&["lab", "check", "python-astray"]);
+    assert!(ran.code == Some(1) && ran.stdout.contains("; it listens on port "), "{ran:?}");
+    assert!(ran.stdout.contains(" instead of $PACELINE_PORT"), "{ran:?}");
 }

@@ -160,7 +160,7 @@ fn an_invalid_generator_is_reported_before_any_command_runs() {
     let nameless = tree.script("wrk", "#!/bin/sh\necho hello\n");
     let ran = tree.run(&[&SHORT[..], &["--generator", nameless.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("printed no version: a measurement needs the version"), "{ran:?}");
+    assert!(ran.stderr.contains("printed no version, which a record must contain"), "{ran:?}");
     let ran = tree.run(&["report", "--list"]);
     assert!(ran.stderr.contains("no round is stored"), "{ran:?}");
 }

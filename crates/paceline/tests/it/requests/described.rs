@@ -130,7 +130,7 @@ fn a_har_file_is_converted_to_a_mix() {
     let parts = record["by_request"].as_array().unwrap();
     assert_eq!((&parts[0]["name"], &parts[0]["weight"]), (&json!("GET /a"), &json!(2)));
     assert_eq!(parts.len(), 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("left out 1 request to targets other than"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("skipped 1 request, because they are not for"));
 }
 
 #[test]

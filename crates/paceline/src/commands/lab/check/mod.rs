@@ -28,8 +28,8 @@ use table::CheckTable;
   paceline lab check 'go-*' --idle 75s  leave a connection idle for 75 s, as long
                                         as nginx keeps it by default
 
-Exit status: 0 no server failed, 1 at least one failed, 2 an error in the usage,
-a manifest or a workload, 3 a server named by its id is not set up,
+Exit status: 0 no server failed, 1 at least one failed, 2 an error in the usage
+or in a named server's files, 3 a server named by its id is not set up,
 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// How long the check keeps a connection idle
     #[arg(long, default_value = "6s", value_name = "T", value_parser = parse_duration)]
     idle: Duration,
-    /// Seed of the random numbers [default: a random one, reported]
+    /// Seed of the random numbers [default: chosen at random and printed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Show passed checks too
