@@ -360,8 +360,9 @@ mod tests {
     fn a_json_body_of_a_file_gets_its_type() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mix.toml");
-        let request =
-            |body: &str, more: &str| format!("[[request]]\nmethod = \"POST\"\nbody = '{body}'\n{more}\n");
+        let request = |body: &str, more: &str| {
+            format!("[[request]]\nname = 'of {body}'\nmethod = 'POST'\nbody = '{body}'\n{more}\n")
+        };
         let typed = "headers = { Content-Type = \"a/b\" }";
         std::fs::write(&file, request("[1]", "") + &request("a=1", "") + &request("{}", typed)).unwrap();
         let requests = job(&["--mix", file.to_str().unwrap()]).requests;
