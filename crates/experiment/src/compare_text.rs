@@ -150,7 +150,7 @@ fn decision_word(metric: &MetricComparison) -> &'static str {
 pub(crate) fn footnote(comparison: &PairedComparison) -> String {
     let how = if comparison.is_interleaved {
         format!(
-            "{}; the result was tested several times during the measurement, and the intervals are corrected for that",
+            "{}; the result may be tested several times during the measurement, and the intervals are corrected for that",
             counted(comparison.pairs, "adjacent pair", "adjacent pairs")
         )
     } else {

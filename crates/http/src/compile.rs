@@ -6,7 +6,7 @@
 //! which files are named ([`Request::line_files`]) and supplies them.
 
 use crate::h2::Http2Request;
-use crate::placeholder::{PlaceholderPiece, parse_placeholders};
+use crate::placeholder::{PlaceholderPiece, check_doubled, parse_placeholders};
 use crate::request::Request;
 use crate::request_error::{PlaceholderError, PlaceholderProblem, RequestError};
 use crate::syntax::{character_number, is_target, is_text};
@@ -139,6 +139,16 @@ impl Request {
             fields.push(("content-length".to_owned(), vec![TemplatePart::BodyLength]));
         }
         Ok(Http2Request::new(fields, body))
+    }
+
+    /// Rejects texts in which a name stands in doubled braces, which would not be replaced.
+    ///
+    /// # Errors
+    /// [`RequestError::Placeholder`] for the first of them.
+    pub fn check_doubled_braces(&self) -> Result<(), RequestError> {
+        self.texts().try_for_each(|(place, text)| {
+            check_doubled(text).map_err(|error| RequestError::Placeholder { place: place.to_string(), error })
+        })
     }
 
     /// The body; one that is not text has no placeholders.

@@ -33,18 +33,11 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<PlaceholderPiece<'_>>
     let (mut done, mut at) = (0, 0);
     while let Some(brace) = text[at..].find('{').map(|offset| at + offset) {
         let inside = &text[brace + 1..];
-        let wrong = |problem| PlaceholderError {
-            text: shown(&text[brace..]),
-            at: character_number(text, brace),
-            problem,
-        };
-        if let Some(after) = inside.strip_prefix('{') {
-            if is_doubled(after) {
-                return Err(wrong(PlaceholderProblem::Doubled));
-            }
+        if inside.starts_with('{') {
             found.push(PlaceholderPiece::Text(&text[done..=brace]));
             (done, at) = (brace + 2, brace + 2);
         } else if is_meant(inside) {
+            let wrong = |problem| wrong(text, brace, problem);
             let end = inside.find('}').ok_or_else(|| wrong(PlaceholderProblem::Unclosed))?;
             let piece = placeholder(&inside[..end]).map_err(wrong)?;
             if done < brace {
@@ -62,12 +55,29 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<PlaceholderPiece<'_>>
     Ok(found)
 }
 
-/// Whether the text after two braces is a name and two closing braces: `{{name}}` is a placeholder of other tools.
+/// Rejects a name in doubled braces, as other tools write placeholders: `{{name}}` would be sent as `{name}}`. It is
+/// accepted where the text has no closing brace too many, as in `{user{{id}}`: there `{{` is meant as a brace.
+pub(crate) fn check_doubled(text: &str) -> Result<(), PlaceholderError> {
+    let unescaped = text.replace("{{", "{");
+    if unescaped.matches('}').count() <= unescaped.matches('{').count() {
+        return Ok(());
+    }
+    match text.match_indices("{{").find(|(at, _)| is_doubled(&text[at + 2..])) {
+        Some((brace, _)) => Err(wrong(text, brace, PlaceholderProblem::Doubled)),
+        None => Ok(()),
+    }
+}
+
+/// Whether the text after two braces is a name and two closing braces.
 fn is_doubled(inside: &str) -> bool {
     let Some((name, _)) = inside.split_once("}}") else { return false };
     let name = name.trim_matches(' ');
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.$-".contains(c);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.$:/-".contains(c);
     !name.is_empty() && name.chars().all(is_part)
+}
+
+fn wrong(text: &str, brace: usize, problem: PlaceholderProblem) -> PlaceholderError {
+    PlaceholderError { text: shown(&text[brace..]), at: character_number(text, brace), problem }
 }
 
 /// Whether the text after a brace was meant as a placeholder.
@@ -141,13 +151,21 @@ mod tests {
     }
 
     #[test]
+    fn a_name_in_doubled_braces_is_an_error_if_they_are_not_balanced() {
+        for text in ["{{n}}", "/{{ user.id }}/x", "{\"a\":{{seq}}}", "{{rand:1:9}}", "{\"t\":\"{{name}}\"}"] {
+            let error = check_doubled(text).unwrap_err();
+            assert_eq!(error.problem, PlaceholderProblem::Doubled, "{text}");
+        }
+        for text in ["{{n}", "{user{{id}}", "{{{{name}}", "{\"a\": {\"b\": 1}}", "{{\"a\":1}}", "{seq}", "}}"]
+        {
+            assert_eq!(check_doubled(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
     fn doubled_braces_are_text() {
         for text in ["{\"a\": {\"b\": 1}}", "{}", "{ seq }", "}", "a{", "{1}", "{\u{e9}}", "{user(id:1)}"] {
             assert_eq!(parse_placeholders(text).unwrap(), [PlaceholderPiece::Text(text)], "{text}");
-        }
-        for text in ["{{n}}", "/{{ user.id }}/x", "{\"a\":{{seq}}}"] {
-            let error = parse_placeholders(text).unwrap_err();
-            assert_eq!(error.problem, PlaceholderProblem::Doubled, "{text}");
         }
         assert_eq!(
             parse_placeholders("{{seq}").unwrap(),

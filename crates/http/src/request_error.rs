@@ -246,7 +246,7 @@ pub enum PlaceholderProblem {
     Unknown,
     /// A name in doubled braces, as other tools write placeholders: it would be sent as text in single braces.
     #[error(
-        "has doubled braces; the placeholders are {{rand:MIN:MAX}}, {{seq}}, {{line:FILE}} and {{var:NAME}}"
+        "has doubled braces; write single ones: the placeholders are {{rand:MIN:MAX}}, {{seq}}, {{line:FILE}} and {{var:NAME}}"
     )]
     Doubled,
     /// No `}` follows.

@@ -1,7 +1,8 @@
 //! Judges whether the requested load was delivered, and whether the server kept up with it.
 //!
 //! Overload is growth of the outstanding requests; a pause is an outage. Neither is judged by the mean service time,
-//! which contains the server's queue. Gates use the same figures.
+//! which contains the server's queue. Gates use the same figures. Over 600 lines: overload, pauses and idle connections
+//! exclude each other and are judged by the same figures.
 
 use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look};
 use crate::{ACHIEVED_LEAST, TypedVerdict, generator, judged_times};
@@ -81,7 +82,7 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
             "Requests that were due in the warm-up were still being sent when the window ended. Lower the rate: try -r {rate}."
         )
     } else {
-        format!("The server completed no response in the window. {}", look(run))
+        format!("The server gave no valid response in the window. {}", look(run))
     };
     (counts.scheduled > 0 && counts.unsent == counts.scheduled).then_some(TypedVerdict::NothingSent {
         unsent: counts.unsent,
@@ -352,7 +353,10 @@ pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
         longest_s,
         pauses,
         paused_share: paused_share.min(1.0),
-        repetition: if pauses > 1 { format!(", about {pauses} times in the window") } else { String::new() },
+        finding: match pauses {
+            1 => format!("The server did not respond for {longest_s:.2} s."),
+            _ => format!("The server paused about {pauses} times, for up to {longest_s:.2} s each."),
+        },
     })
 }
 
@@ -389,9 +393,32 @@ fn pauses(run: &Run) -> Option<(u64, u64)> {
     if !is_pause || !is_possible {
         return Some((0, 0));
     }
-    let is_repeated = slow_by_interval(run, longest_ns).is_some_and(are_rare);
-    let number = if is_repeated { (above(0.5) / delayed.max(1.0)).round().max(1.0) } else { 1.0 };
-    Some((longest_ns, number as u64))
+    Some((longest_ns, pauses_like_it(run, longest_ns)))
+}
+
+/// Minimum number of requests that a pause delays by more than half of it, before several are counted: a single slow
+/// request of a few connections is no pause.
+const DELAYED_LEAST: f64 = 4.0;
+
+/// The number of pauses about as long as the longest, at least 1: groups of adjacent intervals with slow requests, in
+/// which one interval, or two together, have half of those that such a pause delays. Requests that wait in the queue
+/// after a pause belong to its group. In a closed loop responses must be missing there too. Pauses in adjacent
+/// intervals count as one.
+fn pauses_like_it(run: &Run, longest_ns: u64) -> u64 {
+    let delayed = match offered_per_s_peak(run).filter(|_| is_open(run)) {
+        Some(offered) => offered * longest_ns as f64 / 2e9,
+        None => outstanding_max(run),
+    };
+    let Some(slow) = slow_by_interval(run, longest_ns).filter(|_| delayed >= DELAYED_LEAST) else { return 1 };
+    let slow: Vec<(u64, f64)> = slow.into_iter().collect();
+    let step_ns = slow.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or_default();
+    let is_adjacent = |a: &(u64, f64), b: &(u64, f64)| 2 * (b.0 - a.0) < 3 * step_ns;
+    let groups = slow.chunk_by(|a, b| (a.1 > 0.0) == (b.1 > 0.0) && is_adjacent(a, b));
+    let is_pause = |group: &&[(u64, f64)]| {
+        let most = group.windows(2).map(|pair| pair[0].1 + pair[1].1).fold(group[0].1, f64::max);
+        most >= 0.5 * delayed && (is_open(run) || is_gap_before(run, longest_ns, group[0].0))
+    };
+    (groups.filter(is_pause).count() as u64).max(1)
 }
 
 /// Whether the slow requests (above half of the longest time) can be those that a pause delayed: at least `least` of
@@ -466,11 +493,27 @@ fn has_gap(run: &Run, pause_ns: u64) -> bool {
     }
     rates.sort_by(f64::total_cmp);
     let usual = rates.get(rates.len() / 2).copied().unwrap_or_default();
-    let pause_s = pause_ns as f64 / 1e9;
-    slices.windows(2).any(|pair| {
-        let missing: f64 = pair.iter().map(|slice| usual * slice.length_s() - slice.counts.ok as f64).sum();
-        missing >= 0.5 * usual * pause_s
-    })
+    slices.windows(2).any(|pair| is_gap(pair, usual, pause_ns))
+}
+
+/// Whether these intervals have fewer responses than usual, by at least half of what a pause of this length takes away.
+fn is_gap(slices: &[WindowSlice], usual_per_s: f64, pause_ns: u64) -> bool {
+    let missing: f64 =
+        slices.iter().map(|slice| usual_per_s * slice.length_s() - slice.counts.ok as f64).sum();
+    missing >= 0.5 * usual_per_s * pause_ns as f64 / 1e9
+}
+
+/// Whether a closed loop has such a gap in the intervals that a pause can touch if its requests ended from `at_ns` on.
+fn is_gap_before(run: &Run, pause_ns: u64, at_ns: u64) -> bool {
+    let slices = facts::window(run);
+    let mut rates: Vec<f64> = slices.iter().map(|slice| slice.counts.ok as f64 / slice.length_s()).collect();
+    rates.sort_by(f64::total_cmp);
+    let usual = rates.get(rates.len() / 2).copied().unwrap_or_default();
+    let touched: Vec<WindowSlice> = slices
+        .into_iter()
+        .filter(|slice| slice.end_ns + pause_ns > at_ns && slice.start_ns <= at_ns)
+        .collect();
+    is_gap(&touched, usual, pause_ns)
 }
 
 /// The longest time without a valid response that is compatible with the intervals; a response may be at either end of

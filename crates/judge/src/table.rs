@@ -30,22 +30,22 @@ verdict_table! {
 
     /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened, or
     /// took a request, for longer than a request may take. The rate does not include the time spent waiting.
-    GaveUp "gave_up" Run [Server] [Invalid] "The run ended before it had sent all its requests."
+    GaveUp "gave_up" Run [Server] [Invalid] "Paceline gave up before all requests were sent: the server accepted no more."
     { asked: u64 = "requests to send (`-n`)", scheduled: u64 = "requests that were due" } with { url: String = "URL" }
     => "No new connection could be opened, and no open connection accepted another request. Check that the server still runs: curl -i {url}";
 
     /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
     /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the longest pause
     /// lasted at least 100 ms and ten times longer than the median time, and all pauses together 2 % of the window.
-    /// Requests that are slow while others are answered are not a pause. A pause of the generator is `generator_stall`; a queue that keeps growing is
-    /// `saturated`.
+    /// Requests that are slow while others are answered are not a pause. A pause of the generator is `generator_stall`;
+    /// a queue that keeps growing is `saturated`.
     Outage "outage" Run [Server] [Caution] "The server paused."
     {
         longest_s: f64 = "length of the longest pause, in seconds",
-        pauses: u64 = "number of such pauses, estimated from the number of requests that they delayed",
-        paused_share: f64 = "number of pauses times the longest one as a share of the window, 0 to 1",
-    } with { repetition: String }
-    => "The server did not respond for {longest_s:.2} s{repetition}. Look in its log for garbage collection, a restart or disk writes.";
+        pauses: u64 = "estimated number of pauses about as long as the longest; those in adjacent intervals count as one",
+        paused_share: f64 = "number of pauses times the longest one as a share of the window, estimated, 0 to 1",
+    } with { finding: String = "The server did not respond for `<SECONDS>` s." }
+    => "{finding} Look in its log for garbage collection, a restart or disk writes.";
 
     /// Responses broke the rules of HTTP: bytes arrived that no request had asked for (two responses to one request, a
     /// response before its request, a body longer than declared), or something that is not HTTP. The connection was
@@ -88,7 +88,7 @@ verdict_table! {
     GeneratorBound "generator_bound" Run [Generator] [Caution, Invalid: *severity]
     "The load generator was the bottleneck."
     {
-        generator_utilization: f64 = "CPU utilization of the busiest thread, 0 to 1",
+        generator_utilization: f64 = "CPU utilization of the busiest generator thread, 0 to 1",
         threads: u32 = "generator threads",
     } with { severity: Severity }
     => "Paceline was the bottleneck; the server may be faster than this result. Give Paceline more threads on separate cores (-t), or compare CPU per request at a fixed rate (-r).";
@@ -467,7 +467,7 @@ verdict_table! {
     /// `--share-machine`.
     SharedMachine "shared_machine" Trial [User] [Caution] "Another round ran on this machine before, during or after the trial."
     { other: String = "each other round, with its process" }
-    => "Another round ran on this machine beside this trial. Measure again when no other round runs.";
+    => "Another round used this machine before, during or after this trial. Measure again when no other round runs.";
 
     /// In a trial with a balancer, at least one core was busy for 90 % of the window or more.
     CoreRanOut "core_ran_out" Trial [Environment] [Note] "A CPU core was fully used."
@@ -526,7 +526,7 @@ verdict_table! {
     /// The database's counters for the run could not be read, or a request after a run with updates, whose rows are
     /// compared with the stored ones, got no response: it is unknown whether the server ran its queries and stored its
     /// updates. The database ended, has no room on its disk, or accepts no further connection.
-    DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The number of database queries could not be checked."
+    DatabaseNotCounted "database_not_counted" Trial [Environment] [Invalid] "The database queries or updates could not be checked."
     {
         responses: u64 = "valid responses for which the number of database queries is unknown",
         missing: &'static str = "which of the two could not be read: `counters` (the database's statement counters) or `response after the run` (its rows are compared with those in the database)",

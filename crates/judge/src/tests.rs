@@ -146,32 +146,6 @@ fn a_pause_is_an_outage_and_not_overload() {
     paused(&mut run);
     let longest = run_verdicts(&run)[0].evidence["longest_s"].as_f64().unwrap();
     assert!((longest - 0.5).abs() < 0.001, "{longest}");
-    // A pause of 190 ms every two seconds, each of which delays 190 requests.
-    let often = |run: &mut Run| {
-        let mut whole = with_pause(190, 190);
-        let mut histogram = whole.decode().unwrap();
-        for second in [1, 3, 5, 7, 9] {
-            run.intervals[second].block.response_time_ns = Some(with_pause(190, 190));
-            histogram.merge(&with_pause(190, 190).decode().unwrap());
-        }
-        for second in [2, 4, 6, 8, 10] {
-            run.intervals[second].block.response_time_ns = Some(with_pause(1, 1));
-        }
-        whole.clone_from(&Times::of(&histogram));
-        run.total.response_time_ns = Some(whole);
-    };
-    assert_eq!(verdicts(sound(), often), caution("outage"), "several pauses are judged together");
-    let mut run = sound();
-    often(&mut run);
-    let outage = &run_verdicts(&run)[0];
-    assert_eq!(outage.evidence["pauses"], 6);
-    assert!(outage.remedy.starts_with("The server did not respond for 0.19 s, about 6 times"), "{outage:?}");
-    let always = |run: &mut Run| {
-        often(run);
-        let each = Some(with_pause(190, 190));
-        run.intervals.iter_mut().for_each(|interval| interval.block.response_time_ns.clone_from(&each));
-    };
-    assert_eq!(verdicts(sound(), always), [], "slow requests in every second are not pauses");
     let at_the_end = |run: &mut Run| {
         paused(run);
         run.total.completed_in_window -= 500;
@@ -205,6 +179,70 @@ fn a_pause_is_an_outage_and_not_overload() {
             .for_each(|interval| interval.block.service_time_ns = Some(with_pause(500, 20)));
     };
     assert!(!verdicts(closed(), always).iter().any(|(name, _)| *name == "outage"), "slow all the time");
+}
+
+/// A run of 1,000/s with these times in each second, which has 1,000 requests: its total has all of them.
+fn with_seconds(run: &mut Run, times: impl Fn(usize) -> Times) {
+    let mut whole = Histogram::new();
+    for (second, interval) in run.intervals.iter_mut().enumerate() {
+        let times = times(second);
+        whole.merge(&times.decode().unwrap());
+        match run.loop_.kind {
+            LoopKind::Open => interval.block.response_time_ns = Some(times),
+            LoopKind::Closed => interval.block.service_time_ns = Some(times),
+        }
+    }
+    match run.loop_.kind {
+        LoopKind::Open => run.total.response_time_ns = Some(Times::of(&whole)),
+        LoopKind::Closed => run.total.service_time_ns = Some(Times::of(&whole)),
+    }
+}
+
+#[test]
+fn repeated_pauses_are_counted_and_judged_together() {
+    // A pause of 150 ms every two seconds: each is 1.5 % of the window.
+    let often = |second: usize| if second % 2 == 1 { with_pause(150, 150) } else { with_pause(1, 1) };
+    let mut run = sound();
+    with_seconds(&mut run, often);
+    let outage = run_verdicts(&run).into_iter().find(|verdict| verdict.name == "outage").unwrap();
+    assert_eq!(outage.evidence["pauses"], 5);
+    assert!(
+        outage.remedy.starts_with("The server paused about 5 times, for up to 0.15 s each."),
+        "{outage:?}"
+    );
+    let is_outage = |change: &dyn Fn(&mut Run)| {
+        let mut run = sound();
+        change(&mut run);
+        run_verdicts(&run).iter().any(|verdict| verdict.name == "outage")
+    };
+    // One pause whose queue delays requests of the next three seconds is one.
+    let backlog =
+        |second: usize| if (3..6).contains(&second) { with_pause(150, 600) } else { with_pause(1, 1) };
+    assert!(!is_outage(&|run| with_seconds(run, backlog)));
+    // A worker of four pauses: the other requests are answered meanwhile.
+    let part = |second: usize| if second % 2 == 1 { with_pause(150, 37) } else { with_pause(1, 1) };
+    assert!(!is_outage(&|run| with_seconds(run, part)));
+    assert!(!is_outage(&|run| with_seconds(run, |_| with_pause(150, 150))), "slow in every second");
+    // At 5/s each slow request alone would be the requests of a pause.
+    let rare = |run: &mut Run| {
+        with_seconds(run, |second| with_pause(if second % 2 == 1 { 190 } else { 90 }, 1));
+        run.loop_.offered_per_s = Some(5.0);
+    };
+    assert!(!is_outage(&rare));
+    // A closed loop of one connection with slow requests now and then.
+    let mut single = closed();
+    single.connections.had = 1;
+    with_seconds(&mut single, |second| with_pause(if second % 3 == 0 { 150 } else { 1 }, 1));
+    assert!(run_verdicts(&single).iter().all(|verdict| verdict.name != "outage"));
+    // A closed loop of twenty connections that pauses.
+    let mut paused = closed();
+    paused.connections.had = 20;
+    with_seconds(&mut paused, |second| if second % 3 == 0 { with_pause(400, 20) } else { with_pause(1, 1) });
+    for second in [3, 6, 9] {
+        paused.intervals[second].block.counts.ok = 600;
+    }
+    let outage = run_verdicts(&paused).into_iter().find(|verdict| verdict.name == "outage").unwrap();
+    assert_eq!(outage.evidence["pauses"], 3, "the one of second 0 is before the window");
 }
 
 #[test]

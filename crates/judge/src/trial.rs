@@ -182,16 +182,19 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
         warm_up.rate_per_s.split_at(warm_up.rate_per_s.len().saturating_sub(WARM_UP_SECONDS));
     let before = &earlier[earlier.len().saturating_sub(WARM_UP_SECONDS)..];
     let (rate_before_per_s, rate_last_per_s) = (mean(before), mean(last));
-    let gain = (before.len() == WARM_UP_SECONDS)
-        .then(|| Some(rate_last_per_s? / rate_before_per_s? - 1.0))
-        .flatten();
+    let is_long = before.len() == WARM_UP_SECONDS;
+    let gain = rate_last_per_s.zip(rate_before_per_s).map(|(last, before)| last / before - 1.0);
+    let gain = gain.filter(|gain| is_long && gain.is_finite());
     let finding = match gain {
         Some(gain) => format!(
             "In the last {WARM_UP_SECONDS} s of the launch's warm-up the rate was {:.0} % above that of the {WARM_UP_SECONDS} s before.",
             100.0 * gain
         ),
+        None if is_long => format!(
+            "It is unknown whether the server was warm: in its launch's warm-up it gave no valid response in the {WARM_UP_SECONDS} s before the last {WARM_UP_SECONDS} s."
+        ),
         None => format!(
-            "The launch's warm-up of {:.0} s was too short to check whether the server was warm: this check needs at least {} s.",
+            "The launch's warm-up of {:.1} s was too short to check whether the server was warm: this check needs {} whole seconds of load.",
             warm_up.warmed_s,
             2 * WARM_UP_SECONDS
         ),

@@ -414,13 +414,15 @@ struct StartingServer {
 
 impl StartingServer {
     /// What to say if the server listens, but not on its port.
-    fn other_ports(&self) -> String {
+    fn other_ports(&mut self) -> String {
+        self.processes.tree.search();
         let ports = self.processes.tree.ports();
         if ports.is_empty() || ports.contains(&self.address.port()) {
             return String::new();
         }
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-        format!("; it listens on port {} instead of $PACELINE_PORT", ports.join(", "))
+        let port = self.address.port();
+        format!("; the server listens on port {}, and not on $PACELINE_PORT ({port})", ports.join(", "))
     }
 
     fn wait_ready(

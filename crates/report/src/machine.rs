@@ -101,7 +101,7 @@ fn facts(environment: &Environment) -> HashMap<String, String> {
     };
     optional("governor", &e.governor);
     optional("clock source", &e.clock_source);
-    optional("settings kept during the run", &(!e.held.is_empty()).then(|| e.held.join(", ")));
+    optional("settings changed for the run", &(!e.held.is_empty()).then(|| e.held.join(", ")));
     facts.extend(e.mitigations.iter().map(|(name, state)| (format!("mitigation of {name}"), state.clone())));
     facts.extend(e.sysctl.iter().map(|(name, value)| (name.clone(), value.clone())));
     facts

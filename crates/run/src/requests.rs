@@ -213,6 +213,7 @@ fn template(
             files.add(name, lines);
         }
     }
+    request.check_doubled_braces()?;
     Ok(request.compile(files)?)
 }
 
@@ -254,7 +255,9 @@ mod tests {
             let compiled = over_http2(&job, &request, &spec, &LineFiles::default()).unwrap();
             paceline_http::h2::RequestBlocks::new(&[compiled])
         };
-        for body in ["{seq} {rand:1:9}", "{name}", "{line:", "{{ and {{{", "\u{e9}{"] {
+        for body in
+            ["{user{id}}", "{{name}}", "{seq} {rand:1:9}", "{name}", "{line:", "{{ and {{{", "\u{e9}{"]
+        {
             assert_eq!(blocks("/{seq}", body).fixed_body(0), Some(body.as_bytes()), "{body}");
         }
         assert!(blocks("/{seq}", "").repeated(0).is_some(), "the path has no placeholder either");

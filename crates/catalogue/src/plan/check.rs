@@ -349,10 +349,10 @@ fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
         let problem = match twin {
             VariantKind::Http10 if is_old(load) => "the load already uses HTTP/1.0",
             VariantKind::Http10 | VariantKind::Close if load.is_http2() => {
-                "the load uses HTTP/2, and this variant needs HTTP/1.1"
+                "the load uses HTTP/2, and this twin needs a load with HTTP/1.1"
             }
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
-                "the load is pipelined (`depth` above 1), and this variant cannot be: write a separate load with `depth = 1`"
+                "the load is pipelined (`depth` above 1), and this twin cannot be: write a separate load with `depth = 1`"
             }
             VariantKind::Close if closes(load) => "the load already closes each connection after one response",
             VariantKind::Unpipelined if load.depth == 1 => "the load is not pipelined (`depth` is 1)",

@@ -265,9 +265,10 @@ impl Plan {
         let meant: Vec<Arc<WorkloadCase>> = meant.cloned().map(Arc::new).collect();
         if meant.is_empty() {
             let addresses: Vec<&str> = workload.cases.iter().map(|case| case.address.as_str()).collect();
-            return Err(
-                self.wrong(format!("there is no workload `{name}`; available: {}", addresses.join(", ")))
-            );
+            return Err(self.wrong(format!(
+                "workload `{workload_name}` has no case `{name}`; its cases: {}",
+                addresses.join(", ")
+            )));
         }
         Ok(meant)
     }

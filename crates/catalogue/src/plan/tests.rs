@@ -241,7 +241,7 @@ fn names_missing_from_the_tree_are_reported() {
         (
             "\"tetra/3\"",
             "\"tetra/4\"",
-            "plan `small`: there is no workload `tetra/4`; available: tetra/3, tetra/2",
+            "plan `small`: workload `tetra` has no case `tetra/4`; its cases: tetra/3, tetra/2",
         ),
         ("go-*", "php-*", "plan `small`: no server has the id `php-*`; available: go-one"),
         ("go-*", "go-oen", "plan `small`: no server has the id `go-oen`; did you mean `go-one`?"),

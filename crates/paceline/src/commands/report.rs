@@ -132,6 +132,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     } else if let [file] = arguments.rounds.as_slice()
         && Path::new(file).is_file()
     {
+        check_run(file, &arguments)?;
         (of_run(Path::new(file), format, output.is_none())?, Status::Done)
     } else if let [_, _, ..] = arguments.rounds.as_slice() {
         (comparison(&arguments, &state_dir, format)?, Status::Done)
@@ -164,14 +165,33 @@ fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// The record of a run, in one of the formats that need more than its JSON.
+/// Refuses the flags that select parts of a round.
+fn check_run(file: &str, arguments: &Arguments) -> anyhow::Result<()> {
+    let given = [
+        ("--export", arguments.export.is_some()),
+        ("--workload", !arguments.workload.is_empty()),
+        ("--load", !arguments.load.is_empty()),
+        ("--full", arguments.full),
+        ("--svg", arguments.svg.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((flag, _)) => {
+            Err(Complaint::usage(format!("{flag} is for a round, and {file} is the record of a run"))
+                .hint("use -o FILE.html, .svg, .md or .txt alone")
+                .into())
+        }
+    }
+}
+
+/// The record of a run as text, Markdown, a page or a picture.
 fn of_run(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Result<Printable> {
     let name = file.display();
     let text = paceline_files::read_text(file, compare::FILE_BYTES_MOST)
         .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
     let run = paceline_record::read_run(&text).map_err(|error| {
         Complaint::usage(format!("{name} is not the record of a run: {error}")).hint(
-            "name a round by its id, or a file of `paceline run -o FILE.json`, without --histograms none",
+            "name a round by its id, or a file of `paceline run -o FILE.json` that has its histograms (without --histograms none)",
         )
     })?;
     Ok(match format {

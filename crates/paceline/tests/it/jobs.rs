@@ -97,7 +97,7 @@ fn outputs_have_the_format_of_their_extension() {
     let refused = report(&[&whole, "--format", "csv"]);
     assert!(text(&refused.stderr).contains("is the record of a run"), "{refused:?}");
     assert!(text(&report(&[&json]).stderr).contains("without --histograms none"));
-    assert!(read(&svg).contains("service time by time since the start of the run"), "{}", read(&svg));
+    assert!(read(&svg).contains("service time over the time of the run"), "{}", read(&svg));
 }
 
 #[test]

@@ -58,7 +58,8 @@ pub fn machine(machine: &Machine, full: bool) -> Option<String> {
     let memory = (e.memory_bytes > 0).then(|| format!("{:.1} GB", e.memory_bytes as f64 / 1e9));
     let cores = (e.cores > 0).then(|| counted(e.cores, "core", "cores"));
     let governor = e.governor.as_ref().map(|governor| format!("governor {governor}"));
-    let held = (!e.held.is_empty()).then(|| format!("settings kept during the run: {}", e.held.join(", ")));
+    let held = (!e.held.is_empty())
+        .then(|| format!("settings changed for the run, then restored: {}", e.held.join(", ")));
     let parts = [
         Some(if full { e.cpu_model.clone() } else { e.cpu_model.replace("(R)", "").replace("(TM)", "") }),
         cores,

@@ -155,7 +155,7 @@ impl Page {
             .for_each(|setting| self.prose("machine setting that could not be changed: ", setting, DIM));
         if report.tables.is_empty() {
             self.blank();
-            self.line("No trial of this round matches the selection.", PLAIN);
+            self.line("This round has no trials.", PLAIN);
         }
     }
 

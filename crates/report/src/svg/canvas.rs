@@ -106,11 +106,19 @@ impl Canvas {
         for (x, y) in points {
             if y.is_finite() {
                 // Cannot fail: it writes to a string.
-                let _ = write!(path, "{}{x:.1} {y:.1}", if is_interrupted { "M" } else { "L" });
+                let _ = match is_interrupted {
+                    // A point alone is drawn too.
+                    true => write!(path, "M{x:.1} {y:.1}h0"),
+                    false => write!(path, "L{x:.1} {y:.1}"),
+                };
             }
             is_interrupted = !y.is_finite();
         }
-        self.put(&html!("<path fill=\"none\" stroke=\"{}\" stroke-width=\"2\" d=\"{}\"/>", colour, path));
+        self.put(&html!(
+            "<path fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-linecap=\"round\" d=\"{}\"/>",
+            colour,
+            path
+        ));
         if let Some((x, y)) = points.iter().rfind(|(_, y)| y.is_finite()) {
             self.put(&html!(
                 "<circle class=\"g\" style=\"stroke:{}\" stroke-width=\"2\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"/>",

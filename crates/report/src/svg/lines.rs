@@ -169,14 +169,18 @@ pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
         .collect();
     let steps = timed.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|step| *step > 0.0);
     let step_s = steps.fold(run.window_s, f64::min);
-    let line = |name: &str, value: fn(&Times) -> u64| NamedLine {
-        name: name.to_owned(),
-        points: timed
-            .iter()
-            .map(|(start_s, times)| {
-                (start_s + step_s / 2.0, times.map_or(f64::NAN, |times| value(times) as f64))
-            })
-            .collect(),
+    let line = |name: &str, value: fn(&Times) -> u64| {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (start_s, times) in &timed {
+            let at = start_s + step_s / 2.0;
+            // An interval without any request is not in the record.
+            if points.last().is_some_and(|(last, _)| at - last > 1.5 * step_s) {
+                points.push((at - step_s, f64::NAN));
+            }
+            let value = times.map(value).filter(|ns| *ns > 0);
+            points.push((at, value.map_or(f64::NAN, |ns| ns as f64)));
+        }
+        NamedLine { name: name.to_owned(), points }
     };
     let lines =
         [line("max", |times| times.max), line("p99", |times| times.p99), line("p50", |times| times.p50)];
@@ -188,7 +192,7 @@ pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
         return top + 70.0;
     };
     let length = time(step_s * 1e9);
-    let title = format!("{what} by time since the start of the run, in intervals of {length}, logarithmic");
+    let title = format!("{what} over the time of the run, one point for each {length} (logarithmic axis)");
     canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", &title);
     let (plot_top, bottom) = (top + 76.0, top + 76.0 + TALL);
     let far = timed.last().map_or(0.0, |(start_s, _)| start_s + step_s);

@@ -60,7 +60,7 @@ fn trust(spec: &TlsSpec, inputs: &mut Inputs) -> Result<Trust, RunError> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
         let why = found.errors.first().map_or_else(String::new, |error| format!(": {error}"));
-        let what = format!("no trusted certificate authority is installed on this system{why}");
+        let what = format!("no trusted certificate authority was found on this system{why}");
         return Err(RunError::environment(what)
             .hint("install the certificate authorities of the system (Debian: ca-certificates), or use --cacert FILE"));
     }

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Maximum number of windows to measure
     #[arg(long, default_value_t = 40, value_name = "N")]
     windows: usize,
-    /// Length of the last window, which confirms the rate that was found; 0s skips it
+    /// Length of the long windows at the end, which confirm the rate that was found; 0s skips them
     #[arg(long, default_value = "60s", value_name = "T", value_parser = super::super::run::duration)]
     confirm: Duration,
     /// Do not measure the load-response curve

@@ -52,7 +52,7 @@ fn as_text(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
     for server in &catalogue.servers {
         let state = state(server, provisioner)?;
         if let Some(why) = state.strip_prefix("unknown: ") {
-            below.push_str(&format!("\nThe state of {} is unknown: {why}\n", server.id));
+            below.push_str(&format!("\nWhether {} is set up is unknown: {why}\n", server.id));
         }
         rows.push(row(server, &state));
     }

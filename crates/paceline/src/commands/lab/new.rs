@@ -138,7 +138,7 @@ fn documentation() -> Option<PathBuf> {
 /// and of `round`, and of `report`.
 fn place_flags(catalogue: &Catalogue) -> [String; 2] {
     let folders = &catalogue.folders;
-    let state_dir = std::env::var_os("PACELINE_HOME").map(PathBuf::from);
+    let state_dir = std::env::var_os("PACELINE_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let usual = Folders::find(&FolderFlags { state_dir, ..FolderFlags::default() }).ok();
     let flag = |name: &str, folder: fn(&Folders) -> &Path| {
         let is_usual = usual.as_ref().is_some_and(|usual| folder(usual) == folder(folders));

@@ -52,7 +52,7 @@ fn confirmed(round: &str, kept: &str) -> anyhow::Result<String> {
     let what = format!("round {round} was measured with this load generator command: {kept:?}");
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Complaint::usage(format!("{what}; it needs your confirmation, but there is no terminal"))
-            .hint("this command was read from the store and may be from somebody else: if you trust it, add --generator with exactly this command")
+            .hint("this command was read from the store and may come from another user: if you trust it, add --generator with exactly this command")
             .into());
     }
     write!(std::io::stderr(), "{what}\nThis command comes from the store. Run it? [y/N] ")?;

@@ -268,8 +268,8 @@ impl RequestFlags {
     }
 }
 
-/// Adds a missing Content-Type to the requests of a file that have a JSON body; reports it. Another body has no type that
-/// could be assumed: in a file, a form has its fields.
+/// Adds a missing Content-Type to the requests of a file that have a JSON body; reports it. Other bodies get
+/// no type.
 fn describe_mix(job: &mut Job) {
     let mut added = 0;
     for request in &mut job.requests {
@@ -301,7 +301,12 @@ fn content(value: &str) -> Content {
 /// The type of a body: JSON if it looks like JSON, otherwise a form, as curl sends it.
 fn content_type(body: Option<&Content>) -> &'static str {
     let is_json = match body {
-        Some(Content::Text(text)) => text.trim_start().starts_with(['{', '[']),
+        Some(Content::Text(text)) => {
+            let text = text.trim_start();
+            let is_placeholder =
+                ["{rand:", "{seq}", "{line:", "{var:"].iter().any(|word| text.starts_with(word));
+            text.starts_with(['{', '[']) && !is_placeholder
+        }
         Some(Content::File { file }) => file.extension().is_some_and(|ending| ending == "json"),
         Some(Content::Multipart { .. }) | None => false,
     };
@@ -346,6 +351,7 @@ mod tests {
         for (flags, method, content_type) in [
             (&["--body", "{\"a\": 1}"][..], "POST", "application/json"),
             (&["--body", "a=1"], "POST", "application/x-www-form-urlencoded"),
+            (&["--body", "{seq}"], "POST", "application/x-www-form-urlencoded"),
             (&["--body", "@a.json", "-X", "PUT"], "PUT", "application/json"),
             (&["--body", "x", "-H", "content-type: text/plain"], "POST", "text/plain"),
         ] {
