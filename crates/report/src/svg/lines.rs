@@ -191,7 +191,7 @@ pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
         canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", none);
         return top + 70.0;
     };
-    let length = time(step_s * 1e9);
+    let length = time((step_s * 1e3).round() * 1e6);
     let title = format!("{what} over the time of the run, one point for each {length} (logarithmic axis)");
     canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", &title);
     let (plot_top, bottom) = (top + 76.0, top + 76.0 + TALL);
