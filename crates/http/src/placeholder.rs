@@ -56,7 +56,8 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<PlaceholderPiece<'_>>
 }
 
 /// Rejects a name in doubled braces, as other tools write placeholders: `{{name}}` would be sent as `{name}}`. It is
-/// accepted where the text has no closing brace too many, as in `{user{{id}}`: there `{{` is meant as a brace.
+/// accepted where the text has no more closing than opening braces (`{{` counts as one), as in `{user{{id}}`: there `{{`
+/// is meant as a brace.
 pub(crate) fn check_doubled(text: &str) -> Result<(), PlaceholderError> {
     let unescaped = text.replace("{{", "{");
     if unescaped.matches('}').count() <= unescaped.matches('{').count() {
@@ -70,10 +71,10 @@ pub(crate) fn check_doubled(text: &str) -> Result<(), PlaceholderError> {
 
 /// Whether the text after two braces is a name and two closing braces.
 fn is_doubled(inside: &str) -> bool {
-    let Some((name, _)) = inside.split_once("}}") else { return false };
-    let name = name.trim_matches(' ');
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_.$:/-".contains(c);
-    !name.is_empty() && name.chars().all(is_part)
+    let inside = inside.trim_start_matches(' ');
+    let after = inside.trim_start_matches(is_part);
+    after.len() < inside.len() && after.trim_start_matches(' ').starts_with("}}")
 }
 
 fn wrong(text: &str, brace: usize, problem: PlaceholderProblem) -> PlaceholderError {

@@ -2,7 +2,7 @@
 //!
 //! Overload is growth of the outstanding requests; a pause is an outage. Neither is judged by the mean service time,
 //! which contains the server's queue. Gates use the same figures. Over 600 lines: overload, pauses and idle connections
-//! exclude each other and are judged by the same figures.
+//! are judged by the same figures, and at most one of them is given.
 
 use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look};
 use crate::{ACHIEVED_LEAST, TypedVerdict, generator, judged_times};
@@ -367,7 +367,7 @@ fn times(run: &Run) -> Option<&Times> {
 
 /// The longest time, if as many requests are near it as a pause of all connections leaves: in an open loop half of the
 /// requests due in half of the pause, in a closed loop half of the number that the connections carry. One slow request
-/// is not a pause. With it the number of such pauses, by the number of requests that each of them delays.
+/// is not a pause. Also the number of such pauses.
 fn pauses(run: &Run) -> Option<(u64, u64)> {
     let histogram = times(run)?.decode().ok()?;
     let longest_ns = histogram.max()?;
@@ -380,7 +380,7 @@ fn pauses(run: &Run) -> Option<(u64, u64)> {
     let delayed = offered_per_s.map_or(outstanding_max(run), |offered| offered * longest_ns as f64 / 2e9);
     let is_pause = match offered_per_s {
         // Requests that fall due in a pause wait for the rest of it: the second quarter of its length has half as many
-        // as the upper half, and 0.2 times as many leaves room for chance. Requests that are slow by themselves leave it
+        // as the upper half, and 0.2 times as many leaves room for chance. Requests that are slow without a pause leave it
         // empty.
         Some(_) => above(0.5) >= 0.5 * delayed.max(2.0) && above(0.25) - above(0.5) >= 0.2 * above(0.5),
         None => {
@@ -396,27 +396,33 @@ fn pauses(run: &Run) -> Option<(u64, u64)> {
     Some((longest_ns, pauses_like_it(run, longest_ns)))
 }
 
-/// Minimum number of requests that a pause delays by more than half of it, before several are counted: a single slow
-/// request of a few connections is no pause.
-const DELAYED_LEAST: f64 = 4.0;
+/// Requests of an open loop that a pause must delay by more than half of it, before several pauses are counted: where
+/// fewer are slow at random, groups of them are common.
+const DELAYED_LEAST_OPEN: f64 = 30.0;
+/// The same for a closed loop, in which responses are missing too: a single slow request of a few connections is no
+/// pause.
+const DELAYED_LEAST_CLOSED: f64 = 4.0;
 
-/// The number of pauses about as long as the longest, at least 1: groups of adjacent intervals with slow requests, in
-/// which one interval, or two together, have half of those that such a pause delays. Requests that wait in the queue
-/// after a pause belong to its group. In a closed loop responses must be missing there too. Pauses in adjacent
+/// The number of pauses of the window about as long as the longest, at least 1: groups of adjacent intervals with slow
+/// requests, in which one interval, or two together, have half of those that such a pause delays. Requests that wait in
+/// the queue after a pause belong to its group. In a closed loop responses must be missing there too. Pauses in adjacent
 /// intervals count as one.
 fn pauses_like_it(run: &Run, longest_ns: u64) -> u64 {
-    let delayed = match offered_per_s_peak(run).filter(|_| is_open(run)) {
-        Some(offered) => offered * longest_ns as f64 / 2e9,
-        None => outstanding_max(run),
+    let (delayed, delayed_least) = match offered_per_s_peak(run).filter(|_| is_open(run)) {
+        Some(offered) => (offered * longest_ns as f64 / 2e9, DELAYED_LEAST_OPEN),
+        None => (outstanding_max(run), DELAYED_LEAST_CLOSED),
     };
-    let Some(slow) = slow_by_interval(run, longest_ns).filter(|_| delayed >= DELAYED_LEAST) else { return 1 };
-    let slow: Vec<(u64, f64)> = slow.into_iter().collect();
+    let slow = slow_by_interval(run, longest_ns, |phase| phase == Phase::Window);
+    let slow = slow.filter(|slow| delayed >= delayed_least && are_rare(slow));
+    let slow: Vec<(u64, f64)> = slow.into_iter().flatten().collect();
     let step_ns = slow.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or_default();
-    let is_adjacent = |a: &(u64, f64), b: &(u64, f64)| 2 * (b.0 - a.0) < 3 * step_ns;
+    let is_adjacent = |a: &(u64, f64), b: &(u64, f64)| b.0 - a.0 <= step_ns.saturating_add(step_ns / 2);
+    let gaps = is_open(run).then(Vec::new).unwrap_or_else(|| gaps(run, longest_ns));
     let groups = slow.chunk_by(|a, b| (a.1 > 0.0) == (b.1 > 0.0) && is_adjacent(a, b));
     let is_pause = |group: &&[(u64, f64)]| {
         let most = group.windows(2).map(|pair| pair[0].1 + pair[1].1).fold(group[0].1, f64::max);
-        most >= 0.5 * delayed && (is_open(run) || is_gap_before(run, longest_ns, group[0].0))
+        let is_gap = |at_ns: u64| gaps.iter().any(|gap| gap.contains(&at_ns));
+        most >= 0.5 * delayed && (is_open(run) || group.iter().any(|(at_ns, _)| is_gap(*at_ns)))
     };
     (groups.filter(is_pause).count() as u64).max(1)
 }
@@ -424,7 +430,8 @@ fn pauses_like_it(run: &Run, longest_ns: u64) -> u64 {
 /// Whether the slow requests (above half of the longest time) can be those that a pause delayed: at least `least` of
 /// them ended within the length of the pause, and other intervals have few. True if the intervals have no times.
 fn end_together(run: &Run, longest_ns: u64, least: f64) -> bool {
-    let Some(slow) = slow_by_interval(run, longest_ns) else { return true };
+    let slow = slow_by_interval(run, longest_ns, |phase| phase != Phase::Connect);
+    let Some(slow) = slow else { return true };
     // Intervals from each one to the first that begins later than the pause took: the first of the requests may have
     // ended at the end of its interval.
     let (mut together, mut most, mut ends) = (0.0, 0.0_f64, slow.iter().peekable());
@@ -435,15 +442,15 @@ fn end_together(run: &Run, longest_ns: u64, least: f64) -> bool {
         most = most.max(together + ends.peek().map_or(0.0, |(_, count)| **count));
         together -= count;
     }
-    most >= least && are_rare(slow)
+    most >= least && are_rare(&slow)
 }
 
-/// The slow requests (above half of the longest time) by the start of the interval in which they ended; none if the
-/// intervals have no times.
-fn slow_by_interval(run: &Run, longest_ns: u64) -> Option<BTreeMap<u64, f64>> {
+/// The slow requests (above half of the longest time) of some phases by the start of the interval in which they ended;
+/// none if the intervals have no times.
+fn slow_by_interval(run: &Run, longest_ns: u64, phases: fn(Phase) -> bool) -> Option<BTreeMap<u64, f64>> {
     let mut by_start: BTreeMap<u64, f64> = BTreeMap::new();
     let mut is_known = false;
-    for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
+    for interval in run.intervals.iter().filter(|interval| phases(interval.phase)) {
         let times = judged_times(&interval.block, run.loop_.kind);
         is_known |= times.is_some();
         let slow = times.map_or(interval.block.counts.ok as f64, |times| above_most(times, longest_ns / 2));
@@ -452,9 +459,9 @@ fn slow_by_interval(run: &Run, longest_ns: u64) -> Option<BTreeMap<u64, f64>> {
     is_known.then_some(by_start)
 }
 
-/// Whether slow requests come in a few intervals, as after pauses, and not in all of them.
-fn are_rare(slow: BTreeMap<u64, f64>) -> bool {
-    let mut counts: Vec<f64> = slow.into_values().collect();
+/// Whether slow requests come in bursts, as after pauses: an interval has far more of them than the median one.
+fn are_rare(slow: &BTreeMap<u64, f64>) -> bool {
+    let mut counts: Vec<f64> = slow.values().copied().collect();
     counts.sort_by(f64::total_cmp);
     let usual = counts.get(counts.len() / 2).copied().unwrap_or_default();
     counts.last().is_some_and(|highest| *highest >= RARE_LEAST * usual)
@@ -482,38 +489,25 @@ fn above_most(times: &Times, limit_ns: u64) -> f64 {
     (1.0 - below) * times.count as f64
 }
 
-/// Whether two adjacent intervals of a closed loop have fewer responses than usual, by at least half of what a pause of
-/// this length takes away. If only some requests are slow, the others are answered meanwhile. True if there are too few
-/// intervals to tell.
+/// Whether a closed loop has such a gap. If only some requests are slow, the others are answered meanwhile. True if
+/// there are too few intervals to tell.
 fn has_gap(run: &Run, pause_ns: u64) -> bool {
-    let slices = facts::window(run);
-    let mut rates: Vec<f64> = slices.iter().map(|slice| slice.counts.ok as f64 / slice.length_s()).collect();
-    if rates.len() < 4 {
-        return true;
-    }
-    rates.sort_by(f64::total_cmp);
-    let usual = rates.get(rates.len() / 2).copied().unwrap_or_default();
-    slices.windows(2).any(|pair| is_gap(pair, usual, pause_ns))
+    facts::window(run).len() < 4 || !gaps(run, pause_ns).is_empty()
 }
 
-/// Whether these intervals have fewer responses than usual, by at least half of what a pause of this length takes away.
-fn is_gap(slices: &[WindowSlice], usual_per_s: f64, pause_ns: u64) -> bool {
-    let missing: f64 =
-        slices.iter().map(|slice| usual_per_s * slice.length_s() - slice.counts.ok as f64).sum();
-    missing >= 0.5 * usual_per_s * pause_ns as f64 / 1e9
-}
-
-/// Whether a closed loop has such a gap in the intervals that a pause can touch if its requests ended from `at_ns` on.
-fn is_gap_before(run: &Run, pause_ns: u64, at_ns: u64) -> bool {
+/// The pairs of adjacent intervals that have fewer responses than usual, by at least half of what a pause of this length
+/// takes away: from the start of the first to the end of the second, when the requests of a pause can end.
+fn gaps(run: &Run, pause_ns: u64) -> Vec<std::ops::RangeInclusive<u64>> {
     let slices = facts::window(run);
     let mut rates: Vec<f64> = slices.iter().map(|slice| slice.counts.ok as f64 / slice.length_s()).collect();
     rates.sort_by(f64::total_cmp);
     let usual = rates.get(rates.len() / 2).copied().unwrap_or_default();
-    let touched: Vec<WindowSlice> = slices
-        .into_iter()
-        .filter(|slice| slice.end_ns + pause_ns > at_ns && slice.start_ns <= at_ns)
-        .collect();
-    is_gap(&touched, usual, pause_ns)
+    let pause_s = pause_ns as f64 / 1e9;
+    let is_gap = |pair: &&[WindowSlice]| {
+        let missing: f64 = pair.iter().map(|slice| usual * slice.length_s() - slice.counts.ok as f64).sum();
+        missing >= 0.5 * usual * pause_s
+    };
+    slices.windows(2).filter(is_gap).map(|pair| pair[0].start_ns..=pair[1].end_ns).collect()
 }
 
 /// The longest time without a valid response that is compatible with the intervals; a response may be at either end of

@@ -181,7 +181,7 @@ fn a_pause_is_an_outage_and_not_overload() {
     assert!(!verdicts(closed(), always).iter().any(|(name, _)| *name == "outage"), "slow all the time");
 }
 
-/// A run of 1,000/s with these times in each second, which has 1,000 requests: its total has all of them.
+/// Gives each second these times, and the total the times of all seconds.
 fn with_seconds(run: &mut Run, times: impl Fn(usize) -> Times) {
     let mut whole = Histogram::new();
     for (second, interval) in run.intervals.iter_mut().enumerate() {
@@ -229,10 +229,27 @@ fn repeated_pauses_are_counted_and_judged_together() {
         run.loop_.offered_per_s = Some(5.0);
     };
     assert!(!is_outage(&rare));
+    // At 150/s some requests of a second are slow at random.
+    let random = |run: &mut Run| {
+        with_seconds(run, |second| with_pause(150, [5, 2, 0, 6, 3, 0, 4, 7, 0, 3, 5][second]));
+        run.loop_.offered_per_s = Some(150.0);
+    };
+    assert!(!is_outage(&random));
+    // A pause of the warm-up is not one of the window.
+    let mut run = sound();
+    with_seconds(&mut run, |second| if second == 7 { with_pause(250, 250) } else { with_pause(1, 1) });
+    let mut before = run.intervals[7].clone();
+    (before.phase, before.start_ns) = (Phase::Warmup, 0);
+    run.intervals.insert(0, before);
+    let outage = run_verdicts(&run).into_iter().find(|verdict| verdict.name == "outage").unwrap();
+    assert_eq!(outage.evidence["pauses"], 1);
     // A closed loop of one connection with slow requests now and then.
     let mut single = closed();
     single.connections.had = 1;
     with_seconds(&mut single, |second| with_pause(if second % 3 == 0 { 150 } else { 1 }, 1));
+    for second in [3, 6, 9] {
+        single.intervals[second].block.counts.ok = 850;
+    }
     assert!(run_verdicts(&single).iter().all(|verdict| verdict.name != "outage"));
     // A closed loop of twenty connections that pauses.
     let mut paused = closed();

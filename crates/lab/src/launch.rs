@@ -420,9 +420,10 @@ impl StartingServer {
         if ports.is_empty() || ports.contains(&self.address.port()) {
             return String::new();
         }
+        let noun = if ports.len() == 1 { "port" } else { "ports" };
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
         let port = self.address.port();
-        format!("; the server listens on port {}, and not on $PACELINE_PORT ({port})", ports.join(", "))
+        format!("; the server listens on {noun} {}, and not on $PACELINE_PORT ({port})", ports.join(", "))
     }
 
     fn wait_ready(

@@ -165,7 +165,7 @@ fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Refuses the flags that select parts of a round.
+/// Refuses the flags that apply only to rounds.
 fn check_run(file: &str, arguments: &Arguments) -> anyhow::Result<()> {
     let given = [
         ("--export", arguments.export.is_some()),
@@ -177,7 +177,7 @@ fn check_run(file: &str, arguments: &Arguments) -> anyhow::Result<()> {
     match given.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((flag, _)) => {
-            Err(Complaint::usage(format!("{flag} is for a round, and {file} is the record of a run"))
+            Err(Complaint::usage(format!("{flag} applies only to a round, and {file} is a file"))
                 .hint("use -o FILE.html, .svg, .md or .txt alone")
                 .into())
         }

@@ -96,8 +96,9 @@ fn outputs_have_the_format_of_their_extension() {
     assert!(made.status.success() && read(&page).contains("<html"), "{made:?}");
     let refused = report(&[&whole, "--format", "csv"]);
     assert!(text(&refused.stderr).contains("is the record of a run"), "{refused:?}");
+    assert!(text(&report(&[&whole, "--full"]).stderr).contains("--full applies only to a round"));
     assert!(text(&report(&[&json]).stderr).contains("without --histograms none"));
-    assert!(read(&svg).contains("service time over the time of the run"), "{}", read(&svg));
+    assert!(read(&svg).contains("service time of the whole window"), "{}", read(&svg));
 }
 
 #[test]

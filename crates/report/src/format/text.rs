@@ -155,7 +155,7 @@ impl Page {
             .for_each(|setting| self.prose("machine setting that could not be changed: ", setting, DIM));
         if report.tables.is_empty() {
             self.blank();
-            self.line("This round has no trials.", PLAIN);
+            self.line("This round has no readable trials.", PLAIN);
         }
     }
 

@@ -191,8 +191,13 @@ pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
         canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", none);
         return top + 70.0;
     };
-    let length = time((step_s * 1e3).round() * 1e6);
-    let title = format!("{what} over the time of the run, one point for each {length} (logarithmic axis)");
+    let title = match timed.len() {
+        1 => format!("{what} of the whole window (logarithmic axis)"),
+        _ => {
+            let step = time((step_s * 1e3).round() * 1e6);
+            format!("{what} over time, one point per {step} (logarithmic axis)")
+        }
+    };
     canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", &title);
     let (plot_top, bottom) = (top + 76.0, top + 76.0 + TALL);
     let far = timed.last().map_or(0.0, |(start_s, _)| start_s + step_s);

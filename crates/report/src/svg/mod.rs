@@ -90,7 +90,7 @@ mod tests {
         let times = run.total.response_time_ns.clone();
         run.intervals.iter_mut().for_each(|interval| interval.block.response_time_ns.clone_from(&times));
         let drawn = run_svg(&run).to_string();
-        assert!(drawn.contains("response time over the time of the run, one point for each 1 s"), "{drawn}");
+        assert!(drawn.contains("response time over time, one point per 1 s"), "{drawn}");
         let lines = drawn.matches("<path fill=\"none\"").count();
         assert_eq!(
             (lines, ["max", "p99", "p50"].map(|name| drawn.contains(name))),

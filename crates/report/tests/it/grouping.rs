@@ -236,7 +236,7 @@ fn too_few_answers_for_a_percentile_leave_it_out() {
 #[test]
 fn a_round_without_trials_is_reported() {
     let report = Report::new(&built::round(), &[]);
-    assert!(text(&report).contains("This round has no trials"));
+    assert!(text(&report).contains("This round has no readable trials"));
     for format in [Format::Markdown, Format::Csv, Format::Json] {
         assert!(report.render(format, Options { width: 80, colour: false, full: true }).ends_with('\n'));
     }

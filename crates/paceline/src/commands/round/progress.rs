@@ -46,7 +46,7 @@ impl RoundProgress {
     pub fn stopping(&self) -> String {
         let clear = if self.is_terminal { CLEAR_LINE } else { "" };
         format!(
-            "{clear}stopping the current trial (some seconds); earlier trials are stored; press Ctrl-C again to kill the current one\n"
+            "{clear}stopping the current trial (a few seconds); earlier trials are stored; press Ctrl-C again to kill the current one\n"
         )
     }
 

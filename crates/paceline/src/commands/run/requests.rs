@@ -303,9 +303,14 @@ fn content_type(body: Option<&Content>) -> &'static str {
     let is_json = match body {
         Some(Content::Text(text)) => {
             let text = text.trim_start();
-            let is_placeholder =
-                ["{rand:", "{seq}", "{line:", "{var:"].iter().any(|word| text.starts_with(word));
-            text.starts_with(['{', '[']) && !is_placeholder
+            let is_value = ["{rand:", "{seq}", "{var:"].iter().any(|word| text.starts_with(word));
+            match text.strip_prefix("{line:").and_then(|line| line.split_once('}')) {
+                Some((file, _)) => {
+                    let ending = Path::new(file).extension().and_then(|ending| ending.to_str());
+                    ending.is_some_and(|ending| ["json", "jsonl", "ndjson"].contains(&ending))
+                }
+                None => text.starts_with(['{', '[']) && !is_value,
+            }
         }
         Some(Content::File { file }) => file.extension().is_some_and(|ending| ending == "json"),
         Some(Content::Multipart { .. }) | None => false,
@@ -352,6 +357,8 @@ mod tests {
             (&["--body", "{\"a\": 1}"][..], "POST", "application/json"),
             (&["--body", "a=1"], "POST", "application/x-www-form-urlencoded"),
             (&["--body", "{seq}"], "POST", "application/x-www-form-urlencoded"),
+            (&["--body", "{line:bodies.jsonl}"], "POST", "application/json"),
+            (&["--body", "{line:names.txt}"], "POST", "application/x-www-form-urlencoded"),
             (&["--body", "@a.json", "-X", "PUT"], "PUT", "application/json"),
             (&["--body", "x", "-H", "content-type: text/plain"], "POST", "text/plain"),
         ] {

@@ -334,7 +334,7 @@ fn end(lab: Child, generators: &mut Witness) {
     let ended = lab.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(130));
-    assert!(stderr.contains("\nstopping the current trial (some seconds); "), "{stderr}");
+    assert!(stderr.contains("\nstopping the current trial (a few seconds); "), "{stderr}");
 }
 
 #[test]
