@@ -385,7 +385,10 @@ fn the_steps_that_lab_new_prints_can_be_run() {
         }
     }
     assert!(tree.path("result.html").exists());
-    assert_eq!(tree.kept().1.len(), 1);
+    // A trial that other tests disturbed is retried.
+    let measured = tree.kept().1;
+    assert!(measured.iter().any(|trial| trial.run.is_some()), "{measured:?}");
+    assert!(measured.iter().all(|trial| (trial.server.id.as_str(), trial.repeat) == ("python-mine", 0)));
 }
 
 #[test]
