@@ -140,7 +140,9 @@ impl Techempower {
             connect_failed: level.connect,
             io_failed: level.read.saturating_add(level.write),
             figures: [("late_answers".to_owned(), level.timeout as f64)].into(),
-            error: requests.is_none().then(|| "the report has no result for this test".to_owned()),
+            error: requests
+                .is_none()
+                .then(|| "the imported file has no number of requests for this test".to_owned()),
             times_ns,
             note: "the rate is requests divided by the planned duration, as TechEmpower computes it"
                 .to_owned(),

@@ -73,7 +73,7 @@ fn fault_of(trial: &Trial) -> Fault {
                     "no request was sent in the window: every connection was waiting for a response"
                         .to_owned()
                 }
-                (scheduled, _) => format!("all requests failed ({})", whole(scheduled as f64)),
+                (scheduled, _) => format!("all {} requests failed", whole(scheduled as f64)),
             };
             (Stage::Load, what + &why)
         }

@@ -79,8 +79,9 @@ fn check(job: &Job, index: usize, goes_on: bool) -> Result<(), RunError> {
             .hint("add `session = \"NAME\"` to this request and to the requests that use the value from its response"));
     }
     if !goes_on && spec.think.is_some() {
-        return Err(wrong(spec, "`think` needs an earlier request in the same session")
-            .hint("move `think` to a later step; a rate (-r) sets how often sessions begin"));
+        return Err(wrong(spec, "`think` needs an earlier request in the same session").hint(
+            "move `think` to a later request of a session; to set the time between sessions, use a rate (-r)",
+        ));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! never removed.
 
 use super::Provisioner;
-use paceline_catalogue::Catalogue;
+use paceline_catalogue::{BrokenEntry, Catalogue};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -62,10 +62,7 @@ impl Provisioner {
         }
         for build in in_folder("build") {
             let id = build.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let is_known = catalogue.servers.iter().any(|server| server.id == id)
-                || catalogue.balancers.iter().any(|balancer| format!("balancer-{}", balancer.id) == id)
-                || catalogue.broken_server(&id).is_some();
-            match is_known {
+            match is_known(catalogue, &id) {
                 _ if all => found.push(LeftOver::of("build", build)),
                 false => found.push(LeftOver::of("build of a server that no longer exists", build)),
                 true => {
@@ -76,6 +73,20 @@ impl Provisioner {
         }
         found
     }
+}
+
+/// Whether the catalogue has the server, balancer or database of a build, also if its manifest has an error.
+fn is_known(catalogue: &Catalogue, build: &str) -> bool {
+    let has = |broken: &[BrokenEntry], id: &str| broken.iter().any(|entry| entry.id == id);
+    if let Some(id) = build.strip_prefix("balancer-") {
+        return catalogue.balancers.iter().any(|balancer| balancer.id == id)
+            || has(&catalogue.broken_balancers, id);
+    }
+    if let Some(id) = build.strip_prefix("database-") {
+        return catalogue.databases.iter().any(|database| database.id == id)
+            || has(&catalogue.broken_databases, id);
+    }
+    catalogue.servers.iter().any(|server| server.id == build) || has(&catalogue.broken_servers, build)
 }
 
 /// Whether a server made it for one launch: its name is `run-PORT` or `PORT.conf`.
@@ -120,11 +131,14 @@ mod tests {
             "build/go-server/20002.conf",
             "build/go-server/php.conf",
             "build/go-gone/server",
+            "build/database-broken/server",
+            "build/database-gone/server",
             "home/nobody/.npm/cached",
             "results.sqlite",
         ] {
             tree.write(&format!(".paceline/{file}"), "x");
         }
+        tree.write("databases/broken/database.toml", "no manifest");
         let catalogue = tree.catalogue();
         let provisioner = Provisioner::new(&catalogue.folders, Vec::new(), Interrupt::never());
         let names = |all| -> Vec<String> {
@@ -134,12 +148,20 @@ mod tests {
         };
         let some = [
             "logs/go-server-1.log",
+            "build/database-gone",
             "build/go-gone",
             "build/go-server/20002.conf",
             "build/go-server/run-20001",
         ];
         assert_eq!(names(false), some);
-        let all = ["logs/go-server-1.log", "home/nobody", "build/go-gone", "build/go-server"];
+        let all = [
+            "logs/go-server-1.log",
+            "home/nobody",
+            "build/database-broken",
+            "build/database-gone",
+            "build/go-gone",
+            "build/go-server",
+        ];
         assert_eq!(names(true), all);
         for left in provisioner.left_overs(&catalogue, false) {
             left.remove().unwrap();

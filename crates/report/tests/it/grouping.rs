@@ -209,7 +209,7 @@ fn a_run_without_a_valid_response_is_a_failure_with_a_reason() {
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.ok, run.total.counts.bad_body) = (0, 3000);
     let report = Report::new(&built::round(), std::slice::from_ref(&trial));
-    assert!(text(&report).contains("all requests failed (3,000)"), "{}", text(&report));
+    assert!(text(&report).contains("all 3,000 requests failed"), "{}", text(&report));
     let run = trial.run.as_mut().unwrap();
     (run.total.counts.bad_body, run.total.counts.scheduled) = (0, 0);
     let report = text(&Report::new(&built::round(), &[trial]));

@@ -29,7 +29,9 @@ pub struct Arguments {
     /// Only print what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Fetch packages again even if they were fetched before
+    /// Run the [setup] commands again even if nothing has changed
+    ///
+    /// Debian packages are not installed again.
     #[arg(long)]
     again: bool,
 }
