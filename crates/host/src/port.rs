@@ -5,11 +5,13 @@
 use crate::process;
 use crate::sock_diag::{self, ListeningSocket};
 use crate::system::Pid;
+use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
+use std::path::PathBuf;
 
 /// Lowest port tried below the ephemeral range: above the ports of common services.
 const LOWEST: u16 = 20_000;
@@ -124,8 +126,7 @@ pub fn listeners(port: u16) -> Vec<Pid> {
         return Vec::new();
     }
     let listens = |pid: &Pid| {
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        let mut links = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+        let mut links = process::descriptors(*pid);
         links.any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str()))
     };
     process::all().into_iter().filter(listens).collect()
@@ -133,23 +134,14 @@ pub fn listeners(port: u16) -> Vec<Pid> {
 
 /// The TCP ports on which these processes listen, as far as `/proc` shows them, in ascending order.
 pub fn ports_of(pids: &[Pid]) -> Vec<u16> {
-    let links = |pid: &Pid| {
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        open.filter_map(|fd| fs::read_link(fd.path()).ok()).collect::<Vec<_>>()
+    let theirs: Vec<PathBuf> = pids.iter().flat_map(|pid| process::descriptors(*pid)).collect();
+    let is_theirs = |listener: &ListeningSocket| {
+        let socket = format!("socket:[{}]", listener.inode);
+        theirs.iter().any(|link| link.as_os_str() == socket.as_str())
     };
-    let theirs: Vec<_> = pids.iter().flat_map(links).collect();
-    let tables =
-        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
-    let port_of = |line: &str| {
-        let (_, port) = line.split_ascii_whitespace().nth(1)?.rsplit_once(':')?;
-        let port = u16::from_str_radix(port, 16).ok()?;
-        let socket = format!("socket:[{}]", listener(line, port)?.inode);
-        theirs.iter().any(|link| link.as_os_str() == socket.as_str()).then_some(port)
-    };
-    let mut ports: Vec<u16> = tables.iter().flat_map(|table| table.lines()).filter_map(port_of).collect();
-    ports.sort_unstable();
-    ports.dedup();
-    ports
+    let listening = listening_in_proc().into_iter().filter(|(_, listener)| is_theirs(listener));
+    let ports: BTreeSet<u16> = listening.map(|(port, _)| port).collect();
+    ports.into_iter().collect()
 }
 
 /// Whether a process listens on a port at every address of the machine, so that other machines can also reach it.
@@ -157,26 +149,29 @@ pub fn is_open_to_others(port: u16) -> bool {
     listening(port).iter().any(|listener| listener.is_wildcard)
 }
 
-/// The sockets that listen on a TCP port.
+/// The sockets that listen on a TCP port. Kernels that do not answer over netlink have them in `/proc/net/tcp`.
 fn listening(port: u16) -> Vec<ListeningSocket> {
-    sock_diag::listening(port).unwrap_or_else(|_| listening_in_proc(port))
+    sock_diag::listening(port).unwrap_or_else(|_| {
+        let all = listening_in_proc().into_iter();
+        all.filter(|(its, _)| *its == port).map(|(_, listener)| listener).collect()
+    })
 }
 
-/// The same by `/proc/net/tcp`, for kernels that do not answer over netlink.
-fn listening_in_proc(port: u16) -> Vec<ListeningSocket> {
+/// Every socket that listens, with its port, by `/proc/net/tcp`.
+fn listening_in_proc() -> Vec<(u16, ListeningSocket)> {
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
-    tables.iter().flat_map(|table| table.lines()).filter_map(|line| listener(line, port)).collect()
+    tables.iter().flat_map(|table| table.lines()).filter_map(listener).collect()
 }
 
-/// The socket, if the line of `/proc/net/tcp` is a listener on that port: proc_pid_net(5).
-fn listener(line: &str, port: u16) -> Option<ListeningSocket> {
+/// The port and the socket, if the line of `/proc/net/tcp` is a listener: proc_pid_net(5).
+fn listener(line: &str) -> Option<(u16, ListeningSocket)> {
     const LISTEN: &str = "0A";
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let (address, local_port) = fields.get(1)?.rsplit_once(':')?;
-    let listens = u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
-    let inode = listens.then(|| fields.get(9)).flatten()?.parse().ok()?;
-    Some(ListeningSocket { inode, is_wildcard: address.bytes().all(|digit| digit == b'0') })
+    let (address, port) = fields.get(1)?.rsplit_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let inode = fields.get(9).filter(|_| fields.get(3) == Some(&LISTEN))?.parse().ok()?;
+    Some((port, ListeningSocket { inode, is_wildcard: address.bytes().all(|digit| digit == b'0') }))
 }
 
 #[cfg(test)]
@@ -229,7 +224,9 @@ mod tests {
         for address in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0"] {
             let Ok(socket) = TcpListener::bind(address) else { continue };
             let port = socket.local_addr().unwrap().port();
-            assert_eq!(listening_in_proc(port), sock_diag::listening(port).unwrap(), "{address}");
+            let in_proc = listening_in_proc().into_iter().filter(|(its, _)| *its == port);
+            let in_proc: Vec<ListeningSocket> = in_proc.map(|(_, listener)| listener).collect();
+            assert_eq!(in_proc, sock_diag::listening(port).unwrap(), "{address}");
         }
     }
 
@@ -237,11 +234,10 @@ mod tests {
     fn a_listener_is_distinguished_from_a_connection() {
         let line =
             "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 4711 1 0";
-        let found = listener(line, 8080).unwrap();
-        assert_eq!((found.inode, found.is_wildcard), (4711, false));
-        assert!(listener(line, 8081).is_none());
-        assert!(listener(&line.replace(" 0A ", " 01 "), 8080).is_none());
-        assert!(listener(&line.replace("0100007F", "00000000"), 8080).unwrap().is_wildcard);
+        let (port, found) = listener(line).unwrap();
+        assert_eq!((port, found.inode, found.is_wildcard), (8080, 4711, false));
+        assert!(listener(&line.replace(" 0A ", " 01 ")).is_none());
+        assert!(listener(&line.replace("0100007F", "00000000")).unwrap().1.is_wildcard);
     }
 
     #[test]

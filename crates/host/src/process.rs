@@ -7,6 +7,7 @@ use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read as _};
+use std::path::PathBuf;
 
 /// More bytes than `status`, the longest of the files that are read whole, has on any machine.
 const LONGEST_TEXT: u64 = 64 * 1024;
@@ -178,11 +179,16 @@ pub fn threads(pid: Pid) -> Vec<Pid> {
     numbered(&format!("/proc/{pid}/task"))
 }
 
+/// What the open descriptors of a process are links to, such as `socket:[7]`, as far as `/proc` shows them.
+pub fn descriptors(pid: Pid) -> impl Iterator<Item = PathBuf> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    open.filter_map(|fd| fs::read_link(fd.path()).ok())
+}
+
 /// Number of open sockets of a process.
 pub fn sockets(pid: Pid) -> u64 {
-    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let is_socket = |link: &std::path::PathBuf| link.as_os_str().as_encoded_bytes().starts_with(b"socket:");
-    open.filter_map(|fd| fs::read_link(fd.path()).ok()).filter(is_socket).count() as u64
+    let is_socket = |link: &PathBuf| link.as_os_str().as_encoded_bytes().starts_with(b"socket:");
+    descriptors(pid).filter(is_socket).count() as u64
 }
 
 /// The proportional share of a process's memory, in bytes: pages shared by n processes count one n-th in each.

@@ -27,6 +27,13 @@ const OUTAGE_NS_LEAST: u64 = 100_000_000;
 const OUTAGE_SHARE_LEAST: f64 = 0.02;
 /// and this multiple of the median time.
 const OUTAGE_MEDIANS_LEAST: f64 = 10.0;
+/// Requests of an open loop that a pause must delay by more than half of it, before several pauses are counted. Where
+/// fewer are slow at random, groups of them are common; from this number on, seconds without any are too rare to separate
+/// groups of them.
+const PAUSE_DELAYS_LEAST_OPEN: f64 = 30.0;
+/// The same for a closed loop, in which responses are missing too: a single slow request of a few connections is no
+/// pause.
+const PAUSE_DELAYS_LEAST_CLOSED: f64 = 4.0;
 /// After a pause, the interval with the most slow requests has at least this many times the usual number.
 const RARE_LEAST: f64 = 3.0;
 
@@ -338,10 +345,8 @@ fn fell_behind(
 /// The pauses of the server, from the tail of the times: all requests outstanding at the start of a pause ended at its
 /// end, and in an open loop the requests that fell due meanwhile waited for the rest of it.
 pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
-    let (delayed_ns, delayed_pauses) = pauses(run)?;
-    let silent_ns = silent_ns(run);
-    let (longest_ns, pauses) =
-        if silent_ns > delayed_ns { (silent_ns, 1) } else { (delayed_ns, delayed_pauses) };
+    // The longest pause, and the number of pauses about as long.
+    let (longest_ns, pauses) = (silent_ns(run), 1).max(delaying_pauses(run)?);
     let median_ns = times(run)?.p50 as f64;
     let longest_s = longest_ns as f64 / 1e9;
     let paused_share = pauses as f64 * longest_s / run.window_s.max(f64::MIN_POSITIVE);
@@ -367,8 +372,8 @@ fn times(run: &Run) -> Option<&Times> {
 
 /// The longest time, if as many requests are near it as a pause of all connections leaves: in an open loop half of the
 /// requests due in half of the pause, in a closed loop half of the number that the connections carry. One slow request
-/// is not a pause. Also the number of such pauses.
-fn pauses(run: &Run) -> Option<(u64, u64)> {
+/// is not a pause. Also the number of pauses about as long.
+fn delaying_pauses(run: &Run) -> Option<(u64, u64)> {
     let histogram = times(run)?.decode().ok()?;
     let longest_ns = histogram.max()?;
     let above = |share: f64| {
@@ -380,8 +385,8 @@ fn pauses(run: &Run) -> Option<(u64, u64)> {
     let delayed = offered_per_s.map_or(outstanding_max(run), |offered| offered * longest_ns as f64 / 2e9);
     let is_pause = match offered_per_s {
         // Requests that fall due in a pause wait for the rest of it: the second quarter of its length has half as many
-        // as the upper half, and 0.2 times as many leaves room for chance. Requests that are slow without a pause leave it
-        // empty.
+        // as the upper half, and 0.2 times as many leaves room for chance. Requests that are slow without a pause leave
+        // it empty.
         Some(_) => above(0.5) >= 0.5 * delayed.max(2.0) && above(0.25) - above(0.5) >= 0.2 * above(0.5),
         None => {
             let least = 0.5 * delayed.max(1.0);
@@ -396,28 +401,21 @@ fn pauses(run: &Run) -> Option<(u64, u64)> {
     Some((longest_ns, pauses_like_it(run, longest_ns)))
 }
 
-/// Requests of an open loop that a pause must delay by more than half of it, before several pauses are counted: where
-/// fewer are slow at random, groups of them are common.
-const DELAYED_LEAST_OPEN: f64 = 30.0;
-/// The same for a closed loop, in which responses are missing too: a single slow request of a few connections is no
-/// pause.
-const DELAYED_LEAST_CLOSED: f64 = 4.0;
-
 /// The number of pauses of the window about as long as the longest, at least 1: groups of adjacent intervals with slow
 /// requests, in which one interval, or two together, have half of those that such a pause delays. Requests that wait in
 /// the queue after a pause belong to its group. In a closed loop responses must be missing there too. Pauses in adjacent
 /// intervals count as one.
 fn pauses_like_it(run: &Run, longest_ns: u64) -> u64 {
     let (delayed, delayed_least) = match offered_per_s_peak(run).filter(|_| is_open(run)) {
-        Some(offered) => (offered * longest_ns as f64 / 2e9, DELAYED_LEAST_OPEN),
-        None => (outstanding_max(run), DELAYED_LEAST_CLOSED),
+        Some(offered) => (offered * longest_ns as f64 / 2e9, PAUSE_DELAYS_LEAST_OPEN),
+        None => (outstanding_max(run), PAUSE_DELAYS_LEAST_CLOSED),
     };
     let slow = slow_by_interval(run, longest_ns, |phase| phase == Phase::Window);
     let slow = slow.filter(|slow| delayed >= delayed_least && are_rare(slow));
     let slow: Vec<(u64, f64)> = slow.into_iter().flatten().collect();
     let step_ns = slow.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or_default();
     let is_adjacent = |a: &(u64, f64), b: &(u64, f64)| b.0 - a.0 <= step_ns.saturating_add(step_ns / 2);
-    let gaps = is_open(run).then(Vec::new).unwrap_or_else(|| gaps(run, longest_ns));
+    let gaps = if is_open(run) { Vec::new() } else { gaps(run, longest_ns) };
     let groups = slow.chunk_by(|a, b| (a.1 > 0.0) == (b.1 > 0.0) && is_adjacent(a, b));
     let is_pause = |group: &&[(u64, f64)]| {
         let most = group.windows(2).map(|pair| pair[0].1 + pair[1].1).fold(group[0].1, f64::max);

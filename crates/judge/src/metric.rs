@@ -342,10 +342,10 @@ impl Metric {
 const LIMITS: &str = "
 ## What limited a row
 
-Each trial has one limit: the first of the following kinds for which it has evidence, in this order: errors, memory, offered rate,
-generator, network, balancer, database, server CPU, one thread, other work, connections, waiting. A row has the limit of
-most of its launches. The evidence is in the record (`limit`), in JSON (`limit.evidence`), CSV (`limit_evidence`), on the
-results site, and in text with `--full`.
+Each trial has one limit: the first of the following kinds for which it has evidence, in this order: errors, memory,
+offered rate, generator, network, balancer, database, server CPU, one thread, other work, connections, waiting. A row has
+the limit of most of its launches. The evidence is in the record (`limit`), in JSON (`limit.evidence`), CSV
+(`limit_evidence`), on the results site, and in text with `--full`.
 
 | key | column | meaning |
 |---|---|---|

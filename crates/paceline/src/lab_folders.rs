@@ -37,11 +37,11 @@ pub struct FolderArguments {
     /// If Paceline is installed: `~/.local/state/paceline`, or `/var/lib/paceline` for root.
     #[arg(long, global = true, value_name = "DIR", env = "PACELINE_HOME", hide_env_values = true, value_parser = path_or_nothing())]
     state_dir: Option<PathBuf>,
-    /// User that sets up, builds and runs the servers [default: the current user; for root see below]
+    /// User that sets up, builds and runs the servers [default: the current user, but `paceline` for root]
     ///
-    /// If root runs the lab, the default is the user `paceline`, or `nobody` if there is no user `paceline`. It is root if
-    /// the user `paceline` or `nobody` cannot enter the folder of the servers or the state folder, or if root built all servers.
-    /// HOME of the servers is a folder in the state folder.
+    /// For root, the default is the user `paceline`, or `nobody` if `paceline` does not exist. Root itself is the default if
+    /// root built all servers, or if that user has no access to the servers' folder or the state folder. The servers'
+    /// HOME is a folder in the state folder.
     #[arg(hide_short_help = true, long, global = true, value_name = "NAME", env = "PACELINE_USER", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 }

@@ -5,6 +5,7 @@
 
 use super::archive;
 use super::experiment::compare;
+use super::run::run_page;
 use crate::exit::{Complaint, Status, print};
 use crate::lab_folders::path_or_nothing;
 use crate::store_location::{ReadableRecords, StoreArguments, complain, nothing_kept, state_dir};
@@ -195,10 +196,7 @@ fn of_run(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Result<P
         )
     })?;
     Ok(match format {
-        Rendering::Page => {
-            let title = format!("{} · Paceline", run.target.url);
-            single_file(&title, &SingleFilePages::of_run(&run)?)?
-        }
+        Rendering::Page => run_page(&run)?,
         Rendering::Svg(_) => run_svg(&run),
         Rendering::Text(Format::Markdown) => run_markdown(&run, None).into(),
         Rendering::Text(Format::Text) => {

@@ -69,8 +69,8 @@ pub struct CompareFlags {
     /// The metric that decides the comparison: capacity, rate, cpu, response.p50, response.p99, service.p50,
     /// service.p99, memory or start-up
     ///
-    /// [default: capacity if --slo is given; cpu if --rate is given, or response.p50 if the server's CPU time cannot be read;
-    /// otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
+    /// [default: capacity if --slo is given; cpu if --rate is given, or response.p50 if the server's CPU time cannot be
+    /// read; otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
     /// Also find the highest rate that meets this objective

@@ -25,6 +25,7 @@ mod write_results;
 pub use flags::Arguments;
 pub use loaders::loader;
 pub use values::duration;
+pub use write_results::run_page;
 
 use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};

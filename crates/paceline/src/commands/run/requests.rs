@@ -301,21 +301,21 @@ fn content(value: &str) -> Content {
 /// The type of a body: JSON if it looks like JSON, otherwise a form, as curl sends it.
 fn content_type(body: Option<&Content>) -> &'static str {
     let is_json = match body {
-        Some(Content::Text(text)) => {
-            let text = text.trim_start();
-            let is_value = ["{rand:", "{seq}", "{var:"].iter().any(|word| text.starts_with(word));
-            match text.strip_prefix("{line:").and_then(|line| line.split_once('}')) {
-                Some((file, _)) => {
-                    let ending = Path::new(file).extension().and_then(|ending| ending.to_str());
-                    ending.is_some_and(|ending| ["json", "jsonl", "ndjson"].contains(&ending))
-                }
-                None => text.starts_with(['{', '[']) && !is_value,
-            }
-        }
+        Some(Content::Text(text)) => looks_like_json(text.trim_start()),
         Some(Content::File { file }) => file.extension().is_some_and(|ending| ending == "json"),
         Some(Content::Multipart { .. }) | None => false,
     };
     if is_json { JSON } else { "application/x-www-form-urlencoded" }
+}
+
+/// Whether a text begins like JSON. A placeholder at its start is a value, or a line of a file, which is JSON by its name.
+fn looks_like_json(text: &str) -> bool {
+    if let Some((file, _)) = text.strip_prefix("{line:").and_then(|line| line.split_once('}')) {
+        let ending = Path::new(file).extension().and_then(|ending| ending.to_str());
+        return ending.is_some_and(|ending| ["json", "jsonl", "ndjson"].contains(&ending));
+    }
+    let is_value = ["{rand:", "{seq}", "{var:"].iter().any(|word| text.starts_with(word));
+    text.starts_with(['{', '[']) && !is_value
 }
 
 /// The requests of a request file.

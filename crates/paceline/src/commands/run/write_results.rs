@@ -35,7 +35,7 @@ pub fn write_results(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Err
 }
 
 /// The run as a page of one file.
-fn page(run: &Run) -> anyhow::Result<Printable> {
+pub fn run_page(run: &Run) -> anyhow::Result<Printable> {
     Ok(single_file(&format!("{} · Paceline", run.target.url), &SingleFilePages::of_run(run)?)?)
 }
 
@@ -61,7 +61,7 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
             }
         },
         OutputFormat::Hgrm => TerminalText::lines(&distribution(run)).into(),
-        OutputFormat::Html => page(run)?,
+        OutputFormat::Html => run_page(run)?,
         OutputFormat::Svg => run_svg(run),
         OutputFormat::Csv => csv(run).into(),
         OutputFormat::Markdown => run_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
