@@ -3,12 +3,13 @@
 //! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
 use crate::facts::{is_open, look};
-use crate::{GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, TypedVerdict, load};
+use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, TypedVerdict, load};
 use paceline_record::{Block, Expectations, Lengths, Phase, Run, Severity, Times};
 use std::collections::BTreeMap;
 
-/// Above this share of failed requests, the times and rates describe the exceptions.
-const FAILED_MOST: f64 = 0.5;
+/// Above this share of failed requests a result is not usable, unless the user accepts more (`--max-errors`): its rates
+/// and times are those of another load than the requested one. The same share as that of an undelivered load.
+pub const NOT_OK_SHARE_MOST: f64 = 1.0 - ACHIEVED_LEAST;
 /// Closes per response from which keep-alive counts as refused: a tenth may be connections that broke for other
 /// reasons.
 const CLOSES_LEAST: f64 = 0.9;
@@ -156,18 +157,29 @@ fn no_answer(run: &Run, look: &str) -> String {
     format!("No response arrived within the timeout. If the server is only slow, raise --timeout. {look}")
 }
 
+/// Judges all requests that did not end ok. Requests that only a growing queue left without a response are judged as
+/// overload.
 pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
-    (counts.ok > 0 && counts.failed() > 0).then(|| {
-        let share = counts.failed() as f64 / (counts.scheduled as f64).max(1.0);
+    let is_queue = counts.failed() == 0 && load::saturated(run).is_some();
+    (counts.ok > 0 && counts.not_ok() > 0 && !is_queue).then(|| {
+        let share = counts.not_ok_share();
         let (status, bad_body, commonest_failure) = reasons(run);
-        let is_invalid = share > FAILED_MOST || no_session_completed(run);
+        let share_most =
+            run.not_ok_share_allowed.map_or(NOT_OK_SHARE_MOST, |most| most.max(NOT_OK_SHARE_MOST));
+        let is_invalid = share > share_most || no_session_completed(run);
         let severity = if is_invalid { Severity::Invalid } else { Severity::Caution };
+        let some = |count: u64| (count > 0).then_some(count);
         TypedVerdict::FailedRequests {
-            failed: counts.failed(),
+            failed: counts.not_ok(),
             share,
+            bad_status: some(counts.bad_status),
             status,
             bad_body,
+            connect_failed: some(counts.connect_failed),
+            io_failed: some(counts.io_failed),
+            timed_out: some(counts.timed_out),
+            unsent: some(counts.unsent),
             commonest_failure,
             severity,
             look: look_at_failures(run),

@@ -141,6 +141,18 @@ impl Statistic {
     }
 }
 
+/// The share of failed requests that gates allow a run of this many requests; none without a limit on errors.
+pub fn not_ok_share_allowed(gates: &[Gate], scheduled: u64) -> Option<f64> {
+    let share = |gate: &Gate| match gate.demand {
+        GateRequirement::ErrorShare(most) => Some(most),
+        GateRequirement::ErrorCount(most) => Some((most as f64 / (scheduled as f64).max(1.0)).min(1.0)),
+        GateRequirement::Time { .. }
+        | GateRequirement::AchievedShare(_)
+        | GateRequirement::AchievedPerS(_) => None,
+    };
+    gates.iter().filter_map(share).reduce(f64::min)
+}
+
 /// The outcome of each gate. The run's verdicts are part of the judgement.
 pub fn judge(gates: &[Gate], run: &Run) -> Vec<GateOutcome> {
     gates.iter().map(|gate| judge_one(gate, run)).collect()
@@ -185,7 +197,7 @@ fn judge_one(gate: &Gate, run: &Run) -> GateOutcome {
         GateRequirement::ErrorShare(most) => {
             errors(&mut found, run);
             found.with("most_share", json!(most));
-            found.against(GateReason::BeyondLimit, error_share(run) > most);
+            found.against(GateReason::BeyondLimit, run.total.counts.not_ok_share() > most);
             false
         }
         GateRequirement::ErrorCount(most) => {
@@ -232,14 +244,10 @@ fn delivered_share(found: &mut Assessment, run: &Run, least: f64) {
     found.against(GateReason::NotMeasured, run.total.counts.scheduled == 0);
 }
 
-fn error_share(run: &Run) -> f64 {
-    run.total.counts.not_ok() as f64 / (run.total.counts.scheduled as f64).max(1.0)
-}
-
 fn errors(found: &mut Assessment, run: &Run) {
     found.with("not_ok", json!(run.total.counts.not_ok()));
     found.with("scheduled", json!(run.total.counts.scheduled));
-    found.with("share", json!(error_share(run)));
+    found.with("share", json!(run.total.counts.not_ok_share()));
     found.against(GateReason::NotMeasured, run.total.counts.scheduled == 0);
 }
 

@@ -14,10 +14,11 @@ mod metric;
 mod steady;
 mod table;
 mod trial;
+mod usable;
 mod verdict;
 
+pub use answers::NOT_OK_SHARE_MOST;
 pub use facts::{ACHIEVED_LEAST, achieved_share, percentiles_of_run};
-pub use gate::judge as judge_gates;
 pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
 pub use load::{fell_short, server_limit};
 pub use metric::{
@@ -29,6 +30,7 @@ pub use trial::{
     DELAYED_LEAST, FULL_LEAST, FullCore, cores_used, full_cores, limit, memory_shortage, process_name,
     row_verdicts, trial_verdicts, unequal_work,
 };
+pub use usable::unusable_because;
 pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
 use paceline_record::{Run, Verdict};
@@ -70,6 +72,13 @@ pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
         answers::few_samples,
     ];
     verdict::verdicts(judges.iter().filter_map(|judge| judge(run)))
+}
+
+/// Judges a run: sets its verdicts and the outcomes of its gates.
+pub fn judge_run(run: &mut Run, gates: &[gate::Gate]) {
+    run.not_ok_share_allowed = gate::not_ok_share_allowed(gates, run.total.counts.scheduled);
+    run.verdicts = run_verdicts(run);
+    run.gates = gate::judge(gates, run);
 }
 
 #[cfg(test)]

@@ -89,10 +89,10 @@ pub(crate) fn differ(run: &Run) -> Option<TypedVerdict> {
     let least = failed.iter().min_by(by_share).copied().unwrap_or_default();
     let most = failed.iter().max_by(by_share).copied().unwrap_or_default();
     let failures_differ = most.is_above(least);
-    let worst = blocks.iter().zip(&run.loaders).max_by(|(a, _), (b, _)| {
-        let share = |block: &Block| block.counts.not_ok() as f64 / (block.counts.scheduled as f64).max(1.0);
-        share(a).total_cmp(&share(b))
-    });
+    let worst = blocks
+        .iter()
+        .zip(&run.loaders)
+        .max_by(|(a, _), (b, _)| a.counts.not_ok_share().total_cmp(&b.counts.not_ok_share()));
     let named = slowest.map_or(worst.map(|(_, loader)| loader), |slowest| run.loaders.get(slowest));
     (slowest.is_some() || failures_differ).then(|| TypedVerdict::LoadersDiffer {
         service_time_ns_p50: blocks.iter().map(|block| median(block).unwrap_or(0)).collect(),
@@ -113,8 +113,7 @@ struct LoaderErrors {
 
 impl LoaderErrors {
     fn of(counts: &Counts) -> Self {
-        let of = counts.scheduled as f64;
-        Self { share: counts.not_ok() as f64 / of, of }
+        Self { share: counts.not_ok_share(), of: counts.scheduled as f64 }
     }
 
     /// Whether the share is higher by the constants above.

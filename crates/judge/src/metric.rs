@@ -262,7 +262,7 @@ metric_table! {
     closed Some((120, 0, NO_SPREAD)), open Some((120, 0, NO_SPREAD)),
     = |_, run| {
         let counts = run.total.counts;
-        if counts.scheduled > 0 { plain(counts.not_ok() as f64 / counts.scheduled as f64) } else { None }
+        if counts.scheduled > 0 { plain(counts.not_ok_share()) } else { None }
     };
 
     /// Requests of a launch's window that failed.

@@ -185,15 +185,21 @@ verdict_table! {
     } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline did not keep all connections of -c busy. Use fewer connections, or more threads (-t). {pin}";
 
-    /// Requests ended as `bad_status`, `bad_body`, `connect_failed` or `io_failed`. They are in no percentile of
-    /// service or response time. Invalid where more than half failed, or no session was completed.
+    /// Requests did not end as `ok`. Those without a response (`timed_out`, `unsent`) count too, unless only a queue that
+    /// grows explains them (`saturated`); all others are in no percentile of service or response time. Invalid where more
+    /// than 1 % failed, or more than `--max-errors` allows, if that is more; also if no session was completed.
     FailedRequests "failed_requests" Run [Server] [Caution, Invalid: *severity] "Requests failed."
     {
         share: f64 = "failed requests as a share of all requests, 0 to 1",
-        failed: u64 = "requests that failed",
-        status: Option<BTreeMap<String, u64>> = "responses by status code, if some had an unexpected status",
+        failed: u64 = "requests that failed: the sum of the following",
+        bad_status: Option<u64> = "responses with an unexpected status",
         bad_body: Option<u64> = "responses with an unexpected body",
-        commonest_failure: Option<String> = "the most frequent connection error",
+        connect_failed: Option<u64> = "requests for which no connection could be opened",
+        io_failed: Option<u64> = "requests whose connection broke, or whose response was not valid HTTP",
+        timed_out: Option<u64> = "requests without a complete response within the timeout",
+        unsent: Option<u64> = "requests that were never sent",
+        status: Option<BTreeMap<String, u64>> = "responses by status code, if some had an unexpected status",
+        commonest_failure: Option<String> = "the most frequent connection error of the whole run",
     } with { severity: Severity, look: String = " Check with: `curl -i URL`" }
     => "The percentiles leave out failed requests: judge a server by its percentiles and its failures.{look}";
 

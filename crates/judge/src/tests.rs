@@ -442,7 +442,7 @@ fn overload_is_growth_of_what_is_outstanding() {
             (interval.block.counts.ok, interval.block.counts.bad_status) = (960, 40);
         }
     };
-    assert_eq!(verdicts(sound(), refused), caution("failed_requests"), "responses came, and no queue grew");
+    assert_eq!(verdicts(sound(), refused), invalid("failed_requests"), "responses came, and no queue grew");
     let mut run = sound();
     answered(500)(&mut run);
     let verdict = run_verdicts(&run).remove(0);
@@ -621,13 +621,23 @@ fn a_rate_needs_rate_times_service_time_connections() {
 }
 
 #[test]
-fn mostly_failed_requests_make_a_run_invalid() {
+fn failed_requests_make_a_run_invalid_above_one_percent() {
     let failed = |failed: u64| {
         move |run: &mut Run| (run.total.counts.ok, run.total.counts.bad_body) = (10_000 - failed, failed)
     };
     assert_eq!(verdicts(closed(), failed(1)), caution("failed_requests"));
-    assert_eq!(verdicts(closed(), failed(5_000)), caution("failed_requests"));
-    assert_eq!(verdicts(closed(), failed(5_001)), invalid("failed_requests"));
+    assert_eq!(verdicts(closed(), failed(100)), caution("failed_requests"));
+    assert_eq!(verdicts(closed(), failed(101)), invalid("failed_requests"));
+    let accepted = |share: f64| {
+        move |run: &mut Run| {
+            failed(1_000)(run);
+            run.not_ok_share_allowed = Some(share);
+        }
+    };
+    assert_eq!(verdicts(closed(), accepted(0.1)), caution("failed_requests"), "--max-errors 10%");
+    assert_eq!(verdicts(closed(), accepted(0.09)), invalid("failed_requests"));
+    let hanging = |run: &mut Run| (run.total.counts.ok, run.total.counts.timed_out) = (9_800, 200);
+    assert_eq!(verdicts(closed(), hanging), invalid("failed_requests"), "requests without a response count");
     let sessions = |completed: u64| {
         move |run: &mut Run| {
             with_pauses(run, 0.0);
@@ -638,6 +648,14 @@ fn mostly_failed_requests_make_a_run_invalid() {
     };
     assert_eq!(verdicts(sound(), sessions(1)), caution("failed_requests"));
     assert_eq!(verdicts(sound(), sessions(0)), invalid("failed_requests"), "no session reached its end");
+    let mut several = closed();
+    let counts = &mut several.total.counts;
+    (counts.ok, counts.bad_status, counts.timed_out, counts.unsent) = (237, 59, 744, 0);
+    counts.scheduled = 1_040;
+    let evidence = &run_verdicts(&several)[0].evidence;
+    let counts = ["failed", "bad_status", "timed_out"].map(|key| &evidence[key]);
+    assert_eq!(counts, [803, 59, 744], "they add up");
+    assert!(!evidence.contains_key("unsent"), "{evidence:?}");
     let late = |run: &mut Run| run.total.censored = Some(Censored { count: 1, lowest_ns: 5 });
     assert_eq!(verdicts(closed(), late), caution("censored"));
 }

@@ -173,8 +173,7 @@ impl Merge {
             total,
             ..*first
         };
-        run.verdicts = paceline_judge::run_verdicts(&run);
-        run.gates = paceline_judge::judge_gates(&prepared.gates, &run);
+        paceline_judge::judge_run(&mut run, &prepared.gates);
         run.summary = Some(run.summarize());
         Ok(run)
     }

@@ -47,6 +47,12 @@ impl Counts {
         total([self.failed(), self.timed_out, self.unsent])
     }
 
+    /// The failed share, 0 to 1: all requests that are not ok, those without a response included, among those that were
+    /// due. Verdicts, gates, reports and pages use this definition.
+    pub fn not_ok_share(&self) -> f64 {
+        self.not_ok() as f64 / (self.scheduled as f64).max(1.0)
+    }
+
     fn add(&mut self, other: &Counts) {
         add(&mut self.scheduled, other.scheduled);
         add(&mut self.ok, other.ok);

@@ -47,6 +47,9 @@ pub struct Run {
     /// Whether it was stopped before its planned end.
     #[serde(default)]
     pub stopped: bool,
+    /// The share of failed requests that the user accepts (`--max-errors`), 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_ok_share_allowed: Option<f64>,
     /// Connections requested and opened, and the side that closed them.
     pub connections: Connections,
     /// The machine that the load generator ran on.

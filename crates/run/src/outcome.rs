@@ -100,6 +100,7 @@ fn record(
         phases: phases(&outcome.spans),
         window_s,
         stopped: outcome.stopped,
+        not_ok_share_allowed: None,
         connections: connections(job, &outcome.connections, outcome.tls.as_ref()),
         environment: record::Environment { held: prepared.held.clone(), ..crate::environment::read() },
         generator: generator(prepared, &outcome, &health, window_s),
@@ -124,8 +125,7 @@ fn record(
         sent: ratio(sent_in_window(&outcome) as f64, window_s),
         achieved: ratio(run.total.completed_in_window as f64, window_s),
     };
-    run.verdicts = paceline_judge::run_verdicts(&run);
-    run.gates = paceline_judge::judge_gates(&prepared.gates, &run);
+    paceline_judge::judge_run(&mut run, &prepared.gates);
     run.summary = Some(run.summarize());
     run
 }

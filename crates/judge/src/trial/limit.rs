@@ -6,12 +6,10 @@ use super::{
     FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_shortage, server_network_bound,
 };
 use crate::facts::is_open;
-use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, TypedVerdict, load, loaders};
+use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, NOT_OK_SHARE_MOST, TypedVerdict, load, loaders};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
 use paceline_stats::{counted, plural, whole};
 
-/// From this share of failed requests, errors are the limit.
-const FAILED_LEAST: f64 = 0.01;
 /// A server that used about one of several cores was limited by one thread, where CPU time by thread is not known.
 const ONE_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// Time that a server was ready but not running, per second, from which other processes were the limit.
@@ -50,9 +48,10 @@ fn percent(share: f64) -> String {
 
 fn errors(_: &Trial, run: &Run) -> LimitResult {
     let counts = run.total.counts;
-    // Requests without an answer wait in a queue: that is not a limit by errors.
-    let failed = counts.failed() as f64 / counts.scheduled.max(1) as f64;
-    (failed > FAILED_LEAST)
+    // Requests that a growing queue left without a response are not a limit by errors.
+    let is_queue = counts.failed() == 0 && load::saturated(run).is_some();
+    let failed = counts.not_ok_share();
+    (failed > NOT_OK_SHARE_MOST && !is_queue)
         .then(|| (LimitKind::Errors, format!("{} of the requests failed", percent(failed))))
 }
 

@@ -114,6 +114,7 @@ impl ThirdPartyGenerator {
             },
             verdicts: Vec::new(),
             gates: Vec::new(),
+            not_ok_share_allowed: None,
         }
     }
 

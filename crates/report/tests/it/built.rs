@@ -241,6 +241,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         rate_per_s: Rates { offered, sent: seen.per_s, achieved: seen.per_s },
         verdicts: Vec::new(),
         gates: Vec::new(),
+        not_ok_share_allowed: None,
     }
 }
 

@@ -23,6 +23,7 @@ mod values;
 mod write_results;
 
 pub use flags::Arguments;
+pub use gates::checked_max_errors;
 pub use loaders::loader;
 pub use values::duration;
 pub use write_results::run_page;
@@ -32,8 +33,7 @@ use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use explain::{explain, explain_through};
 use paceline_http::Scheme;
-use paceline_judge::VerdictName;
-use paceline_record::{LoopKind, Run, Severity};
+use paceline_record::Run;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
 use paceline_web::Library;
 use std::path::PathBuf;
@@ -101,19 +101,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 
 /// The exit status of a run that has a record.
 fn status(run: &Run, allow_invalid: bool) -> Status {
-    let failed = is_unusable(run) && !allow_invalid || run.gates.iter().any(|gate| !gate.passed);
+    let is_unusable = paceline_judge::unusable_because(&run.verdicts).is_some();
+    let failed = is_unusable && !allow_invalid || run.gates.iter().any(|gate| !gate.passed);
     match (run.stopped, failed) {
         (true, _) => Status::Interrupted,
         (false, true) => Status::Failed,
         (false, false) => Status::Done,
     }
-}
-
-/// Whether the numbers of a run are misleading: it is invalid, or its response times are those of a queue that grows
-/// with the length of the run (OVERLOADED).
-fn is_unusable(run: &Run) -> bool {
-    let is_overloaded = run.loop_.kind == LoopKind::Open && VerdictName::Saturated.is_in(&run.verdicts);
-    is_overloaded || run.verdicts.iter().any(|verdict| verdict.severity == Severity::Invalid)
 }
 
 /// The outputs that are written and shown during the run.
