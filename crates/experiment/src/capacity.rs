@@ -141,6 +141,12 @@ pub struct Confirmation {
     pub window_s: f64,
     /// Whether it met the objective.
     pub outcome: WindowOutcome,
+    /// Requests that were due in it.
+    #[serde(default)]
+    pub scheduled: u64,
+    /// Requests whose outcome is not ok.
+    #[serde(default)]
+    pub failed: u64,
     /// The value at the objective's percentile.
     pub value_ns: Option<u64>,
     /// Its 95 % interval within the window.
@@ -244,7 +250,7 @@ pub fn find_capacity(
     let closed = closed_loop(load, plan)?;
     observer(CapacityProgress::ClosedLoop { per_s: closed.achieved_per_s });
     if closed.achieved_per_s <= 0.0 {
-        return Err(LoadError::no_valid_response("closed-loop run"));
+        return Err(LoadError::NoValidResponse { load: "closed-loop run" });
     }
     let window = window_length(plan, closed.achieved_per_s);
     let mut search = Search {
@@ -496,6 +502,8 @@ fn confirm(
             offered_per_s: rate,
             window_s: plan.confirm.as_secs_f64(),
             outcome,
+            scheduled: result.scheduled,
+            failed: result.scheduled.saturating_sub(result.ok),
             value_ns: percentile.map(|percentile| percentile.value),
             value_interval_ns: percentile.and_then(|percentile| percentile.interval).map(Range::from),
             record: result.record.clone(),

@@ -96,7 +96,15 @@ fn confirmations(text: &mut String, capacity: &Capacity) {
             WindowOutcome::Void => "was disturbed by the generator or the machine",
         };
         let offered = rate(confirmation.offered_per_s);
-        line(text, "long run", &format!("{offered} for {} s {outcome}{value}", confirmation.window_s));
+        let failed = match confirmation.scheduled {
+            0 => String::new(),
+            scheduled => format!(", {} failed", percent(confirmation.failed as f64 / scheduled as f64)),
+        };
+        line(
+            text,
+            "long run",
+            &format!("{offered} for {} s {outcome}{value}{failed}", confirmation.window_s),
+        );
     }
 }
 
@@ -129,6 +137,16 @@ pub fn rate(per_s: f64) -> String {
     format!("{}/s", paceline_stats::whole(per_s))
 }
 
+/// A share as a percentage with two digits or more: `0.031 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent <= 0.0 {
+        return "0 %".to_owned();
+    }
+    let decimals = (1.0 - percent.log10().floor()).clamp(0.0, 6.0) as usize;
+    format!("{percent:.decimals$} %")
+}
+
 /// A time with three significant digits: `9.87 ms`.
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns {
@@ -150,6 +168,12 @@ pub fn time(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_shares_are_not_rounded_to_zero() {
+        let shares = [0.0, 0.000_031, 0.0062, 0.0999, 0.898, 1.0].map(percent);
+        assert_eq!(shares, ["0 %", "0.0031 %", "0.62 %", "10.0 %", "90 %", "100 %"]);
+    }
 
     #[test]
     fn rates_and_times_have_units() {

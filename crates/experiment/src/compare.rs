@@ -5,6 +5,7 @@
 //! `paceline_stats::compare_pairs`, so that stopping early does not raise the number of false alarms. Stored
 //! measurements are compared as two independent sets of launches.
 
+use crate::failures::{FailureComparison, ObservedOutcomes};
 use crate::load::{LoadError, LoadResult, Range};
 use paceline_stats::{Comparison, Decision, Variance, compare_launches, compare_pairs, holm, next_look};
 use serde::{Deserialize, Serialize};
@@ -110,23 +111,37 @@ impl ComparedMetric {
 pub struct SampleSet {
     /// The object measured: a URL, a server, a file.
     pub name: String,
-    /// The values.
+    /// The values of the observations that can be used.
     pub values: BTreeMap<ComparedMetric, Vec<f64>>,
+    /// The outcomes of every observation. Empty in files of earlier versions.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub outcomes: Vec<ObservedOutcomes>,
 }
 
 impl SampleSet {
     /// An empty set.
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), values: BTreeMap::new() }
+        Self { name: name.to_owned(), values: BTreeMap::new(), outcomes: Vec::new() }
     }
 
-    /// Adds an observation.
+    /// Adds an observation. One that cannot be used adds only its outcomes.
     pub fn add(&mut self, result: &LoadResult) {
+        let outcomes = ObservedOutcomes::of(result);
+        let is_usable = outcomes.unusable_because.is_none();
+        self.outcomes.push(outcomes);
+        if !is_usable {
+            return;
+        }
         for metric in ComparedMetric::ALL {
             if let Some(value) = metric.value(result) {
                 self.values.entry(metric).or_default().push(value);
             }
         }
+    }
+
+    /// Why one of its observations cannot be used.
+    pub fn unusable_because(&self) -> Option<&str> {
+        self.outcomes.iter().find_map(|one| one.unusable_because.as_deref())
     }
 
     fn of(&self, metric: ComparedMetric) -> &[f64] {
@@ -219,6 +234,9 @@ pub struct PairedComparison {
     pub is_interleaved: bool,
     /// Pairs, or launches of the side that has fewer.
     pub pairs: usize,
+    /// The failed requests, which are compared first.
+    #[serde(default)]
+    pub failures: FailureComparison,
     /// The metrics, the deciding one first.
     pub metrics: Vec<MetricComparison>,
     /// All observations.
@@ -305,7 +323,9 @@ pub fn run_comparison(
         }
         pairs += 1;
         let is_look = next_look(pairs - 1) == Some(pairs);
-        let is_last = pairs >= plan.pairs_most || next_look(pairs).is_none();
+        // More pairs cannot make an observation usable.
+        let is_usable = samples.iter().all(|set| set.unusable_because().is_none());
+        let is_last = pairs >= plan.pairs_most || next_look(pairs).is_none() || !is_usable;
         let comparison = (is_look || is_last).then(|| paired(&samples, plan, pairs));
         let ratio = primary(plan, &samples).and_then(|metric| mean_ratio(&samples, metric));
         let next_look = next_look(pairs).filter(|look| *look <= plan.pairs_most);
@@ -322,8 +342,11 @@ pub fn run_comparison(
     }
 }
 
-/// Repeats an observation until it is not spoiled.
-fn observe(side: &mut dyn ComparedSide) -> Result<LoadResult, LoadError> {
+/// Observes a side, again if the generator or the machine spoiled the observation.
+///
+/// # Errors
+/// [`LoadError`] if an observation has no result, or is spoiled three times in a row.
+pub fn observe(side: &mut dyn ComparedSide) -> Result<LoadResult, LoadError> {
     let mut because = String::new();
     for _ in 0..ATTEMPTS {
         let result = side.observe()?;
@@ -409,6 +432,7 @@ fn assemble(
         margin,
         is_interleaved,
         pairs,
+        failures: FailureComparison::of(&samples[0].outcomes, &samples[1].outcomes),
         metrics: metrics.collect(),
         samples: samples.clone(),
         ended_early: None,
@@ -427,13 +451,17 @@ pub(crate) mod tests {
         rate: f64,
         sd: f64,
         spoiled: usize,
+        /// Requests of 10,000 that fail in each observation.
+        failed: u64,
+        /// An invalid verdict on every observation, blamed on the server.
+        broken: Option<&'static str>,
         observed: usize,
         random: Random,
     }
 
     impl SimulatedSide {
         fn new(rate: f64, sd: f64, seed: u64) -> Self {
-            Self { rate, sd, spoiled: 0, observed: 0, random: Random::new(seed) }
+            Self { rate, sd, spoiled: 0, failed: 0, broken: None, observed: 0, random: Random::new(seed) }
         }
     }
 
@@ -444,6 +472,8 @@ pub(crate) mod tests {
             if self.observed <= self.spoiled {
                 result.verdicts.push(invalid("generator_stalled", Blame::Generator));
             }
+            result.ok -= self.failed;
+            result.verdicts.extend(self.broken.map(|name| invalid(name, Blame::Server)));
             Ok(result)
         }
     }
@@ -455,6 +485,25 @@ pub(crate) mod tests {
     pub(crate) fn compare(ratio: f64, sd: f64) -> PairedComparison {
         let (mut a, mut b) = (SimulatedSide::new(1_000.0, sd, 1), SimulatedSide::new(1_000.0 * ratio, sd, 2));
         run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap()
+    }
+
+    /// A second side that is as fast as the first, but fails requests.
+    pub(crate) fn compare_failing(failed: u64, broken: Option<&'static str>) -> PairedComparison {
+        let mut a = SimulatedSide::new(1_000.0, 0.01, 1);
+        let mut b = SimulatedSide { failed, broken, ..SimulatedSide::new(1_000.0, 0.01, 2) };
+        run_comparison([&mut a, &mut b], &plan(), &mut |_| {}).unwrap()
+    }
+
+    #[test]
+    fn an_observation_that_cannot_be_used_ends_a_comparison_without_figures() {
+        let comparison = compare_failing(9_000, Some("failed_requests"));
+        assert_eq!((comparison.pairs, comparison.metrics.len()), (1, 0));
+        assert_eq!(comparison.failures.second.share, Some(0.9));
+        assert!(!comparison.failures.is_usable());
+        assert!(comparison.samples[1].values.is_empty() && !comparison.samples[0].values.is_empty());
+        let text = crate::compare_text(&comparison);
+        assert!(text.starts_with("new and old cannot be compared: 1 of 1 observation of new"), "{text}");
+        assert!(text.contains("0 % of old, 90 % of new. failed_requests"), "{text}");
     }
 
     #[test]
@@ -529,8 +578,8 @@ pub(crate) mod tests {
     #[test]
     fn stored_samples_are_compared_by_welch() {
         let set = |name: &str, values: &[f64]| SampleSet {
-            name: name.to_owned(),
             values: BTreeMap::from([(ComparedMetric::RatePerS, values.to_vec())]),
+            ..SampleSet::new(name)
         };
         let (a, b) = (set("a", &[100.0, 102.0, 98.0, 101.0]), set("b", &[90.0, 91.0, 89.0, 90.5]));
         let comparison = compare_samples(&[a.clone(), b], None, 0.05);

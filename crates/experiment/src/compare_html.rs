@@ -2,14 +2,15 @@
 //! interval. It needs no script and no other file.
 
 use crate::compare::{Direction, MetricComparison, PairedComparison};
-use crate::compare_text::{compared_cells, footnote, sentence};
+use crate::compare_text::{compared_cells, failure_cells, footnote, sentence};
 use paceline_escape::{HtmlText, html};
 
 /// The comparison as a self-contained HTML page.
 pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
     let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
     let axis = Axis::of(comparison);
-    let rows: HtmlText = comparison.metrics.iter().map(|metric| row(comparison, metric, &axis)).collect();
+    let metrics = comparison.metrics.iter().map(|metric| row(comparison, metric, &axis));
+    let rows: HtmlText = std::iter::once(failure_row(comparison)).chain(metrics).collect();
     html!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -30,6 +31,20 @@ pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
         rows,
         comparison.margin * 100.0,
         footnote(comparison)
+    )
+}
+
+fn failure_row(comparison: &PairedComparison) -> HtmlText {
+    let [name, first, second, difference, decision] = failure_cells(comparison);
+    let class = if comparison.failures.is_worse() { "worse" } else { "open" };
+    html!(
+        "<tr class=\"{}\"><th scope=\"row\">{}</th><td></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        class,
+        name,
+        decision,
+        difference,
+        first,
+        second
     )
 }
 

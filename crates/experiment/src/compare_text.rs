@@ -1,8 +1,9 @@
 //! A comparison as text and Markdown (`compare_html.rs` makes the page): the decision first, then every metric. The
 //! second side is described relative to the first.
 
-use crate::capacity_text::{rate, time};
+use crate::capacity_text::{percent, rate, time};
 use crate::compare::{ComparedMetric, Direction, MetricComparison, PairedComparison};
+use crate::failures::{FailureComparison, FailureDirection, SideFailures};
 use paceline_escape::{MarkdownText, markdown};
 use paceline_stats::counted;
 use std::fmt::Write as _;
@@ -10,6 +11,9 @@ use std::fmt::Write as _;
 /// The decision in one sentence.
 pub(crate) fn sentence(comparison: &PairedComparison) -> String {
     let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
+    if let Some(sentence) = failure_sentence(comparison, first, second) {
+        return sentence;
+    }
     let Some(decision) = comparison.decision() else {
         return match comparison.is_interleaved {
             true => {
@@ -48,6 +52,49 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
     }
 }
 
+/// The decision if failures make it: a side cannot be used, or the second fails more requests.
+fn failure_sentence(comparison: &PairedComparison, first: &str, second: &str) -> Option<String> {
+    let failures = &comparison.failures;
+    let shares = || [&failures.first, &failures.second].map(share);
+    let sides = [(second, &failures.second), (first, &failures.first)];
+    if let Some((name, side)) = sides.into_iter().find(|(_, side)| side.unusable > 0) {
+        let [of_first, of_second] = shares();
+        let because = side.unusable_because.as_deref().unwrap_or_default();
+        return Some(format!(
+            "{second} and {first} cannot be compared: {} of {} of {name} cannot be used; failed requests: {of_first} of {first}, {of_second} of {second}. {because}",
+            side.unusable,
+            counted(side.observations, "observation", "observations"),
+        ));
+    }
+    (failures.direction == FailureDirection::More).then(|| {
+        let [of_first, of_second] = shares();
+        format!("{second} fails more requests: {of_second}, {first} {of_first}")
+    })
+}
+
+/// The failed share of a side.
+fn share(side: &SideFailures) -> String {
+    side.share.map_or("not recorded".to_owned(), percent)
+}
+
+/// The row of the failed requests: the name, both shares, their difference, the decision.
+pub(crate) fn failure_cells(comparison: &PairedComparison) -> [String; 5] {
+    let failures = &comparison.failures;
+    let difference = failures.first.share.zip(failures.second.share).map_or("-".to_owned(), |(a, b)| {
+        let sign = if b < a { "-" } else { "+" };
+        format!("{sign}{} points", percent((b - a).abs()).trim_end_matches(" %"))
+    });
+    let decision = match failures.direction {
+        _ if !failures.is_usable() => "not usable",
+        FailureDirection::Unknown => "unknown",
+        FailureDirection::Fewer => "fewer",
+        FailureDirection::Equivalent => "equivalent",
+        FailureDirection::Accepted => "accepted",
+        FailureDirection::More => "more",
+    };
+    ["failed".to_owned(), share(&failures.first), share(&failures.second), difference, decision.to_owned()]
+}
+
 fn observed(comparison: &PairedComparison) -> String {
     let [one, many] =
         if comparison.is_interleaved { ["pair", "pairs"] } else { ["observation", "observations"] };
@@ -76,7 +123,7 @@ fn than(metric: ComparedMetric, ratio: f64, first: &str) -> String {
 /// The comparison in lines for a terminal.
 pub fn compare_text(comparison: &PairedComparison) -> String {
     let mut text = format!("{}\n\n", sentence(comparison));
-    if comparison.metrics.is_empty() {
+    if comparison.metrics.is_empty() && comparison.failures == FailureComparison::default() {
         return text;
     }
     // Writing to a string cannot fail.
@@ -86,6 +133,8 @@ pub fn compare_text(comparison: &PairedComparison) -> String {
     let ratio_head = "ratio (95 % interval)";
     let _ =
         writeln!(text, "\n  {:<12} {:>10} {:>10}  {ratio_head:<22}  decision", "metric", "first", "second");
+    let [name, first, second, difference, decision] = failure_cells(comparison);
+    let _ = writeln!(text, "  {name:<12} {first:>10} {second:>10}  {difference:<22}  {decision}");
     for metric in &comparison.metrics {
         let mark = if metric.metric == comparison.primary { '*' } else { ' ' };
         let name = metric.metric.name();
@@ -112,6 +161,8 @@ pub fn compare_markdown(comparison: &PairedComparison) -> MarkdownText {
         first,
         second
     );
+    let cells = failure_cells(comparison).map(|cell| MarkdownText::of(&cell));
+    text.push(&markdown!("| {} |\n", MarkdownText::joined(cells, " | ")));
     for metric in &comparison.metrics {
         let cells = compared_cells(comparison, metric).map(|cell| MarkdownText::of(&cell));
         text.push(&markdown!("| {} | {} |\n", metric.metric.name(), MarkdownText::joined(cells, " | ")));

@@ -1,9 +1,9 @@
 //! A comparison as a check in CI: pass or fail, with a Markdown summary and JUnit XML.
 //!
-//! One metric decides. The false-alarm rate is that of the comparison's test: at most 5 % for all looks together.
+//! Failed requests are judged first, then one metric decides. The false-alarm rate is that of the comparison's test: at most 5 % for all looks together.
 
 use crate::compare::{Direction, PairedComparison};
-use crate::compare_text::{compare_markdown, compare_text, sentence};
+use crate::compare_text::{compare_markdown, compare_text, failure_cells, sentence};
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};
 
 /// The policy for an undecided comparison.
@@ -26,12 +26,17 @@ pub struct GateResult {
 
 /// Judges the second side of a comparison against the first.
 pub fn judge_gate(comparison: &PairedComparison, policy: GatePolicy) -> GateResult {
-    let passed = match comparison.decision().map(|decision| decision.direction) {
+    let passed = !comparison.failures.is_worse() && passes_metric(comparison, policy);
+    GateResult { passed, reason: sentence(comparison) }
+}
+
+/// Whether the deciding metric passes.
+fn passes_metric(comparison: &PairedComparison, policy: GatePolicy) -> bool {
+    match comparison.decision().map(|decision| decision.direction) {
         Some(Direction::Worse) => false,
         Some(Direction::Better | Direction::Equivalent) => true,
         Some(Direction::Undecided { .. }) | None => policy == GatePolicy::PassUndecided,
-    };
-    GateResult { passed, reason: sentence(comparison) }
+    }
 }
 
 /// The share of gates that an unchanged server fails, at most: the level of the comparison's tests, all looks together.
@@ -61,35 +66,44 @@ pub fn gate_markdown(comparison: &PairedComparison, result: &GateResult) -> Mark
     markdown!("### Performance gate {}\n\n{}\n{}\n", outcome, compare_markdown(comparison), alarms)
 }
 
-/// The gate as JUnit XML: one test case per metric, of which only the deciding one can fail.
+/// The gate as JUnit XML: a test case for the failed requests and one for each metric. Only the failed requests and the
+/// deciding metric can fail.
 pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlText {
     let case = |name: &str, body: HtmlText| {
         html!("  <testcase classname=\"paceline\" name=\"{}\">{}</testcase>\n", name, body)
     };
-    let verdict = match result.passed {
-        true => HtmlText::default(),
-        false => html!("<failure message=\"{}\"/>", result.reason),
-    };
-    let undecided = comparison.decision().is_none().then(|| case(comparison.primary.name(), verdict.clone()));
+    let failed = || html!("<failure message=\"{}\"/>", result.reason);
+    let is_by_failures = comparison.failures.is_worse();
+    let [_, first, second, ..] = failure_cells(comparison);
+    let failures = html!(
+        "{}<system-out>failed requests: first {}, second {}</system-out>",
+        if is_by_failures { failed() } else { HtmlText::default() },
+        first,
+        second
+    );
+    let verdict = || if result.passed || is_by_failures { HtmlText::default() } else { failed() };
+    let undecided = comparison.decision().is_none().then(|| case(comparison.primary.name(), verdict()));
     let decided = comparison.metrics.iter().map(|metric| {
         let range = metric.ratio_interval;
         let decides = metric.metric == comparison.primary;
         let figures = html!(
             "{}<system-out>ratio {:.4}, 95 % interval {:.4} to {:.4}</system-out>",
-            if decides { verdict.clone() } else { HtmlText::default() },
+            if decides { verdict() } else { HtmlText::default() },
             metric.ratio,
             range.low,
             range.high
         );
         case(metric.metric.name(), figures)
     });
+    let cases: Vec<HtmlText> =
+        std::iter::once(case("failed requests", failures)).chain(undecided).chain(decided).collect();
     html!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"{}\" failures=\"{}\">\n  <properties>\
          <property name=\"false_alarm_rate_most\" value=\"{}\"/></properties>\n{}</testsuite>\n",
-        comparison.metrics.len().max(1),
+        cases.len(),
         usize::from(!result.passed),
         FALSE_ALARMS_MOST,
-        undecided.into_iter().chain(decided).collect::<HtmlText>()
+        cases.into_iter().collect::<HtmlText>()
     )
 }
 
@@ -110,7 +124,7 @@ pub fn gate_error_junit(reason: &str) -> HtmlText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::tests::compare;
+    use crate::compare::tests::{compare, compare_failing};
 
     #[test]
     fn only_a_significant_slowdown_fails_by_default() {
@@ -124,6 +138,29 @@ mod tests {
             let result = judge_gate(&compare(ratio, sd), policy);
             assert_eq!(result.passed, passed, "{ratio}, {sd}, {policy:?}: {result:?}");
         }
+    }
+
+    #[test]
+    fn failed_requests_fail_a_gate_whatever_the_speed() {
+        let more = compare_failing(60, None);
+        assert_eq!(more.decision().unwrap().direction, Direction::Equivalent);
+        for (comparison, said) in [
+            (more, "new fails more requests: 0.60 %, old 0 %"),
+            (compare_failing(9_000, Some("failed_requests")), "failed requests: 0 % of old, 90 % of new"),
+            (compare_failing(0, Some("stopped_answering")), "cannot be compared"),
+        ] {
+            let result = judge_gate(&comparison, GatePolicy::PassUndecided);
+            assert!(!result.passed && result.reason.contains(said), "{result:?}");
+            let xml = gate_junit(&comparison, &result).to_string();
+            assert_eq!(xml.matches("<failure").count(), 1, "{xml}");
+            assert!(xml.contains("name=\"failed requests\"><failure message="), "{xml}");
+            let page = gate_markdown(&comparison, &result).to_string();
+            assert!(
+                page.starts_with("### Performance gate failed") && page.contains("| failed | 0 % |"),
+                "{page}"
+            );
+        }
+        assert!(judge_gate(&compare_failing(5, None), GatePolicy::FailUndecided).passed, "below the margin");
     }
 
     #[test]

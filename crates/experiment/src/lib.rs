@@ -9,6 +9,7 @@ mod capacity_text;
 mod compare;
 mod compare_html;
 mod compare_text;
+mod failures;
 mod gate;
 mod limit;
 mod load;
@@ -22,10 +23,11 @@ pub use capacity::{
 pub use capacity_text::{capacity_text, rate as format_rate, time as format_time};
 pub use compare::{
     ComparePlan, CompareProgress, ComparedMetric, ComparedSide, Direction, MetricComparison,
-    PairedComparison, SampleSet, compare_samples, run_comparison,
+    PairedComparison, SampleSet, compare_samples, observe, run_comparison,
 };
 pub use compare_html::compare_html;
 pub use compare_text::{compare_markdown, compare_text};
+pub use failures::{FailureComparison, FailureDirection, ObservedOutcomes, SideFailures};
 pub use gate::{
     GatePolicy, GateResult, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, gate_text,
     judge_gate,

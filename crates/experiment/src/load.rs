@@ -44,15 +44,14 @@ pub enum LoadError {
     /// The target or the machine failed.
     #[error("{0}")]
     Failed(String),
-}
-
-impl LoadError {
-    /// The load with this name had no valid response.
-    pub(crate) fn no_valid_response(load: &str) -> Self {
-        Self::Failed(format!(
-            "the server gave no valid response in the {load}; show one response with `paceline run URL --debug` (for a server of the lab, --path sets the path)"
-        ))
-    }
+    /// The server answered no request as expected.
+    #[error(
+        "the server gave no valid response in the {load}; show one response with `paceline run URL --debug` (for a server of the lab, --path sets the path)"
+    )]
+    NoValidResponse {
+        /// The load.
+        load: &'static str,
+    },
 }
 
 /// Runs a closed loop until the server is warm or the limit is reached. Returns whether it is warm.
@@ -66,7 +65,7 @@ pub fn warm_up(load: &mut dyn LoadRunner, limit: Duration) -> Result<bool, LoadE
         let window = if rates.is_empty() { WARM_UP_FIRST } else { WARM_UP_NEXT };
         let result = load.run(&LoadRequest { rate_per_s: None, warmup: Duration::ZERO, window })?;
         if result.ok == 0 {
-            return Err(LoadError::no_valid_response("warm-up"));
+            return Err(LoadError::NoValidResponse { load: "warm-up" });
         }
         rates.extend(result.rate_per_second);
         if is_warm(&rates) {
@@ -135,6 +134,12 @@ pub struct LoadResult {
     pub scheduled: u64,
     /// Requests of the window that ended ok.
     pub ok: u64,
+    /// Requests of the window without a response: timed out, or never sent.
+    #[serde(default)]
+    pub censored: u64,
+    /// The share of failed requests that the user accepts.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_ok_share_allowed: Option<f64>,
     /// Response time; open loop.
     pub response_time_ns: Option<TimeSummary>,
     /// Service time; none without responses.
@@ -185,6 +190,8 @@ impl LoadResult {
             connections: run.loop_.connections,
             scheduled: run.total.counts.scheduled,
             ok: run.total.counts.ok,
+            censored: run.total.counts.timed_out.saturating_add(run.total.counts.unsent),
+            not_ok_share_allowed: run.not_ok_share_allowed,
             response_time_ns: run.total.response_time_ns.as_ref().map(TimeSummary::of),
             service_time_ns: run.total.service_time_ns.as_ref().map(TimeSummary::of),
             gates: run.gates.clone(),
@@ -209,6 +216,18 @@ impl LoadResult {
     pub fn void_because(&self) -> Option<&Verdict> {
         let is_ours = |verdict: &&Verdict| verdict.blame != Blame::Server;
         self.verdicts.iter().filter(is_ours).find(|verdict| verdict.severity == Severity::Invalid)
+    }
+
+    /// Why the result cannot be used, if not because of the generator or the machine: an invalid run, an overload, or a
+    /// gate of the run (`--slo`, `--max-errors`) that failed.
+    pub fn unusable_because(&self) -> Option<String> {
+        let words = |verdict: &Verdict| match &verdict.remedy[..] {
+            "" => verdict.name.clone(),
+            remedy => format!("{}: {remedy}", verdict.name),
+        };
+        let failed =
+            || self.gates.iter().find(|gate| !gate.passed).map(|gate| format!("{} failed", gate.gate));
+        paceline_judge::unusable_because(&self.verdicts).map(words).or_else(failed)
     }
 
     /// The verdict that may explain a miss without the server: the generator or the machine lost time in the window,

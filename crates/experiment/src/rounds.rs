@@ -4,10 +4,11 @@
 //! differ by chance: a difference is claimed only if it survives Holm's correction over all cells.
 
 use crate::compare::{ComparedMetric, Direction, PairedComparison, SampleSet, compare_samples};
-use crate::compare_text::compared_cells;
+use crate::compare_text::{compared_cells, failure_cells};
+use crate::failures::ObservedOutcomes;
 use crate::load::LoadResult;
 use paceline_escape::{MarkdownText, markdown};
-use paceline_record::{Severity, Trial};
+use paceline_record::{Blame, Severity, Trial};
 use paceline_stats::holm;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -45,8 +46,8 @@ pub struct CellComparison {
     pub comparison: PairedComparison,
 }
 
-/// Compares the cells that both rounds have, by the requested metric or else by the default of each cell. Trials that
-/// failed or are invalid are left out, and so are cells with fewer than two launches in a round.
+/// Compares the cells that both rounds have, by the requested metric or else by the default of each cell. Cells
+/// with fewer than two launches in a round are left out, unless a launch failed or is invalid because of the server.
 pub fn compare_rounds(
     rounds: [(&str, &[Trial]); 2],
     primary: Option<ComparedMetric>,
@@ -57,7 +58,8 @@ pub fn compare_rounds(
         .into_iter()
         .filter_map(|(cell, first)| {
             let comparison = compare_samples(&[first, second.get(&cell)?.clone()], primary, margin);
-            comparison.decision().is_some().then_some(CellComparison { cell, comparison })
+            let is_known = comparison.decision().is_some() || !comparison.failures.is_usable();
+            is_known.then_some(CellComparison { cell, comparison })
         })
         .collect();
     let p_value = |cell: &CellComparison| cell.comparison.decision().map_or(1.0, |decision| decision.p_value);
@@ -75,17 +77,26 @@ pub fn compare_rounds(
     compared
 }
 
-/// The observations of each cell of a round.
+/// The observations of each cell of a round. A launch that failed, or is invalid because of the server, adds only its
+/// outcomes; one that the generator or the machine spoiled is left out.
 fn cells(name: &str, trials: &[Trial]) -> BTreeMap<MatchedCell, SampleSet> {
     let mut cells = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| trial.error.is_none()) {
-        let Some(run) = &trial.run else { continue };
-        let mut verdicts = trial.verdicts.iter().chain(&run.verdicts);
-        if verdicts.any(|verdict| verdict.severity == Severity::Invalid) {
+    for trial in trials {
+        let mut invalid = trial.verdicts.iter().chain(trial.run.iter().flat_map(|run| &run.verdicts));
+        let is_spoiled =
+            invalid.any(|verdict| verdict.severity == Severity::Invalid && verdict.blame != Blame::Server);
+        if is_spoiled || trial.error.as_ref().is_some_and(|fault| fault.transient) {
             continue;
         }
-        let result = LoadResult::of(run, None);
+        let result = trial.run.as_ref().map(|run| LoadResult::of(run, None));
         let set = cells.entry(MatchedCell::of(trial)).or_insert_with(|| SampleSet::new(name));
+        let mut outcomes = result.as_ref().map(ObservedOutcomes::of).unwrap_or_default();
+        let fault = trial.error.as_ref().map(|fault| fault.message.clone());
+        let judged = || paceline_judge::unusable_because(&trial.verdicts).map(|verdict| verdict.name.clone());
+        outcomes.unusable_because = fault.or(outcomes.unusable_because).or_else(judged);
+        let is_usable = outcomes.unusable_because.is_none();
+        set.outcomes.push(outcomes);
+        let Some(result) = result.filter(|_| is_usable) else { continue };
         for metric in ComparedMetric::ALL {
             let usage = trial.usage.as_ref();
             let value = match metric {
@@ -111,8 +122,8 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<MatchedCell, SampleSet> {
     cells
 }
 
-/// The cells as a Markdown table with padded columns, which is readable in a terminal too; the deciding metric of each
-/// cell first.
+/// The cells as a Markdown table with padded columns, which is readable in a terminal too; the failed requests and
+/// the deciding metric of each cell first.
 pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
     let heads = [
         "server",
@@ -126,15 +137,18 @@ pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
     ];
     let mut lines: Vec<[MarkdownText; 8]> = vec![heads.map(MarkdownText::of)];
     for CellComparison { cell, comparison } in cells {
-        for (place, metric) in comparison.metrics.iter().enumerate() {
+        let metrics = comparison.metrics.iter().map(|metric| {
+            let [first, second, ratio, decision] = compared_cells(comparison, metric);
+            [metric.metric.name().to_owned(), first, second, ratio, decision]
+        });
+        for (place, cells) in std::iter::once(failure_cells(comparison)).chain(metrics).enumerate() {
             let name = |text: &str| MarkdownText::of(if place == 0 { text } else { "" });
-            let [first, second, ratio, decision] =
-                compared_cells(comparison, metric).map(|cell| MarkdownText::of(&cell));
+            let [metric, first, second, ratio, decision] = cells.map(|cell| MarkdownText::of(&cell));
             lines.push([
                 name(&format!("{} {}", cell.server, cell.form)),
                 name(&cell.workload),
                 name(&cell.load),
-                MarkdownText::of(metric.metric.name()),
+                metric,
                 first,
                 second,
                 ratio,

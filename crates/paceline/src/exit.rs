@@ -62,6 +62,11 @@ impl Complaint {
         Self { what: what.into(), hint: None, status: Status::Environment }
     }
 
+    /// A check that failed: the server's fault.
+    pub fn failed(what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None, status: Status::Failed }
+    }
+
     /// Stopped by the user.
     pub fn interrupted(what: impl Into<String>) -> Self {
         Self { what: what.into(), hint: None, status: Status::Interrupted }

@@ -69,6 +69,8 @@ pub(crate) fn result(offered: Option<f64>, achieved: f64) -> LoadResult {
         connections: 64,
         scheduled: 10_000,
         ok: 10_000,
+        censored: 0,
+        not_ok_share_allowed: None,
         response_time_ns: offered.map(|_| times),
         service_time_ns: Some(times),
         gates: Vec::new(),

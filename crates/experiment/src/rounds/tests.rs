@@ -34,8 +34,10 @@ fn only_cells_in_both_rounds_are_compared() {
         cells.iter().filter_map(|cell| Some(cell.comparison.decision()?.direction)).collect();
     assert_eq!(directions, [Direction::Better, Direction::Equivalent]);
     let text = rounds_markdown(&cells).to_string();
-    let ratio = text.lines().find(|line| line.starts_with("| a single ")).unwrap_or_default();
-    assert!(ratio.contains("| rate ") && ratio.contains("1.300 (1.2") && ratio.contains("faster"), "{text}");
+    let failed = text.lines().find(|line| line.starts_with("| a single ")).unwrap_or_default();
+    assert!(failed.contains("| failed "), "failed requests come first: {text}");
+    let ratio = text.lines().find(|line| line.contains("| rate ")).unwrap_or_default();
+    assert!(ratio.contains("1.300 (1.2") && ratio.contains("faster"), "{text}");
     let widths: Vec<usize> =
         text.lines().take_while(|line| line.starts_with('|')).map(|line| line.chars().count()).collect();
     assert!(widths.len() > 3 && widths.iter().all(|width| *width == widths[0]), "{text}");
@@ -76,4 +78,19 @@ fn capacity_memory_and_start_time_are_compared_if_recorded() {
     assert_eq!(direction(ComparedMetric::StartNs), Direction::Worse);
     let text = rounds_markdown(&cells).to_string();
     assert!(text.contains("1,300/s") && text.contains("start-up") && text.contains("300 ms"), "{text}");
+}
+
+#[test]
+fn a_cell_with_a_launch_that_failed_is_shown_and_not_compared() {
+    let first = launches("a", "closed", 1_000.0);
+    let mut second = launches("a", "closed", 1_000.0);
+    let run = second[1].run.as_mut().unwrap();
+    (run.total.counts.scheduled, run.total.counts.ok, run.total.counts.bad_status) = (1_000, 100, 900);
+    run.verdicts = vec![crate::capacity::tests::invalid("failed_requests", paceline_record::Blame::Server)];
+    let cells = compare_rounds([("one", &first), ("two", &second)], None, 0.05);
+    let failures = &cells[0].comparison.failures;
+    assert_eq!((failures.second.unusable, failures.second.not_ok), (1, 900), "{failures:?}");
+    let text = rounds_markdown(&cells).to_string();
+    let row = text.lines().find(|line| line.starts_with("| a single ")).unwrap_or_default();
+    assert!(row.contains("| failed ") && row.contains("not usable"), "{text}");
 }

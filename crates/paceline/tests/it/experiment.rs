@@ -175,3 +175,45 @@ fn a_round_does_not_differ_from_itself() {
     let missing = paceline(&history, &["compare", round, "."]);
     assert_eq!(missing.status.code(), Some(2), "{missing:?}");
 }
+
+/// A server that answers most requests with status 500 after its first answers.
+fn mostly_failing() -> String {
+    let answer = |stream: &mut std::net::TcpStream, number: usize| {
+        let status = if number % 10 == 0 { "200 OK" } else { "500 Internal Server Error" };
+        let response = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
+        std::io::Write::write_all(stream, response.as_bytes()).is_ok()
+    };
+    format!("http://{}/", crate::faults::servers::request_by_request(answer))
+}
+
+#[test]
+fn failed_requests_fail_a_gate_and_a_comparison() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ReferenceServer::start("immediate");
+    let (good, bad) = (server.url(), mostly_failing());
+    let short = ["-d", "100ms", "--warmup", "20ms", "--warm-limit", "0s", "--pairs", "4", "-c", "2"];
+    let gate = |more: &[&str]| {
+        let gate = ["gate", &bad, "--against", &good, "--junit", "gate.xml", "--markdown", "gate.md"];
+        within_five_tries(|| {
+            let output = paceline(folder.path(), &[&gate[..], &short, more].concat());
+            if output.status.code() == Some(3) { Err(format!("{output:?}")) } else { Ok(output) }
+        })
+    };
+    let gated = gate(&[]);
+    assert_eq!(gated.status.code(), Some(1), "{gated:?}");
+    let said = text(&gated.stdout);
+    assert!(
+        said.contains("cannot be used; failed requests: 0 % of") && said.contains("| not usable |"),
+        "{said}"
+    );
+    let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(read("gate.xml").contains("name=\"failed requests\"><failure message="), "{}", read("gate.xml"));
+    assert!(read("gate.md").starts_with("### Performance gate failed"), "{}", read("gate.md"));
+    let accepted = gate(&["--max-errors", "95%"]);
+    assert!(text(&accepted.stdout).contains("| accepted |"), "90 % are accepted: {accepted:?}");
+    let compared = paceline(folder.path(), &[&["compare", &good, &bad][..], &short].concat());
+    assert_eq!(compared.status.code(), Some(1), "{compared:?}");
+    let saved = paceline(folder.path(), &[&["gate", &bad, "--save", "b.json"][..], &short].concat());
+    assert_eq!(saved.status.code(), Some(1), "{saved:?}");
+    assert!(text(&saved.stderr).contains("no baseline was written"), "{saved:?}");
+}

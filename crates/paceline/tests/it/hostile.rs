@@ -144,7 +144,8 @@ fn hostile_baselines_are_escaped_by_gate() {
     let folder = folder.path();
     for (file, rate) in [("a.json", 10.0), ("b.json", 100.0)] {
         let values = [(ComparedMetric::RatePerS, vec![rate, rate * 1.01, rate * 1.02, rate * 1.01])].into();
-        let samples = paceline_experiment::SampleSet { name: HOSTILE.to_owned(), values };
+        let samples =
+            paceline_experiment::SampleSet { values, ..paceline_experiment::SampleSet::new(HOSTILE) };
         std::fs::write(folder.join(file), serde_json::to_string(&samples).unwrap()).unwrap();
     }
     let gate = ["gate", "a.json", "--against", "b.json", "--markdown", "gate.md", "--junit", "gate.xml"];

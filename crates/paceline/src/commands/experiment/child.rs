@@ -47,9 +47,19 @@ pub struct LoadFlags {
     /// Keep processors out of idle states during every run, as in `paceline run --quiet-cpu`
     #[arg(hide_short_help = true, long)]
     quiet_cpu: bool,
+    /// Failed requests to accept in each run; `compare` and `gate` have a flag for it, `capacity` its objective.
+    #[arg(skip)]
+    max_errors: Option<String>,
     /// More flags for every `paceline run`, after `--`
     #[arg(last = true, value_name = "RUN_FLAG")]
     run_flags: Vec<String>,
+}
+
+impl LoadFlags {
+    /// The same load with a limit on errors (`--max-errors`) for every run.
+    pub(super) fn accepting(self, max_errors: Option<String>) -> Self {
+        Self { max_errors, ..self }
+    }
 }
 
 /// Loads one URL with child processes.
@@ -95,9 +105,11 @@ impl ChildLoad {
             for slo in self.objective.iter().flat_map(|objective| &objective.slos) {
                 add("--slo", slo.clone());
             }
-            if let Some(most) = self.objective.as_ref().and_then(|objective| objective.max_errors.clone()) {
-                add("--max-errors", most);
-            }
+        }
+        let of_objective = self.objective.as_ref().filter(|_| request.rate_per_s.is_some());
+        let of_objective = of_objective.and_then(|objective| objective.max_errors.as_ref());
+        if let Some(most) = of_objective.or(self.flags.max_errors.as_ref()) {
+            add("--max-errors", most.clone());
         }
         if self.flags.quiet_cpu {
             arguments.push("--quiet-cpu".to_owned());

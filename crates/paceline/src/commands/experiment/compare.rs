@@ -12,7 +12,7 @@ use paceline_escape::{Printable, TerminalText, markdown};
 use paceline_experiment::{
     CapacityPlan, ComparePlan, CompareProgress, ComparedMetric, ComparedSide, LoadError, LoadRequest,
     LoadResult, LoadRunner as _, LoadServerUse, Objective, PairedComparison, SampleSet, compare_html,
-    compare_markdown, compare_rounds, compare_samples, compare_text, find_capacity, rounds_markdown,
+    compare_markdown, compare_rounds, compare_samples, compare_text, find_capacity, observe, rounds_markdown,
     run_comparison,
 };
 use paceline_record::Round;
@@ -32,8 +32,8 @@ pub const FILE_BYTES_MOST: u64 = 1 << 28;
   paceline compare URL_A URL_B -o result.html      a page to share
   paceline compare history/a history/b             two exported rounds, row by row
 
-Exit status: 0 compared (also undecided), 2 usage, 3 environment,
-130 interrupted")]
+Exit status: 0 compared (also undecided), 1 a run of a side cannot be used
+(as in `paceline run`), 2 usage, 3 environment, 130 interrupted")]
 pub struct Arguments {
     /// First side: a URL, a server of the lab, a file or a round
     ///
@@ -73,6 +73,12 @@ pub struct CompareFlags {
     /// read; otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
+    /// Accept up to this many failed requests in each run: 1% or 10
+    ///
+    /// A run in which more fail cannot be compared, and fails a gate. Default: at most 1 % in each run, and together no
+    /// more than on the other side.
+    #[arg(long, value_name = "SHARE|N", value_parser = super::super::run::checked_max_errors, allow_hyphen_values = true)]
+    pub(super) max_errors: Option<String>,
     /// Also find the highest rate that meets this objective
     ///
     /// Each search takes 14 to 30 windows of --duration.
@@ -127,7 +133,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
             CompareFormat::Html => compare_html(&comparison).into(),
         })
     })?;
-    Ok(status_of(comparison.ended_early.as_deref(), Status::Done))
+    let status = if comparison.failures.is_usable() { Status::Done } else { Status::Failed };
+    Ok(status_of(comparison.ended_early.as_deref(), status))
 }
 
 /// Compares two exported rounds cell by cell.
@@ -194,6 +201,7 @@ pub(super) fn compare(
     how: &CompareFlags,
     load: LoadFlags,
 ) -> anyhow::Result<PairedComparison> {
+    let load = load.accepting(how.max_errors.clone());
     let margin = how.margin / 100.0;
     let stored = |side: &str| is_file(side).then(|| read_samples(Path::new(side))).transpose();
     // Files are read first: one that is missing or damaged is reported before anything is measured.
@@ -231,13 +239,16 @@ fn is_file(side: &str) -> bool {
 
 /// Measures one side alone, half as often as there are pairs.
 pub(super) fn measure(side: &str, how: &CompareFlags, load: LoadFlags) -> anyhow::Result<SampleSet> {
-    let context = ExperimentContext::new(load)?;
+    let context = ExperimentContext::new(load.accepting(how.max_errors.clone()))?;
     let mut measured =
         MeasuredSide::open(&context, how, ExperimentTarget::of(side), "").map_err(complaint)?;
     let mut samples = SampleSet::new(side);
     for number in 1..=usize::from(how.pairs).div_ceil(2) {
-        samples.add(&measured.observe().map_err(complaint)?);
+        samples.add(&observe(&mut measured).map_err(complaint)?);
         exit::say(&format!("{side}: run {number}"));
+        if samples.unusable_because().is_some() {
+            break;
+        }
     }
     Ok(samples)
 }
@@ -288,7 +299,7 @@ impl<'a> MeasuredSide<'a> {
         let url = match &target {
             ExperimentTarget::Url(_) => {
                 let mut open = context.open(&target, prefix)?;
-                open.warm(context.flags.warm_limit)?;
+                warm(&mut open, context)?;
                 Some(open)
             }
             ExperimentTarget::Server(_) => None,
@@ -309,15 +320,15 @@ impl ComparedSide for MeasuredSide<'_> {
     fn observe(&mut self) -> Result<LoadResult, LoadError> {
         let objective = self.objective.as_ref();
         if let Some(open) = &mut self.url {
-            let mut result = observe(open, &self.request, objective)?;
+            let mut result = measure_once(open, &self.request, objective)?;
             // If the same process runs throughout, its memory is one observation, however often it is read.
             result.server = result.server.map(|server| LoadServerUse { rss_bytes: 0, ..server });
             return Ok(result);
         }
         self.launches += 1;
         let mut open = self.context.open(&self.target, &format!("{}{:02}-", self.prefix, self.launches))?;
-        open.warm(self.context.flags.warm_limit)?;
-        observe(&mut open, &self.request, objective)
+        warm(&mut open, self.context)?;
+        measure_once(&mut open, &self.request, objective)
     }
 }
 
@@ -326,15 +337,24 @@ const SEARCH_WINDOWS_MOST: usize = 30;
 /// Half of the interval width to reach, as a share; the scatter between launches is added to it.
 const SEARCH_HALF_WIDTH: f64 = 0.05;
 
-/// One observation: a run and, if there is an objective, a search for the capacity.
-fn observe(
+/// Warms a target up. A server without a valid response is measured all the same: its record says why.
+fn warm(open: &mut OpenTarget, context: &ExperimentContext) -> Result<(), LoadError> {
+    match open.warm(context.flags.warm_limit) {
+        Ok(_) | Err(LoadError::NoValidResponse { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// One observation: a run and, if there is an objective and the run can be used, a search for the capacity.
+fn measure_once(
     open: &mut OpenTarget,
     request: &LoadRequest,
     objective: Option<&Objective>,
 ) -> Result<LoadResult, LoadError> {
     let mut result = open.load.run(request)?;
     result.start_ns = open.start_ns();
-    let Some(objective) = objective else { return Ok(result) };
+    let is_usable = result.unusable_because().is_none() && result.void_because().is_none();
+    let Some(objective) = objective.filter(|_| is_usable) else { return Ok(result) };
     let plan = CapacityPlan {
         objective: objective.clone(),
         window: request.window,

@@ -26,7 +26,10 @@ Measure both side by side where you can: with a stored baseline, changes of
 the machine since then count as differences. The result is text on a terminal,
 and Markdown elsewhere.
 
-Exit status: 0 passed, 1 the candidate is worse, 2 usage, 3 environment,
+Failed requests are compared first: the gate fails if the candidate fails more
+requests, or if a run of either side cannot be used (as in `paceline run`).
+
+Exit status: 0 passed, 1 the candidate is worse or fails, 2 usage, 3 environment,
 130 interrupted")]
 pub struct Arguments {
     /// The candidate: a URL, a server of the lab, or a file
@@ -68,6 +71,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     if let Some(file) = &arguments.save {
         let samples = measure(&arguments.candidate, &arguments.how, arguments.load)?;
+        if let Some(because) = samples.unusable_because() {
+            let what =
+                format!("no baseline was written: a run of {} cannot be used: {because}", samples.name);
+            return Err(Complaint::failed(what).into());
+        }
         write(file, &exit::json(&samples)?)?;
         exit::print(&format!("baseline written to {}\n", file.display()))?;
         return Ok(Status::Done);

@@ -234,6 +234,11 @@ fn percentile(text: &str) -> Option<f64> {
     (50.0..=99.999).contains(&number).then_some(number)
 }
 
+/// A checked value of `--max-errors` as text, for commands that start runs.
+pub fn checked_max_errors(text: &str) -> Result<String, String> {
+    max_errors(text).map(|_| text.to_owned())
+}
+
 /// Parses a value of `--max-errors`.
 fn max_errors(text: &str) -> Result<Gate, String> {
     let demand = if text.ends_with('%') {
