@@ -17,6 +17,10 @@ use std::io;
 /// The maximum length of bodies that wait for room in a socket: more is written when the socket has taken these.
 const OUT_BYTES_MAX: usize = 256 * 1024;
 
+/// Bytes of a request body that pay for one frame in advance: a server gives back the window for the bytes it reads,
+/// often in small pieces on the stream and on the connection, and may do so after the last of them were sent.
+const BODY_BYTES_PER_FRAME: u32 = 256;
+
 /// One connection.
 pub(super) struct Http2Connection {
     /// Bytes that the socket has not taken.
@@ -40,8 +44,10 @@ pub(super) struct Http2Connection {
     pub blocked: VecDeque<ExchangeIndex>,
     /// Streams cancelled since the last response.
     pub cancels: u32,
-    /// Frames since then that advanced no response.
-    pub stray_frames: u32,
+    /// Frames since then, or since a part of a body moved, that moved nothing; negative while sent bytes pay for more.
+    pub stray_frames: i64,
+    /// Whether a part of a request body was written since frames were last read.
+    pub has_written_body: bool,
     /// Whether Paceline has reset a stream: its frames may still come (RFC 9113 §5.1).
     pub has_reset: bool,
 }
@@ -63,6 +69,7 @@ impl Default for Http2Connection {
             blocked: VecDeque::new(),
             cancels: 0,
             stray_frames: 0,
+            has_written_body: false,
             has_reset: false,
         }
     }
@@ -99,6 +106,12 @@ impl Http2Connection {
     pub(super) fn responses_came(&mut self, flow_bytes: u32) {
         (self.cancels, self.stray_frames) = (0, 0);
         self.count_received(flow_bytes);
+    }
+
+    /// Notes that bytes of a request body were written: the peer's frames are not useless.
+    pub(super) fn body_written(&mut self, bytes: u32) {
+        self.stray_frames = self.stray_frames.min(0) - i64::from(bytes / BODY_BYTES_PER_FRAME);
+        self.has_written_body = true;
     }
 
     /// Counts DATA, for which the window has room.

@@ -44,7 +44,7 @@ impl Http2 {
         }
         let bytes = self.state.take_repeats(slot, input, now, tracker);
         if bytes > 0 {
-            reader.skip_known();
+            reader.note_progress();
         }
         bytes
     }
@@ -87,6 +87,9 @@ impl Http2 {
     ) -> Result<usize, Http2Error> {
         let reader = &mut self.readers[slot as usize];
         let Some((event, bytes)) = reader.whole_frame(input) else {
+            if std::mem::take(&mut self.state.connections[slot as usize].has_written_body) {
+                reader.note_progress();
+            }
             let (event, bytes) = reader.next(input)?;
             return self
                 .state

@@ -197,8 +197,15 @@ impl Http2Outgoing {
             let Some(place) = connection.blocked.pop_front() else { return };
             let stream = streams.at(slot, place);
             let body = self.blocks.fixed_body(stream.kind.into());
-            if stream.is_open() && !connection.write_body(stream, body) {
+            if !stream.is_open() {
+                continue;
+            }
+            let before = stream.unsent;
+            if !connection.write_body(stream, body) {
                 connection.blocked.push_back(place);
+            }
+            if stream.unsent < before {
+                connection.body_written(before - stream.unsent);
             }
         }
     }

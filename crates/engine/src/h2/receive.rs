@@ -15,9 +15,12 @@ use paceline_http::h2::{
     ResponseProgress, whole_data, write_ping_ack, write_settings_ack, write_window_update,
 };
 
-/// The maximum number of frames for ended streams, and of window updates, without a response between them: more is a
-/// flood.
-const STRAY_FRAMES_MAX: u32 = 10_000;
+/// The maximum number of frames for ended streams, and of window updates, between which no response and no byte of a body
+/// moves: more is a flood.
+const STRAY_FRAMES_MAX: i64 = 10_000;
+
+/// The maximum number of bytes kept of GOAWAY's debug data.
+const DEBUG_BYTES_MAX: usize = 200;
 
 /// All state of a worker's connections except the frames being read.
 pub(super) struct Http2State {
@@ -242,7 +245,9 @@ impl Http2State {
         let bytes = FRAME_HEAD_BYTES + piece.len();
         stream.bytes += bytes as u64;
         stream.receive_window.count(flow_bytes);
-        self.connections[slot as usize].count_received(flow_bytes);
+        let connection = &mut self.connections[slot as usize];
+        connection.stray_frames = 0;
+        connection.count_received(flow_bytes);
         self.on_piece(place, piece, end_stream, &mut ReadContext { slot, now, bytes, tracker });
         Some(bytes)
     }
@@ -439,6 +444,9 @@ impl Http2State {
         stream.bytes += bytes as u64;
         stream.receive_window.receive(id, flow_bytes)?;
         self.on_piece(place, piece, end_stream, received);
+        if !piece.is_empty() {
+            self.connections[slot as usize].stray_frames = 0;
+        }
         Ok(())
     }
 
@@ -598,7 +606,7 @@ impl Http2State {
         Err(Http2Error::ClosedStream { frame, stream: id })
     }
 
-    /// Counts a frame that advances no response.
+    /// Counts a frame that may move nothing.
     fn stray(&mut self, slot: Slot) -> Result<(), Http2Error> {
         let connection = &mut self.connections[slot as usize];
         connection.stray_frames += 1;

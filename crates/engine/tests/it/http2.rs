@@ -101,6 +101,7 @@ impl Script for Server {
                     [0, stream]
                         .into_iter()
                         .for_each(|id| write_window_update(&mut said, id, flow_bytes.max(1)));
+                    write_ping(&mut said, [0; 8]);
                     (stream, end_stream)
                 }
                 FrameEvent::Settings(_) => {
@@ -489,4 +490,29 @@ fn a_server_of_another_protocol_is_unreachable() {
         let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
         assert!(source.to_string().starts_with(why), "{source}");
     }
+}
+
+#[test]
+fn frames_are_no_flood_while_bodies_move() {
+    // A server that reads an upload gives back the window in pieces, on the stream and on the connection, and pings.
+    let upload = over_http2(closed_loop(1, 1), 1, 3_000_000).with(|job| {
+        job.window = paceline_engine::Bound::Requests(2);
+    });
+    let outcome = run(&upload, server(&[(4, 300)], good));
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 2, "{:?}", outcome.connections.failures);
+    // One that sends a window update after each piece of a download.
+    let download: Answer = |out, stream, _| {
+        write_field_block(out, stream, OK, false);
+        for _ in 0..12_000 {
+            write_data(out, stream, b"o", false);
+            write_window_update(out, 0, 1);
+        }
+        write_data(out, stream, b"", true);
+    };
+    let settings = over_http2(closed_loop(1, 1), 1, 0).with(|job| {
+        job.window = paceline_engine::Bound::Requests(2);
+    });
+    let outcome = run(&settings, server(&[], download));
+    assert_eq!(outcome.connections.failures, [], "all of it was read");
+    assert_eq!(outcome.total.counts.body_bytes, 24_000);
 }

@@ -227,7 +227,7 @@ pub enum Http2Error {
     },
     /// Only frames without effect, [`super::IDLE_FRAMES_MAX`] in sequence.
     #[error(
-        "HTTP/2 flood: {limit} SETTINGS, PING, PRIORITY, empty or unknown frames in a row, without a response between them"
+        "HTTP/2 flood: {limit} SETTINGS, PING, WINDOW_UPDATE or other frames in a row, while no byte of a request or response moved"
     )]
     Flood {
         /// The limit.

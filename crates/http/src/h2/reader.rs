@@ -15,8 +15,8 @@ pub const FIELD_BLOCK_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
 /// needs one.
 pub const CONTINUATIONS_MAX: u8 = 16;
 
-/// The maximum number of frames without effect between two that advance a response. nghttp2 and Go allow 1,000 and
-/// 10,000.
+/// The maximum number of frames without effect between two that advance a response, or between parts of a body that is
+/// sent. nghttp2 and Go allow 1,000 and 10,000.
 pub const IDLE_FRAMES_MAX: u16 = 1000;
 
 /// The result of one [`FrameReader::next`].
@@ -242,10 +242,10 @@ impl FrameReader {
         is_between && self.open_block.is_none() && self.buffer.is_empty()
     }
 
-    /// Notes that the caller took frames from the input that advance a response and equal frames read before, so that
-    /// they need not be read.
+    /// Notes progress that the frames read do not show: the caller took frames from the input that advance a response
+    /// and equal frames read before, or it sent a part of a body.
     #[inline]
-    pub fn skip_known(&mut self) {
+    pub fn note_progress(&mut self) {
         self.idle_frames = 0;
     }
 

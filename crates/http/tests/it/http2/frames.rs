@@ -233,7 +233,7 @@ fn whole_data_has_an_effect_and_no_padding() {
 
 #[test]
 fn frames_without_effect_are_limited() {
-    let flood = "HTTP/2 flood: 1000 SETTINGS, PING, PRIORITY, empty or unknown frames in a row, without a response between them";
+    let flood = "HTTP/2 flood: 1000 SETTINGS, PING, WINDOW_UPDATE or other frames in a row, while no byte of a request or response moved";
     let ping = |out: &mut Vec<u8>| write_ping(out, [0; 8]);
     let settings = |out: &mut Vec<u8>| write_settings(out, &[]);
     let empty = |out: &mut Vec<u8>| write_data(out, 1, b"", false);
