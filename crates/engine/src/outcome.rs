@@ -24,10 +24,10 @@ pub enum ConnectionFailure {
     ClosedUnused,
     /// The server closed without answering a request.
     ClosedUnanswered,
+    /// The server closed a connection that had carried responses, without answering the next request.
+    ClosedReused,
     /// The server closed in the middle of a response.
     Truncated,
-    /// The server announced with a response that it closes, and more requests had been sent after that one.
-    ClosedBehind,
     /// The run ended before the response came.
     CutOff,
     /// The server did not send the SETTINGS with which HTTP/2 begins within the limit.
@@ -90,14 +90,15 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::Closed => "the connection was closed",
             ConnectionFailure::ClosedUnused => "the server closed a new connection before any request was sent on it",
             ConnectionFailure::ClosedUnanswered => "the server closed the connection without a response",
-            ConnectionFailure::Truncated => "the server closed the connection in the middle of a response",
-            ConnectionFailure::ClosedBehind => {
-                "the server closed the connection before it responded to all pipelined requests"
+            ConnectionFailure::ClosedReused => {
+                "the server closed a connection after earlier responses, without a response to the next request (an idle \
+                 timeout?)"
             }
             ConnectionFailure::CutOff => "the run ended with a request in flight",
             ConnectionFailure::NoSettings => "no HTTP/2 SETTINGS from the server within the connect timeout",
             ConnectionFailure::NotHttp2 => "the server does not speak HTTP/2",
             ConnectionFailure::Http2 => "the server violated HTTP/2",
+            ConnectionFailure::Truncated => "the server closed the connection in the middle of a response",
             ConnectionFailure::Flood => "the server flooded the connection with useless HTTP/2 frames",
             ConnectionFailure::GoAway => "the server ended the connection with an error (GOAWAY)",
             ConnectionFailure::StreamReset => "the server reset the stream of a request (RST_STREAM)",

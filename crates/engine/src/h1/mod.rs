@@ -2,8 +2,8 @@
 //!
 //! Therefore the exchanges of a connection form a ring, and the oldest of them is the one that the next response
 //! answers. A response that equals the last good one is read by that comparison ([`last_response`]); otherwise
-//! `paceline_http` does the framing. A server may announce with a response that it closes; after a timeout the
-//! connection cannot be used any more.
+//! `paceline_http` does the framing. A server may announce with a response that it closes (nginx after 1,000 requests):
+//! requests behind that one return to the schedule as still due. After a timeout the connection cannot be used any more.
 
 mod last_response;
 mod outgoing;
@@ -18,12 +18,6 @@ use last_response::LastResponse;
 use outgoing::{Http1Outgoing, SentRequests};
 use paceline_http::{DecodeStep, Decoder, HeadCache, LineEnds, Method, ProtocolError};
 use std::io;
-
-/// Ends a connection after its last response: the server closes it, or, if the framing of the response cannot be
-/// trusted, Paceline does.
-fn closed(is_suspect: bool) -> Result<Flow, ProtocolFault> {
-    if is_suspect { Err(ProtocolFault::of(ConnectionFailure::SuspectFraming)) } else { Ok(Flow::Close) }
-}
 
 /// The state of one connection.
 #[derive(Debug)]
@@ -68,6 +62,8 @@ pub struct Http1 {
     depth: u16,
     connections: Box<[Http1Connection]>,
     outgoing: Http1Outgoing,
+    /// The numbers of the requests in flight, by connection and place, if requests differ.
+    numbers: Box<[u64]>,
     /// By kind of request.
     answers: Box<[Http1KindState]>,
     /// Whether a response was compressed. Each head that differs from the last passes through [`Self::step`].
@@ -126,7 +122,11 @@ impl Http1 {
     ) -> u16 {
         let mut started = 0;
         while taken > 0 {
-            let begun = self.outgoing.begun_differing(slot, taken);
+            let (begun, number) = self.outgoing.begun_differing(slot, taken);
+            let live = usize::from(tracker.exchanges().live(slot));
+            let oldest = usize::from(self.connections[slot as usize].oldest);
+            let depth = usize::from(self.depth);
+            self.numbers[slot as usize * depth + (oldest + live) % depth] = number;
             self.put(slot, &begun, departure, tracker);
             started += begun.count;
             taken -= begun.bytes;
@@ -333,17 +333,47 @@ impl Http1 {
                 }
                 self.complete(slot, &response, 1, now, tracker);
                 if !whole.head.keep_alive {
-                    return closed(whole.head.is_suspect);
+                    return self.closed(slot, whole.head.is_suspect, tracker);
                 }
             } else {
                 let (consumed, completed) = self.step(slot, input, now, tracker).map_err(not_http)?;
                 input = &input[consumed..];
                 if completed == Some(Flow::Close) {
-                    return closed(self.connections[slot as usize].is_suspect);
+                    let is_suspect = self.connections[slot as usize].is_suspect;
+                    return self.closed(slot, is_suspect, tracker);
                 }
             }
         }
         self.finish_empty_body(slot, now, tracker)
+    }
+
+    /// Ends a connection after its last response: the server closes it, or, if the framing of the response cannot be
+    /// trusted, Paceline does.
+    #[cold]
+    fn closed(
+        &mut self,
+        slot: Slot,
+        is_suspect: bool,
+        tracker: &mut Tracker<'_>,
+    ) -> Result<Flow, ProtocolFault> {
+        if is_suspect {
+            return Err(ProtocolFault::of(ConnectionFailure::SuspectFraming));
+        }
+        self.give_back_all(slot, tracker);
+        Ok(Flow::Close)
+    }
+
+    /// The server has not processed the requests in flight on a connection: they are due again, in their order.
+    fn give_back_all(&mut self, slot: Slot, tracker: &mut Tracker<'_>) {
+        let first = self.connections[slot as usize].oldest;
+        for after in 0..tracker.exchanges().live(slot) {
+            let place = ((u32::from(first) + u32::from(after)) % u32::from(self.depth)) as ExchangeIndex;
+            let number = self.numbers.get(slot as usize * usize::from(self.depth) + usize::from(place));
+            let number = number.copied().unwrap_or_default();
+            if let Some(kind) = tracker.give_back_behind_close(slot, place) {
+                self.outgoing.give_back(kind, number);
+            }
+        }
     }
 
     /// Completes a response without a body at the end of its head: no further bytes may come that would complete it.
@@ -359,7 +389,10 @@ impl Http1 {
             return Ok(Flow::Keep);
         }
         let (_, completed) = self.step(slot, &[], now, tracker).map_err(not_http)?;
-        Ok(completed.unwrap_or(Flow::Keep))
+        match completed {
+            Some(Flow::Close) => self.closed(slot, false, tracker),
+            _ => Ok(Flow::Keep),
+        }
     }
 }
 
@@ -379,12 +412,15 @@ impl ProtocolHandler for Http1 {
         Self {
             depth,
             connections: (0..count).map(|_| Http1Connection::new(method, settings.job.line_ends())).collect(),
-            outgoing: Http1Outgoing::new(requests, depth, seed, place, places),
+            outgoing,
+            numbers: vec![0; numbers].into(),
             answers: requests.kinds().iter().map(Http1KindState::new).collect(),
             saw_compressed: false,
         }
     }
 
+        let outgoing = Http1Outgoing::new(requests, depth, seed, place, places);
+        let numbers = if outgoing.differ() { count as usize * usize::from(depth) } else { 0 };
     fn places(settings: &Settings) -> u16 {
         settings.job.depth
     }
@@ -488,6 +524,7 @@ impl ProtocolHandler for Http1 {
     }
 
     fn cancel<T: Transport>(
+                self.give_back_all(slot, tracker);
         &mut self,
         _: Slot,
         _: ExchangeIndex,

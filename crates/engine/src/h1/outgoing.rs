@@ -75,11 +75,23 @@ impl Http1Outgoing {
         Some(SentRequests { kind: 0, count: count as u16, bytes: sent, unsent: count * self.length - sent })
     }
 
-    /// Given the number of those bytes sent on a slot: the first of the requests that begin in them, if requests
-    /// differ. Call it again until all bytes are accounted for.
-    pub(super) fn begun_differing(&mut self, slot: Slot, sent: usize) -> SentRequests {
+    /// Given the number of those bytes sent on a slot: the first of the requests that begin in them and its number, if
+    /// requests differ. Call it again until all bytes are accounted for.
+    pub(super) fn begun_differing(&mut self, slot: Slot, sent: usize) -> (SentRequests, u64) {
         let none = SentRequests { kind: 0, count: 1, bytes: sent, unsent: 0 };
-        self.varied.as_mut().map_or(none, |varied| varied.begun(slot, sent))
+        self.varied.as_mut().map_or((none, 0), |varied| varied.begun(slot, sent))
+    }
+
+    /// Whether requests differ.
+    pub(super) fn differ(&self) -> bool {
+        self.varied.is_some()
+    }
+
+    /// The server has not processed a request: it is sent again, with its number.
+    pub(super) fn give_back(&mut self, kind: u16, number: u64) {
+        if let Some(varied) = &mut self.varied {
+            varied.source.give_back(kind, number);
+        }
     }
 
     /// The unsent last bytes of the request of this kind that is partly sent on a slot.
@@ -104,19 +116,19 @@ impl Http1Outgoing {
 }
 
 impl VaryingRequests {
-    fn begun(&mut self, slot: Slot, sent: usize) -> SentRequests {
-        let Some((kind, request)) = self.source.take() else {
-            return SentRequests { kind: 0, count: 1, bytes: sent, unsent: 0 };
+    fn begun(&mut self, slot: Slot, sent: usize) -> (SentRequests, u64) {
+        let Some((made, request)) = self.source.take() else {
+            return (SentRequests { kind: 0, count: 1, bytes: sent, unsent: 0 }, 0);
         };
         let (bytes, rest) = request.split_at(sent.min(request.len()));
-        let begun = SentRequests { kind, count: 1, bytes: bytes.len(), unsent: rest.len() };
+        let begun = SentRequests { kind: made.kind, count: 1, bytes: bytes.len(), unsent: rest.len() };
         if begun.unsent > 0 {
             let mut tail = self.spare.pop().unwrap_or_default();
             tail.clear();
             tail.extend_from_slice(rest);
             self.tails.insert(slot, tail);
         }
-        begun
+        (begun, made.number)
     }
 
     fn tail(&self, slot: Slot, unsent: usize) -> &[u8] {

@@ -405,9 +405,22 @@ impl<'a> Tracker<'a> {
             self.abandon(slot, place, Ending::IoFailed, now);
             return None;
         }
+        self.put_back(slot, place, returns + 1)
+    }
+
+    /// Handles a request behind the response with which the server announced that it closes: it was not processed (RFC
+    /// 9112 §9.3.2, §9.6) and is due again. Each time another request was answered, so this needs no limit. Returns its
+    /// kind.
+    #[cold]
+    pub(crate) fn give_back_behind_close(&mut self, slot: Slot, place: ExchangeIndex) -> Option<u16> {
+        self.put_back(slot, place, self.exchanges.at(slot, place).returns)
+    }
+
+    /// Makes the request at a place due again.
+    fn put_back(&mut self, slot: Slot, place: ExchangeIndex, returns: u8) -> Option<u16> {
         let Exchange { intended, actual, block, .. } = self.exchanges.end(slot, place)?;
         self.returned += 1;
-        self.schedule.put_back(ReturnedRequest { intended, sent: actual, block, returns: returns + 1 });
+        self.schedule.put_back(ReturnedRequest { intended, sent: actual, block, returns });
         Some(self.settings.requests.kind_of(block))
     }
 

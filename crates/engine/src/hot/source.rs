@@ -1,7 +1,8 @@
 //! Chooses the next request if requests differ: kinds are drawn by weight and their placeholders filled in.
 //!
 //! A protocol takes requests from the front, as HTTP/1.1 bytes. Requests that were made and not sent stay first in
-//! line, so that a full socket changes neither the shares nor the order. A run with one fixed request does not use this
+//! line, so that a full socket changes neither the shares nor the order; requests that a server handed back go before
+//! them. A run with one fixed request does not use this
 //! module.
 
 use crate::Requests;
@@ -46,14 +47,27 @@ impl KindChoice {
     }
 }
 
+/// A request that was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MadeRequest {
+    /// Its kind.
+    pub kind: u16,
+    /// Its number.
+    pub number: u64,
+    /// Its length in bytes.
+    length: usize,
+}
+
 /// Makes the requests of one worker.
 #[derive(Debug)]
 pub(crate) struct RequestSource {
     requests: Arc<Requests>,
     choice: KindChoice,
     expander: Expander<Random>,
-    /// Kind and length of each request that was made and not sent.
-    made: VecDeque<(u16, usize)>,
+    /// The requests that were made and not sent.
+    made: VecDeque<MadeRequest>,
+    /// Kind and number of each request that was handed back, to be made again before these.
+    returned: Vec<(u16, u64)>,
     /// Their bytes.
     bytes: Vec<u8>,
     /// The offset of the first of those bytes.
@@ -70,6 +84,7 @@ impl RequestSource {
             choice,
             expander,
             made: VecDeque::with_capacity(depth),
+            returned: Vec::new(),
             bytes: Vec::with_capacity(requests.longest() * depth),
             start: 0,
             requests: Arc::clone(requests),
@@ -78,32 +93,64 @@ impl RequestSource {
 
     /// The bytes of the next `wanted` requests, one after the other.
     pub(crate) fn make(&mut self, wanted: usize) -> &[u8] {
+        if !self.returned.is_empty() {
+            self.make_again();
+        }
         if self.made.len() < wanted && self.start > 0 {
             self.bytes.drain(..self.start);
             self.start = 0;
         }
         while self.made.len() < wanted {
             let kind = self.choice.draw();
-            let before = self.bytes.len();
-            self.expander.expand(&self.requests.kinds()[usize::from(kind)].template, &mut self.bytes);
-            self.made.push_back((kind, self.bytes.len() - before));
+            let made = self.expand(kind);
+            self.made.push_back(made);
         }
-        let length: usize = self.made.iter().take(wanted).map(|(_, length)| length).sum();
+        let length: usize = self.made.iter().take(wanted).map(|made| made.length).sum();
         &self.bytes[self.start..self.start + length]
     }
 
-    /// Takes the first of the requests that were made: its kind and its bytes; none if there is none.
-    pub(crate) fn take(&mut self) -> Option<(u16, &[u8])> {
-        let (kind, length) = self.made.pop_front()?;
-        let bytes = &self.bytes[self.start..self.start + length];
-        self.start += length;
-        Some((kind, bytes))
+    /// Appends the bytes of a request of this kind.
+    #[inline]
+    fn expand(&mut self, kind: u16) -> MadeRequest {
+        let (before, number) = (self.bytes.len(), self.expander.number());
+        self.expander.expand(&self.requests.kinds()[usize::from(kind)].template, &mut self.bytes);
+        MadeRequest { kind, number, length: self.bytes.len() - before }
+    }
+
+    /// Makes the requests that were handed back, with their numbers, before those that were made and not sent.
+    #[cold]
+    fn make_again(&mut self) {
+        let later = self.bytes.split_off(self.start);
+        self.bytes.clear();
+        self.start = 0;
+        for (index, (kind, number)) in std::mem::take(&mut self.returned).into_iter().enumerate() {
+            self.expander.undo_number(number);
+            let made = self.expand(kind);
+            self.made.insert(index, made);
+        }
+        self.bytes.extend_from_slice(&later);
+    }
+
+    /// A server has not processed a request: it is made again, after others that were handed back before.
+    pub(crate) fn give_back(&mut self, kind: u16, number: u64) {
+        self.returned.push((kind, number));
+    }
+
+    /// Takes the first of the requests that were made, and its bytes; none if there is none.
+    pub(crate) fn take(&mut self) -> Option<(MadeRequest, &[u8])> {
+        let made = self.made.pop_front()?;
+        let bytes = &self.bytes[self.start..self.start + made.length];
+        self.start += made.length;
+        Some((made, bytes))
     }
 
     /// Skips the next request, which will not be sent; returns its kind.
     pub(crate) fn skip(&mut self) -> u16 {
+        if !self.returned.is_empty() {
+            return self.returned.remove(0).0;
+        }
         match self.take() {
-            Some((kind, _)) => kind,
+            Some((made, _)) => made.kind,
             None => self.choice.draw(),
         }
     }

@@ -358,3 +358,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.disconnect(slot, by, failure.or(unused.then_some(ConnectionFailure::ClosedUnused)), now);
     }
 }
+        let failure = match failure {
+            Some(ConnectionFailure::ClosedUnanswered) if self.pool.has_served(slot) => {
+                Some(ConnectionFailure::ClosedReused)
+            }
+            other => other,
+        };

@@ -4,9 +4,15 @@
 //! Simulated. Closes before any request are in `early.rs`, closes on the kernel's sockets in `faults.rs`.
 
 use crate::support::{closed_loop, open_loop};
-use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
-use paceline_engine::{Bound, ConnectionFailure, Ending, Measure, Nanos, Slot};
+use paceline_engine::hot::Recorder;
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate, simulate_with};
+use paceline_engine::{
+    BodyCheck, Bound, Ending, Measure, Nanos, RequestKind, Requests, ResponseCheck, Settings, Slot, Tally,
+};
+use paceline_http::{LineFiles, Method, Request, Url};
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Accepts after a time, takes a millisecond for a response, and performs another action at the same moment.
 struct Closing {
@@ -39,17 +45,88 @@ fn a_connection_known_to_be_closed_is_not_used() {
 }
 
 #[test]
-fn requests_behind_an_announced_close_have_a_reason() {
-    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
-    let server = Closing { accepts_after: Nanos::ZERO, answer: Rc::from(*answer), then: None };
-    let settings = closed_loop(1, 1).with(|job| {
-        job.depth = 4;
-        job.window = Bound::Requests(400);
-    });
-    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
-    let (counts, failures) = (&outcome.total.counts, &outcome.connections.failures);
-    assert_eq!((counts.ended(Ending::Ok), counts.ended(Ending::IoFailed)), (100, 300), "{counts:?}");
-    assert_eq!(failures, &[(ConnectionFailure::ClosedBehind, 100)]);
+fn requests_behind_an_announced_close_are_sent_again() {
+    for (answer, then) in [
+        (&b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"[..], None),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", None),
+        (b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", None),
+        (b"HTTP/1.1 200 OK\r\n\r\nok", Some(Act::Close)),
+    ] {
+        for (connections, depth) in [(1, 4), (3, 64)] {
+            let server = Closing { accepts_after: Nanos::ZERO, answer: Rc::from(answer), then: then.clone() };
+            let settings = closed_loop(connections, 1).with(|job| {
+                job.depth = depth;
+                job.window = Bound::Requests(400);
+            });
+            let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+            let (counts, connections) = (&outcome.total.counts, &outcome.connections);
+            assert_eq!((counts.scheduled, counts.ended(Ending::Ok)), (400, 400), "{counts:?}");
+            assert_eq!(connections.failures, [], "the server may do that");
+            assert!(connections.handed_back >= 300 && connections.closed_by_server >= 399, "{connections:?}");
+        }
+    }
+}
+
+/// Answers each request with its path and closes each connection after three, as it announces.
+#[derive(Default)]
+struct ThreeEach {
+    served: [u8; 2],
+    heard: Vec<String>,
+    /// The paths of the requests that were processed.
+    processed: Vec<String>,
+}
+
+impl Script for ThreeEach {
+    fn connect(&mut self, slot: Slot, _: Nanos) -> Connect {
+        self.served[slot as usize] = 0;
+        Connect::Accept(Nanos::ZERO)
+    }
+
+    fn read_request(&mut self, _: Slot, request: &[u8]) {
+        let text = String::from_utf8(request.to_vec()).unwrap();
+        self.heard.push(text.split(' ').nth(1).unwrap().to_owned());
+    }
+
+    fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let path = self.heard.remove(0);
+        let served = &mut self.served[slot as usize];
+        *served += 1;
+        if *served > 3 {
+            return;
+        }
+        let close = if *served == 3 { "Connection: close\r\n" } else { "" };
+        let (length, status) = (path.len(), if path.starts_with("/b") { 201 } else { 200 });
+        let answer = format!("HTTP/1.1 {status} X\r\n{close}Content-Length: {length}\r\n\r\n{path}");
+        self.processed.push(path);
+        acts.push((now + Nanos::from_millis(1), Act::Send(answer.into_bytes().into())));
+    }
+}
+
+#[test]
+fn a_request_that_is_sent_again_keeps_its_number_and_its_check() {
+    let kind = |path: &str, status| {
+        let request = Request::get(&Url::parse(&format!("http://a/{path}{{seq}}")).unwrap());
+        let template = request.compile(&LineFiles::default()).unwrap();
+        let check = ResponseCheck { status: Some(status), body: BodyCheck::Any };
+        RequestKind { weight: 1, template, method: Method::Other, check }
+    };
+    for open in [false, true] {
+        let settings = if open { open_loop(600.0, 2, 1) } else { closed_loop(2, 1) };
+        let requests = Arc::new(Requests::of(vec![kind("a", 200), kind("b", 201)], 0));
+        let settings = Settings { requests, ..settings }.with(|job| {
+            job.depth = 8;
+            if !open {
+                job.window = Bound::Requests(600);
+            }
+        });
+        let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
+        let look = |tallies: &[Tally], server: &ThreeEach| {
+            let ok: u64 = tallies.iter().map(|tally| tally.counts.ended(Ending::Ok)).sum();
+            let numbers: BTreeSet<&str> = server.processed.iter().map(|path| &path[2..]).collect();
+            assert_eq!((ok, server.processed.len(), numbers.len()), (600, 600, 600));
+        };
+        simulate_with(&settings, ThreeEach::default(), &clock, Nanos::NEVER, &mut recorder, look).unwrap();
+    }
 }
 
 #[test]

@@ -150,6 +150,8 @@ fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], arri
     let both = |count: fn(&TallyCounts) -> u64| tallies.iter().map(|tally| count(&tally.counts)).sum::<u64>();
     let never_sent = both(|counts| counts.ended(Ending::Unsent) + counts.ended(Ending::ConnectFailed));
     let sent = both(|counts| counts.scheduled) - never_sent;
+    // The script goes on behind a close that it has announced; those requests are sent again.
+    let arrived = arrived.filter(|_| settings.job.depth == 1 || settings.job.protocol == Protocol::Http2);
     assert!(arrived.is_none_or(|arrived| arrived <= sent), "more arrived than was sent; {}", context());
     let (LoadModel::Open { shape, arrivals: Arrivals::Constant }, Bound::Duration(window)) =
         (&settings.job.load, settings.job.window)
@@ -210,7 +212,8 @@ fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String)
     let count = |measure| tally.times(measure).count();
     let closed = settings.job.load == LoadModel::Closed;
     // A closed loop leaves no request unsent, unless a server handed it back and the end came before it was sent again.
-    assert!(!closed || unsent == 0 || settings.job.protocol == Protocol::Http2, "{}", context());
+    let may_return = settings.job.protocol == Protocol::Http2 || settings.job.depth > 1;
+    assert!(!closed || unsent == 0 || may_return, "{}", context());
     let waited = if closed { timed_out + unsent } else { timed_out };
     assert_eq!(count(Measure::Service), ok + waited, "{}", context());
     assert_eq!(counts.censored.map_or(0, |(count, _)| count), timed_out + unsent, "{}", context());

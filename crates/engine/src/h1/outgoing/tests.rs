@@ -24,7 +24,7 @@ fn outgoing(requests: &Arc<Requests>, depth: u16, worker: u32) -> Http1Outgoing 
 
 /// The requests that begin in the bytes sent.
 fn begun(outgoing: &mut Http1Outgoing, slot: Slot, sent: usize) -> SentRequests {
-    outgoing.begun_alike(sent).unwrap_or_else(|| outgoing.begun_differing(slot, sent))
+    outgoing.begun_alike(sent).unwrap_or_else(|| outgoing.begun_differing(slot, sent).0)
 }
 
 /// Sends the whole next request; returns its path and its kind.

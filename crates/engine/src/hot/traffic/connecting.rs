@@ -170,11 +170,6 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     ) {
         self.transport.close(slot);
         self.last_progress = now;
-        if self.tracker.exchanges().live(slot) > 0 && failure.is_none() && by == ClosedBy::Server {
-            // The server may do this, and it is no reason to pause before the next request: the requests were sent
-            // ahead at our own risk.
-            self.pool.note(ConnectionFailure::ClosedBehind);
-        }
         self.abandon_all(slot, Ending::IoFailed, now);
         let rested = self.pool.closed(slot, by).unwrap_or(now);
         self.protocol.close(slot);
