@@ -1,6 +1,6 @@
 //! Implements the life of one request, in the order of the files: [`schedule`] (when it is due), [`source`] (which
 //! request it is), [`exchange`] (its place while in flight), [`inspect`] (the check of its response), [`record`] (its
-//! outcome), and the [`request_tracker`] that combines these; [`pool`] (free connections); [`protocol`] (its bytes);
+//! outcome), and the [`request_tracker`] that combines these; [`pool`] (free connections), [`pauses`] (of the generator); [`protocol`] (its bytes);
 //! [`traffic`] and [`worker`] (the loop).
 //!
 //! There is one loop, generic over clock, transport and protocol. Closed or open, constant or Poisson, pipelined or
@@ -21,6 +21,7 @@ mod blocks;
 mod fairness;
 mod record;
 
+mod pauses;
 mod pool;
 mod protocol;
 mod request_tracker;

@@ -11,6 +11,7 @@ mod connecting;
 mod sending;
 mod timer_events;
 
+use super::pauses::Pauses;
 use super::pool::{ClosedBy, ConnectionState, Pool};
 use super::protocol::{Flow, ProtocolFault, ProtocolHandler};
 use super::record::Recorder;
@@ -38,6 +39,8 @@ pub(super) struct Traffic<'a, C, T, P> {
     running: bool,
     /// When a connection was last made, or a request on one last ended.
     last_progress: Nanos,
+    /// The generator's pauses; unused in a closed loop, which has no schedule to fall behind.
+    pauses: Pauses,
 }
 
 impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
@@ -60,6 +63,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
             deadline_grid: Nanos((settings.job.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
             running: false,
             last_progress: clock.now(),
+            pauses: Pauses::new(),
             clock,
             transport,
         }
@@ -98,6 +102,27 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     #[inline]
     pub(super) fn transport_mut(&mut self) -> &mut T {
         &mut self.transport
+    }
+
+    /// The worker waits, and need not act before `until` unless something happens.
+    #[inline]
+    pub(super) fn wait_until(&mut self, until: Nanos) {
+        self.pauses.wait_until(until);
+    }
+
+    /// The worker runs at `now`: it was paused if it should have run before.
+    #[inline]
+    pub(super) fn runs(&mut self, now: Nanos) {
+        let schedule = self.tracker.schedule();
+        if schedule.is_open() {
+            self.pauses.runs(now, schedule.next_tick());
+        }
+    }
+
+    /// Notes that a connection became free, or would have without pauses of the generator.
+    #[inline]
+    fn set_free(&mut self, slot: Slot, now: Nanos) {
+        self.pool.set_free_at(slot, self.pauses.free_at(now));
     }
 
     /// When a connection was last made, or a request on one last ended.
@@ -240,6 +265,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Passes bytes to the protocol, and applies the result to the connection.
     #[inline(always)]
     fn consume(&mut self, slot: Slot, input: &[u8], now: Nanos) {
+        self.runs(now);
         // A closed loop does not need the moment at which a connection became free.
         let was_full = self.tracker.schedule().is_open() && self.room(slot) == 0;
         let flow = self.protocol.receive(slot, input, now, &mut self.tracker, &mut self.transport);
@@ -265,7 +291,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         if self.room(slot) > 0 {
             if was_full {
-                self.pool.set_free_at(slot, now);
+                self.set_free(slot, now);
             }
             self.pool.push_free(slot);
         } else if self.protocol.unsent_since(slot).is_some() {

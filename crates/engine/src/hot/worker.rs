@@ -19,6 +19,9 @@ use crate::{
 const BUFFER: usize = 64 * 1024;
 /// The longest sleep: the delay with which a worker notices a stop.
 const NAP: Nanos = Nanos::from_millis(100);
+/// The longest sleep of an open loop without a free connection: a pause of the generator that is longer shows as a late
+/// turn, while a server that is slow does not.
+const NAP_WITHOUT_CONNECTION: Nanos = Nanos::from_millis(10);
 /// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
 const ATTEMPTS_LEAST: u64 = 5;
 /// The time to wait before the run begins for a server that requested a certificate, since it may still refuse
@@ -195,6 +198,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         self.spun += start.since(self.idle_since);
         self.note_stall(start);
         // Before any send: requests due as a second begins are counted in it.
+        self.traffic.runs(start);
         self.traffic.tracker_mut().recorder().roll(start);
         let now = self.traffic.dispatch(start);
         self.traffic.ring(now);
@@ -205,6 +209,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             self.expected += wait;
         }
         let mut ready = std::mem::take(&mut self.ready);
+        self.traffic.wait_until(self.expected);
         let waited = self.traffic.transport_mut().wait(patience, &mut ready);
         let found_nothing = ready.is_empty() && now == start && self.traffic.pool().turns() == 0;
         let spinning = found_nothing && patience == WaitLimit::Poll && self.phase == Phase::Window;
@@ -260,7 +265,12 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             return WaitLimit::Poll;
         }
         let tracker = self.traffic.tracker();
-        let send = if self.traffic.has_no_line() { Nanos::NEVER } else { tracker.schedule().next_due(now) };
+        let schedule = tracker.schedule();
+        let (send, nap) = match self.traffic.has_no_line() {
+            true if schedule.is_open() => (Nanos::NEVER, nap.min(NAP_WITHOUT_CONNECTION)),
+            true => (Nanos::NEVER, nap),
+            false => (schedule.next_due(now), nap),
+        };
         let next_alarm = self.traffic.next_alarm();
         let other = next_alarm.min(self.next_boundary(now)).min(tracker.interval_end()).min(now + nap);
         match pace::wait(self.settings.pace, now, send, other) {

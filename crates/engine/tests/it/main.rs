@@ -15,6 +15,7 @@ mod http2;
 mod instructions;
 mod kernel;
 mod life;
+mod pauses;
 mod seconds;
 mod server;
 mod sessions;

@@ -94,6 +94,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let took = began.unwrap_or(now).since(since);
         self.tracker.recorder().connected(took, began.map(|began| now.since(began)), now);
         self.last_progress = now;
+        self.set_free(slot, now);
         if !self.await_step(slot, now) {
             self.pool.push_free(slot);
         }

@@ -44,7 +44,11 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline]
     pub(in crate::hot) fn dispatch(&mut self, mut now: Nanos) -> Nanos {
         let mut burst = Burst::default();
-        while let Some(due) = self.tracker.schedule().due(now) {
+        loop {
+            let Some(due) = self.tracker.schedule().due(now) else {
+                self.pauses.caught_up();
+                break;
+            };
             let Some((slot, room)) = self.next_in_line() else { break };
             if burst.due == 0 && self.tracker.schedule().is_open() {
                 burst = self.burst(room, now);
@@ -207,7 +211,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         if self.room(slot) > 0 && !self.pool.is_queued(slot) {
             // It waited for room in the socket until now, which is caused by the server, not by the generator.
-            self.pool.set_free_at(slot, self.clock.now());
+            self.set_free(slot, self.clock.now());
             self.pool.push_free(slot);
         }
     }
