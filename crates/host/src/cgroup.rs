@@ -190,16 +190,20 @@ fn own_group(version: CgroupVersion) -> Option<PathBuf> {
 
 /// The files that may limit a process's memory: those of its group and of every group above it, in either version.
 pub(crate) fn memory_limit_files(pid: i32) -> Vec<PathBuf> {
+    files_above(pid, "memory", ["memory.max", "memory.limit_in_bytes"])
+}
+
+/// The files of a process's group and of every group above it, which have these names in version 2 and, in the hierarchy
+/// of `controller`, in version 1.
+pub(crate) fn files_above(pid: i32, controller: &str, names: [&str; 2]) -> Vec<PathBuf> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let files = [(CgroupVersion::V2, "memory.max"), (CgroupVersion::V1, "memory.limit_in_bytes")].map(
-        |(version, file)| {
-            let folder = place(&mounts, &groups, version, "memory");
-            let above = folder.iter().flat_map(|folder| folder.ancestors());
-            above.map(|folder| folder.join(file)).filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
-        },
-    );
-    files.concat()
+    let files = [CgroupVersion::V2, CgroupVersion::V1].into_iter().zip(names).flat_map(|(version, name)| {
+        let folder = place(&mounts, &groups, version, controller);
+        let above = folder.iter().flat_map(|folder| folder.ancestors());
+        above.map(|folder| folder.join(name)).filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
+    });
+    files.collect()
 }
 
 /// See [`crate::fuzz_proc_text`].

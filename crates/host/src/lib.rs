@@ -33,6 +33,7 @@ pub mod shepherd;
 mod slurm;
 mod sock_diag;
 pub mod system;
+mod throttle;
 pub mod tree;
 mod tune;
 mod user;
@@ -51,5 +52,6 @@ pub use place::{
 };
 pub use quiet_cpu::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
+pub use throttle::{ThrottleCounts, Throttling};
 pub use tune::{Tuning, restore_tuning};
 pub use user::{User, UserError, owner_remedy, user_name, user_of_group};

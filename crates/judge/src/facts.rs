@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 /// Below this share of the scheduled requests a load counts as not delivered.
 pub const ACHIEVED_LEAST: f64 = 0.99;
 
+/// Below this share of time lost to the environment a verdict is not justified: the 99th percentile may be affected above
+/// it.
+pub(crate) const DISTURBANCE_LEAST: f64 = 0.01;
+
 /// How to look at a response: with curl if the run sent nothing but a GET of its URL, else with `--debug`, which sends
 /// the run's own requests.
 pub(crate) fn look(run: &Run) -> String {
@@ -106,9 +110,24 @@ pub(crate) fn is_pinned(run: &Run) -> bool {
     run.generator.cores.len() < run.environment.cores as usize
 }
 
+/// The share of the window in which a CPU limit of its control group stopped the generator's threads.
+pub(crate) fn throttled_share(run: &Run) -> f64 {
+    let available_s = run.window_s * f64::from(run.generator.threads);
+    let throttled_s = run.generator.throttling.map_or(0.0, |limit| limit.throttled_s);
+    throttled_s / available_s.max(f64::MIN_POSITIVE)
+}
+
+/// Whether a CPU limit stopped the generator for long enough to matter.
+pub(crate) fn is_throttled(run: &Run) -> bool {
+    throttled_share(run) > DISTURBANCE_LEAST
+}
+
 /// The remedy if other processes disturbed the generator: a command that pins the generator (to the machine's last core),
 /// unless it was pinned, and a command that moves the server to the other cores, unless it was restricted to some.
 pub(crate) fn pin(run: &Run) -> String {
+    if is_throttled(run) {
+        return "Remove or raise the CPU limit of Paceline's control group.".to_owned();
+    }
     let online = run.environment.cores;
     let own = if is_pinned(run) { run.generator.cores.clone() } else { vec![online.saturating_sub(1)] };
     let mut advice = match is_pinned(run) {

@@ -105,9 +105,11 @@ impl GateTime {
     /// The verdicts on delays of the generator that the time may include. Only a response time begins before the send.
     fn delays(self) -> &'static [VerdictName] {
         match self {
-            GateTime::Response => &[VerdictName::GeneratorLag, VerdictName::GeneratorStall],
+            GateTime::Response => {
+                &[VerdictName::GeneratorLag, VerdictName::GeneratorStall, VerdictName::GeneratorThrottled]
+            }
             GateTime::Service | GateTime::Connect | GateTime::Handshake | GateTime::FirstByte => {
-                &[VerdictName::GeneratorStall]
+                &[VerdictName::GeneratorStall, VerdictName::GeneratorThrottled]
             }
             GateTime::Lag => &[],
         }

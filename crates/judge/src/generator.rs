@@ -3,7 +3,9 @@
 //! Every judge is a pure function of the run. The scale for time lost to the environment is the same for a run and a
 //! trial: above it a round retries the trial.
 
-use crate::facts::{achieved_share, is_open, is_pinned, pin};
+use crate::facts::{
+    DISTURBANCE_LEAST, achieved_share, is_open, is_pinned, is_throttled, pin, throttled_share,
+};
 use crate::{ACHIEVED_LEAST, TypedVerdict};
 use paceline_record::{CoreTime, Run, Severity};
 
@@ -12,8 +14,6 @@ pub const GENERATOR_BUSY_MOST: f64 = 0.9;
 /// Above this share of time lost to other processes or to the hypervisor the number is spoiled: one request in ten met
 /// other work. The self-test calls a machine unfit above the same share.
 pub const DISTURBANCE_MOST: f64 = 0.1;
-/// Below this share lost time does not justify a verdict: the 99th percentile may be affected above it.
-const DISTURBANCE_LEAST: f64 = 0.01;
 /// Share of the response time from which generator lag matters.
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is normal for a sleeping generator: timers wake late.
@@ -60,6 +60,18 @@ pub(crate) fn stall(run: &Run) -> Option<TypedVerdict> {
         share_of_window: share.min(1.0),
         severity: if share > STALL_SHARE_MOST { Severity::Invalid } else { Severity::Caution },
         pin: pin(run),
+    })
+}
+
+pub(crate) fn throttled(run: &Run) -> Option<TypedVerdict> {
+    let limit = run.generator.throttling?;
+    disturbance(throttled_share(run)).map(|severity| TypedVerdict::GeneratorThrottled {
+        throttled_periods: limit.throttled_periods,
+        periods: limit.periods,
+        throttled_s: limit.throttled_s,
+        cores_allowed: limit.cores_allowed,
+        severity,
+        limit: limit.cores_allowed.map_or_else(String::new, |cores| format!(" of {cores} cores")),
     })
 }
 
@@ -118,11 +130,15 @@ fn run_delay_share(run: &Run) -> f64 {
 
 /// Whether the environment took so much time from the generator that a change of the numbers may be due to it.
 pub(crate) fn is_spoiled(run: &Run) -> bool {
-    run_delay_share(run).max(steal_share(run)) > DISTURBANCE_MOST
+    run_delay_share(run).max(steal_share(run)).max(throttled_share(run)) > DISTURBANCE_MOST
 }
 
 pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     let share = run_delay_share(run);
+    // Threads that a limit stops are counted as waiting for a core.
+    if is_throttled(run) {
+        return None;
+    }
     disturbance(share).map(|severity| TypedVerdict::GeneratorDescheduled {
         run_delay_share: share,
         // An unpinned generator regularly shares its cores with the server.

@@ -37,7 +37,7 @@ use paceline_record::{Run, Verdict};
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<TypedVerdict>; 32] = [
+    let judges: [fn(&Run) -> Option<TypedVerdict>; 33] = [
         load::nothing_scheduled,
         load::nothing_sent,
         answers::no_valid_response,
@@ -46,6 +46,7 @@ pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
         loaders::apart,
         loaders::differ,
         loaders::network_bound,
+        generator::throttled,
         generator::stall,
         load::outage,
         answers::broke_rules,

@@ -108,6 +108,19 @@ verdict_table! {
     /// server's speed. Judged by the growth of outstanding requests over the intervals of the window with its 95 %
     /// interval; where the offered rate changes, by the first segment of the window in which completions fell behind.
     /// A single pause is an `outage`.
+    /// A CPU limit of Paceline's own control group (Kubernetes, Docker, systemd) was reached: the kernel stopped Paceline
+    /// until the next period of the limit. Requests that were due meanwhile were sent late, and responses were read late.
+    /// Given above 1 % of the window; invalid above 10 %. Other verdicts on lost CPU time are then not given.
+    GeneratorThrottled "generator_throttled" Run [Generator] [Caution, Invalid: *severity]
+    "Paceline's CPU limit was reached."
+    {
+        throttled_periods: u64 = "periods of the limit in which it was reached",
+        periods: u64 = "periods of the limit in the window",
+        throttled_s: f64 = "time in which the kernel stopped Paceline, added up over its cores, in seconds",
+        cores_allowed: Option<f64> = "CPU time that the limit allows, in cores",
+    } with { severity: Severity, limit: String = " of 0.5 cores" }
+    => "The CPU limit{limit} of Paceline's control group stopped it in {throttled_periods} of {periods} periods: the delays are not caused by the server. Remove the limit or raise it (Kubernetes: resources.limits.cpu, Docker: --cpus, systemd: CPUQuota), or lower the load.";
+
     Saturated "saturated" Run [Server] [Caution] "The server could not keep up with the offered rate."
     {
         achieved_per_s: f64 = "valid responses completed in the window, per second",

@@ -7,7 +7,7 @@ use crate::{run_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, Block, CarriedOver, Censored, Connections, CoreTime, Counts, Expectations, Lengths,
     LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served, SessionPart, SessionStep, Severity, Shape,
-    Think, Times, fixture,
+    Think, Throttling, Times, fixture,
 };
 use paceline_stats::Histogram;
 
@@ -95,6 +95,34 @@ fn the_request_count_must_be_reached_unless_the_run_is_stopped() {
     assert_eq!(verdicts(closed(), |run| run.loop_.requests = Some(10_001)), invalid("gave_up"));
     let stopped = |run: &mut Run| (run.loop_.requests, run.stopped) = (Some(10_001), true);
     assert_eq!(verdicts(closed(), stopped), []);
+}
+
+#[test]
+fn a_cpu_limit_of_the_generator_is_named_and_nothing_else() {
+    let throttled = |throttled_s: f64| {
+        move |run: &mut Run| {
+            run.generator.throttling = Some(Throttling {
+                periods: 100,
+                throttled_periods: 90,
+                throttled_s,
+                cores_allowed: Some(0.2),
+            });
+            // The kernel counts the time as waiting for a core.
+            run.generator.run_delay_s = throttled_s;
+        }
+    };
+    // Of 10 s with one thread.
+    assert_eq!(verdicts(sound(), throttled(0.1)), []);
+    assert_eq!(verdicts(sound(), throttled(0.11)), caution("generator_throttled"));
+    assert_eq!(verdicts(closed(), throttled(1.1)), invalid("generator_throttled"));
+    let mut run = sound();
+    throttled(5.0)(&mut run);
+    run.total.generator_lag_ns.as_mut().unwrap().p50 = 5_000_000;
+    run.generator.longest_gap_ns = Some(500_000_000);
+    let verdicts = run_verdicts(&run);
+    let remedies: Vec<&str> = verdicts.iter().map(|verdict| verdict.remedy.as_str()).collect();
+    assert!(remedies[0].contains("The CPU limit of 0.2 cores of Paceline's control group"), "{remedies:?}");
+    assert!(verdicts.len() > 2 && !remedies.iter().any(|remedy| remedy.contains("taskset")), "{remedies:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
     BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader, Phase, Phases, Rates,
-    RecordError, RequestPart, Run, Segment, Served, SessionPart, Span,
+    RecordError, RequestPart, Run, Segment, Served, SessionPart, Span, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
@@ -264,10 +264,21 @@ fn generator(each: &[Generator]) -> Generator {
         left: None,
     }
 }
+        throttling: throttling(each),
 
 fn by_segment(
     first: Option<Vec<Segment>>,
     theirs: Phases,
+/// What CPU limits cost all loaders. Each has its own.
+fn throttling(each: &[Generator]) -> Option<Throttling> {
+    each.iter().filter_map(|one| one.throttling).reduce(|a, b| Throttling {
+        periods: a.periods + b.periods,
+        throttled_periods: a.throttled_periods + b.throttled_periods,
+        throttled_s: a.throttled_s + b.throttled_s,
+        cores_allowed: a.cores_allowed.filter(|cores| b.cores_allowed == Some(*cores)),
+    })
+}
+
     all: Phases,
     sums: Vec<(u64, BlockSum)>,
 ) -> Option<Vec<Segment>> {

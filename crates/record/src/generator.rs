@@ -113,11 +113,29 @@ pub struct Generator {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorThread {
     /// User CPU time, in seconds.
+    /// What a CPU limit of the generator's control group cost in the window, if it was reached.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttling: Option<Throttling>,
     pub user_s: f64,
     /// System CPU time, in seconds.
     pub system_s: f64,
     /// Time spent in polls that found nothing, in seconds.
     pub spin_s: f64,
+/// A CPU limit that was reached in the window: the kernel stopped all threads of the control group until the next
+/// period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Throttling {
+    /// Periods of the limit in which the group ran.
+    pub periods: u64,
+    /// Periods in which the limit was reached.
+    pub throttled_periods: u64,
+    /// Time in which the group was stopped, added up over its cores, in seconds.
+    pub throttled_s: f64,
+    /// The CPU time that the limit allows, in cores.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cores_allowed: Option<f64>,
+}
+
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
     /// Number of voluntary context switches.

@@ -40,7 +40,7 @@ pub use database::{
 pub use error::RecordError;
 pub use generator::{
     ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection, Loader, NetworkUse,
-    Served,
+    Served, Throttling,
 };
 pub use id::{Id, InvalidId};
 pub use limit::{Limit, LimitKind};

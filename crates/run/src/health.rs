@@ -9,7 +9,7 @@ use crate::events::PhaseEventWriter;
 use crate::free_resources::Sockets;
 use crate::server::ServerWatch;
 use paceline_engine::{Nanos, Observer, Phase};
-use paceline_host::CoreTicks;
+use paceline_host::{CoreTicks, ThrottleCounts, Throttling};
 use paceline_record::{CoreTime, ServerUse};
 use std::fs;
 use std::sync::{Mutex, OnceLock};
@@ -73,6 +73,8 @@ pub struct Health {
     threads: Mutex<Vec<[ThreadUse; 2]>>,
     /// Each core at the beginning and at the end of the window.
     cores: Mutex<[Option<CoreTicks>; 2]>,
+    /// The counts of this process's CPU limits at the beginning and at the end of the window.
+    throttles: Mutex<[Option<ThrottleCounts>; 2]>,
     /// The machine's sockets at the end of the window, including those of this process.
     sockets: OnceLock<Sockets>,
     /// The server, if it is watched.
@@ -83,7 +85,14 @@ impl Health {
     /// Watches a run of this number of threads, and writes its phases to `events`.
     pub fn new(threads: u32, events: Option<PhaseEventWriter>) -> Self {
         let threads = Mutex::new(vec![Default::default(); threads as usize]);
-        Self { events, threads, cores: Mutex::default(), sockets: OnceLock::new(), server: None }
+        Self {
+            events,
+            threads,
+            cores: Mutex::default(),
+            throttles: Mutex::default(),
+            sockets: OnceLock::new(),
+            server: None,
+        }
     }
 
     /// Also watches the server.
@@ -112,6 +121,13 @@ impl Health {
         }
     }
 
+    /// What a CPU limit of this process's control group cost in the window.
+    pub(crate) fn throttling(&self) -> Option<Throttling> {
+        let counts = self.throttles.lock().ok()?;
+        let [Some(start), Some(end)] = &*counts else { return None };
+        end.since(start)
+    }
+
     /// The machine's sockets when the window ended and the run's connections were open.
     pub(crate) fn sockets(&self) -> Sockets {
         self.sockets.get().copied().unwrap_or_default()
@@ -134,6 +150,9 @@ impl Observer for Health {
         }
         if let (Some(edge), Ok(mut cores)) = (edge(phase), self.cores.lock()) {
             cores[edge] = Some(CoreTicks::now());
+        }
+        if let (Some(edge), Ok(mut throttles)) = (edge(phase), self.throttles.lock()) {
+            throttles[edge] = Some(ThrottleCounts::now());
         }
         if let (Some(edge), Some(server)) = (edge(phase), &self.server) {
             server.sample(edge);

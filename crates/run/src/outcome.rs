@@ -276,6 +276,12 @@ fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_
                 voluntary_switches: used[index].voluntary_switches,
                 involuntary_switches: used[index].involuntary_switches,
             })
+        throttling: health.throttling().map(|found| record::Throttling {
+            periods: found.periods,
+            throttled_periods: found.throttled_periods,
+            throttled_s: found.throttled_s,
+            cores_allowed: found.cores_allowed,
+        }),
             .collect(),
         by_core,
         left: Some(free_resources(&prepared.settings, outcome.connections.had, health.sockets())),

@@ -10,7 +10,7 @@ use paceline_record::{
     CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork,
     Environment, Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit,
     LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse,
-    Span, Stage, StoredRows, Times, Trial, Validation, Verdict,
+    Span, Stage, StoredRows, Throttling, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -261,6 +261,14 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
             closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
         }
         VerdictName::CompressedUnasked => closed(|run| run.connections.compressed_unasked = true),
+        VerdictName::GeneratorThrottled => closed(|run| {
+            run.generator.throttling = Some(Throttling {
+                periods: 100,
+                throttled_periods: 90,
+                throttled_s: 5.0,
+                cores_allowed: None,
+            });
+        }),
         VerdictName::KeepAliveRefused => closed(|run| {
             run.intervals[0].block.status.insert("200".to_owned(), 1_000);
             run.connections.closed_by_server = 10_000;

@@ -13,8 +13,8 @@ use paceline_record::{
     JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure,
     Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates,
     RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse,
-    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Times, Tls, Tool, Trace,
-    Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
+    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Throttling, Times, Tls, Tool,
+    Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -116,7 +116,7 @@ prop_compose! {
         };
         Generator {
             threads, cores, cpu_s: n[0], busy_s: n[1], spin_s: n[2], cpu_ns_per_request: n[3], utilization: n[4],
-            run_delay_s: n[5], steal_s: n[6], rss_bytes_peak: w, longest_gap_ns: Some(w), backlog_at_window_start: w, by_thread: vec![thread; 2],
+            run_delay_s: n[5], steal_s: n[6], rss_bytes_peak: w, longest_gap_ns: Some(w), throttling: Some(Throttling { periods: w, throttled_periods: w, throttled_s: n[5], cores_allowed: Some(n[6]) }), backlog_at_window_start: w, by_thread: vec![thread; 2],
             by_core: vec![CoreTime { core: 3, over_s: n[3], busy_s: n[0], interrupt_s: n[1], steal_s: n[2] }],
             left: Some(Left { sockets_in_use: w, sockets_time_wait: w, ports: w, descriptors: w }),
         }
