@@ -50,6 +50,10 @@ pub enum ConnectionFailure {
     Protocol,
     /// Bytes were received that no request had asked for.
     Unsolicited,
+    /// A response with more header bytes than are read.
+    HeadTooLong,
+    /// A response that timed out because only a close could end it, and the server did not close.
+    NoEnd,
     /// A response with both Content-Length and Transfer-Encoding, or chunks in HTTP/1.0.
     SuspectFraming,
     /// A request timed out.
@@ -94,17 +98,22 @@ impl std::fmt::Display for ConnectionFailure {
                 "the server closed a connection after earlier responses, without a response to the next request (an idle \
                  timeout?)"
             }
+            ConnectionFailure::Truncated => "the server closed the connection in the middle of a response",
             ConnectionFailure::CutOff => "the run ended with a request in flight",
             ConnectionFailure::NoSettings => "no HTTP/2 SETTINGS from the server within the connect timeout",
             ConnectionFailure::NotHttp2 => "the server does not speak HTTP/2",
             ConnectionFailure::Http2 => "the server violated HTTP/2",
-            ConnectionFailure::Truncated => "the server closed the connection in the middle of a response",
             ConnectionFailure::Flood => "the server flooded the connection with useless HTTP/2 frames",
-            ConnectionFailure::GoAway => "the server ended the connection with an error (GOAWAY)",
-            ConnectionFailure::StreamReset => "the server reset the stream of a request (RST_STREAM)",
+            ConnectionFailure::GoAway => "the server ended the connection with an error by GOAWAY",
+            ConnectionFailure::StreamReset => "the server reset the stream of a request by RST_STREAM",
             ConnectionFailure::Refused => "the server refused the same request repeatedly (REFUSED_STREAM)",
             ConnectionFailure::MalformedResponse => "malformed HTTP/2 response",
             ConnectionFailure::Protocol => "the response is not HTTP",
+            ConnectionFailure::HeadTooLong => "a response has more headers than Paceline reads",
+            ConnectionFailure::NoEnd => {
+                "the response has no Content-Length and no chunks, and the server did not close the connection: its \
+                 end is unknown"
+            }
             ConnectionFailure::Unsolicited => "the server sent bytes although no request was outstanding",
             ConnectionFailure::SuspectFraming => {
                 "Paceline closed the connection: the response had both Content-Length and Transfer-Encoding, or \
@@ -141,8 +150,10 @@ pub struct ConnectionCounts {
     pub redirects: u64,
     /// Failures and their numbers.
     pub failures: Vec<(ConnectionFailure, u64)>,
-    /// The details of the first response or connection that broke the rules.
-    pub protocol_error: Option<String>,
+    /// The details of the first case of failures that have any.
+    pub details: Vec<(ConnectionFailure, String)>,
+    /// Cookies that users did not keep: too many, or too long.
+    pub cookies_dropped: u64,
     /// Requests of the window that each connection served.
     pub served: Vec<u64>,
     /// The median service time of each connection of an open loop with enough responses; the true one is within a ninth
@@ -159,6 +170,20 @@ impl ConnectionCounts {
         }
     }
 
+    /// Keeps the details of the first case of a failure.
+    pub(crate) fn note_details(&mut self, failure: ConnectionFailure, details: Option<String>) {
+        if let Some(details) = details
+            && self.details_of(failure).is_none()
+        {
+            self.details.push((failure, details));
+        }
+    }
+
+    /// The details of the first case of a failure.
+    pub fn details_of(&self, failure: ConnectionFailure) -> Option<&str> {
+        self.details.iter().find(|(known, _)| *known == failure).map(|(_, details)| details.as_str())
+    }
+
     /// Adds the counts of another worker.
     pub(crate) fn absorb(&mut self, other: ConnectionCounts) {
         self.had += other.had;
@@ -172,7 +197,8 @@ impl ConnectionCounts {
         self.saw_compressed |= other.saw_compressed;
         self.stream_limit = self.stream_limit.into_iter().chain(other.stream_limit).min();
         other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
-        self.protocol_error = self.protocol_error.take().or(other.protocol_error);
+        other.details.into_iter().for_each(|(failure, details)| self.note_details(failure, Some(details)));
+        self.cookies_dropped += other.cookies_dropped;
         self.served.extend(other.served);
         self.medians.extend(other.medians);
     }

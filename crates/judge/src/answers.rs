@@ -77,6 +77,7 @@ fn advice(run: &Run) -> String {
     // If a connection fails, all requests that are outstanding on it fail.
     let not_http = counts.io_failed.min(run.connections.broke_rules.saturating_mul(run.loop_.depth.into()));
     let look = look(run);
+    let too_long = counts.io_failed.min(run.connections.heads_too_long);
     let ways = [
         (redirected, redirect_advice(run, &look)),
         (counts.bad_status - redirected.min(counts.bad_status), status_advice(run, &look)),
@@ -87,7 +88,11 @@ fn advice(run: &Run) -> String {
         (counts.timed_out, no_answer(run, &look)),
         (not_http, broken_rules(run, &look)),
         (
-            counts.io_failed - not_http,
+            too_long,
+            "The responses have more than 64 KiB of headers, which Paceline does not read. Send fewer headers.".to_owned(),
+        ),
+        (
+            counts.io_failed - not_http.max(too_long),
             format!("The server closed or reset connections (or HTTP/2 streams) before a complete response. Look for the reason in the server's log.{} {look}", tls_hint(run)),
         ),
         (
@@ -154,7 +159,14 @@ fn no_answer(run: &Run, look: &str) -> String {
             "The run ended before a response arrived. If the server is only slow, measure longer (-d) or wait longer (--drain). {look}"
         );
     }
-    format!("No response arrived within the timeout. If the server is only slow, raise --timeout. {look}")
+    if run.connections.responses_without_end > 0 {
+        return format!(
+            "Responses arrived, but their end is unknown: they have no Content-Length and no chunks, and the server does not close the connection. Send Content-Length, or close the connection. {look}"
+        );
+    }
+    format!(
+        "No complete response arrived within the timeout. If the server is only slow, raise --timeout. {look}"
+    )
 }
 
 /// Judges all requests that did not end ok. Requests that only a growing queue left without a response are judged as
@@ -216,6 +228,11 @@ pub(crate) fn streams_limited(run: &Run) -> Option<TypedVerdict> {
 
 pub(crate) fn compressed_unasked(run: &Run) -> Option<TypedVerdict> {
     run.connections.compressed_unasked.then_some(TypedVerdict::CompressedUnasked {})
+}
+
+pub(crate) fn cookies_dropped(run: &Run) -> Option<TypedVerdict> {
+    let dropped = run.connections.cookies_dropped;
+    (dropped > 0).then_some(TypedVerdict::CookiesDropped { dropped })
 }
 
 pub(crate) fn censored(run: &Run) -> Option<TypedVerdict> {

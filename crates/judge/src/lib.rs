@@ -37,7 +37,7 @@ use paceline_record::{Run, Verdict};
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<TypedVerdict>; 33] = [
+    let judges: [fn(&Run) -> Option<TypedVerdict>; 34] = [
         load::nothing_scheduled,
         load::nothing_sent,
         answers::no_valid_response,
@@ -61,6 +61,7 @@ pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
         load::idle_connections,
         answers::streams_limited,
         answers::compressed_unasked,
+        answers::cookies_dropped,
         answers::failed_requests,
         answers::censored,
         load::connections_short,

@@ -102,9 +102,19 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
 pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
     let (asked, scheduled) = (run.loop_.requests?, run.total.counts.scheduled);
     let url = run.target.url.clone();
+    let commonest_failure = run.connections.commonest_failure.clone();
+    let finding = match &commonest_failure {
+        Some(failure) if run.total.counts.io_failed > run.total.counts.connect_failed => {
+            format!("Connections were opened, and all of them failed: {failure}.")
+        }
+        Some(failure) => format!("No new connection could be opened: {failure}."),
+        None => "No open connection accepted another request.".to_owned(),
+    };
     (scheduled < asked && !run.stopped && !has_no_stream(run)).then_some(TypedVerdict::GaveUp {
         asked,
         scheduled,
+        commonest_failure,
+        finding,
         url,
     })
 }

@@ -28,11 +28,16 @@ verdict_table! {
     } with { advice: String = "Lower -r below the achieved rate, or check the server: `curl -i URL`" }
     => "No request of the window was sent. {advice}";
 
-    /// A run bounded by a number of requests (`-n`) ended before it had sent them: no connection could be opened, or
-    /// took a request, for longer than a request may take. The rate does not include the time spent waiting.
-    GaveUp "gave_up" Run [Server] [Invalid] "Paceline gave up before all requests were sent: the server accepted no more."
-    { asked: u64 = "requests to send (`-n`)", scheduled: u64 = "requests that were due" } with { url: String = "URL" }
-    => "No new connection could be opened, and no open connection accepted another request. Check that the server still runs: curl -i {url}";
+    /// A run bounded by a number of requests (`-n`) ended before it had sent them: for longer than a request may take, no
+    /// connection could be opened or took a request; or connections were opened, and on each of them ten requests in a row
+    /// failed. The rate does not include the time spent waiting.
+    GaveUp "gave_up" Run [Server] [Invalid] "Paceline gave up before all requests were sent."
+    {
+        asked: u64 = "requests to send (`-n`)",
+        scheduled: u64 = "requests that were due",
+        commonest_failure: Option<String> = "the most frequent connection error",
+    } with { finding: String = "Every connection failed again and again." , url: String = "URL" }
+    => "{finding} Check that the server still runs: curl -i {url}";
 
     /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
     /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the longest pause
@@ -103,11 +108,6 @@ verdict_table! {
     } with { severity: Severity, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline itself was paused for {longest_s:.2} s: delays in this time are not caused by the server. Repeat the run. {pin}";
 
-    /// Completions fell behind the schedule: the number of outstanding requests grew through the window, by more than
-    /// chance explains. The response times are those of a queue that grows for as long as the load lasts, not the
-    /// server's speed. Judged by the growth of outstanding requests over the intervals of the window with its 95 %
-    /// interval; where the offered rate changes, by the first segment of the window in which completions fell behind.
-    /// A single pause is an `outage`.
     /// A CPU limit of Paceline's own control group (Kubernetes, Docker, systemd) was reached: the kernel stopped Paceline
     /// until the next period of the limit. Requests that were due meanwhile were sent late, and responses were read late.
     /// Given above 1 % of the window; invalid above 10 %. Other verdicts on lost CPU time are then not given.
@@ -121,6 +121,11 @@ verdict_table! {
     } with { severity: Severity, limit: String = " of 0.5 cores" }
     => "The CPU limit{limit} of Paceline's control group stopped it in {throttled_periods} of {periods} periods: the delays are not caused by the server. Remove the limit or raise it (Kubernetes: resources.limits.cpu, Docker: --cpus, systemd: CPUQuota), or lower the load.";
 
+    /// Completions fell behind the schedule: the number of outstanding requests grew through the window, by more than
+    /// chance explains. The response times are those of a queue that grows for as long as the load lasts, not the
+    /// server's speed. Judged by the growth of outstanding requests over the intervals of the window with its 95 %
+    /// interval; where the offered rate changes, by the first segment of the window in which completions fell behind.
+    /// A single pause is an `outage`.
     Saturated "saturated" Run [Server] [Caution] "The server could not keep up with the offered rate."
     {
         achieved_per_s: f64 = "valid responses completed in the window, per second",
@@ -248,6 +253,12 @@ verdict_table! {
         streams_asked: u32 = "requested number of concurrent streams on each connection",
     }
     => "The server's limit of concurrent HTTP/2 streams is {streams_allowed} per connection; {streams_asked} were requested. Raise this limit, or use more connections (-c).";
+
+    /// Users did not keep some of the cookies that the server set, and did not send them: a user keeps 64 cookies of at
+    /// most 4,096 bytes each, so that a server cannot fill the memory.
+    CookiesDropped "cookies_dropped" Run [Server] [Note] "Some cookies were not kept."
+    { dropped: u64 = "cookies that were not kept, including the warm-up" }
+    => "Paceline keeps 64 cookies of at most 4,096 bytes for each user, and did not send the others. Set fewer or shorter cookies.";
 
     /// Responses were compressed (`Content-Encoding`) although no request accepts that: compressing is part of the
     /// server's cost, and the bytes of the row are those of compressed bodies.

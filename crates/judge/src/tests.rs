@@ -98,6 +98,26 @@ fn the_request_count_must_be_reached_unless_the_run_is_stopped() {
 }
 
 #[test]
+fn giving_up_says_what_failed() {
+    let remedy = |failed: fn(&mut Counts), failure: Option<&str>| {
+        let mut run = closed();
+        run.loop_.requests = Some(20_000);
+        failed(&mut run.total.counts);
+        run.connections.commonest_failure = failure.map(str::to_owned);
+        let verdicts = run_verdicts(&run);
+        verdicts.into_iter().find(|verdict| verdict.name == "gave_up").unwrap().remedy
+    };
+    let garbage = remedy(|counts| counts.io_failed = 9, Some("the response is not HTTP, 9 times"));
+    assert!(garbage.starts_with("Connections were opened, and all of them failed: the response is not HTTP"));
+    let refused = remedy(|counts| counts.connect_failed = 9, Some("Connection refused, 9 times"));
+    assert!(
+        refused.starts_with("No new connection could be opened: Connection refused, 9 times."),
+        "{refused}"
+    );
+    assert!(remedy(|_| {}, None).starts_with("No open connection accepted another request."));
+}
+
+#[test]
 fn a_cpu_limit_of_the_generator_is_named_and_nothing_else() {
     let throttled = |throttled_s: f64| {
         move |run: &mut Run| {
@@ -123,6 +143,11 @@ fn a_cpu_limit_of_the_generator_is_named_and_nothing_else() {
     let remedies: Vec<&str> = verdicts.iter().map(|verdict| verdict.remedy.as_str()).collect();
     assert!(remedies[0].contains("The CPU limit of 0.2 cores of Paceline's control group"), "{remedies:?}");
     assert!(verdicts.len() > 2 && !remedies.iter().any(|remedy| remedy.contains("taskset")), "{remedies:?}");
+}
+
+#[test]
+fn dropped_cookies_are_noted() {
+    assert_eq!(verdicts(closed(), |run| run.connections.cookies_dropped = 1), note("cookies_dropped"));
 }
 
 #[test]

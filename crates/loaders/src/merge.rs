@@ -225,6 +225,9 @@ fn connections(each: &[Connections]) -> Connections {
         failed_here: sum(|one| one.failed_here),
         redirects_followed: sum(|one| one.redirects_followed),
         broke_rules: sum(|one| one.broke_rules),
+        responses_without_end: sum(|one| one.responses_without_end),
+        heads_too_long: sum(|one| one.heads_too_long),
+        cookies_dropped: sum(|one| one.cookies_dropped),
         commonest_failure: each.iter().find_map(|one| one.commonest_failure.clone()),
         streams_allowed: each.iter().filter_map(|one| one.streams_allowed).min(),
         compressed_unasked: each.iter().any(|one| one.compressed_unasked),
@@ -261,14 +264,11 @@ fn generator(each: &[Generator]) -> Generator {
             .iter()
             .max_by(|a, b| a.steal_s.total_cmp(&b.steal_s))
             .map_or_else(Vec::new, |one| one.by_core.clone()),
+        throttling: throttling(each),
         left: None,
     }
 }
-        throttling: throttling(each),
 
-fn by_segment(
-    first: Option<Vec<Segment>>,
-    theirs: Phases,
 /// What CPU limits cost all loaders. Each has its own.
 fn throttling(each: &[Generator]) -> Option<Throttling> {
     each.iter().filter_map(|one| one.throttling).reduce(|a, b| Throttling {
@@ -279,6 +279,9 @@ fn throttling(each: &[Generator]) -> Option<Throttling> {
     })
 }
 
+fn by_segment(
+    first: Option<Vec<Segment>>,
+    theirs: Phases,
     all: Phases,
     sums: Vec<(u64, BlockSum)>,
 ) -> Option<Vec<Segment>> {

@@ -40,6 +40,15 @@ pub struct Connections {
     /// Connections abandoned because the received bytes were not HTTP, or were not requested.
     #[serde(default)]
     pub broke_rules: u64,
+    /// Responses that timed out because they had neither a length nor chunks, and the server did not close the connection.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub responses_without_end: u64,
+    /// Failures because a response had more than 64 KiB of headers, which Paceline does not read.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub heads_too_long: u64,
+    /// Cookies that were not kept, because a user had 64 already or the cookie was longer than 4,096 bytes.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub cookies_dropped: u64,
     /// The most frequent reason of a failed attempt or broken connection, as text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub commonest_failure: Option<String>,
@@ -104,23 +113,14 @@ pub struct Generator {
     /// Each core of the machine over the window, including the server's if it is on this machine.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub by_core: Vec<CoreTime>,
+    /// What a CPU limit of the generator's control group cost in the window, if it was reached.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttling: Option<Throttling>,
     /// Resources left for further connections when the window ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub left: Option<Left>,
 }
 
-/// One generator thread over the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GeneratorThread {
-    /// User CPU time, in seconds.
-    /// What a CPU limit of the generator's control group cost in the window, if it was reached.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub throttling: Option<Throttling>,
-    pub user_s: f64,
-    /// System CPU time, in seconds.
-    pub system_s: f64,
-    /// Time spent in polls that found nothing, in seconds.
-    pub spin_s: f64,
 /// A CPU limit that was reached in the window: the kernel stopped all threads of the control group until the next
 /// period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -136,6 +136,15 @@ pub struct Throttling {
     pub cores_allowed: Option<f64>,
 }
 
+/// One generator thread over the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratorThread {
+    /// User CPU time, in seconds.
+    pub user_s: f64,
+    /// System CPU time, in seconds.
+    pub system_s: f64,
+    /// Time spent in polls that found nothing, in seconds.
+    pub spin_s: f64,
     /// Time runnable but not running, in seconds.
     pub run_delay_s: f64,
     /// Number of voluntary context switches.

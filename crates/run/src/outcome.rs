@@ -188,6 +188,9 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
         redirects_followed: counts.redirects,
         failed_here: sum_of(counts, ConnectionFailure::is_ours),
         broke_rules: sum_of(counts, ConnectionFailure::breaks_rules),
+        responses_without_end: sum_of(counts, |failure| failure == ConnectionFailure::NoEnd),
+        heads_too_long: sum_of(counts, |failure| failure == ConnectionFailure::HeadTooLong),
+        cookies_dropped: counts.cookies_dropped,
         commonest_failure: commonest.map(|(failure, count)| {
             let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
             format!("{}, {times}", in_full(*failure, counts, tls))
@@ -206,13 +209,8 @@ fn accepts_compressed(job: &Job) -> bool {
 
 /// A failure with the details of its first case, and for a TLS fault its remedy.
 fn in_full(failure: ConnectionFailure, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> String {
-    match (failure, &counts.protocol_error) {
-        (failure, Some(error))
-            if failure.breaks_rules()
-                && !matches!(failure, ConnectionFailure::Unsolicited | ConnectionFailure::SuspectFraming) =>
-        {
-            said_once(&failure.to_string(), error)
-        }
+    match (failure, counts.details_of(failure)) {
+        (failure, Some(details)) => said_once(&failure.to_string(), details),
         (ConnectionFailure::Tls(fault), _) => {
             let reported =
                 tls.and_then(|tls| tls.error(fault)).map_or_else(|| fault.to_string(), ToString::to_string);
@@ -276,14 +274,14 @@ fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_
                 voluntary_switches: used[index].voluntary_switches,
                 involuntary_switches: used[index].involuntary_switches,
             })
+            .collect(),
+        by_core,
         throttling: health.throttling().map(|found| record::Throttling {
             periods: found.periods,
             throttled_periods: found.throttled_periods,
             throttled_s: found.throttled_s,
             cores_allowed: found.cores_allowed,
         }),
-            .collect(),
-        by_core,
         left: Some(free_resources(&prepared.settings, outcome.connections.had, health.sockets())),
     }
 }
@@ -344,12 +342,8 @@ mod tests {
     #[test]
     fn a_failure_is_not_repeated_in_its_details() {
         let of = |details: &str| {
-            let protocol_error = Some(details.to_owned());
-            in_full(
-                ConnectionFailure::Protocol,
-                &ConnectionCounts { protocol_error, ..Default::default() },
-                None,
-            )
+            let details = vec![(ConnectionFailure::Protocol, details.to_owned())];
+            in_full(ConnectionFailure::Protocol, &ConnectionCounts { details, ..Default::default() }, None)
         };
         let begins = "the response is not HTTP: it begins \"x\"";
         assert_eq!(of(begins), begins);

@@ -398,8 +398,17 @@ impl Http1 {
 
 /// The fault for input that is not HTTP, or breaks its rules: the bytes after it cannot be trusted.
 #[cold]
-fn not_http(error: ProtocolError) -> ProtocolFault {
-    ProtocolFault { failure: ConnectionFailure::Protocol, detail: Some(error.to_string()) }
+pub(crate) fn not_http(error: ProtocolError) -> ProtocolFault {
+    let failure = match error {
+        ProtocolError::HeadTooLarge { .. } => ConnectionFailure::HeadTooLong,
+        _ => ConnectionFailure::Protocol,
+    };
+    ProtocolFault { failure, detail: Some(error.to_string()) }
+}
+
+/// The reason why a response did not end within the timeout.
+pub(crate) fn unfinished(decoder: &Decoder) -> ConnectionFailure {
+    if decoder.reads_until_close() { ConnectionFailure::NoEnd } else { ConnectionFailure::TimedOut }
 }
 
 impl ProtocolHandler for Http1 {
@@ -409,6 +418,8 @@ impl ProtocolHandler for Http1 {
         let depth = settings.job.depth;
         let method = requests.kinds().first().map_or(Method::Other, |kind| kind.method);
         let count = settings.connections_of(worker);
+        let outgoing = Http1Outgoing::new(requests, depth, seed, place, places);
+        let numbers = if outgoing.differ() { count as usize * usize::from(depth) } else { 0 };
         Self {
             depth,
             connections: (0..count).map(|_| Http1Connection::new(method, settings.job.line_ends())).collect(),
@@ -419,8 +430,6 @@ impl ProtocolHandler for Http1 {
         }
     }
 
-        let outgoing = Http1Outgoing::new(requests, depth, seed, place, places);
-        let numbers = if outgoing.differ() { count as usize * usize::from(depth) } else { 0 };
     fn places(settings: &Settings) -> u16 {
         settings.job.depth
     }
@@ -515,6 +524,7 @@ impl ProtocolHandler for Http1 {
             Ok(true) if cut => Some(ConnectionFailure::Truncated),
             Ok(true) => {
                 self.complete_steps(slot, 0, now, tracker);
+                self.give_back_all(slot, tracker);
                 None
             }
             Ok(false) if tracker.exchanges().live(slot) == 0 => None,
@@ -524,15 +534,14 @@ impl ProtocolHandler for Http1 {
     }
 
     fn cancel<T: Transport>(
-                self.give_back_all(slot, tracker);
         &mut self,
-        _: Slot,
+        slot: Slot,
         _: ExchangeIndex,
         _: u16,
         _: Nanos,
         _: &mut T,
     ) -> CancelOutcome {
-        CancelOutcome::Connection
+        CancelOutcome::Connection(unfinished(&self.connections[slot as usize].decoder))
     }
 
     fn close(&mut self, slot: Slot) {

@@ -248,7 +248,7 @@ impl ProtocolHandler for Http2 {
         connection.unsent_since = now;
         let is_broken = connection.flush(slot, transport).is_err();
         if is_broken || connection.is_ending && live == 0 || connection.cancels > CANCELS_MAX {
-            return CancelOutcome::Connection;
+            return CancelOutcome::Connection(ConnectionFailure::TimedOut);
         }
         CancelOutcome::Exchange
     }

@@ -12,7 +12,7 @@ use crate::{BodyCheck, Ending, Nanos, RequestKind, Settings, Slot};
 use paceline_http::Method;
 use paceline_http::h2::{
     BlockCache, BlockRole, DecodedFields, ErrorCode, FRAME_HEAD_BYTES, FrameEvent, FrameName, Http2Error,
-    ResponseProgress, whole_data, write_ping_ack, write_settings_ack, write_window_update,
+    MalformedResponse, ResponseProgress, whole_data, write_ping_ack, write_settings_ack, write_window_update,
 };
 
 /// The maximum number of frames for ended streams, and of window updates, between which no response and no byte of a body
@@ -85,6 +85,7 @@ pub(super) fn fault(error: &Http2Error) -> ProtocolFault {
         Http2Error::NotHttp2 { .. } => ConnectionFailure::NotHttp2,
         Http2Error::Flood { .. } | Http2Error::TooManyContinuations { .. } => ConnectionFailure::Flood,
         Http2Error::Truncated => ConnectionFailure::Truncated,
+        Http2Error::FieldBlockTooLong { .. } => ConnectionFailure::HeadTooLong,
         _ => ConnectionFailure::Http2,
     };
     ProtocolFault { failure, detail: Some(error.to_string()) }
@@ -443,10 +444,10 @@ impl Http2State {
         let stream = self.begin_response(slot, place, now);
         stream.bytes += bytes as u64;
         stream.receive_window.receive(id, flow_bytes)?;
-        self.on_piece(place, piece, end_stream, received);
         if !piece.is_empty() {
             self.connections[slot as usize].stray_frames = 0;
         }
+        self.on_piece(place, piece, end_stream, received);
         Ok(())
     }
 
@@ -526,7 +527,13 @@ impl Http2State {
         let stream = self.streams.at(slot, place);
         self.connections[slot as usize].reset(stream.id, error.code());
         stream.end();
-        received.tracker.note(ConnectionFailure::MalformedResponse, Some(error.to_string()));
+        let failure = match error {
+            Http2Error::Response(MalformedResponse::HeaderListTooLong { .. }) => {
+                ConnectionFailure::HeadTooLong
+            }
+            _ => ConnectionFailure::MalformedResponse,
+        };
+        received.tracker.note(failure, Some(error.to_string()));
         received.tracker.abandon(slot, place, Ending::IoFailed, now);
     }
 
@@ -543,7 +550,7 @@ impl Http2State {
             self.give_back(place, received);
         } else {
             self.streams.at(slot, place).end();
-            received.tracker.note(ConnectionFailure::StreamReset, None);
+            received.tracker.note(ConnectionFailure::StreamReset, Some(code.to_string()));
             received.tracker.abandon(slot, place, Ending::IoFailed, received.now);
         }
         Ok(())
@@ -555,11 +562,9 @@ impl Http2State {
         let connection = &mut self.connections[slot as usize];
         connection.is_ending = true;
         if code != ErrorCode::NO_ERROR {
-            let text = String::from_utf8_lossy(&debug[..debug.len().min(100)]).into_owned();
-            received.tracker.note(
-                ConnectionFailure::GoAway,
-                Some(format!("GOAWAY with {code} {text}").trim_end().into()),
-            );
+            let text = String::from_utf8_lossy(&debug[..debug.len().min(DEBUG_BYTES_MAX)]).into_owned();
+            let details = if text.is_empty() { code.to_string() } else { format!("{code}: {text:?}") };
+            received.tracker.note(ConnectionFailure::GoAway, Some(details));
         }
         // In the order in which they were sent, so that they become due again in that order.
         for (_, place) in self.streams.above(slot, last) {

@@ -4,6 +4,7 @@
 //! events of connections to it. There may be a hundred thousand, so the state of each is small (a test checks its
 //! size).
 
+use super::protocol::ProtocolFault;
 use crate::outcome::ConnectionFailure;
 use crate::{ConnectionCounts, Nanos, Random, Settings, Slot, Think};
 use std::collections::VecDeque;
@@ -12,6 +13,8 @@ use std::collections::VecDeque;
 const PAUSE_LEAST: Nanos = Nanos::from_millis(1);
 /// Longest pause between attempts.
 const PAUSE_MOST: Nanos = Nanos::from_secs(1);
+/// Failures of a connection in sequence after which the pause has its full length; they take a second.
+const FAILURES_UNTIL_LONGEST: u16 = 10;
 /// The interval at which a connection of a closed loop is probed before a send: one more receive, once a second.
 const PROBE_EVERY: Nanos = Nanos::from_secs(1);
 /// Separates the random stream of think times from other uses of the seed.
@@ -101,6 +104,8 @@ pub(super) struct Pool {
     attempts: u64,
     /// Connections that were made and lost before the run began.
     lost: u64,
+    /// Whether any response was received.
+    any_served: bool,
 }
 
 /// A worker's own sequence of think times: separated from those of others by a random distance, among 2^64 starting
@@ -143,6 +148,7 @@ impl Pool {
             counts: ConnectionCounts::default(),
             attempts: 0,
             lost: 0,
+            any_served: false,
         }
     }
 
@@ -204,11 +210,9 @@ impl Pool {
         self.counts.note(failure, 1);
     }
 
-    /// Keeps the details of the first response that broke the rules.
-    pub(super) fn note_fault(&mut self, detail: Option<String>) {
-        if self.counts.protocol_error.is_none() {
-            self.counts.protocol_error = detail;
-        }
+    /// Keeps the details of the first case of a fault of the server; the failure is counted when its connection ends.
+    pub(super) fn note_fault(&mut self, fault: ProtocolFault) {
+        self.counts.note_details(fault.failure, fault.detail);
     }
 
     /// The number of attempts to connect that were begun.
@@ -297,9 +301,16 @@ impl Pool {
     /// The length of the pause after a failure; it grows with the number of failures in sequence.
     pub(super) fn pause(&mut self, slot: Slot) -> Nanos {
         let connection = self.of_mut(slot);
-        let pause = Nanos(PAUSE_LEAST.0 << connection.failed_attempts.min(10)).min(PAUSE_MOST);
+        let pause =
+            Nanos(PAUSE_LEAST.0 << connection.failed_attempts.min(FAILURES_UNTIL_LONGEST)).min(PAUSE_MOST);
         connection.failed_attempts = connection.failed_attempts.saturating_add(1);
         pause
+    }
+
+    /// The last failure was that a response took too long: a run does not give up because of that.
+    pub(super) fn was_slow(&mut self, slot: Slot) {
+        let connection = self.of_mut(slot);
+        connection.failed_attempts = connection.failed_attempts.min(FAILURES_UNTIL_LONGEST - 1);
     }
 
     /// The shortest pause.
@@ -405,6 +416,14 @@ impl Pool {
         let connection = self.of_mut(slot);
         connection.failed_attempts = 0;
         connection.has_served = true;
+        self.any_served = true;
+    }
+
+    /// Whether every connection only fails: many times in sequence, and if there was ever a response, for `patience`.
+    pub(super) fn only_fails(&self, patience: Nanos) -> bool {
+        let seconds = if self.any_served { patience.0.div_ceil(PAUSE_MOST.0) } else { 0 };
+        let least = seconds + u64::from(FAILURES_UNTIL_LONGEST);
+        self.connections.iter().all(|connection| u64::from(connection.failed_attempts) >= least)
     }
 
     /// Whether a response was received on this connection.

@@ -26,8 +26,9 @@ pub enum Flow {
 pub enum CancelOutcome {
     /// The connection stays open.
     Exchange,
-    /// The connection cannot be used any more: a late response might be taken for that of another exchange.
-    Connection,
+    /// The connection cannot be used any more: a late response might be taken for that of another exchange. The reason
+    /// why the exchange did not end is given.
+    Connection(ConnectionFailure),
 }
 
 /// A violation of the protocol by the server: the connection cannot be used any more.
@@ -157,6 +158,11 @@ pub trait ProtocolHandler {
         Self: Sized,
     {
         Vec::new()
+    }
+
+    /// Cookies that users did not keep.
+    fn cookies_dropped(&self) -> u64 {
+        0
     }
 
     /// The lowest limit of exchanges in flight that a server announced, if it is below the requested one.

@@ -118,8 +118,8 @@ pub struct Tracker<'a> {
     aside: u64,
     /// Failures of single exchanges, with their numbers.
     failures: Vec<(ConnectionFailure, u64)>,
-    /// The details of the first response that broke the rules.
-    fault: Option<String>,
+    /// The details of the first case of each.
+    details: Vec<(ConnectionFailure, String)>,
 }
 
 impl<'a> Tracker<'a> {
@@ -150,7 +150,7 @@ impl<'a> Tracker<'a> {
             redirects: 0,
             aside: 0,
             failures: Vec::new(),
-            fault: None,
+            details: Vec::new(),
         }
     }
 
@@ -469,8 +469,10 @@ impl<'a> Tracker<'a> {
             Some((_, count)) => *count += 1,
             None => self.failures.push((failure, 1)),
         }
-        if self.fault.is_none() {
-            self.fault = detail;
+        if let Some(detail) = detail
+            && !self.details.iter().any(|(known, _)| *known == failure)
+        {
+            self.details.push((failure, detail));
         }
     }
 
@@ -482,8 +484,8 @@ impl<'a> Tracker<'a> {
         connections.handed_back = self.returned;
         connections.redirects = self.redirects;
         self.failures.into_iter().for_each(|(failure, count)| connections.note(failure, count));
-        if connections.protocol_error.is_none() {
-            connections.protocol_error = self.fault;
+        for (failure, detail) in self.details {
+            connections.note_details(failure, Some(detail));
         }
         self.inspectors.into_iter().map(Inspector::into_wrong).collect()
     }

@@ -323,8 +323,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 self.disconnect(slot, ClosedBy::Server, unused, now);
             }
             Err(fault) => {
-                self.pool.note_fault(fault.detail);
-                self.disconnect(slot, ClosedBy::Us, Some(fault.failure), now);
+                let failure = fault.failure;
+                self.pool.note_fault(fault);
+                self.disconnect(slot, ClosedBy::Us, Some(failure), now);
             }
             Ok(Flow::Keep) => match until {
                 Some(until) => self.timers.set(until, slot, TimerKind::Think),
@@ -346,8 +347,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             Ok(Flow::Keep) => {}
             Ok(Flow::Close) => self.attempt_failed(slot, ConnectionFailure::ClosedUnused, now),
             Err(fault) => {
-                self.pool.note_fault(fault.detail);
-                self.attempt_failed(slot, fault.failure, now);
+                let failure = fault.failure;
+                self.pool.note_fault(fault);
+                self.attempt_failed(slot, failure, now);
             }
         }
     }
@@ -374,6 +376,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if self.pool.state(slot) == ConnectionState::Greeting {
             return self.attempt_failed(slot, failure.unwrap_or(ConnectionFailure::ClosedUnused), now);
         }
+        let failure = match failure {
+            Some(ConnectionFailure::ClosedUnanswered) if self.pool.has_served(slot) => {
+                Some(ConnectionFailure::ClosedReused)
+            }
+            other => other,
+        };
         let is_used_up = self.is_used_up(slot);
         if answered && failure.is_none() {
             self.pool.rest(slot, now);
@@ -384,9 +392,3 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.disconnect(slot, by, failure.or(unused.then_some(ConnectionFailure::ClosedUnused)), now);
     }
 }
-        let failure = match failure {
-            Some(ConnectionFailure::ClosedUnanswered) if self.pool.has_served(slot) => {
-                Some(ConnectionFailure::ClosedReused)
-            }
-            other => other,
-        };

@@ -167,6 +167,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         let mut connections = pool.into_counts();
         connections.stream_limit = protocol.stream_limit();
         connections.saw_compressed = protocol.saw_compressed();
+        connections.cookies_dropped = protocol.cookies_dropped();
         let wrong_bodies = tracker.finish(&mut connections);
         ThreadOutcome {
             noted_sends,
@@ -197,8 +198,8 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     fn iterate(&mut self, start: Nanos, nap: Nanos) -> Result<(), EngineError> {
         self.spun += start.since(self.idle_since);
         self.note_stall(start);
-        // Before any send: requests due as a second begins are counted in it.
         self.traffic.runs(start);
+        // Before any send: requests due as a second begins are counted in it.
         self.traffic.tracker_mut().recorder().roll(start);
         let now = self.traffic.dispatch(start);
         self.traffic.ring(now);
@@ -208,8 +209,8 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         if let WaitLimit::For(wait) = patience {
             self.expected += wait;
         }
-        let mut ready = std::mem::take(&mut self.ready);
         self.traffic.wait_until(self.expected);
+        let mut ready = std::mem::take(&mut self.ready);
         let waited = self.traffic.transport_mut().wait(patience, &mut ready);
         let found_nothing = ready.is_empty() && now == start && self.traffic.pool().turns() == 0;
         let spinning = found_nothing && patience == WaitLimit::Poll && self.phase == Phase::Window;
@@ -363,7 +364,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
             self.traffic.tracker_mut().recorder().window_opens();
             self.enter(Phase::Window, now, observer);
         }
-        if self.phase == Phase::Window && (now >= timeline.window_end || self.is_counted_out(now)) {
+        let gives_up = self.phase == Phase::Window && self.gives_up(now);
+        if gives_up {
+            self.traffic.tracker_mut().end_at(now);
+        }
+        if self.phase == Phase::Window && (now >= timeline.window_end || gives_up || self.is_counted_out(now))
+        {
             self.note_stall(timeline.window_end.min(now));
             self.enter(Phase::Drain, now, observer);
         }
@@ -417,20 +423,27 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         all_ended && (none_due || self.window_is_open_ended())
     }
 
-    /// Whether a closed loop bounded by a number of requests is done. It gives up after a time that exceeds the maximum
-    /// time of a request, if no connection could be opened or the server allows no HTTP/2 stream.
+    /// Whether a closed loop bounded by a number of requests is done.
     fn is_counted_out(&self, now: Nanos) -> bool {
-        if !self.window_is_open_ended() || self.traffic.tracker().outstanding() > 0 {
-            return false;
-        }
-        if self.traffic.open_sessions() > 0 {
+        self.is_quiet() && self.traffic.tracker().schedule().next_due(now) == Nanos::NEVER
+    }
+
+    /// Whether such a loop gives up: for longer than a request may take, no connection could be opened or the server
+    /// allowed no HTTP/2 stream; or connections were opened and every one of them failed, again and again.
+    fn gives_up(&self, now: Nanos) -> bool {
+        if !self.window_is_open_ended() {
             return false;
         }
         let patience = self.settings.job.timeout + longest_think(self.settings.job.think);
         // After a stall of the generator, due alarms and events are handled before this time counts.
-        let is_idle = now.min(self.expected).since(self.traffic.last_progress()) > patience;
-        let given_up = is_idle && self.traffic.is_stuck();
-        self.traffic.tracker().schedule().next_due(now) == Nanos::NEVER || given_up
+        let is_idle = || now.min(self.expected).since(self.traffic.last_progress()) > patience;
+        self.is_quiet() && is_idle() && self.traffic.is_stuck() || self.traffic.pool().only_fails(patience)
+    }
+
+    /// Whether such a loop has no request in flight and no session open.
+    fn is_quiet(&self) -> bool {
+        let is_quiet = self.traffic.tracker().outstanding() == 0 && self.traffic.open_sessions() == 0;
+        self.window_is_open_ended() && is_quiet
     }
 
     fn window_is_open_ended(&self) -> bool {

@@ -3,11 +3,18 @@
 //! Path, domain and lifetime are ignored, except that a cookie whose lifetime is over is removed.
 
 /// The maximum number of cookies of a user: a server that sets a new name each time would fill the memory.
-const COOKIES_MOST: usize = 64;
+pub const COOKIES_MOST: usize = 64;
+/// The maximum length of the name and the value of a cookie, in bytes: as in browsers (RFC 6265 §6.1).
+pub const COOKIE_BYTES_MOST: usize = 4096;
 
-/// The cookies of one user, in the order in which they were set.
+/// The cookies of one user.
 #[derive(Debug, Default)]
-pub struct Cookies(Vec<(Vec<u8>, Vec<u8>)>);
+pub struct Cookies {
+    /// Names and values, in the order in which they were set.
+    kept: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The number that were not kept.
+    dropped: u64,
+}
 
 impl Cookies {
     /// Reads the cookies set in the head of a response.
@@ -23,16 +30,26 @@ impl Cookies {
                     || part.starts_with(b"expires=thu, 01 jan 1970")
                     || part.starts_with(b"expires=thu, 01-jan-1970")
             });
-            self.0.retain(|(known, _)| known != name);
-            if !is_over && !name.is_empty() && self.0.len() < COOKIES_MOST {
-                self.0.push((name.to_vec(), value.to_vec()));
+            self.kept.retain(|(known, _)| known != name);
+            if is_over || name.is_empty() {
+                continue;
+            }
+            if self.kept.len() < COOKIES_MOST && name.len() + value.len() <= COOKIE_BYTES_MOST {
+                self.kept.push((name.to_vec(), value.to_vec()));
+            } else {
+                self.dropped += 1;
             }
         }
     }
 
+    /// The number of cookies that were not kept, since there were too many or they were too long.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// Removes all cookies.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.kept.clear();
     }
 
     /// Appends the cookies to a request, after its other fields. Cookies from an earlier call occupy `length` bytes
@@ -41,11 +58,11 @@ impl Cookies {
         let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
         let at = end + 2 - length;
         request.drain(at..end + 2);
-        if self.0.is_empty() {
+        if self.kept.is_empty() {
             return 0;
         }
         let mut line = b"Cookie: ".to_vec();
-        for (index, (name, value)) in self.0.iter().enumerate() {
+        for (index, (name, value)) in self.kept.iter().enumerate() {
             line.extend_from_slice(if index == 0 { b"" } else { b"; " });
             line.extend_from_slice(name);
             line.push(b'=');
@@ -93,6 +110,11 @@ mod tests {
         for number in 0..1_000 {
             cookies.take(format!("HTTP/1.1 200 OK\r\nSet-Cookie: c{number}=1\r\n\r\n").as_bytes());
         }
-        assert_eq!(cookies.0.len(), COOKIES_MOST);
+        assert_eq!((cookies.kept.len(), cookies.dropped()), (COOKIES_MOST, 1_000 - COOKIES_MOST as u64));
+        let long = "x".repeat(COOKIE_BYTES_MOST);
+        cookies.take(format!("HTTP/1.1 200 OK\r\nSet-Cookie: c1={long}\r\n\r\n").as_bytes());
+        assert_eq!(cookies.kept.len(), COOKIES_MOST - 1, "the old value is invalid too");
+        cookies.take(format!("HTTP/1.1 200 OK\r\nSet-Cookie: c1={}\r\n\r\n", &long[2..]).as_bytes());
+        assert_eq!((cookies.kept.len(), cookies.dropped()), (COOKIES_MOST, 1_001 - COOKIES_MOST as u64));
     }
 }

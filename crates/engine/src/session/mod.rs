@@ -13,6 +13,7 @@ pub use cookies::Cookies;
 pub use plan::{Extract, ExtractFault, ExtractSource, PlannedStep, Session, SessionPlan};
 pub use redirect::{Redirect, RedirectFault};
 
+use crate::h1::{not_http, unfinished};
 use crate::hot::{
     BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, ProtocolFault, ProtocolHandler,
     ReceivedResponse, SendTimes, Tracker, WaitingStep,
@@ -392,6 +393,10 @@ impl ProtocolHandler for Sessions {
         self.saw_compressed
     }
 
+    fn cookies_dropped(&self) -> u64 {
+        self.users.iter().map(|user| user.cookies.dropped()).sum()
+    }
+
     fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<IoProgress> {
         Ok(IoProgress::Done)
     }
@@ -477,9 +482,7 @@ impl ProtocolHandler for Sessions {
                     Err(ProtocolFault::of(ConnectionFailure::Unsolicited))
                 };
             }
-            let (consumed, reached) = self.decode(slot, input, now, tracker).map_err(|error| {
-                ProtocolFault { failure: ConnectionFailure::Protocol, detail: Some(error.to_string()) }
-            })?;
+            let (consumed, reached) = self.decode(slot, input, now, tracker).map_err(not_http)?;
             input = &input[consumed..];
             match reached {
                 SessionProgress::End(Flow::Close) => return Ok(Flow::Close),
@@ -539,13 +542,13 @@ impl ProtocolHandler for Sessions {
 
     fn cancel<T: Transport>(
         &mut self,
-        _: Slot,
+        slot: Slot,
         _: ExchangeIndex,
         _: u16,
         _: Nanos,
         _: &mut T,
     ) -> CancelOutcome {
-        CancelOutcome::Connection
+        CancelOutcome::Connection(unfinished(&self.users[slot as usize].decoder))
     }
 
     /// A user whose step was in flight has failed; one that pauses or follows a redirect continues on the next

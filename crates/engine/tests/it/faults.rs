@@ -125,7 +125,7 @@ fn a_response_that_is_not_http_is_a_protocol_error() {
     ] {
         let outcome = twelve(answer(bytes));
         expect(&outcome, Ending::IoFailed, Some(ConnectionFailure::Protocol));
-        assert!(outcome.connections.protocol_error.is_some());
+        assert!(outcome.connections.details_of(ConnectionFailure::Protocol).is_some());
     }
 }
 
@@ -136,7 +136,7 @@ fn endless_headers_are_given_up() {
         stream.write_all(b"HTTP/1.1 200 OK\r\n").is_ok()
             && (0..1_000_000).all(|_| stream.write_all(line.as_bytes()).is_ok())
     };
-    expect(&twelve(serve(endless)), Ending::IoFailed, Some(ConnectionFailure::Protocol));
+    expect(&twelve(serve(endless)), Ending::IoFailed, Some(ConnectionFailure::HeadTooLong));
 }
 
 #[test]

@@ -412,7 +412,7 @@ fn protocol_violations_are_named() {
         assert_eq!(outcome.total.counts.ended(Ending::IoFailed), 6, "{failure:?}");
         assert!(failures(&outcome, failure) > 0, "{failure:?}: {:?}", outcome.connections.failures);
         assert!(failure.breaks_rules());
-        assert!(outcome.connections.protocol_error.is_some(), "{failure:?}");
+        assert!(outcome.connections.details_of(failure).is_some(), "{failure:?}");
     }
     // A malformed response fails only its own request.
     let long: Answer = |out, stream, _| {
@@ -441,7 +441,7 @@ fn responses_on_stream_0_are_violations() {
         let outcome = run(&settings, server(&[], answer));
         assert_eq!(outcome.total.counts.ended(Ending::IoFailed), 1);
         assert_eq!(failures(&outcome, ConnectionFailure::Http2), 1, "{:?}", outcome.connections.failures);
-        let error = outcome.connections.protocol_error.as_deref().unwrap_or_default();
+        let error = outcome.connections.details_of(ConnectionFailure::Http2).unwrap_or_default();
         assert!(error.contains("on stream 0"), "{error}");
     }
 }
@@ -459,7 +459,7 @@ fn frames_after_the_end_of_a_response_are_violations() {
     for answer in [data, fields] {
         let outcome = run(&over_http2(closed_loop(1, 1), 4, 0), server(&[], answer));
         assert!(failures(&outcome, ConnectionFailure::Http2) > 0, "{:?}", outcome.connections.failures);
-        let error = outcome.connections.protocol_error.as_deref().unwrap_or_default();
+        let error = outcome.connections.details_of(ConnectionFailure::Http2).unwrap_or_default();
         assert!(error.contains("whose response had ended"), "{error}");
     }
 }

@@ -241,3 +241,36 @@ fn a_late_stop_signal_still_stops_the_run() {
         assert!(due <= 2, "{due} requests fell due after the stop");
     }
 }
+
+#[test]
+fn a_run_gives_up_soon_if_every_connection_only_fails() {
+    // Garbage in answer to each request: with 2,000 requests over 8 connections, it would take four minutes.
+    let settings = closed_loop(8, 1).with(|job| job.window = Bound::Requests(2_000));
+    let clock = VirtualClock::new(Nanos::ZERO);
+    let outcome = simulate(&settings, Fixed(b"SSH-2.0-OpenSSH\r\n"), &clock).unwrap();
+    let counts = &outcome.total.counts;
+    assert!(counts.scheduled >= 80 && counts.scheduled < 100, "{counts:?}");
+    assert_eq!(counts.ended(Ending::IoFailed), counts.scheduled);
+    assert!(clock.peek() < Nanos::from_secs(3), "{}", clock.peek());
+    // A slow server is no reason to give up.
+    let settings = closed_loop(2, 1).with(|job| {
+        job.window = Bound::Requests(40);
+        job.timeout = Nanos::from_millis(10);
+    });
+    let outcome =
+        simulate(&settings, Fixed(b"HTTP/1.1 200 OK\r\n"), &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert_eq!(outcome.total.counts.ended(Ending::TimedOut), 40);
+}
+
+/// Answers each request with these bytes.
+struct Fixed(&'static [u8]);
+
+impl Script for Fixed {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::ZERO)
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        acts.push((now + Nanos::from_millis(1), Act::Send(self.0.into())));
+    }
+}

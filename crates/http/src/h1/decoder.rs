@@ -176,6 +176,11 @@ impl Decoder {
         matches!(self.state, DecoderState::Idle)
     }
 
+    /// Whether a response is being read that only a close can end: it has no length and no chunks.
+    pub fn reads_until_close(&self) -> bool {
+        matches!(self.state, DecoderState::UntilClose)
+    }
+
     /// Resets to the initial state, with the same method and line ends.
     pub fn reset(&mut self) {
         *self = Decoder::new(self.method).with_line_ends(self.line_ends);

@@ -7,6 +7,7 @@ use super::error::{Http2Error, INITIAL_WINDOW_SIZE_NAME};
 use super::flow::{WINDOW_DEFAULT, WINDOW_MAX};
 use super::frame::{CLIENT_PREFACE, FRAME_SIZE_DEFAULT, write_settings, write_window_update};
 use super::hpack::TABLE_SIZE_DEFAULT;
+use super::response::HEADER_LIST_BYTES_MAX;
 
 pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
 pub(crate) const ENABLE_PUSH: u16 = 2;
@@ -18,11 +19,12 @@ pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
 /// The window that we announce for each stream and for the connection: practically unlimited, as `h2load -w 30 -W 30`.
 pub const OUR_WINDOW: u32 = (1 << 30) - 1;
 
-/// Appends the first bytes of a client: preface, SETTINGS (no push, windows of [`OUR_WINDOW`]) and the connection's
-/// window.
+/// Appends the first bytes of a client: preface, SETTINGS (no push, windows of [`OUR_WINDOW`], the longest header list that
+/// is read) and the connection's window.
 pub fn write_client_preface(out: &mut Vec<u8>) {
     out.extend_from_slice(CLIENT_PREFACE);
-    write_settings(out, &[(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, OUR_WINDOW)]);
+    let list = HEADER_LIST_BYTES_MAX as u32;
+    write_settings(out, &[(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, OUR_WINDOW), (MAX_HEADER_LIST_SIZE, list)]);
     write_window_update(out, 0, OUR_WINDOW - WINDOW_DEFAULT);
 }
 

@@ -261,6 +261,7 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
             closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
         }
         VerdictName::CompressedUnasked => closed(|run| run.connections.compressed_unasked = true),
+        VerdictName::CookiesDropped => closed(|run| run.connections.cookies_dropped = 7),
         VerdictName::GeneratorThrottled => closed(|run| {
             run.generator.throttling = Some(Throttling {
                 periods: 100,

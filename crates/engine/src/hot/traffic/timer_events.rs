@@ -64,16 +64,16 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             self.tracker.abandon(slot, place, Ending::TimedOut, now);
             let live = self.tracker.exchanges().live(slot);
             let left = self.protocol.cancel(slot, place, live, now, &mut self.transport);
-            if left == CancelOutcome::Connection {
-                cancelled = CancelOutcome::Connection;
-            } else {
-                self.pool.note(ConnectionFailure::TimedOut);
+            match left {
+                CancelOutcome::Connection(_) => cancelled = left,
+                CancelOutcome::Exchange => self.pool.note(ConnectionFailure::TimedOut),
             }
         }
         self.last_progress = now;
         match cancelled {
-            CancelOutcome::Connection => {
-                self.disconnect(slot, ClosedBy::Us, Some(ConnectionFailure::TimedOut), now)
+            CancelOutcome::Connection(failure) => {
+                self.disconnect(slot, ClosedBy::Us, Some(failure), now);
+                self.pool.was_slow(slot);
             }
             CancelOutcome::Exchange if self.is_used_up(slot) => {
                 self.disconnect(slot, ClosedBy::Plan, None, now);
