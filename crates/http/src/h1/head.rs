@@ -7,7 +7,7 @@
 
 use super::error::{ProtocolError, Section};
 use crate::Method;
-use crate::syntax::{decimal, excerpt, is_text, is_token};
+use crate::syntax::{decimal, excerpt, is_compression, is_text, is_token};
 use memchr::{memchr, memchr3};
 
 /// How the lines of a head may end.
@@ -34,7 +34,7 @@ pub struct Head {
     pub is_suspect: bool,
     /// The `x` of `HTTP/1.x`.
     pub minor: u8,
-    /// The body has a content coding such as gzip, which no request asks for unless a header is given.
+    /// The body is compressed, with a content coding such as gzip, which no request asks for unless a header is given.
     pub is_encoded: bool,
 }
 
@@ -221,7 +221,7 @@ impl FramingFields {
                 Ok(())
             }
             16 if name.eq_ignore_ascii_case(b"content-encoding") => {
-                self.is_encoded |= members(value).any(|coding| !coding.eq_ignore_ascii_case(b"identity"));
+                self.is_encoded |= members(value).any(is_compression);
                 Ok(())
             }
             _ => Ok(()),
@@ -244,8 +244,12 @@ impl FramingFields {
         Ok(())
     }
 
-    /// RFC 9112 §6.1 and §7: only `chunked`, once, since no request allows more.
+    /// RFC 9112 §6.1 and §7: only `chunked`, once, since no request allows more. `identity` (RFC 2616 §3.6, removed by RFC
+    /// 7230) is no coding, and servers still send it; clients accept it.
     fn read_coding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
+        if trim(value).eq_ignore_ascii_case(b"identity") {
+            return Ok(());
+        }
         if self.chunked || !trim(value).eq_ignore_ascii_case(b"chunked") {
             return Err(ProtocolError::TransferCoding { excerpt: excerpt(trim(value)) });
         }

@@ -9,7 +9,7 @@
 
 use super::error::{Http2Error, MalformedResponse};
 use super::hpack::{BlockSummary, DecodedField, HpackDecoder, HpackScratch, TABLE_SIZE_DEFAULT};
-use crate::syntax::{decimal, is_token};
+use crate::syntax::{decimal, is_compression, is_token};
 use crate::{INTERIM_RESPONSES_MAX, Method};
 use std::sync::Arc;
 
@@ -253,7 +253,8 @@ impl FieldReading {
         match name {
             b"content-length" => self.length(value),
             b"content-encoding" => {
-                self.is_encoded |= !value.eq_ignore_ascii_case(b"identity");
+                self.is_encoded |=
+                    value.split(|byte| *byte == b',').any(|coding| is_compression(coding.trim_ascii()));
                 Ok(())
             }
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => {

@@ -108,7 +108,16 @@ fn meaning(method: Method, minor: u8, status: u16, fields: &[(String, &str)]) ->
     if lengths.windows(2).any(|two| two[0] != two[1]) {
         return None;
     }
-    let codings = all("transfer-encoding");
+    // A field that says only `identity` names no coding.
+    let names_coding = |(name, value): &&(String, &str)| {
+        name == "transfer-encoding" && !blank_trimmed(value).eq_ignore_ascii_case("identity")
+    };
+    let codings: Vec<&str> = fields
+        .iter()
+        .filter(names_coding)
+        .flat_map(|(_, value)| value.split(','))
+        .map(blank_trimmed)
+        .collect();
     if codings.len() > 1 || codings.iter().any(|coding| !coding.eq_ignore_ascii_case("chunked")) {
         return None;
     }
@@ -124,7 +133,22 @@ fn meaning(method: Method, minor: u8, status: u16, fields: &[(String, &str)]) ->
     let wanted = !says("close") && (minor > 0 || says("keep-alive"));
     let suspect = chunked && (minor == 0 || !lengths.is_empty());
     let keep_alive = wanted && !suspect && framing != Framing::UntilClose;
-    let is_encoded = all("content-encoding").iter().any(|coding| !coding.eq_ignore_ascii_case("identity"));
+    let compresses = [
+        "gzip",
+        "x-gzip",
+        "deflate",
+        "compress",
+        "x-compress",
+        "br",
+        "zstd",
+        "dcb",
+        "dcz",
+        "exi",
+        "pack200-gzip",
+    ];
+    let is_encoded = all("content-encoding")
+        .iter()
+        .any(|coding| compresses.contains(&coding.to_ascii_lowercase().as_str()));
     Some(Head { status, framing, keep_alive, is_suspect: suspect, minor, is_encoded })
 }
 

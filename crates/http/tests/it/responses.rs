@@ -172,8 +172,13 @@ fn transfer_encoding_decides_and_others_are_refused() {
         ),
         (
             Other,
-            &row("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity"),
-            "error: unsupported Transfer-Encoding \"identity\" (only a single \"chunked\" is supported)",
+            &row("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity, chunked"),
+            "error: unsupported Transfer-Encoding \"identity, chunked\" (only a single \"chunked\" is supported)",
+        ),
+        (
+            Other,
+            &row("HTTP/1.1 200 OK\r\nTransfer-Encoding: Identity\r\nContent-Length: 12"),
+            "200.1 length 12 keep | \"2\\r\\nhi\\r\\n0\\r\\n\\r\\n\" | end",
         ),
     ]);
 }
@@ -352,7 +357,10 @@ fn a_content_coding_is_noticed() {
     for (field, coded) in [
         ("Content-Encoding: gzip", " encoded"),
         ("content-encoding: br", " encoded"),
+        ("Content-Encoding: utf-8, GZIP", " encoded"),
         ("Content-Encoding: identity", ""),
+        ("Content-Encoding: none", ""),
+        ("Content-Encoding: utf-8", ""),
         ("X-Content-Encoding: gzip", ""),
     ] {
         check(&[(Other, &head(field), &format!("200.1 length 0 keep{coded} | end"))]);
