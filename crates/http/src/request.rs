@@ -178,6 +178,9 @@ impl Request {
         if self.given("Transfer-Encoding").next().is_some() {
             return Err(RequestError::TransferEncoding);
         }
+        if self.given("Expect").next().is_some() {
+            return Err(RequestError::Expect);
+        }
         if let Some(name) = ONCE.into_iter().find(|name| self.given(name).count() > 1) {
             return Err(RequestError::HeaderTwice { name: name.into() });
         }

@@ -127,6 +127,11 @@ pub enum RequestError {
         "header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; remove the header"
     )]
     TransferEncoding,
+    /// An `Expect`, after which a client waits for the server before it sends the body (RFC 9110 §10.1.1).
+    #[error(
+        "header Expect cannot be set: Paceline sends the body at once, without waiting for 100 Continue; remove the header"
+    )]
+    Expect,
     /// A field that HTTP/2 does not have (RFC 9113 §8.2.2).
     #[error("header {name} cannot be sent with HTTP/2; remove it")]
     Http1Field {

@@ -139,6 +139,10 @@ fn line_breaks_in_requests_are_refused() {
             with(&[("transfer-encoding", "chunked")]),
             "header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; remove the header",
         ),
+        (
+            with(&[("expect", "100-continue")]),
+            "header Expect cannot be set: Paceline sends the body at once, without waiting for 100 Continue; remove the header",
+        ),
     ];
     for (request, expected) in refusals {
         assert_eq!(request.encode().unwrap_err().to_string(), expected);
