@@ -223,12 +223,14 @@ impl Prepared {
         let sent = Instant::now();
         let answering = Timeout { flag: "--timeout", limit: job.timeout };
         deadline.set(sent + Duration::from(answering.limit));
-        stream
-            .write_all(&request)
-            .and_then(|()| stream.flush())
-            .map_err(|error| failed("cannot send the request to", answering, error))?;
-        let response = receive(&mut *stream, kind, job.line_ends(), sent, &mut times)
-            .map_err(|error| failed("no complete response from", answering, error))?;
+        let written = stream.write_all(&request).and_then(|()| stream.flush());
+        let received = receive(&mut *stream, kind, job.line_ends(), sent, &mut times);
+        // A server may answer and close before it has read the whole request (RFC 9112 §9.5).
+        let response = match (received, written) {
+            (Ok(response), _) => response,
+            (Err(_), Err(error)) => return Err(failed("cannot send the request to", answering, error)),
+            (Err(error), Ok(())) => return Err(failed("no complete response from", answering, error)),
+        };
         times.push(("complete", sent.elapsed()));
         let DebugResponse { head, status, body } = response;
         let mut faults = Vec::new();
