@@ -4,9 +4,9 @@ use crate::server::ServerWatch;
 use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
 use crate::{Inputs, RunError, read_schedule, requests};
-use paceline_engine::Settings;
+use paceline_engine::{Settings, scheduled_in_window};
 use paceline_host::QuietCpu;
-use paceline_job::{Job, LoadModel, PaceChoice, PaceKind, Shape};
+use paceline_job::{Bound, Job, LoadModel, PaceChoice, PaceKind, Shape};
 use paceline_judge::gate::Gate;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::sched_getaffinity;
@@ -79,6 +79,7 @@ impl Prepared {
             server: None,
         };
         prepared.settings.check().map_err(|error| RunError::usage(error.to_string()))?;
+        check_any_due(&prepared.settings)?;
         prepared.hold_quiet_cpu();
         Ok(prepared)
     }
@@ -111,6 +112,32 @@ impl Prepared {
                 self.notices.push(format!("--quiet-cpu: {error}; continuing without --quiet-cpu"));
             }
         }
+    }
+}
+
+/// Refuses an open loop in whose window no request is due: at a low rate the first one may come later.
+fn check_any_due(settings: &Settings) -> Result<(), RunError> {
+    let (LoadModel::Open { shape, .. }, Bound::Duration(window)) = (&settings.job.load, settings.job.window)
+    else {
+        return Ok(());
+    };
+    let per_s = shape.offered_per_s(settings.job.warmup, window);
+    // Above this a window without a request is impossible, or too unlikely to walk the schedule for.
+    let may_be_empty = per_s * window.as_secs_f64() < 100.0;
+    let due = may_be_empty.then(|| scheduled_in_window(settings, 1)).flatten();
+    match due {
+        Some(counts) if counts.iter().sum::<u64>() == 0 => {
+            let window_s = window.as_secs_f64();
+            let hint = match per_s > 0.0 {
+                true => format!(
+                    "use a longer window, for example -d {:.0}s, or a higher rate (-r)",
+                    (10.0 / per_s).ceil()
+                ),
+                false => "use a longer window (-d), or a shorter warm-up (--warmup)".to_owned(),
+            };
+            Err(RunError::usage(format!("no request is due in the window of {window_s} s")).hint(hint))
+        }
+        _ => Ok(()),
     }
 }
 
