@@ -41,11 +41,12 @@ impl Pauses {
         self.expected = now;
     }
 
-    /// Adds a pause, unless the queue that it met is longer than all pauses explain: then the server is behind.
+    /// Adds a pause, unless less than half of the queue that it met is due to pauses: then the server is behind. The
+    /// beginning of a pause is not seen exactly, so that the pauses seen are shorter than the queue that they caused.
     #[cold]
     fn paused(&mut self, length: Nanos, oldest_due: Nanos) {
         let setback = self.setback + length;
-        if self.expected.since(oldest_due) <= setback {
+        if self.expected.since(oldest_due).0 / 2 <= setback.0 {
             self.setback = setback;
         }
     }

@@ -21,7 +21,7 @@ const BUFFER: usize = 64 * 1024;
 const NAP: Nanos = Nanos::from_millis(100);
 /// The longest sleep of an open loop without a free connection: a pause of the generator that is longer shows as a late
 /// turn, while a server that is slow does not.
-const NAP_WITHOUT_CONNECTION: Nanos = Nanos::from_millis(10);
+const NAP_WITHOUT_CONNECTION: Nanos = Nanos::from_millis(1);
 /// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
 const ATTEMPTS_LEAST: u64 = 5;
 /// The time to wait before the run begins for a server that requested a certificate, since it may still refuse
