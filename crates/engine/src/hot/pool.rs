@@ -104,8 +104,6 @@ pub(super) struct Pool {
     attempts: u64,
     /// Connections that were made and lost before the run began.
     lost: u64,
-    /// Whether any response was received.
-    any_served: bool,
 }
 
 /// A worker's own sequence of think times: separated from those of others by a random distance, among 2^64 starting
@@ -148,7 +146,6 @@ impl Pool {
             counts: ConnectionCounts::default(),
             attempts: 0,
             lost: 0,
-            any_served: false,
         }
     }
 
@@ -416,12 +413,10 @@ impl Pool {
         let connection = self.of_mut(slot);
         connection.failed_attempts = 0;
         connection.has_served = true;
-        self.any_served = true;
     }
 
-    /// Whether every connection only fails: many times in sequence, and if there was ever a response, for `patience`.
-    pub(super) fn only_fails(&self, patience: Nanos) -> bool {
-        let seconds = if self.any_served { patience.0.div_ceil(PAUSE_MOST.0) } else { 0 };
+    /// Whether every connection has only failed: many times in sequence, and then for about this many seconds.
+    pub(super) fn only_fails(&self, seconds: u64) -> bool {
         let least = seconds + u64::from(FAILURES_UNTIL_LONGEST);
         self.connections.iter().all(|connection| u64::from(connection.failed_attempts) >= least)
     }

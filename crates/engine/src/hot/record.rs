@@ -159,6 +159,11 @@ impl Recorder {
         ended
     }
 
+    /// Whether any request was answered.
+    pub(super) fn has_answers(&self) -> bool {
+        self.total.iter().chain(&self.current).any(|tally| !tally.counts.status.is_empty())
+    }
+
     fn warmup_endings(&self) -> Endings {
         let mut sum = Endings::default();
         let kinds = self.blocks.kinds();

@@ -180,6 +180,11 @@ impl<'a> Tracker<'a> {
         self.recorder
     }
 
+    /// Whether any request was answered.
+    pub(super) fn has_answers(&self) -> bool {
+        self.recorder.has_answers()
+    }
+
     /// The end of the recorder's current interval.
     pub(super) fn interval_end(&self) -> Nanos {
         self.recorder.interval_end()

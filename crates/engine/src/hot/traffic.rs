@@ -265,9 +265,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Passes bytes to the protocol, and applies the result to the connection.
     #[inline(always)]
     fn consume(&mut self, slot: Slot, input: &[u8], now: Nanos) {
-        self.runs(now);
         // A closed loop does not need the moment at which a connection became free.
-        let was_full = self.tracker.schedule().is_open() && self.room(slot) == 0;
+        let was_full = self.tracker.schedule().is_open() && self.was_full(slot, now);
         let flow = self.protocol.receive(slot, input, now, &mut self.tracker, &mut self.transport);
         if self.pool.state(slot) == ConnectionState::Greeting {
             return self.greeted(slot, flow, now);
@@ -281,6 +280,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             Ok(Flow::Keep) if self.pool.has_plain_life() => self.keep(slot, was_full, now),
             flow => self.live_on(slot, flow, answered, was_full, now),
         }
+    }
+
+    /// Whether a connection of an open loop had no room for a request, before what was received at `now`.
+    fn was_full(&mut self, slot: Slot, now: Nanos) -> bool {
+        self.runs(now);
+        self.room(slot) == 0
     }
 
     /// Keeps a connection: it is free for another request, or it was before, or not yet.

@@ -437,7 +437,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let patience = self.settings.job.timeout + longest_think(self.settings.job.think);
         // After a stall of the generator, due alarms and events are handled before this time counts.
         let is_idle = || now.min(self.expected).since(self.traffic.last_progress()) > patience;
-        self.is_quiet() && is_idle() && self.traffic.is_stuck() || self.traffic.pool().only_fails(patience)
+        self.is_quiet() && is_idle() && self.traffic.is_stuck() || self.only_fails(patience)
+    }
+
+    /// Whether every connection only fails: soon if there was never a response, else for as long as `patience`, in which
+    /// a server may be started again.
+    fn only_fails(&self, patience: Nanos) -> bool {
+        let pool = self.traffic.pool();
+        let seconds = patience.0.div_ceil(1_000_000_000);
+        pool.only_fails(0) && (!self.traffic.tracker().has_answers() || pool.only_fails(seconds))
     }
 
     /// Whether such a loop has no request in flight and no session open.
