@@ -18,4 +18,4 @@ pub use read::{
     Bounded, FileError, OUTPUT_BYTES_MOST, TEXT_BYTES_MOST, gunzip, is_gzip, open, open_gzip, open_input,
     read, read_text, tail, take_text,
 };
-pub use write::{LINKS_MOST, create_new_beside, replace, target};
+pub use write::{LINKS_MOST, StagedFile, create_new_beside, replace, target};

@@ -20,15 +20,44 @@ const ATTEMPTS_MOST: u32 = 100;
 /// # Errors
 /// The system's error. The old file is then unchanged and no temporary file is left.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = &target(path);
-    let (temporary, mut file) = create_new_beside(path)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    let moved = written.and_then(|()| fs::rename(&temporary, path));
-    if moved.is_err() {
-        // Best effort: the error that led here is reported.
-        let _ = fs::remove_file(&temporary);
+    StagedFile::new(path, bytes)?.commit()
+}
+
+/// A file whose bytes are on disk under a temporary name, which is removed unless the file is put in place. Several
+/// files that belong together are staged first: what needs space and can fail is then done.
+#[derive(Debug)]
+pub struct StagedFile {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl StagedFile {
+    /// Writes the bytes beside the file at `path`, which need not exist. A symbolic link is followed.
+    ///
+    /// # Errors
+    /// The system's error; no temporary file is left.
+    pub fn new(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        let path = target(path);
+        let (temporary, mut file) = create_new_beside(&path)?;
+        let staged = Self { temporary, path };
+        file.write_all(bytes).and_then(|()| file.sync_all())?;
+        Ok(staged)
     }
-    moved
+
+    /// Puts it in place, in one step.
+    ///
+    /// # Errors
+    /// The system's error; the old file is then unchanged.
+    pub fn commit(self) -> io::Result<()> {
+        fs::rename(&self.temporary, &self.path)
+    }
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        // Best effort; after a commit there is nothing to remove.
+        let _ = fs::remove_file(&self.temporary);
+    }
 }
 
 /// The file that a path leads to, links followed, whether it exists or not.

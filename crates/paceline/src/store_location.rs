@@ -60,7 +60,8 @@ pub fn complain(error: StoreError) -> anyhow::Error {
             (Status::Usage, Some("`paceline report --list` lists the stored rounds"))
         }
         StoreError::Ambiguous { .. } => (Status::Usage, Some("give more characters of the id")),
-        StoreError::NotAStore { .. } => (Status::Usage, None),
+        StoreError::NotAStore { .. } | StoreError::TrialOfOtherRound { .. } => (Status::Usage, None),
+        StoreError::AlreadyStored { .. } => (Status::Usage, Some("--replace replaces the stored round")),
         StoreError::Newer { .. } => {
             (Status::Usage, Some("use the version of Paceline that wrote the store, or a later one"))
         }

@@ -5,7 +5,7 @@
 //! view` read it. The caller adds other files, such as a report and a README.
 
 use flate2::{Compression, GzBuilder};
-use paceline_files::{FileError, TEXT_BYTES_MOST};
+use paceline_files::{FileError, StagedFile, TEXT_BYTES_MOST};
 use paceline_record::{Id, InvalidId, RecordError, Round, Trial, read_round, read_trial};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 pub const ROUND: &str = "round.json";
 /// The file with the trials.
 pub const TRIALS: &str = "trials.ndjson.gz";
+/// The trials of the round that an export replaces, from before its first rename until after its last: if it is killed
+/// between them, `round.json` and these are still a whole export.
+const PREVIOUS: &str = ".trials.ndjson.gz.previous";
 /// Most decompressed bytes of trials. The largest round in `history/` has 7 MB.
 const INFLATED_BYTES_MOST: u64 = 256 << 20;
 /// Most bytes of a line, which is one trial. The longest in `history/` has 0.2 MB.
@@ -77,7 +80,8 @@ pub enum ArchiveError {
     },
 }
 
-/// Reads a round with its trials. Files of two different exports, which an interrupted export can leave, are rejected.
+/// Reads a round with its trials. After an export over it was killed, this is the earlier round or the new one. Files of
+/// two different exports are rejected.
 ///
 /// # Errors
 /// [`ArchiveError`] with file and line.
@@ -95,9 +99,18 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
     let text = paceline_files::read_text(&path, TEXT_BYTES_MOST).map_err(cannot(at.clone()))?;
     let round = read_round(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
     check_id(&round.id, || at)?;
-    let path = folder.join(TRIALS);
-    let lines =
-        paceline_files::open_gzip(&path, inflated_most).map_err(cannot(path.display().to_string()))?;
+    let trials = read_trials(&folder.join(TRIALS), &round, inflated_most);
+    let previous = folder.join(PREVIOUS);
+    let trials = match trials {
+        Err(ArchiveError::Mixed { .. }) if previous.exists() => read_trials(&previous, &round, inflated_most),
+        trials => trials,
+    };
+    Ok((round, trials?))
+}
+
+fn read_trials(path: &Path, round: &Round, inflated_most: u64) -> Result<Vec<Trial>, ArchiveError> {
+    let cannot = |at: String| |source| ArchiveError::File { action: "read", at, source };
+    let lines = paceline_files::open_gzip(path, inflated_most).map_err(cannot(path.display().to_string()))?;
     let mut trials = Vec::new();
     let mut lines_by_id = HashMap::new();
     for (line, text) in (1..).zip(BoundedLines(lines)) {
@@ -106,16 +119,16 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
         let trial = read_trial(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
         check_id(&trial.id, || at.clone())?;
         let first = *lines_by_id.entry(trial.id.clone()).or_insert(line);
-        if let Some(problem) = misplaced(&trial, &round, (first < line).then_some(first)) {
-            return Err(ArchiveError::Mixed { at, problem, round: round.id });
+        let mixed = |problem| Err(ArchiveError::Mixed { at: at.clone(), problem, round: round.id.clone() });
+        if let Some(problem) = misplaced(&trial, round, (first < line).then_some(first)) {
+            return mixed(problem);
         }
         if trials.len() == TRIALS_MOST {
-            let problem = format!("the round has more than the maximum of {TRIALS_MOST} trials");
-            return Err(ArchiveError::Mixed { at, problem, round: round.id });
+            return mixed(format!("the round has more than the maximum of {TRIALS_MOST} trials"));
         }
         trials.push(trial);
     }
-    Ok((round, trials))
+    Ok(trials)
 }
 
 /// Checks the ids of a round and its trials, which may come from a store of another person.
@@ -208,8 +221,9 @@ pub fn pack(trials: &[Trial]) -> io::Result<Vec<u8>> {
     packer.finish()
 }
 
-/// Writes packed trials, other files by name, and the round: last, so that an interrupted export is not read as
-/// complete.
+/// Writes packed trials, other files by name, and the round, in place of an earlier export. All bytes are on disk
+/// before the first file of the earlier export is replaced, and the round is replaced last: an export that is killed or
+/// fails leaves the earlier one or the new one, never a part.
 ///
 /// # Errors
 /// [`ArchiveError::File`] with the file.
@@ -219,27 +233,53 @@ pub fn write(
     packed: &[u8],
     others: &[(&str, &str)],
 ) -> Result<(), ArchiveError> {
-    let write = |name: &str, bytes: &[u8]| {
-        let path = folder.join(name);
-        paceline_files::replace(&path, bytes).map_err(|source| ArchiveError::File {
-            action: "write",
-            at: path.display().to_string(),
-            source,
-        })
+    let failed = |action, path: &Path| {
+        let at = path.display().to_string();
+        move |source| ArchiveError::File { action, at, source }
     };
-    std::fs::create_dir_all(folder).map_err(|source| ArchiveError::File {
-        action: "create",
-        at: folder.display().to_string(),
-        source,
-    })?;
-    write(TRIALS, packed)?;
-    others.iter().try_for_each(|(name, text)| write(name, text.as_bytes()))?;
-    let text = serde_json::to_string_pretty(round).map_err(|error| ArchiveError::File {
-        action: "write",
-        at: folder.join(ROUND).display().to_string(),
-        source: error.into(),
-    })?;
-    write(ROUND, (text + "\n").as_bytes())
+    std::fs::create_dir_all(folder).map_err(failed("create", folder))?;
+    let text = serde_json::to_string_pretty(round)
+        .map_err(|error| failed("write", &folder.join(ROUND))(error.into()))?;
+    let text = text + "\n";
+    let mut files = vec![(TRIALS, packed)];
+    files.extend(others.iter().map(|(name, text)| (*name, text.as_bytes())));
+    files.push((ROUND, text.as_bytes()));
+    let stage = |(name, bytes): &(&str, &[u8])| {
+        let path = folder.join(name);
+        StagedFile::new(&path, bytes).map(|file| (file, path.clone())).map_err(failed("write", &path))
+    };
+    let staged: Vec<(StagedFile, PathBuf)> = files.iter().map(stage).collect::<Result<_, _>>()?;
+    let previous = folder.join(PREVIOUS);
+    keep_previous(folder, &previous).map_err(failed("write", &previous))?;
+    for (file, path) in staged {
+        file.commit().map_err(failed("write", &path))?;
+    }
+    // If it stays, the next export removes it: it is read only while the other files do not belong together.
+    let _ = std::fs::remove_file(previous);
+    Ok(())
+}
+
+/// Keeps the trials of a whole export under a second name. One whose replacement was killed is restored first.
+fn keep_previous(folder: &Path, previous: &Path) -> io::Result<()> {
+    let trials = folder.join(TRIALS);
+    if previous.exists() {
+        match read(folder) {
+            Ok((round, _)) if read_trials(&trials, &round, INFLATED_BYTES_MOST).is_err() => {
+                std::fs::rename(previous, &trials)?;
+            }
+            _ => std::fs::remove_file(previous)?,
+        }
+    }
+    match std::fs::hard_link(&trials, previous) {
+        // There was no export, or the file system has no second names.
+        Err(error)
+            if [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied, io::ErrorKind::Unsupported]
+                .contains(&error.kind()) =>
+        {
+            Ok(())
+        }
+        linked => linked,
+    }
 }
 
 #[cfg(test)]
@@ -338,6 +378,45 @@ mod tests {
         trial.verdicts = vec![serde_json::from_value(verdict).unwrap()];
         let error = refused(&[&[trial]]);
         assert!(error.ends_with("have too many values of evidence; the maximum is 10000"), "{error}");
+    }
+
+    /// Every state that a kill can leave between two renames.
+    #[test]
+    fn an_export_that_was_killed_leaves_the_earlier_round_or_the_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let export = |id: &str| {
+            let (round, trials) = stored(id);
+            write(folder.path(), &round, &pack(&trials).unwrap(), &[]).unwrap();
+        };
+        export("one");
+        keep_previous(folder.path(), &path(PREVIOUS)).unwrap();
+        assert_eq!(read(folder.path()).unwrap().0.id, "one");
+        std::fs::write(path(TRIALS), pack(&stored("two").1).unwrap()).map(drop).unwrap();
+        // The second name is of the same file: write the earlier trials there, as a rename would leave them.
+        std::fs::remove_file(path(PREVIOUS)).unwrap();
+        std::fs::write(path(PREVIOUS), pack(&stored("one").1).unwrap()).unwrap();
+        assert_eq!(read(folder.path()).unwrap(), stored("one"));
+        // The next export is killed at the same point.
+        keep_previous(folder.path(), &path(PREVIOUS)).unwrap();
+        assert_eq!(read_trials(&path(TRIALS), &stored("one").0, 1 << 30).unwrap(), stored("one").1);
+        export("two");
+        assert_eq!(read(folder.path()).unwrap(), stored("two"));
+        assert!(!path(PREVIOUS).exists());
+    }
+
+    #[test]
+    fn an_export_that_fails_leaves_the_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let export = |id: &str, others: &[(&str, &str)]| {
+            let (round, trials) = stored(id);
+            write(folder.path(), &round, &pack(&trials).unwrap(), others)
+        };
+        export("one", &[]).unwrap();
+        std::fs::create_dir(folder.path().join("README.md")).unwrap();
+        assert!(export("two", &[("README.md", "x")]).is_err());
+        assert_eq!(read(folder.path()).unwrap(), stored("one"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "no temporary file is left");
     }
 
     #[test]

@@ -81,19 +81,20 @@ impl DatabaseConnection {
         Ok(Self::Postgres(Box::new(client), Box::new(config)))
     }
 
-    /// Runs a statement that returns no rows.
-    pub fn execute(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<(), DatabaseError> {
+    /// Runs a statement that returns no rows; returns the number of rows that it changed.
+    pub fn execute(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<u64, DatabaseError> {
         match self {
             Self::Sqlite(connection) => {
                 let mut statement = connection.prepare(sql)?;
-                statement.execute(rusqlite::params_from_iter(parameters.iter().map(sqlite_value)))?;
+                let changed =
+                    statement.execute(rusqlite::params_from_iter(parameters.iter().map(sqlite_value)))?;
+                Ok(changed as u64)
             }
             Self::Postgres(client, _) => {
                 let values: Vec<_> = parameters.iter().map(postgres_value).collect();
-                client.execute(sql, &references(&values))?;
+                Ok(client.execute(sql, &references(&values))?)
             }
         }
-        Ok(())
     }
 
     /// Runs a query.

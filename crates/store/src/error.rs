@@ -212,6 +212,22 @@ pub enum StoreError {
         /// The round.
         round: String,
     },
+    /// User: the store has a round of this id, which is not to be replaced.
+    #[error("the store already has round {round}")]
+    AlreadyStored {
+        /// The round.
+        round: String,
+    },
+    /// User: another stored round has a trial of the same id, which is kept.
+    #[error(
+        "cannot store trial {trial} of round {round}: another round in the store has a trial with this id"
+    )]
+    TrialOfOtherRound {
+        /// The trial.
+        trial: String,
+        /// The round that it should have been stored in.
+        round: String,
+    },
     /// Internal error: a trial was put before its round.
     #[error("trial {trial} was not stored: its round {round} is not in the store; this is a bug in Paceline")]
     UnknownRound {

@@ -76,14 +76,14 @@ pub fn apply(
         let mut step = database.batch(statements);
         if *number >= 2 {
             let note = format!("INSERT INTO {TABLE} (version) VALUES ($1)");
-            step = step.and_then(|()| database.execute(&note, &[(*number).into()]));
+            step = step.and_then(|()| database.execute(&note, &[(*number).into()]).map(drop));
         }
         if found == 1 {
             let note = format!(
                 "INSERT INTO {FIRST_TABLE} (version, description, success, checksum, execution_time)
                  VALUES ($1, 'see table {TABLE}', 1, x'00', 0)"
             );
-            step = step.and_then(|()| database.execute(&note, &[(*number).into()]));
+            step = step.and_then(|()| database.execute(&note, &[(*number).into()]).map(drop));
         }
         step.map_err(|error| StoreError::of(place, error))?;
     }

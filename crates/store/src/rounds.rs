@@ -42,7 +42,7 @@ impl Store {
             document.as_str().into(),
             checksum(&round.id, &document).into(),
         ];
-        database.execute(put, &parameters).map_err(|error| self.failed(error))
+        database.execute(put, &parameters).map(drop).map_err(|error| self.failed(error))
     }
 
     /// The round of this id; `None` if there is none.
@@ -109,18 +109,22 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] when there is no round of exactly this id, or when it could not be written.
     pub fn delete_round(&self, id: &str) -> Result<u64, StoreError> {
-        let get = "SELECT id FROM rounds WHERE id = $1";
-        let known = self.database().query(get, &[id.into()]).map_err(|error| self.failed(error))?;
-        if known.is_empty() {
-            return Err(StoreError::NotFound { kind: "round", prefix: id.to_owned() });
-        }
-        self.database().transaction(self.place(), |database| {
-            let mut step = |sql| database.query(sql, &[id.into()]).map_err(|error| self.failed(error));
-            step("DELETE FROM histograms WHERE trial IN (SELECT id FROM trials WHERE round = $1)")?;
-            let trials = step("DELETE FROM trials WHERE round = $1 RETURNING id")?.len() as u64;
-            step("DELETE FROM rounds WHERE id = $1")?;
-            Ok(trials)
-        })
+        let deleted = self.database().transaction(self.place(), |database| self.remove(database, id))?;
+        deleted.ok_or_else(|| StoreError::NotFound { kind: "round", prefix: id.to_owned() })
+    }
+
+    /// Deletes a round with its trials, in the transaction of the caller. Returns the number of its trials; `None` if
+    /// there is no such round.
+    pub(crate) fn remove(
+        &self,
+        database: &mut DatabaseConnection,
+        id: &str,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut step = |sql| database.execute(sql, &[id.into()]).map_err(|error| self.failed(error));
+        step("DELETE FROM histograms WHERE trial IN (SELECT id FROM trials WHERE round = $1)")?;
+        let trials = step("DELETE FROM trials WHERE round = $1")?;
+        let rounds = step("DELETE FROM rounds WHERE id = $1")?;
+        Ok((rounds > 0).then_some(trials))
     }
 
     /// Returns the space of deleted records to the file system. PostgreSQL does this automatically.

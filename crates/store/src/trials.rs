@@ -30,13 +30,17 @@ impl Store {
             .transaction(self.place(), |database| self.write_trial(database, trial, &document, &cuts))
     }
 
-    /// Stores a round with its trials, all or nothing, in one transaction: a hundred times faster than one for each
-    /// trial.
+    /// Stores a round with its trials; with `replace` in place of a stored round with this id. One transaction: a kill
+    /// or a full disk leaves what was there before.
     ///
     /// # Errors
-    /// As [`Store::put_round`] and [`Store::put_trial`].
-    pub fn put_whole(&self, round: &Round, trials: &[Trial]) -> Result<(), StoreError> {
+    /// [`StoreError::AlreadyStored`] when the round is there and is not to be replaced; others as for
+    /// [`Store::put_round`] and [`Store::put_trial`].
+    pub fn put_whole(&self, round: &Round, trials: &[Trial], replace: bool) -> Result<(), StoreError> {
         self.database().transaction(self.place(), |database| {
+            if self.remove(database, &round.id)?.is_some() && !replace {
+                return Err(StoreError::AlreadyStored { round: round.id.clone() });
+            }
             self.write_round(database, round)?;
             trials.iter().try_for_each(|trial| {
                 let (document, cuts) = storable(trial)?;
@@ -52,10 +56,17 @@ impl Store {
         document: &str,
         cuts: &[RemovedHistogram],
     ) -> Result<(), StoreError> {
-        write(database, trial, document, cuts).map_err(|error| match is_unknown_reference(&error) {
-            true => StoreError::UnknownRound { trial: trial.id.clone(), round: trial.round.clone() },
-            false => self.failed(error),
-        })
+        let written =
+            write(database, trial, document, cuts).map_err(|error| match is_unknown_reference(&error) {
+                true => StoreError::UnknownRound { trial: trial.id.clone(), round: trial.round.clone() },
+                false => self.failed(error),
+            })?;
+        match written {
+            true => Ok(()),
+            false => {
+                Err(StoreError::TrialOfOtherRound { trial: trial.id.clone(), round: trial.round.clone() })
+            }
+        }
     }
 
     /// The trials of a round in the order they ran, exactly as they were put.
@@ -243,13 +254,14 @@ fn storable(trial: &Trial) -> Result<(String, Vec<RemovedHistogram>), StoreError
     Ok((document.to_string(), cuts))
 }
 
-/// Writes a trial and its histograms, in the transaction of the caller.
+/// Writes a trial and its histograms, in the transaction of the caller. Returns false if another round has a trial of
+/// this id, which is not taken from it.
 fn write(
     database: &mut DatabaseConnection,
     trial: &Trial,
     document: &str,
     cuts: &[RemovedHistogram],
-) -> Result<(), DatabaseError> {
+) -> Result<bool, DatabaseError> {
     database.execute("DELETE FROM histograms WHERE trial = $1", &[trial.id.as_str().into()])?;
     let parameters: [Parameter<'_>; 12] = [
         trial.id.as_str().into(),
@@ -265,14 +277,14 @@ fn write(
         document.into(),
         checksum(&trial.id, document).into(),
     ];
-    database.execute(
+    let written = database.execute(
         "INSERT INTO trials
          (id, round, server, form, workload, load, repeat, block, started_at, ok, document, checksum)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-         ON CONFLICT (id) DO UPDATE SET round = excluded.round, server = excluded.server, form = excluded.form,
-         workload = excluded.workload, load = excluded.load, repeat = excluded.repeat, block = excluded.block,
-         started_at = excluded.started_at, ok = excluded.ok, document = excluded.document,
-         checksum = excluded.checksum",
+         ON CONFLICT (id) DO UPDATE SET server = excluded.server, form = excluded.form, workload = excluded.workload,
+         load = excluded.load, repeat = excluded.repeat, block = excluded.block, started_at = excluded.started_at,
+         ok = excluded.ok, document = excluded.document, checksum = excluded.checksum
+         WHERE trials.round = excluded.round",
         &parameters,
     )?;
     for cut in cuts {
@@ -286,7 +298,7 @@ fn write(
             ],
         )?;
     }
-    Ok(())
+    Ok(written > 0)
 }
 
 /// Builds a trial from its document and rows of trial, place, histogram and checksum.

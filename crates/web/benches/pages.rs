@@ -83,7 +83,7 @@ fn fill(place: &Path, count: usize) {
             .zip(trials.iter().take(count - from))
             .map(|(place, trial)| Trial { id: format!("{id}-t{place}"), round: id.clone(), ..trial.clone() })
             .collect();
-        store.put_whole(&Round { id, started_at, ..round.clone() }, &copies).unwrap();
+        store.put_whole(&Round { id, started_at, ..round.clone() }, &copies, false).unwrap();
     }
     println!("{:<22} {:>9.1} s", "filled in", begun.elapsed().as_secs_f64());
 }

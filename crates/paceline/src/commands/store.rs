@@ -4,12 +4,12 @@
 
 use super::archive;
 use super::round::lock_round;
-use crate::exit::{Complaint, Status, error_text, print};
+use crate::exit::{Complaint, Status, error_text, print, say};
 use crate::lab_folders::path_or_nothing;
 use crate::store_location::{ReadableRecords, StoreArguments, complain, state_dir};
 use anyhow::Context as _;
 use paceline_escape::{TerminalText, terminal};
-use paceline_host::Id;
+use paceline_host::{FileLock, Id};
 use paceline_record::{Round, Trial};
 use paceline_stats::counted;
 use paceline_store::{Store, StoreError};
@@ -141,20 +141,23 @@ fn export(store: &Store, prefix: &str, folder: &Path, state_dir: &Path) -> anyho
 fn import(store: &Store, paths: &[PathBuf], replace: bool) -> anyhow::Result<Status> {
     for path in paths {
         let (round, trials) = if path.is_dir() { archive::read(path)? } else { foreign(path)? };
-        if store.round(&round.id).map_err(complain)?.is_some() {
-            if !replace {
-                let what =
-                    format!("cannot import {}: the store already has round {}", path.display(), round.id);
-                return Err(Complaint::usage(what).hint("--replace replaces the stored round").into());
-            }
-            remove(store, &round.id)?;
-        }
-        store.put_whole(&round, &trials).map_err(complain)?;
+        let _lock = lock(store, &round.id)?;
+        store.put_whole(&round, &trials, replace).map_err(|error| cannot_import(path, error))?;
         let of = counted(trials.len(), "trial", "trials");
         let imported = terminal!("imported round {} of plan {}: {}\n", round.id, round.plan, of);
         print(imported)?;
     }
     Ok(Status::Done)
+}
+
+/// A store error with the path that was to be imported.
+fn cannot_import(path: &Path, error: StoreError) -> anyhow::Error {
+    let mut complaint = match complain(error).downcast::<Complaint>() {
+        Ok(complaint) => complaint,
+        Err(other) => return other,
+    };
+    complaint.what = format!("cannot import {}: {}", path.display(), complaint.what);
+    complaint.into()
 }
 
 /// Reads a report of another program, or a file of published figures.
@@ -180,7 +183,7 @@ fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyho
         print(line)?;
     }
     if !dry_run && !old.is_empty() {
-        store.compact().map_err(complain)?;
+        compact(store)?;
     }
     let done = if dry_run { "would delete" } else { "deleted" };
     print(&format!("{done} {} of {}\n", old.len(), counted(rounds.records.len(), "round", "rounds")))?;
@@ -211,15 +214,30 @@ fn delete(store: &Store, prefixes: &[String]) -> anyhow::Result<Status> {
         let trials = remove(store, &id)?;
         print(terminal!("deleted round {} with {}\n", id, counted(trials, "trial", "trials")))?;
     }
-    store.compact().map_err(complain)?;
+    compact(store)?;
     Ok(Status::Done)
+}
+
+/// Shrinks the file after a deletion, which needs as much free space as it has content. Without that it keeps its size.
+fn compact(store: &Store) -> anyhow::Result<()> {
+    match store.compact() {
+        Err(StoreError::Full { .. }) => {
+            say("paceline: the results file keeps its size: shrinking it needs free disk space for a copy");
+            Ok(())
+        }
+        compacted => compacted.map_err(complain),
+    }
 }
 
 /// Deletes a round that no process is running.
 fn remove(store: &Store, id: &str) -> anyhow::Result<u64> {
-    // An id that is not a valid file name was never locked.
-    let _lock = Id::parse(id).ok().map(|id| lock_round(&id, store)).transpose()?;
+    let _lock = lock(store, id)?;
     store.delete_round(id).map_err(complain)
+}
+
+/// Locks a round, so that no process runs it. An id that is not a valid file name was never locked.
+fn lock(store: &Store, id: &str) -> anyhow::Result<Option<FileLock>> {
+    Ok(Id::parse(id).ok().map(|id| lock_round(&id, store)).transpose()?.flatten())
 }
 
 #[cfg(test)]

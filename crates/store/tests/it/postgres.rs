@@ -131,7 +131,7 @@ fn postgres_passes_the_tests_of_sqlite() {
     assert_eq!(store.tally("r1").unwrap().0, 2);
     let stray = store.put_trial(&{
         let mut stray = trials[0].clone();
-        stray.round = "gone".into();
+        (stray.id, stray.round) = ("t9".into(), "gone".into());
         stray
     });
     assert!(matches!(stray, Err(StoreError::UnknownRound { .. })), "{stray:?}");
@@ -144,6 +144,7 @@ fn postgres_passes_the_tests_of_sqlite() {
     drop(second);
 
     faults(&server, &url, &store);
+    crate::rounds::is_replaced_whole_or_not_at_all(&store);
     server.run("results", "INSERT INTO paceline.versions VALUES (9)");
     assert!(matches!(Store::open(place), Err(StoreError::Newer { found: 9, .. })));
 }

@@ -3,7 +3,8 @@
 //! The trials of a round are in `trials.rs`; a round that cannot be read any more is in `opening.rs`. The binary
 //! decides which round is resumed: the store only finds it.
 
-use crate::any_trial::round;
+use crate::any_trial::{round, some_trial};
+use paceline_record::Trial;
 use paceline_store::{Store, StoreError};
 
 fn store() -> (tempfile::TempDir, Store) {
@@ -56,4 +57,56 @@ fn a_round_is_found_by_the_beginning_of_its_id() {
         panic!("not ambiguous")
     };
     assert_eq!(candidates.len(), 2);
+}
+
+/// A round `id` whose trials have this log, stored whole.
+fn import(store: &Store, id: &str, trials: &[&str], log: &str, replace: bool) -> Result<(), StoreError> {
+    let of_round = |trial: &&str| Trial { log_tail: log.to_owned(), ..some_trial(id, trial) };
+    let trials: Vec<Trial> = trials.iter().map(of_round).collect();
+    store.put_whole(&round(id, "2026-11-21T01:00:00.000Z"), &trials, replace)
+}
+
+/// The ids and logs of a round's trials.
+fn logs(store: &Store, id: &str) -> Vec<(String, String)> {
+    let mut logs: Vec<_> =
+        store.trials(id).unwrap().into_iter().map(|trial| (trial.id, trial.log_tail)).collect();
+    logs.sort();
+    logs
+}
+
+/// A round is replaced whole or not at all, in either database.
+pub fn is_replaced_whole_or_not_at_all(store: &Store) {
+    let stored = |log: &str, trials: &[&str]| {
+        trials.iter().map(|trial| ((*trial).to_owned(), log.to_owned())).collect::<Vec<_>>()
+    };
+    import(store, "whole", &["w1", "w2"], "old", false).unwrap();
+    import(store, "other", &["o1"], "old", false).unwrap();
+    let refused = import(store, "whole", &["w1"], "new", false);
+    assert!(matches!(refused, Err(StoreError::AlreadyStored { .. })), "{refused:?}");
+    // The second trial cannot be stored: it would be taken from the other round.
+    let refused = import(store, "whole", &["w1", "o1"], "new", true);
+    assert!(
+        matches!(&refused, Err(StoreError::TrialOfOtherRound { trial, .. }) if trial == "o1"),
+        "{refused:?}"
+    );
+    assert_eq!(logs(store, "whole"), stored("old", &["w1", "w2"]));
+    assert_eq!(logs(store, "other"), stored("old", &["o1"]));
+    import(store, "whole", &["w1", "w3"], "new", true).unwrap();
+    assert_eq!(logs(store, "whole"), stored("new", &["w1", "w3"]));
+}
+
+#[test]
+fn a_round_is_replaced_whole_or_not_at_all() {
+    let (_folder, store) = store();
+    is_replaced_whole_or_not_at_all(&store);
+}
+
+#[test]
+fn a_full_disk_does_not_lose_the_round_that_was_to_be_replaced() {
+    let (_folder, store) = store();
+    import(&store, "r", &["t1"], "old", false).unwrap();
+    store.limit_pages(60).unwrap();
+    let error = import(&store, "r", &["t1"], &"x".repeat(1_000_000), true).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    assert_eq!(logs(&store, "r"), [("t1".to_owned(), "old".to_owned())]);
 }
