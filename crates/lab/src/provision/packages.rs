@@ -41,15 +41,16 @@ fn sum_of_sizes(uris: &str) -> u64 {
     uris.lines().filter(|line| line.starts_with('\'')).filter_map(size).sum()
 }
 
-/// The packages that `server` lacks, by its manifest. If a need is missing, all of them: apt-get skips installed ones.
-/// If every need is met by a package, those that are not installed: their contents may not be among the needs. If a
-/// need is met in another way, none: a user with a separate toolchain does not want a second one.
+/// The packages that `server` lacks, by its manifest. If every need is met by a package, or one is missing, those that
+/// are not installed: their contents may not be among the needs. If a need is met in another way, none: a user with a
+/// separate toolchain does not want a second one.
 pub(super) fn short_of(server: &Manifest, toolbox: &ToolVersions) -> Vec<String> {
     let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| toolbox.find(need)).collect();
-    if found.iter().any(Option::is_none) {
-        return server.packages.clone();
-    }
     let absent = absent_packages(&server.packages);
+    if found.iter().any(Option::is_none) {
+        // Without dpkg none is known to be absent, and apt-get's absence is the error to report.
+        return if absent.is_empty() { server.packages.clone() } else { absent };
+    }
     if absent.is_empty() || found.into_iter().flatten().all(|file| came_by_package(&file)) {
         return absent;
     }

@@ -288,7 +288,8 @@ fn drain(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// The `packages` that dpkg does not list as installed; empty without dpkg.
+/// The `packages` that dpkg does not list as installed, and that no installed package provides: the `nodejs` of
+/// NodeSource provides `npm`, and apt-get would remove it for Debian's. Empty without dpkg.
 pub(super) fn absent_packages(packages: &[String]) -> Vec<String> {
     let is_absent = |package: &&String| {
         let status = Command::new("dpkg-query")
@@ -298,7 +299,28 @@ pub(super) fn absent_packages(packages: &[String]) -> Vec<String> {
             .output();
         status.is_ok_and(|status| status.stdout != b"installed")
     };
-    packages.iter().filter(is_absent).cloned().collect()
+    let mut absent: Vec<String> = packages.iter().filter(is_absent).cloned().collect();
+    if !absent.is_empty() {
+        let provided = provided_packages();
+        absent.retain(|package| !names(&provided, package));
+    }
+    absent
+}
+
+/// A line of `installed NAME, NAME (= VERSION)` for each installed package, with the names that it provides.
+fn provided_packages() -> String {
+    let listed = Command::new("dpkg-query")
+        .args(["--show", "--showformat=${db:Status-Status} ${Provides}\n"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    listed.map_or_else(|_| String::new(), |listed| String::from_utf8_lossy(&listed.stdout).into_owned())
+}
+
+/// Whether an installed package provides this one (deb-control(5), Provides).
+fn names(provided: &str, package: &str) -> bool {
+    let mut lists = provided.lines().filter_map(|line| line.strip_prefix("installed "));
+    lists.any(|list| list.split(',').any(|entry| entry.split_whitespace().next() == Some(package)))
 }
 
 #[cfg(test)]
@@ -314,6 +336,13 @@ mod tests {
         let needs = ["sh".to_owned(), pattern.clone(), absent.clone(), "no-such-program-here".into()];
         assert_eq!(ToolVersions::default().missing(&needs), [absent, "no-such-program-here".into()]);
         assert!(ToolVersions::default().version(&pattern).unwrap().contains("uv.h"));
+    }
+
+    #[test]
+    fn a_package_that_another_one_provides_is_not_absent() {
+        let listed = "installed nodejs-dev, npm (= 10.8)\nconfig-files yarn\ninstalled \n";
+        assert!(names(listed, "npm") && names(listed, "nodejs-dev"));
+        assert!(!names(listed, "yarn") && !names(listed, "nodejs") && !names(listed, ""));
     }
 
     #[test]
