@@ -11,7 +11,7 @@ use crate::{freeze, tool};
 use anyhow::{Context as _, bail};
 use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::tree::ProcessTree;
-use paceline_host::{CoreTicks, port};
+use paceline_host::{CoreTicks, InheritedVariables, port};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -199,6 +199,8 @@ fn start(
         command: command.collect(),
         folder: workspace.folder.clone(),
         env: filled.env.iter().cloned().collect(),
+        inherits: InheritedVariables::All,
+        pass_env: Vec::new(),
         cores: cores.to_vec(),
         output: CommandOutput::Files { stdout, stderr },
         groups: Vec::new(),

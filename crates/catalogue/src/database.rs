@@ -187,6 +187,7 @@ impl Database {
             databases: Vec::new(),
             packages: self.packages.clone(),
             needs: self.needs.clone(),
+            pass_env: Vec::new(),
             version: self.commands.version.clone(),
             setup: self.setup.clone(),
             build: self.build.clone(),

@@ -19,6 +19,7 @@ mod fuzz {
         crate::left_over::fuzz(text);
     }
 }
+mod inherited;
 mod interrupt;
 mod left_over;
 mod lock;
@@ -40,6 +41,7 @@ mod user;
 
 pub use cores::{CoreTicks, physical_cores, pin_self};
 pub use fuzz::fuzz_proc_text;
+pub use inherited::InheritedVariables;
 pub use interrupt::Interrupt;
 pub use left_over::end_left_overs;
 pub use lock::{FileLock, LockAttempt};

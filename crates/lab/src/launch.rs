@@ -11,7 +11,9 @@ use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::shepherd::{CommandOutput, CommandResult, Ended, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::tree::{ProcessTree, TreeSample};
-use paceline_host::{CoreTicks, Interrupt, MemoryAccount, NetworkCounters, User, port, system};
+use paceline_host::{
+    CoreTicks, InheritedVariables, Interrupt, MemoryAccount, NetworkCounters, User, port, system,
+};
 use paceline_record::{CpuSource, Stage, Startup};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -89,6 +91,7 @@ impl LaunchSpec<'_> {
             folder: self.server.folder.clone(),
             command: form.command.clone(),
             env: form.env.clone(),
+            pass_env: self.server.pass_env.clone(),
             variables: self.variables.clone(),
             cores: self.cores.to_vec(),
             has_http2_port: self.server.traits.has_http2_port(),
@@ -216,6 +219,8 @@ impl Starter {
             command: ["sh", "-c", &form.command].map(str::to_owned).into(),
             folder: of.folder.clone(),
             env: environment(form.environment(variables)).map_err(fault)?,
+            inherits: InheritedVariables::Running,
+            pass_env: of.pass_env.clone(),
             cores: of.cores.to_vec(),
             output,
             groups: group.map(|group| group.folder().to_owned()).into_iter().collect(),

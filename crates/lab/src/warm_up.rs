@@ -8,8 +8,8 @@
 use crate::deployment::Deployment;
 use crate::launch::LaunchError;
 use paceline_catalogue::{Cell, WorkloadCase};
-use paceline_host::Interrupt;
 use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
+use paceline_host::{InheritedVariables, Interrupt};
 use paceline_record::{Phase, Route, Second, Stage, WarmUp};
 use std::collections::BTreeMap;
 use std::fs;
@@ -106,6 +106,8 @@ impl Warmer<'_> {
             command,
             folder: self.folder.to_owned(),
             env: BTreeMap::new(),
+            inherits: InheritedVariables::All,
+            pass_env: Vec::new(),
             cores: self.cores.to_vec(),
             output: CommandOutput::Files {
                 stdout: self.folder.join("warm-up.json"),

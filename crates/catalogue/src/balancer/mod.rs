@@ -159,6 +159,7 @@ impl Balancer {
             databases: Vec::new(),
             packages: self.packages.clone(),
             needs: self.needs.clone(),
+            pass_env: Vec::new(),
             version: self.version.clone(),
             setup: None,
             build: None,

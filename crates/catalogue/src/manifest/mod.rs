@@ -49,6 +49,9 @@ pub struct Manifest {
     pub packages: Vec<String>,
     /// Programs that must be on the PATH; with a `/`, patterns of files.
     pub needs: Vec<String>,
+    /// Variables of the lab's environment that its commands get beside the known ones
+    /// (`paceline_host::InheritedVariables`).
+    pub pass_env: Vec<String>,
     /// The command that prints the versions.
     pub version: String,
     /// Fetches its private environment, once.

@@ -32,6 +32,8 @@ struct WireManifest {
     packages: Vec<String>,
     #[serde(default)]
     needs: Vec<String>,
+    #[serde(default)]
+    pass_env: Vec<String>,
     version: Spanned<String>,
     setup: Option<Setup>,
     build: Option<Build>,
@@ -138,6 +140,7 @@ fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
         databases: wire.databases,
         packages: wire.packages,
         needs: wire.needs,
+        pass_env: wire.pass_env,
         version: wire.version.into_inner(),
         setup: wire.setup,
         build: wire.build.map(|build| build.command),

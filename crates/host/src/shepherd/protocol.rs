@@ -2,6 +2,7 @@
 //!
 //! The shepherd reads the order from its standard input and writes the reports to its standard output.
 
+use crate::inherited::InheritedVariables;
 use crate::user::User;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,13 @@ pub struct ShepherdOrder {
     pub command: Vec<String>,
     /// Where it runs.
     pub folder: PathBuf,
-    /// Variables set in addition to the lab's environment.
+    /// Variables set in addition to those that it inherits.
     pub env: BTreeMap<String, String>,
+    /// Which variables of the lab's environment it inherits.
+    pub inherits: InheritedVariables,
+    /// Further variables that it inherits, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
     /// The cores it may run on; empty for those of the lab.
     pub cores: Vec<u32>,
     /// Where its output is written.

@@ -39,8 +39,10 @@ pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>)
     let (stdout, stderr, printed) = streams(order)?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&order.folder);
+    let inherited = order.inherits.of(std::env::vars_os(), &order.pass_env);
+    command.env_clear();
     if let Some(user) = &order.user {
-        command.env_clear().envs(user.environment(std::env::vars_os()));
+        command.envs(user.environment(inherited.into_iter()));
         // Java reads the home folder from /etc/passwd instead of HOME; `nobody` has none there.
         command.env("MAVEN_OPTS", format!("-Duser.home={}", user.home.display()));
         command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
@@ -48,6 +50,8 @@ pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>)
         {
             command.env_remove(own);
         }
+    } else {
+        command.envs(inherited);
     }
     command.envs(&order.env);
     command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);

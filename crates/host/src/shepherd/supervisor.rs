@@ -290,6 +290,8 @@ mod tests {
             command: Vec::new(),
             folder: "/".into(),
             env: Default::default(),
+            inherits: Default::default(),
+            pass_env: Vec::new(),
             cores: Vec::new(),
             output: CommandOutput::Inherit,
             groups: Vec::new(),

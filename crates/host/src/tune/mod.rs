@@ -100,6 +100,8 @@ impl Tuning {
             command: ["sleep", "infinity"].map(str::to_owned).into(),
             folder: "/".into(),
             env: Default::default(),
+            inherits: Default::default(),
+            pass_env: Vec::new(),
             cores: Vec::new(),
             output: CommandOutput::Inherit,
             groups: Vec::new(),

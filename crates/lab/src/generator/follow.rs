@@ -15,8 +15,7 @@ use crate::fleet::LoaderHosts;
 use crate::launch::LaunchError;
 use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, NetworkCounters};
-use paceline_host::{Interrupt, system};
+use paceline_host::{CoreTicks, InheritedVariables, Interrupt, NetworkCounters, system};
 use paceline_record::{NetworkUse, Phase, Sample, Stage};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -146,6 +145,8 @@ fn order(argv: &[String], events: i32, following: &FollowOptions<'_>) -> Shepher
         command: argv.to_vec(),
         folder: following.folder.to_owned(),
         env: following.loaders.map(|loaders| loaders.environment.clone()).unwrap_or_default(),
+        inherits: InheritedVariables::All,
+        pass_env: Vec::new(),
         cores: following.cores.to_vec(),
         output: CommandOutput::Files { stdout: file("stdout"), stderr: file("stderr") },
         groups: Vec::new(),

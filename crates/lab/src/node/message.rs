@@ -188,6 +188,8 @@ pub(crate) struct LaunchOrder {
     pub command: String,
     /// The form's own variables, to be expanded.
     pub env: BTreeMap<String, String>,
+    /// Variables of the lab's environment that it inherits beside the known ones.
+    pub pass_env: Vec<String>,
     /// Variables for its commands; without a port, one is chosen.
     pub variables: Variables,
     /// The cores it may run on.

@@ -126,6 +126,7 @@ impl Provisioner {
             command: CommandWords::Program(&words),
             folder: &self.build_dir(server),
             environment: BTreeMap::new(),
+            pass_env: &[],
             log: self.keep_dir(server).join("copy.log"),
             printed: None,
             limit: MAKE_LIMIT,

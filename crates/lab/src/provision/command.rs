@@ -8,7 +8,7 @@
 use crate::error::seconds;
 use crate::{CommandFailure, LabError};
 use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder, TrackingMethod};
-use paceline_host::{Interrupt, User};
+use paceline_host::{InheritedVariables, Interrupt, User};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub(crate) struct CommandStep<'a> {
     pub folder: &'a Path,
     /// Added to the inherited environment.
     pub environment: BTreeMap<String, String>,
+    /// Variables that are inherited beside the known ones.
+    pub pass_env: &'a [String],
     /// Where its output goes, replaced if it exists.
     pub log: PathBuf,
     /// Where its standard output goes, if not to the log.
@@ -129,6 +131,8 @@ fn order(step: &CommandStep<'_>) -> ShepherdOrder {
         command: step.command.argv(),
         folder: step.folder.into(),
         env: step.environment.clone(),
+        inherits: InheritedVariables::Making,
+        pass_env: step.pass_env.to_vec(),
         cores: Vec::new(),
         output,
         groups: Vec::new(),

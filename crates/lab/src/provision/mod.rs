@@ -250,6 +250,7 @@ impl Provisioner {
             command: CommandWords::Shell(command),
             folder: &server.folder,
             environment: self.making(server).texts().into_iter().chain(own(GUARDS)).collect(),
+            pass_env: &server.pass_env,
             log: keep.join(format!("{name}.log")),
             printed: None,
             limit,

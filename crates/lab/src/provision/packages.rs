@@ -197,6 +197,7 @@ impl Provisioner {
             folder: Path::new("/"),
             // No package may prompt: the run is not interactive.
             environment: [("DEBIAN_FRONTEND".to_owned(), "noninteractive".to_owned())].into(),
+            pass_env: &[],
             log: path.join("packages.log"),
             printed: None,
             limit: INSTALL_LIMIT,

@@ -283,3 +283,25 @@ fn an_endless_log_stays_bounded() {
     assert!(failure.tail.ends_with("the end"), "{}", failure.tail);
     assert!(std::fs::metadata(&failure.log).unwrap().len() < 2_000_000);
 }
+
+#[test]
+fn commands_inherit_only_known_variables_and_those_that_the_manifest_names() {
+    let tree = Tree::new("[build]\ncommand = 'env > $PACELINE_BUILD/made'");
+    tree.manifest("version = 'env > $PACELINE_BUILD/of_version; echo 1'\npass_env = ['LICENSE_FILE']\n[build]\ncommand = 'env > $PACELINE_BUILD/made'");
+    let secret =
+        ["PACELINE_STORE=postgres://u:hunter2@db/x", "PGPASSWORD=hunter2", "CARGO_REGISTRY_TOKEN=hunter2"];
+    let known = ["https_proxy=http://proxy.test:3128", "JAVA_HOME=/opt/java", "LICENSE_FILE=/opt/license"];
+    let mut shepherd = vec!["env".to_owned()];
+    shepherd.extend(secret.iter().chain(&known).map(|variable| (*variable).to_owned()));
+    shepherd.extend(shepherd_door::command());
+    let provisioner = Provisioner::new(&tree.folders(), shepherd, Interrupt::never());
+    provisioner.build(&tree.server(), false).unwrap();
+    provisioner.versions(&tree.server()).unwrap();
+    for file in ["made", "of_version"] {
+        let environment = tree.read(&format!(".paceline/build/sh-one/{file}"));
+        assert!(!environment.contains("hunter2"), "{environment}");
+        for expected in known.iter().chain(&["PATH=", "PACELINE_BUILD="]) {
+            assert!(environment.lines().any(|line| line.starts_with(expected)), "{expected}: {environment}");
+        }
+    }
+}

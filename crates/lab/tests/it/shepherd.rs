@@ -21,6 +21,8 @@ fn endless(groups: Vec<PathBuf>) -> ShepherdOrder {
         command: ["sleep", "1000"].map(str::to_owned).into(),
         folder: "/".into(),
         env: Default::default(),
+        inherits: Default::default(),
+        pass_env: Vec::new(),
         cores: Vec::new(),
         output: CommandOutput::Inherit,
         groups,
@@ -163,4 +165,20 @@ fn a_command_that_cannot_start_is_reported() {
         ShepherdOrder { command: vec!["no-such-program".into()], ..endless(vec!["/no-such-group".into()]) };
     let Err(error) = Shepherd::start(&shepherd_door::command(), &order) else { panic!("it is not there") };
     assert!(error.to_string().contains("cannot start no-such-program in /"), "{error}");
+}
+
+#[test]
+fn a_measured_program_inherits_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = folder.path().join("env");
+    let output = CommandOutput::Files { stdout: printed.clone(), stderr: folder.path().join("err") };
+    let order = ShepherdOrder { command: vec!["env".into()], output, ..endless(Vec::new()) };
+    let variables = ["PGPASSWORD=hunter2", "https_proxy=http://u:hunter2@proxy.test", "LC_TIME=C"];
+    let given = ["env"].iter().chain(&variables).map(|word| (*word).to_owned());
+    let shepherd: Vec<String> = given.chain(shepherd_door::command()).collect();
+    let mut running = Shepherd::start(&shepherd, &order).unwrap();
+    assert_eq!(running.wait_ended(LIMIT).unwrap().code, Some(0));
+    running.stop().unwrap();
+    let environment = std::fs::read_to_string(printed).unwrap();
+    assert!(environment.contains("LC_TIME=C") && !environment.contains("hunter2"), "{environment}");
 }
