@@ -24,6 +24,9 @@ pub enum FileError {
     /// More than the limit.
     #[error("the file is larger than the maximum of {}", in_units(*.0))]
     TooLarge(u64),
+    /// A line with more than the limit.
+    #[error("a line is longer than the maximum of {}", in_units(*.0))]
+    LineTooLong(u64),
     /// More than the limit, once decompressed.
     #[error("the file decompresses to more than the maximum of {}", in_units(*.0))]
     InflatesTooLarge(u64),
@@ -41,7 +44,9 @@ impl From<FileError> for io::Error {
     fn from(error: FileError) -> Self {
         let kind = match error {
             FileError::NotRegular(_) => io::ErrorKind::InvalidInput,
-            FileError::TooLarge(_) | FileError::InflatesTooLarge(_) => io::ErrorKind::FileTooLarge,
+            FileError::TooLarge(_) | FileError::LineTooLong(_) | FileError::InflatesTooLarge(_) => {
+                io::ErrorKind::FileTooLarge
+            }
             FileError::ForeignLink(_) => io::ErrorKind::PermissionDenied,
             FileError::NotText(_) => io::ErrorKind::InvalidData,
         };
@@ -122,6 +127,24 @@ pub fn take_text(from: impl Read, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     Bounded::new(from, FileError::TooLarge(most), most).read_to_end(&mut bytes)?;
     text(bytes)
+}
+
+/// Reads the next line with its newline, of at most `most` bytes, from a stream that another process writes; `None` at
+/// the end.
+///
+/// # Errors
+/// The system's error, [`FileError::LineTooLong`], or `UnexpectedEof` where the stream ends within a line.
+pub fn read_line(from: &mut impl BufRead, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    from.by_ref().take(most).read_until(b'\n', &mut line)?;
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) if line.len() as u64 >= most => Err(FileError::LineTooLong(most).into()),
+        Some(_) => {
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a message ends in the middle of a line"))
+        }
+    }
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {
@@ -245,6 +268,16 @@ mod tests {
         let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
         assert_eq!(take_text(open_input(Path::new(&path)).unwrap(), 5).unwrap(), "lines");
         assert!(open_input(Path::new("/dev/null")).is_ok());
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_refused_at_the_limit() {
+        let mut stream = &b"one\ntwo"[..];
+        assert_eq!(read_line(&mut stream, 4).unwrap().unwrap(), b"one\n");
+        assert_eq!(read_line(&mut stream, 4).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert!(read_line(&mut stream, 4).unwrap().is_none());
+        let mut endless = BufReader::new(io::repeat(0));
+        assert_eq!(rejected(read_line(&mut endless, 1 << 16)), FileError::LineTooLong(1 << 16));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod fuzz {
 }
 mod inherited;
 mod interrupt;
+mod kept_output;
 mod left_over;
 mod lock;
 mod memory;
@@ -43,6 +44,7 @@ pub use cores::{CoreTicks, physical_cores, pin_self};
 pub use fuzz::fuzz_proc_text;
 pub use inherited::InheritedVariables;
 pub use interrupt::Interrupt;
+pub use kept_output::KeptOutput;
 pub use left_over::end_left_overs;
 pub use lock::{FileLock, LockAttempt};
 pub use memory::MemoryAccount;
@@ -50,7 +52,8 @@ pub use neighbours::{JoinResult, Neighbours, RoundsSeen};
 pub use network::NetworkCounters;
 pub use paceline_record::{Id, InvalidId};
 pub use place::{
-    Machines, PROGRAM_DIGEST, Place, PlaceError, ProgramCopy, SSH_CONTROL, SshConnection, machine_id,
+    Machines, PROGRAM_DIGEST, Place, PlaceError, ProgramCopy, SSH_CONTROL, SshConnection, StartedProgram,
+    machine_id,
 };
 pub use quiet_cpu::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};

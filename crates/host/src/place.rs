@@ -4,16 +4,16 @@
 //! streams are connected to those of the remote process, so that all other code (pipes, waiting, stopping) is the same
 //! for every place. When the local child is killed, the remote process reads the end of its standard input.
 
-use crate::{Interrupt, system};
+use crate::{Interrupt, KeptOutput, system};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write};
+use std::io::{self, BufReader, Read as _, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,15 @@ const SSH_ALIVE_S: u32 = 5;
 const SSH_ALIVE_MISSING: u32 = 3;
 /// Longest time until a place has received and started a program: some tens of megabytes, also behind a slow link.
 const START_LIMIT: Duration = Duration::from_secs(120);
+/// Longest time until a place prints its first line: ssh gives up connecting after 10 s, a login shell may read a slow
+/// home folder.
+const SILENCE_LIMIT: Duration = Duration::from_secs(30);
+/// Most bytes that a login shell may print before the program starts.
+const GREETING_BYTES_MOST: u64 = 1 << 20;
+/// How long a process may take to end after its output has ended.
+const END_LIMIT: Duration = Duration::from_secs(1);
+/// Bytes kept of a process's standard error, for messages.
+const SAID_BYTES_MOST: usize = 4096;
 
 /// The variable with the digest of a program that a parent process has already computed: see [`ProgramCopy::note`].
 pub const PROGRAM_DIGEST: &str = "PACELINE_PROGRAM_DIGEST";
@@ -158,6 +167,44 @@ pub enum PlaceError {
     },
 }
 
+/// A program that runs at a place.
+#[derive(Debug)]
+pub struct StartedProgram {
+    /// The local process, with its standard input.
+    pub child: Child,
+    /// Its output from its start on.
+    pub output: BufReader<ChildStdout>,
+    /// Its standard error.
+    pub errors: KeptOutput,
+}
+
+/// How long a start may take.
+#[derive(Clone, Copy)]
+struct StartLimits {
+    /// Until the first line of output.
+    silence: Duration,
+    /// In all.
+    all: Duration,
+}
+
+/// What came of a start, as far as its output shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StartOutput {
+    /// The program runs.
+    There,
+    /// The output ended.
+    Ended,
+    /// The output is not that of a login shell: it has no end, or is too long.
+    TooLong,
+}
+
+/// Why a start was ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StartKilled {
+    Interrupted,
+    Late(Duration),
+}
+
 impl SshConnection<'_> {
     /// Options for ssh. Without a folder ssh follows its own configuration.
     fn options(self) -> Vec<OsString> {
@@ -279,7 +326,7 @@ impl ProgramCopy {
     }
 
     /// Starts the program at a place, sends it there if it is missing, and waits until it runs: at most two
-    /// minutes, and not after an interrupt. The reader has the output that follows.
+    /// minutes, and not after an interrupt. What the place prints until then is bounded.
     ///
     /// # Errors
     /// [`PlaceError`] when the program cannot be read, sent or started.
@@ -289,52 +336,88 @@ impl ProgramCopy {
         control: SshConnection<'_>,
         arguments: &[&str],
         interrupt: Interrupt,
-    ) -> Result<(Child, BufReader<ChildStdout>), PlaceError> {
-        let (program, host) = (self.program.display().to_string(), place.name().to_owned());
+    ) -> Result<StartedProgram, PlaceError> {
+        // A step of Slurm may wait for another one.
+        let silence = if matches!(place, Place::Slurm { .. }) { START_LIMIT } else { SILENCE_LIMIT };
+        let limits = StartLimits { silence, all: START_LIMIT };
+        self.start_by(self.command(place, control, arguments), place.name(), limits, interrupt)
+    }
+
+    fn start_by(
+        &self,
+        mut command: Command,
+        host: &str,
+        limits: StartLimits,
+        interrupt: Interrupt,
+    ) -> Result<StartedProgram, PlaceError> {
+        let (program, host) = (self.program.display().to_string(), host.to_owned());
         let local = |source| PlaceError::Local { program: program.clone(), host: host.clone(), source };
-        let mut command = self.command(place, control, arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(local)?;
-        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(mut input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(local(io::ErrorKind::BrokenPipe.into()));
         };
         let (group, mut output) = (child.id().cast_signed(), BufReader::new(output));
-        let (waiting, ended) = mpsc::channel::<()>();
-        let (is_there, was_killed) = thread::scope(|scope| {
-            let watch = scope.spawn(move || kill_unless_ended(group, interrupt, &ended));
-            let is_there = self.wait_until_there(&mut input, &mut output);
-            drop(waiting);
-            (is_there, watch.join().unwrap_or_default())
+        let errors =
+            KeptOutput::of(errors, SAID_BYTES_MOST).inspect_err(|_| end(&mut child)).map_err(local)?;
+        let (heard, hearing) = mpsc::channel::<()>();
+        let (found, killed) = thread::scope(|scope| {
+            let watch = scope.spawn(move || kill_when_late(group, limits, interrupt, &hearing));
+            let found = self.wait_until_there(&mut input, &mut output, &heard);
+            drop(heard);
+            (found, watch.join().unwrap_or_default())
         });
-        if is_there && !was_killed {
+        if found == StartOutput::There && killed.is_none() {
             child.stdin = Some(input);
-            return Ok((child, output));
+            return Ok(StartedProgram { child, output, errors });
         }
-        drop(input);
-        let ended = child.wait_with_output().map_err(local)?;
-        let said = match String::from_utf8_lossy(&ended.stderr).trim() {
-            _ if was_killed && interrupt.requested() => "interrupted".to_owned(),
-            _ if was_killed => format!("the program did not start within {} s", START_LIMIT.as_secs()),
-            "" => format!("the program ended with {}", ended.status),
-            said => said.to_owned(),
+        drop((input, output));
+        let status = end_soon(&mut child).map_err(local)?;
+        let said = match (killed, found, errors.text().trim()) {
+            (Some(StartKilled::Interrupted), ..) => "interrupted".to_owned(),
+            (Some(StartKilled::Late(limit)), ..) => {
+                format!("the program did not start within {} s", limit.as_secs())
+            }
+            (None, StartOutput::TooLong, _) => format!(
+                "the other side printed more than {} KiB before the program started",
+                GREETING_BYTES_MOST >> 10
+            ),
+            (None, _, "") => format!("the program ended with {status}"),
+            (None, _, said) => said.to_owned(),
         };
         Err(PlaceError::Remote { program, host, said })
     }
 
-    /// Sends the program if the place requests it; returns whether it runs there.
-    fn wait_until_there(&self, input: &mut ChildStdin, output: &mut BufReader<ChildStdout>) -> bool {
-        let mut line = Vec::new();
-        while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+    /// Sends the program if the place requests it, once. `heard` is told when the first line has arrived.
+    fn wait_until_there(
+        &self,
+        input: &mut ChildStdin,
+        output: &mut BufReader<ChildStdout>,
+        heard: &Sender<()>,
+    ) -> StartOutput {
+        let mut greeting = output.by_ref().take(GREETING_BYTES_MOST);
+        let mut is_sent = false;
+        loop {
+            let line = match paceline_files::read_line(&mut greeting, GREETING_BYTES_MOST) {
+                Ok(Some(line)) => line,
+                _ if greeting.limit() == 0 => return StartOutput::TooLong,
+                _ => return StartOutput::Ended,
+            };
+            // The watch has ended only if it killed the process.
+            let _ = heard.send(());
             match line.trim_ascii() {
-                word if word == Self::THERE.as_bytes() => return true,
-                // A place that fails while it receives says why.
-                word if word == Self::MISSING.as_bytes() => _ = self.write(input),
+                word if word == Self::THERE.as_bytes() => return StartOutput::There,
+                word if word == Self::MISSING.as_bytes() && !is_sent => {
+                    is_sent = true;
+                    // A place that fails while it receives says why.
+                    let _ = self.write(input);
+                }
                 // Output of a login shell.
                 _ => {}
             }
-            line.clear();
         }
-        false
     }
 
     /// The line that requests the program.
@@ -352,17 +435,47 @@ impl ProgramCopy {
     }
 }
 
-/// Kills a process group after [`START_LIMIT`] or an interrupt, unless the other end of `ended` is dropped before;
-/// returns whether it did.
-fn kill_unless_ended(group: i32, interrupt: Interrupt, ended: &Receiver<()>) -> bool {
-    let deadline = Instant::now() + START_LIMIT;
-    while ended.recv_timeout(Interrupt::CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        if interrupt.requested() || Instant::now() >= deadline {
+/// Kills a process group when a limit is over or at an interrupt, unless the other end of `heard` is dropped before;
+/// returns why it did. The limit of silence ends with the first message.
+fn kill_when_late(
+    group: i32,
+    limits: StartLimits,
+    interrupt: Interrupt,
+    heard: &Receiver<()>,
+) -> Option<StartKilled> {
+    let begun = Instant::now();
+    let mut limit = limits.silence;
+    loop {
+        match heard.recv_timeout(Interrupt::CHECK_INTERVAL) {
+            Ok(()) => limit = limits.all,
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let is_late = (begun.elapsed() >= limit).then_some(StartKilled::Late(limit));
+        if let Some(why) = interrupt.requested().then_some(StartKilled::Interrupted).or(is_late) {
             let _ = system::kill_group(group, libc::SIGKILL);
-            return true;
+            return Some(why);
         }
     }
-    false
+}
+
+/// Kills a process group that leads itself, and waits for its first process.
+fn end(child: &mut Child) {
+    let _ = system::kill_group(child.id().cast_signed(), libc::SIGKILL);
+    let _ = child.wait();
+}
+
+/// Waits a moment for the end of a process, then ends it.
+fn end_soon(child: &mut Child) -> io::Result<ExitStatus> {
+    let begun = Instant::now();
+    while begun.elapsed() < END_LIMIT {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    end(child);
+    child.wait()
 }
 
 /// Metadata that changes when a file is written or replaced.
@@ -473,6 +586,39 @@ mod tests {
             ("srun", "--jobid=7", "--nodelist=n3")
         );
         assert_eq!(words[words.len() - 2..], ["/p", "loader"]);
+    }
+
+    #[test]
+    fn a_place_that_prints_without_end_or_nothing_is_given_up() {
+        let program = ProgramCopy { program: "/bin/true".into(), bytes: 1, id: "abc".to_owned() };
+        let start = |script: &str, limits| {
+            let command = Place::Local.command("sh", &["-c", script]);
+            program.start_by(command, "n2", limits, Interrupt::never())
+        };
+        let said = |script: &str, limits| match start(script, limits) {
+            Err(PlaceError::Remote { said, .. }) => said,
+            other => panic!("{script}: {other:?}"),
+        };
+        let long = Duration::from_secs(600);
+        let (soon, late) = (Duration::from_millis(100), StartLimits { silence: long, all: long });
+        let too_long = "the other side printed more than 1024 KiB before the program started";
+        assert_eq!(said("exec cat /dev/zero", late), too_long);
+        assert_eq!(said("exec yes missing", late), too_long);
+        assert_eq!(said("cat /dev/zero >&2 & exec yes", late), too_long);
+        let not_started = "the program did not start within 0 s";
+        assert_eq!(said("exec sleep 600", StartLimits { silence: soon, all: long }), not_started);
+        assert_eq!(
+            said("cat /dev/zero >&2 & exec sleep 600", StartLimits { silence: soon, all: long }),
+            not_started
+        );
+        assert_eq!(said("echo hello; exec sleep 600", StartLimits { silence: long, all: soon }), not_started);
+        assert_eq!(said("echo no such host >&2; exit 255", late), "no such host");
+        assert_eq!(said("exec >&-; exit 3", late), "the program ended with exit status: 3");
+        let mut started =
+            start("echo welcome; echo there; echo first; exec cat /dev/zero >&2", late).unwrap();
+        let line = paceline_files::read_line(&mut started.output, 100).unwrap();
+        assert_eq!(line.as_deref(), Some(&b"first\n"[..]));
+        end(&mut started.child);
     }
 
     #[test]

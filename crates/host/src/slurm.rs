@@ -5,9 +5,9 @@
 //! by name, since job ids are reused after a crash of the controller. If the guard fails too, the time limit of the job
 //! ends it.
 
-use crate::{Interrupt, Place};
+use crate::{Interrupt, KeptOutput, Place};
 use std::collections::BTreeSet;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -15,6 +15,10 @@ use std::time::Duration;
 /// Longest time for a command that only queries the controller, in seconds. It blocks about 7 s while the controller is
 /// down.
 const ASK_LIMIT_S: u64 = 20;
+/// Bytes kept of a command's list: a line for each node of the largest clusters.
+const LISTED_BYTES_MOST: usize = 16 << 20;
+/// Bytes kept of a command's standard error, for messages.
+const SAID_BYTES_MOST: usize = 4096;
 /// Longest time of `salloc` beyond the time it waits for nodes, in seconds.
 const GRANT_LIMIT_S: u64 = 20;
 
@@ -181,6 +185,8 @@ fn grant(
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let start = |source| SlurmError::Start { command: "salloc", source };
     let mut child = command.spawn().map_err(start)?;
+    let errors = child.stderr.take().map(|errors| KeptOutput::of(errors, SAID_BYTES_MOST)).transpose();
+    let errors = errors.map_err(start)?;
     while child.try_wait().map_err(start)?.is_none() {
         if interrupt.requested() {
             let _ = child.kill();
@@ -189,11 +195,7 @@ fn grant(
         }
         std::thread::sleep(Interrupt::CHECK_INTERVAL);
     }
-    let mut said = String::new();
-    if let Some(mut errors) = child.stderr.take() {
-        // It printed a few lines and has ended.
-        let _ = errors.read_to_string(&mut said);
-    }
+    let said = errors.map_or_else(String::new, |errors| errors.text());
     let granted =
         said.lines().find_map(|line| line.split("Granted job allocation ").nth(1)?.trim().parse().ok());
     granted.ok_or_else(|| SlurmError::NotGranted { waited_s, said: said.trim().replace('\n', "; ") })
@@ -249,12 +251,20 @@ fn assign<'a>(
 fn ask(command: &'static str, arguments: &[String]) -> Result<String, SlurmError> {
     let mut asking = Command::new("timeout");
     asking.arg(ASK_LIMIT_S.to_string()).arg(command).args(arguments).stdin(Stdio::null()).process_group(0);
-    let output = asking.output().map_err(|source| SlurmError::Start { command, source })?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    let failed = |source| SlurmError::Start { command, source };
+    let mut child = asking.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(failed(io::ErrorKind::BrokenPipe.into()));
+    };
+    let output = KeptOutput::of(output, LISTED_BYTES_MOST);
+    let errors = KeptOutput::of(errors, SAID_BYTES_MOST);
+    let status = child.wait().map_err(failed)?;
+    let (output, errors) = (output.map_err(failed)?, errors.map_err(failed)?);
+    if status.success() {
+        return Ok(output.text());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-    Err(SlurmError::Failed { command, said: if said.is_empty() { output.status.to_string() } else { said } })
+    let said = errors.line();
+    Err(SlurmError::Failed { command, said: if said.is_empty() { status.to_string() } else { said } })
 }
 
 #[cfg(test)]

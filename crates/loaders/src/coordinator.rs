@@ -9,14 +9,14 @@ use crate::{LoaderPart, LoadersError, Merge};
 use paceline_engine::{Nanos, Phase, scheduled_in_window};
 use paceline_host::clock::{RoundTrip, offset, ours, theirs};
 use paceline_host::system::monotonic_ns;
-use paceline_host::{Interrupt, Place, ProgramCopy, SshConnection};
+use paceline_host::{Interrupt, KeptOutput, Place, ProgramCopy, SshConnection, StartedProgram};
 use paceline_job::{BodyExpectation, Bound, Content, Job, LoadModel, LoaderShare, RequestSpec, Shape};
 use paceline_record::{ClockOffset, Loader, Run, Span};
 use paceline_run::{Inputs, PhaseEventWriter, Prepared};
-use std::io::{self, BufReader, Read as _};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(4);
 /// Longest time that a loader takes to end when it is no longer needed.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Length of the kept end of a lost loader's output, in bytes.
-const SAID_BYTES_MOST: u64 = 4096;
+const SAID_BYTES_MOST: usize = 4096;
+/// Messages of loaders that wait to be handled: one that sends without end waits.
+const MESSAGES_MOST: usize = 64;
 
 /// Progress, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +106,7 @@ impl Coordinator {
         program: &LoaderProgram,
         interrupt: Interrupt,
     ) -> Result<Self, LoadersError> {
-        let (sender, messages) = mpsc::channel();
+        let (sender, messages) = mpsc::sync_channel(MESSAGES_MOST);
         let seed = Some(prepared.settings.seed);
         let job = Job { connections, seed, ..prepared.settings.job.clone() };
         let orders = orders(&job, places.len() as u32);
@@ -364,26 +366,21 @@ impl RunningLoader {
         place: &Place,
         program: &LoaderProgram,
         index: usize,
-        sender: Sender<(usize, LoaderMessage)>,
+        sender: SyncSender<(usize, LoaderMessage)>,
         interrupt: Interrupt,
     ) -> Result<Self, LoadersError> {
         let host = place.name().to_owned();
         let failed = |source| LoadersError::Start { host: host.clone(), source };
-        let (mut child, output) = match program {
+        let StartedProgram { mut child, output, errors } = match program {
             LoaderProgram::Here(path) => spawn(place, path).map_err(failed)?,
             LoaderProgram::Sent(shipment) => {
                 shipment.start(place, SshConnection::Shared, &[LOADER], interrupt)?
             }
         };
-        let (input, errors) = (child.stdin.take(), child.stderr.take());
+        let input = child.stdin.take();
         let listen = move || {
             listen(output, index, &sender);
-            let mut said = Vec::new();
-            if let Some(errors) = errors {
-                let _ = errors.take(SAID_BYTES_MOST).read_to_end(&mut said);
-            }
-            let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
-            let _ = sender.send((index, LoaderMessage::Ended(said)));
+            let _ = sender.send((index, LoaderMessage::Ended(errors.line())));
         };
         if let Err(error) = thread::Builder::new().name(format!("loader {index}")).spawn(listen) {
             let _ = child.kill();
@@ -466,15 +463,16 @@ impl RunningLoader {
 }
 
 /// Starts a loader of this machine.
-fn spawn(place: &Place, program: &Path) -> io::Result<(Child, BufReader<ChildStdout>)> {
+fn spawn(place: &Place, program: &Path) -> io::Result<StartedProgram> {
     let mut command = place.command(&program.to_string_lossy(), &[LOADER]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    Ok((child, BufReader::new(output)))
+    let errors = KeptOutput::of(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?, SAID_BYTES_MOST)?;
+    Ok(StartedProgram { child, output: BufReader::new(output), errors })
 }
 
 /// Passes on a loader's messages, with the time when each was read.
-fn listen(mut output: BufReader<ChildStdout>, index: usize, sender: &Sender<(usize, LoaderMessage)>) {
+fn listen(mut output: BufReader<ChildStdout>, index: usize, sender: &SyncSender<(usize, LoaderMessage)>) {
     loop {
         match read(&mut output, monotonic_ns) {
             Ok(Some((at, message))) => {

@@ -8,7 +8,7 @@ use paceline_job::Job;
 use paceline_record::{NetworkUse, Run};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead, Read as _, Write};
+use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 /// Longest line: a record of hours with all its histograms is a tenth of it.
@@ -92,15 +92,8 @@ pub(crate) fn read<M: DeserializeOwned>(
     from: &mut impl BufRead,
     at: impl Fn() -> u64,
 ) -> io::Result<Option<(u64, M)>> {
-    let mut line = Vec::new();
-    from.by_ref().take(LINE_BYTES_MOST).read_until(b'\n', &mut line)?;
+    let Some(line) = paceline_files::read_line(from, LINE_BYTES_MOST)? else { return Ok(None) };
     let at = at();
-    if line.is_empty() {
-        return Ok(None);
-    }
-    if line.last() != Some(&b'\n') {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a message ends in the middle of a line"));
-    }
     let message = serde_json::from_slice(&line)?;
     Ok(Some((at, message)))
 }

@@ -3,14 +3,14 @@
 use super::message::{NodeInfo, NodeSettings, ToNode, line, read_line};
 use paceline_host::clock::{RoundTrip, offset, ours};
 use paceline_host::system::monotonic_ns;
-use paceline_host::{Interrupt, Place, ProgramCopy, SshConnection};
+use paceline_host::{Interrupt, KeptOutput, Place, PlaceError, ProgramCopy, SshConnection, StartedProgram};
 use paceline_record::{ClockOffset, Environment};
 use serde::de::DeserializeOwned;
-use std::io::{self, BufReader, Read as _, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,8 +25,10 @@ const LOOK: Duration = Duration::from_millis(20);
 const END_LIMIT: Duration = Duration::from_secs(10);
 /// Round trips for a clock comparison.
 const ROUND_TRIPS: usize = 8;
-/// Bytes kept of a connection's standard error.
-const SAID_BYTES_MOST: u64 = 4096;
+/// Answers that wait to be read: a node sends one for each request.
+const ANSWERS_MOST: usize = 4;
+/// Bytes kept of the standard error of a copy.
+const SAID_BYTES_MOST: usize = 4096;
 
 /// A connection to a node. When it is dropped, the node stops all processes that it started.
 #[derive(Debug)]
@@ -39,7 +41,7 @@ pub(crate) struct Node {
     /// Keep-alive messages are written while waiting for an answer.
     input: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
-    said: Arc<Mutex<String>>,
+    errors: KeptOutput,
     /// Why the connection is no longer usable.
     lost: Mutex<Option<String>>,
     clock: Mutex<ClockOffset>,
@@ -76,40 +78,26 @@ impl Node {
     ) -> Result<Arc<Self>, NodeLost> {
         let host = place.name().to_owned();
         let lost = |why: String| NodeLost { host: host.clone(), why, interrupted: false };
-        let mut command = program.command(place, SshConnection::Master(control), &["node"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| lost(error.to_string()))?;
-        let (Some(mut input), Some(output), Some(errors)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err(lost("its process has no standard streams".to_owned()));
-        };
-        let said = Arc::<Mutex<String>>::default();
-        let (speaking, answers) = mpsc::channel();
-        let started = keep_stderr(errors, Arc::clone(&said)).and_then(|()| listen(output, speaking));
-        started.map_err(|error| lost(error.to_string()))?;
+        let started = program.start(place, SshConnection::Master(control), &["node"], interrupt);
+        let StartedProgram { mut child, output, errors } = started.map_err(|error| match error {
+            PlaceError::Remote { said, .. } => NodeLost { interrupted: interrupt.requested(), ..lost(said) },
+            PlaceError::Local { .. } => lost(error.to_string()),
+        })?;
+        let input = child.stdin.take();
+        let (speaking, answers) = mpsc::sync_channel(ANSWERS_MOST);
         let mut node = Self {
             host: host.clone(),
             place: place.clone(),
             control: control.to_owned(),
             answers: Mutex::new(answers),
-            input: Mutex::new(None),
+            input: Mutex::new(input),
             child: Mutex::new(child),
-            said,
+            errors,
             lost: Mutex::default(),
             clock: Mutex::default(),
             welcome: NodeInfo::default(),
         };
-        loop {
-            let (_, word) = node.receive(ANSWER_LIMIT, Some(interrupt))?;
-            match String::from_utf8_lossy(&word).trim() {
-                ProgramCopy::MISSING => program.write(&mut input).map_err(|error| lost(error.to_string()))?,
-                ProgramCopy::THERE => break,
-                // Output of a login shell.
-                _ => {}
-            }
-        }
-        *locked(&node.input) = Some(input);
+        listen(output, speaking).map_err(|error| lost(error.to_string()))?;
         node.welcome = node.ask(&ToNode::Hello(Box::new(settings.clone())))?;
         node.compare_clocks()?;
         let node = Arc::new(node);
@@ -206,18 +194,18 @@ impl Node {
         let mut receiving =
             receiving.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let to = receiving.stdin.take().map_or_else(Stdio::null, Stdio::from);
+        let errors =
+            receiving.stderr.take().map(|errors| KeptOutput::of(errors, SAID_BYTES_MOST)).transpose()?;
         let mut sending = Command::new("tar");
         sending.args(["--create", "--file=-", "--directory"]).arg(folder).arg(".");
         let sent = sending.stdin(Stdio::null()).stdout(to).stderr(Stdio::null()).status();
         // Dropping it closes its end of the pipe, so that the other side reads the end of input.
         drop(sending);
-        let received = receiving.wait_with_output()?;
-        match (sent?.success(), received.status.success()) {
+        let received = receiving.wait()?;
+        match (sent?.success(), received.success()) {
             (true, true) => Ok(()),
             (false, _) => Err(io::Error::other("tar failed on this machine")),
-            (true, false) => {
-                Err(io::Error::other(String::from_utf8_lossy(&received.stderr).trim().replace('\n', "; ")))
-            }
+            (true, false) => Err(io::Error::other(errors.map_or_else(String::new, |errors| errors.line()))),
         }
     }
 
@@ -236,9 +224,7 @@ impl Node {
             match answers.recv_timeout(LOOK) {
                 Ok(heard) => return Ok(heard),
                 Err(RecvTimeoutError::Disconnected) => {
-                    // Its last output may not be read yet.
-                    thread::sleep(LOOK);
-                    let said = locked(&self.said).trim().replace('\n', "; ");
+                    let said = self.errors.line();
                     let why = if said.is_empty() {
                         "Paceline on that machine ended without an error message".to_owned()
                     } else {
@@ -283,9 +269,8 @@ impl Drop for Node {
 }
 
 /// Passes on each line with the time when it was read.
-fn listen(output: ChildStdout, speaking: Sender<(u64, Vec<u8>)>) -> io::Result<()> {
+fn listen(mut output: BufReader<ChildStdout>, speaking: SyncSender<(u64, Vec<u8>)>) -> io::Result<()> {
     let listen = move || {
-        let mut output = BufReader::new(output);
         while let Ok(Some(line)) = read_line(&mut output) {
             if speaking.send((monotonic_ns(), line)).is_err() {
                 return;
@@ -293,20 +278,6 @@ fn listen(output: ChildStdout, speaking: Sender<(u64, Vec<u8>)>) -> io::Result<(
         }
     };
     thread::Builder::new().name("node".to_owned()).spawn(listen).map(drop)
-}
-
-/// Keeps the beginning of what a connection prints on standard error; the rest is read and dropped.
-fn keep_stderr(mut errors: ChildStderr, said: Arc<Mutex<String>>) -> io::Result<()> {
-    let keep = move || {
-        let mut piece = [0; 512];
-        while let Ok(read @ 1..) = errors.read(&mut piece) {
-            let mut said = locked(&said);
-            if (said.len() as u64) < SAID_BYTES_MOST {
-                said.push_str(&String::from_utf8_lossy(piece.get(..read).unwrap_or_default()));
-            }
-        }
-    };
-    thread::Builder::new().name("node errors".to_owned()).spawn(keep).map(drop)
 }
 
 /// Sends keep-alive messages for as long as the node is needed.

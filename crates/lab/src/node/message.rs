@@ -8,7 +8,7 @@ use paceline_host::shepherd::TrackingMethod;
 use paceline_record::{BalancerReceipt, DatabaseReceipt, Environment, Startup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, BufRead};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -220,15 +220,7 @@ pub(crate) struct Launched {
 
 /// Reads the next line; none at the end.
 pub(crate) fn read_line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
-    from.by_ref().take(LINE_BYTES_MOST).read_until(b'\n', &mut line)?;
-    if line.is_empty() {
-        return Ok(None);
-    }
-    if line.last() != Some(&b'\n') {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a message ends in the middle of a line"));
-    }
-    Ok(Some(line))
+    paceline_files::read_line(from, LINE_BYTES_MOST)
 }
 
 /// A message as a line.

@@ -24,7 +24,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("host", &["files", "record"]),
     ("lab", &["catalogue", "files", "host", "http", "judge", "record", "stats"]),
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
-    ("loaders", &["engine", "host", "job", "judge", "record", "run"]),
+    ("loaders", &["engine", "files", "host", "job", "judge", "record", "run"]),
     ("report", &["escape", "judge", "record", "stats"]),
     ("web", &["escape", "files", "judge", "stats", "record", "report", "store"]),
     ("experiment", &["escape", "judge", "record", "stats"]),
