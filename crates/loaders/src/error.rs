@@ -79,6 +79,14 @@ pub enum LoadersError {
         /// Requests of its share.
         scheduled: u64,
     },
+    /// The record of a loader contradicts itself.
+    #[error("the result of the load generator on {host} does not add up: {what}")]
+    Contradiction {
+        /// Where.
+        host: String,
+        /// The first contradiction.
+        what: String,
+    },
     /// The user stopped it before there was a result.
     #[error("the run was interrupted before it had a result")]
     Interrupted,

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 
 /// Unsent requests that the engine counts one by one.
 const UNSENT_EXACT: u64 = 1 << 20;
+/// The number of random arrivals in a time is a Poisson variable, whose standard deviation is the root of its mean: it
+/// is never that many of them away.
+const DEVIATIONS_MOST: u64 = 10;
 
 /// The sum so far. Results are added as they come, and only their sum is kept.
 #[derive(Debug, Default)]
@@ -50,7 +53,7 @@ impl Merge {
     ///
     /// # Errors
     /// [`LoadersError::Record`] when a histogram of it cannot be decoded, [`LoadersError::Accounts`] when it did not
-    /// follow its part of the schedule.
+    /// follow its part of the schedule, [`LoadersError::Contradiction`] when its counts do not add up.
     pub fn add(&mut self, part: LoaderPart) -> Result<(), LoadersError> {
         let LoaderPart { mut loader, run, noted } = part;
         let Some(mut run) = run else {
@@ -58,10 +61,11 @@ impl Merge {
             self.loaders.push(loader);
             return Ok(());
         };
+        if let Some(what) = run.contradictions().into_iter().next() {
+            return Err(LoadersError::Contradiction { host: loader.host, what });
+        }
         let counted = run.total.counts.scheduled;
-        // A backlog of random arrivals beyond that is counted as if they came at their mean rate.
-        let is_exact = !run.stopped && run.total.counts.unsent < UNSENT_EXACT;
-        if let Some(scheduled) = loader.share.filter(|share| *share != counted && is_exact) {
+        if let Some(scheduled) = loader.share.filter(|share| !follows(&run, *share)) {
             return Err(LoadersError::Accounts { host: loader.host, counted, scheduled });
         }
         let cut = self.overlap.map_or(Ok(()), |overlap| overlap.cut(&mut loader, &mut run));
@@ -177,6 +181,15 @@ impl Merge {
         run.summary = Some(run.summarize());
         Ok(run)
     }
+}
+
+/// Whether a run counted as many requests as its share of the schedule has: fewer only if it was stopped.
+fn follows(run: &Run, share: u64) -> bool {
+    let counted = run.total.counts.scheduled;
+    // A backlog of random arrivals beyond that is counted as if they came at their mean rate.
+    let is_exact = run.total.counts.unsent < UNSENT_EXACT;
+    let deviation = if is_exact { 0 } else { share.isqrt().saturating_mul(DEVIATIONS_MOST) };
+    counted <= share.saturating_add(deviation) && (run.stopped || counted.saturating_add(deviation) >= share)
 }
 
 /// The phases of a loader since the agreed moment: its warm-up is longer by its delay.

@@ -236,6 +236,11 @@ impl Block {
         Ok(sum.into_block())
     }
 
+    /// The distributions that it has.
+    pub fn distributions(&self) -> impl Iterator<Item = &Times> {
+        self.all_times().into_iter().flatten()
+    }
+
     /// Every distribution that a block may have.
     fn all_times(&self) -> [&Option<Times>; DISTRIBUTIONS] {
         [

@@ -4,6 +4,7 @@
 //! JSON Schemas are published under `docs/`. This crate measures nothing. Every number is a measured number, with the
 //! evidence needed to check it.
 
+mod accounts;
 mod balancing;
 mod block;
 mod capacity;

@@ -4,7 +4,7 @@
 //! checked as far as its content allows.
 
 use crate::{Store, StoreError, sqlite};
-use paceline_record::{Block, Round, Run, Times, Trial};
+use paceline_record::{Round, Trial};
 use std::collections::HashSet;
 
 /// The number of checked records, and the problems found.
@@ -88,31 +88,9 @@ impl Checked {
             problem(format!("the record belongs to round {}, but is stored in round {round}", trial.round));
         }
         let Some(run) = &trial.run else { return };
-        for (place, block) in blocks(run) {
-            let counts = block.counts;
-            // An interval counts the requests that fell due in it and those that ended in it: only the sums over
-            // intervals are equal.
-            if counts.scheduled != counts.ended() && !place.starts_with("intervals") {
-                problem(format!(
-                    "{place}: the number of requests ({}) differs from the number of outcomes ({})",
-                    counts.scheduled,
-                    counts.ended()
-                ));
-            }
-            for times in times(block).into_iter().flatten().filter(|times| !times.histogram.is_empty()) {
-                self.histograms += 1;
-                match times.decode().map(|histogram| histogram.count()) {
-                    Ok(found) if found == times.count => {}
-                    Ok(found) => {
-                        problem(format!(
-                            "{place}: a histogram has {found} values instead of {}",
-                            times.count
-                        ));
-                    }
-                    Err(error) => problem(format!("{place}: {error}")),
-                }
-            }
-        }
+        run.contradictions().into_iter().for_each(&mut problem);
+        let times = run.blocks().flat_map(|(_, block)| block.distributions());
+        self.histograms += times.filter(|times| !times.histogram.is_empty()).count() as u64;
     }
 
     /// Trials without a round: `rounds` and `trials` disagree.
@@ -130,34 +108,4 @@ impl Checked {
         }
         Ok(())
     }
-}
-
-/// Every block of a run, with its place in the record.
-fn blocks(run: &Run) -> impl Iterator<Item = (String, &Block)> {
-    let segments = run.by_segment.iter().flatten().map(|segment| &segment.block);
-    let requests = run.by_request.iter().flatten().map(|request| &request.block);
-    let generators = run.by_generator.iter().flatten();
-    let intervals = run.intervals.iter().map(|interval| &interval.block);
-    let named = |name: &'static str| move |(place, block)| (format!("{name}[{place}]"), block);
-    std::iter::once(("total".to_owned(), &run.total))
-        .chain(segments.enumerate().map(named("by_segment")))
-        .chain(requests.enumerate().map(named("by_request")))
-        .chain(generators.enumerate().map(named("by_generator")))
-        .chain(intervals.enumerate().map(named("intervals")))
-}
-
-fn times(block: &Block) -> [Option<&Times>; 10] {
-    [
-        &block.service_time_ns,
-        &block.response_time_ns,
-        &block.generator_lag_ns,
-        &block.connection_wait_ns,
-        &block.connect_time_ns,
-        &block.handshake_time_ns,
-        &block.connect_and_service_time_ns,
-        &block.first_byte_ns,
-        &block.receive_delay_ns,
-        &block.failed_time_ns,
-    ]
-    .map(Option::as_ref)
 }

@@ -11,7 +11,7 @@ use paceline_engine::{
 };
 use paceline_http::Method;
 use paceline_job::LoaderShare;
-use paceline_loaders::{LoaderPart, Merge, Overlap};
+use paceline_loaders::{LoaderPart, LoadersError, Merge, Overlap};
 use paceline_record::{Block, Interval, Loader, Phase, Run, Span, fixture};
 use paceline_run::{Inputs, Prepared, block};
 use std::sync::Arc;
@@ -209,4 +209,38 @@ fn a_result_that_does_not_match_its_share_is_an_error() {
     assert!(Merge::default().add(part(5_000)).is_ok());
     let error = Merge::default().add(part(5_001)).unwrap_err().to_string();
     assert!(error.contains("n1 counted 5000 of the 5001 requests of its schedule"), "{error}");
+}
+
+/// Adds one loader's record after a change; `share` is the number of requests that its schedule has.
+fn added(share: u64, change: impl FnOnce(&mut Run)) -> Result<(), LoadersError> {
+    let mut run = fixture::run(0);
+    run.intervals = Vec::new();
+    change(&mut run);
+    let loader = Loader { host: "n1".to_owned(), share: Some(share), ..Loader::default() };
+    Merge::default().add(LoaderPart { loader, run: Some(run), noted: Vec::new() })
+}
+
+#[test]
+fn counts_that_a_loader_invents_are_refused() {
+    let share = fixture::run(0).total.counts.scheduled;
+    added(share, |_| {}).unwrap();
+    let invented = added(share, |run| run.total.counts.ok *= 2).unwrap_err();
+    assert!(matches!(&invented, LoadersError::Contradiction { host, .. } if host == "n1"), "{invented}");
+    let parts = added(share, |run| run.by_generator = Some(vec![run.total.clone(); 2])).unwrap_err();
+    assert!(matches!(parts, LoadersError::Contradiction { .. }), "{parts}");
+    let more = |run: &mut Run| {
+        run.total.counts.scheduled += 1;
+        run.total.counts.ok += 1;
+    };
+    assert!(matches!(added(share, more), Err(LoadersError::Accounts { .. })));
+    let backlog = |run: &mut Run| {
+        run.total.counts.scheduled += 1 << 30;
+        run.total.counts.unsent += 1 << 30;
+    };
+    assert!(matches!(added(share, backlog), Err(LoadersError::Accounts { .. })), "also with a backlog");
+    let stopped = |run: &mut Run| {
+        more(run);
+        run.stopped = true;
+    };
+    assert!(matches!(added(share, stopped), Err(LoadersError::Accounts { .. })), "also if it was stopped");
 }

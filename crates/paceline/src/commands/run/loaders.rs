@@ -181,7 +181,7 @@ fn complaint(error: LoadersError) -> anyhow::Error {
             Complaint::usage(error.to_string()).hint("raise -c, or lower --loaders or -t").into()
         }
         LoadersError::Interrupted => Complaint::interrupted(error.to_string()).into(),
-        LoadersError::Accounts { .. } => {
+        LoadersError::Accounts { .. } | LoadersError::Contradiction { .. } => {
             Complaint::environment(text).hint("please report this bug, with the command line").into()
         }
         LoadersError::Start { .. } | LoadersError::AllLost { .. } | LoadersError::Record { .. } => {
