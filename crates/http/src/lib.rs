@@ -10,6 +10,7 @@
 //! is a [`RequestError`]. This crate does not decompress, follow redirects, keep cookies, resolve names or speak TLS,
 //! and it keeps only those fields of a response that frame it.
 
+mod compare;
 mod compile;
 pub mod h1;
 pub mod h2;
@@ -22,6 +23,7 @@ mod syntax;
 mod template;
 mod url;
 
+pub use compare::{equal, starts_with};
 pub use h1::{
     CHUNK_LINE_BYTES_MAX, DecodeStep, Decoder, Framing, Head, HeadCache, LineEnds, ProtocolError, Section,
     TRAILERS_BYTES_MAX, Truncation, WholeResponse,

@@ -4,6 +4,8 @@
 //! A response whose every byte equals one that was parsed and checked needs neither, if it answers a request of the
 //! same kind: one method, one check. There is one for each kind.
 
+use paceline_http::starts_with;
+
 /// Longer responses are not kept: comparing a body costs as much as checking it.
 const LENGTH_MOST: usize = 4096;
 
@@ -26,7 +28,7 @@ impl LastResponse {
         }
         let mut repeats = 0;
         while repeats < most
-            && input.get(usize::from(repeats) * length..).is_some_and(|rest| rest.starts_with(&self.bytes))
+            && input.get(usize::from(repeats) * length..).is_some_and(|rest| starts_with(rest, &self.bytes))
         {
             repeats += 1;
         }

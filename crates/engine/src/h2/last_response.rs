@@ -9,11 +9,11 @@
 
 use crate::hot::ReceivedResponse;
 use crate::{Ending, Nanos};
-use paceline_http::Method;
 use paceline_http::h2::{
     FRAME_HEAD_BYTES, FieldDecoder, RecognisedBlock, ResponseProgress, STREAM_AT, write_data,
     write_field_block,
 };
+use paceline_http::{Method, starts_with};
 
 /// Longer responses are not kept: comparing a body costs as much as checking it.
 const BYTES_MAX: usize = 4096;
@@ -61,20 +61,20 @@ impl LastFrames {
     pub(super) fn is_at(&mut self, input: &[u8], stream: u32) -> bool {
         self.set_stream(0, stream).is_some()
             && self.set_stream(self.head.bytes, stream).is_some()
-            && input.starts_with(&self.frames)
+            && starts_with(input, &self.frames)
     }
 
     /// Whether the input begins with its HEADERS, on a stream.
     #[inline(always)]
     pub(super) fn is_head_at(&mut self, input: &[u8], stream: u32) -> bool {
-        self.set_stream(0, stream).is_some() && input.starts_with(&self.frames[..self.head.bytes])
+        self.set_stream(0, stream).is_some() && starts_with(input, &self.frames[..self.head.bytes])
     }
 
     /// Whether the input begins with its DATA, on a stream.
     #[inline(always)]
     pub(super) fn is_body_at(&mut self, input: &[u8], stream: u32) -> bool {
         self.set_stream(self.head.bytes, stream).is_some()
-            && input.starts_with(&self.frames[self.head.bytes..])
+            && starts_with(input, &self.frames[self.head.bytes..])
     }
 
     /// Writes the stream into the frame at an offset; none if there is no such frame.

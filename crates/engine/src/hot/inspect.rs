@@ -7,6 +7,7 @@
 
 use crate::check::same_digest;
 use crate::{BodyCheck, BodyFault, Ending, Nanos, ResponseCheck, WrongBody};
+use paceline_http::equal;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
@@ -71,7 +72,7 @@ impl Inspector {
             return Ending::BadStatus;
         }
         let is_good = match &self.reference {
-            Some(reference) if **reference == *body => true,
+            Some(reference) if equal(reference, body) => true,
             None if matches!(self.check.body, BodyCheck::Any) => true,
             // Each body is different: there is no reference, and the check is as cheap as a comparison.
             None if self.has_form(body) => true,
@@ -93,7 +94,9 @@ impl Inspector {
         if matches!(self.check.body, BodyCheck::Any) || !self.check.admits(status) {
             return;
         }
-        let equal = |reference: &Arc<[u8]>| reference.get(begin..begin + piece.len()) == Some(piece);
+        let equal = |reference: &Arc<[u8]>| {
+            reference.get(begin..begin + piece.len()).is_some_and(|part| equal(part, piece))
+        };
         if body.differs || !self.reference.as_ref().is_some_and(equal) {
             self.keep(body, begin, piece);
         }

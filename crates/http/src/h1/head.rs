@@ -6,8 +6,8 @@
 //! to show the bytes that are invalid.
 
 use super::error::{ProtocolError, Section};
-use crate::Method;
 use crate::syntax::{decimal, excerpt, is_compression, is_text, is_token};
+use crate::{Method, starts_with};
 use memchr::{memchr, memchr3};
 
 /// How the lines of a head may end.
@@ -94,7 +94,7 @@ impl HeadCache {
     #[inline]
     pub(super) fn find(&self, method: Method, input: &[u8]) -> Option<(Head, usize)> {
         let parsed = self.parsed.as_ref()?;
-        input.starts_with(&self.bytes).then(|| (parsed.answering(method), self.bytes.len()))
+        starts_with(input, &self.bytes).then(|| (parsed.answering(method), self.bytes.len()))
     }
 
     /// Caches a final head; the allocation grows to the longest head seen and is reused.
