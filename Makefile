@@ -1,7 +1,7 @@
-# Common tasks in a clone of Paceline; `make help` lists them. bench, test, lint and speed install missing tools first.
+# Common tasks in a clone of Paceline; `make help` lists them. release, bench, test, lint and speed install missing tools first.
 
 .DEFAULT_GOAL := help
-.PHONY: help install release bench test lint speed cluster-demo fmt clean
+.PHONY: help install release image bench test lint speed cluster-demo fmt clean
 
 PLAN ?= plans/quick.toml
 PREFIX ?= $(HOME)/.local
@@ -12,8 +12,12 @@ help: ## Show this list
 install: ## Build and install to PREFIX (~/.local): binary, servers, documents, manual pages
 	@scripts/package install '$(PREFIX)'
 
-release: ## Build and test dist/paceline-VERSION-TARGET.tar.gz, which runs where it is unpacked
-	@scripts/package archive
+release: ## Build and try dist/: archives and Debian packages for x86_64 and aarch64, formula, SBOM, checksums
+	@scripts/setup release
+	@scripts/package release
+
+image: ## Build the container image paceline:VERSION from the archive of make release
+	@scripts/package image
 
 bench: ## Set up, build, run PLAN (plans/quick.toml) over real servers, print and store the ranked result
 	@scripts/setup bench

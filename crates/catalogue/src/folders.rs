@@ -147,14 +147,10 @@ impl FolderTree {
         Some(Self { root: root.into(), installed: false })
     }
 
-    /// The data folder of an installed or unpacked binary.
+    /// The data folder of an installed binary, or of one in an unpacked archive.
     fn beside(binary: &Path) -> Option<Self> {
-        let has_servers = |root: &Path| root.join("servers").is_dir();
-        let installed = Some(shared(binary)).filter(|root| has_servers(root));
-        let unpacked = binary.parent().filter(|root| has_servers(root));
-        installed
-            .map(|root| Self { root, installed: true })
-            .or_else(|| unpacked.map(|root| Self { root: root.into(), installed: false }))
+        let root = Some(shared(binary)).filter(|root| root.join("servers").is_dir());
+        root.map(|root| Self { root, installed: true })
     }
 }
 

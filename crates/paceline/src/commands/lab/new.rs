@@ -125,8 +125,8 @@ fn hello_words(catalogue: &Catalogue) -> String {
     )
 }
 
-/// The file that the new files refer to: in a clone or an unpacked archive beside `servers`, otherwise where
-/// `make install` puts it.
+/// The file that the new files refer to: in a clone beside `servers`, otherwise where
+/// an archive and `make install` have it.
 fn documentation() -> Option<PathBuf> {
     let servers_dir = Folders::find(&FolderFlags::default()).ok()?.servers_dir;
     let beside = servers_dir.parent()?;
