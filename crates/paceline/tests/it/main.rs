@@ -16,6 +16,7 @@ mod noise;
 mod outputs;
 mod provision;
 mod reference;
+mod released;
 mod requests;
 mod results;
 mod shapes;
