@@ -34,7 +34,7 @@ mod transport;
 
 pub use address::Address;
 pub use arrivals::gaps_of_all;
-pub use check::{BodyCheck, BodyFault, DecompressError, ResponseCheck, WrongBody, decoded};
+pub use check::{BodyCheck, BodyFault, DecodeError, ResponseCheck, WrongBody, decoded};
 pub use error::EngineError;
 pub use hot::scheduled_in_window;
 pub use observer::{NoObserver, Observer, WorkerSecond};

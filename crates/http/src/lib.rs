@@ -28,7 +28,7 @@ pub use h1::{
     CHUNK_LINE_BYTES_MAX, DecodeStep, Decoder, Framing, Head, HeadCache, LineEnds, ProtocolError, Section,
     TRAILERS_BYTES_MAX, Truncation, WholeResponse,
 };
-pub use message::{HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
+pub use message::{ContentCoding, HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
 pub use peer::PeerProtocol;
 pub use request::{HttpVersion, Request, USER_AGENT};
 pub use request_error::{PlaceholderError, PlaceholderProblem, RequestError};

@@ -37,25 +37,6 @@ pub(crate) fn is_target(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'#'
 }
 
-/// Whether a content coding compresses (RFC 9110 §8.4.1, and the IANA registry of content codings). Servers also send
-/// `identity`, `none` and character sets, which change nothing.
-pub(crate) fn is_compression(coding: &[u8]) -> bool {
-    const CODINGS: [&str; 11] = [
-        "gzip",
-        "x-gzip",
-        "deflate",
-        "compress",
-        "x-compress",
-        "br",
-        "zstd",
-        "dcb",
-        "dcz",
-        "exi",
-        "pack200-gzip",
-    ];
-    CODINGS.iter().any(|known| coding.eq_ignore_ascii_case(known.as_bytes()))
-}
-
 /// A decimal number of digits only, below 2^64 (RFC 9110 §8.6).
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {

@@ -100,13 +100,8 @@ pub(crate) fn bad_bodies(settings: &Settings, outcome: &RunOutcome) -> Vec<BadBo
 
 fn expectations(check: &ResponseCheck) -> Expectations {
     let mut expected = Expectations { status: check.status, ..Expectations::default() };
-    let body = match &check.body {
-        BodyCheck::Decoded(body) => body,
-        body => body,
-    };
-    match body {
-        // Decoding is not nested.
-        BodyCheck::Any | BodyCheck::Decoded(_) => {}
+    match &check.body {
+        BodyCheck::Any => {}
         BodyCheck::Exact(body) => {
             expected.body_bytes = Some(body.len() as u64);
             expected.body_sha256 = Some(hex(&Sha256::digest(body)));

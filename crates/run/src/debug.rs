@@ -7,9 +7,10 @@
 use crate::{Prepared, RunError};
 use paceline_engine::session::{Cookies, Redirect, Session};
 use paceline_engine::tls::TlsError;
-use paceline_engine::{Address, RequestKind, decoded};
-use paceline_http::{DecodeStep, Decoder, Expander, HeadCache, LineEnds, RandomBits};
+use paceline_engine::{Address, DecodeError, RequestKind, decoded};
+use paceline_http::{ContentCoding, DecodeStep, Decoder, Expander, HeadCache, LineEnds, RandomBits};
 use paceline_job::{Nanos, Protocol, RequestSpec};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -37,8 +38,8 @@ pub struct DebugExchange {
     pub status: u16,
     /// The body as received, without chunk framing.
     pub body: Vec<u8>,
-    /// The body decompressed, if it was compressed.
-    pub decoded: Option<Vec<u8>>,
+    /// The coding of the body.
+    pub coding: ContentCoding,
     /// Faults of the response, if any.
     pub faults: Vec<String>,
     /// How long each step took, in order.
@@ -116,6 +117,16 @@ impl RandomBits for FirstBits {
     }
 }
 
+impl DebugExchange {
+    /// The decoded body.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if it cannot be decoded.
+    pub fn content(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
+        decoded(self.coding, &self.body)
+    }
+}
+
 impl Prepared {
     /// Sends each kind of request once, and returns the exchanges.
     ///
@@ -160,8 +171,9 @@ impl Prepared {
                 if plan.is_some_and(|plan| plan.takes_cookies) {
                     cookies.take(&exchange.head);
                 }
+                let content = decoded(exchange.coding, &exchange.body);
                 for extract in &step.extract {
-                    match extract.value(&exchange.head, &exchange.body) {
+                    match extract.value(&exchange.head, content.as_deref()) {
                         Ok(value) => values[extract.variable] = value,
                         Err(fault) => exchange.faults.push(fault.to_string()),
                     }
@@ -232,7 +244,7 @@ impl Prepared {
             (Err(error), Ok(())) => return Err(failed("no complete response from", answering, error)),
         };
         times.push(("complete", sent.elapsed()));
-        let DebugResponse { head, status, body } = response;
+        let DebugResponse { head, status, coding, body } = response;
         let mut faults = Vec::new();
         if !kind.check.admits(status) {
             faults.push(match kind.check.status {
@@ -240,7 +252,7 @@ impl Prepared {
                 None => format!("status {status} is not 2xx"),
             });
         }
-        faults.extend(kind.check.body.judge(&body).err().map(|fault| format!("body: {fault}")));
+        faults.extend(kind.check.body.judge(coding, &body).err().map(|fault| format!("body: {fault}")));
         Ok(DebugExchange {
             name: name.to_owned(),
             address: self.destination.address.clone(),
@@ -248,7 +260,7 @@ impl Prepared {
             request,
             head,
             status,
-            decoded: decoded(&body).unwrap_or_default(),
+            coding,
             body,
             faults,
             times,
@@ -292,9 +304,11 @@ struct Timeout {
 }
 
 /// A response as received.
+#[derive(Default)]
 struct DebugResponse {
     head: Vec<u8>,
     status: u16,
+    coding: ContentCoding,
     body: Vec<u8>,
 }
 
@@ -308,7 +322,7 @@ fn receive(
 ) -> io::Result<DebugResponse> {
     let mut decoder = Decoder::new(kind.method).with_line_ends(line_ends);
     let mut cache = HeadCache::new();
-    let mut response = DebugResponse { head: Vec::new(), status: 0, body: Vec::new() };
+    let mut response = DebugResponse::default();
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let count = stream.read(&mut buffer)?;
@@ -335,7 +349,7 @@ fn receive(
                 DecodeStep::Interim(_) => response.head.clear(),
                 DecodeStep::Head(head) => {
                     response.head.extend_from_slice(&input[..taken]);
-                    response.status = head.status;
+                    (response.status, response.coding) = (head.status, head.coding);
                 }
                 DecodeStep::Body(piece) => {
                     let room = BODY_BYTES_MAX - response.body.len().min(BODY_BYTES_MAX);

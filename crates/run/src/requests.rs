@@ -137,15 +137,15 @@ fn check(
     };
     match spec.headers.get("Accept-Encoding") {
         None => Ok(check),
-        Some(codings) => decoding(codings, check),
+        Some(codings) => decodable(codings).map(|()| check),
     }
 }
 
-/// Wraps a check of compressed bodies, which then applies to the decoded body.
-fn decoding(codings: &str, check: BodyCheck) -> Result<BodyCheck, RunError> {
+/// Refuses a request that accepts a coding of a body to be checked which cannot be decoded.
+fn decodable(codings: &str) -> Result<(), RunError> {
     let coding = |item: &str| item.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match codings.split(',').map(coding).find(|coding| !DECODED.contains(&coding.as_str())) {
-        None => Ok(BodyCheck::Decoded(Arc::new(check))),
+        None => Ok(()),
         Some(unknown) => {
             let what = format!(
                 "Accept-Encoding {unknown}: Paceline cannot decompress this encoding to check the body"

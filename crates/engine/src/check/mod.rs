@@ -6,7 +6,8 @@
 
 mod decode;
 
-pub use decode::{DecompressError, decoded};
+pub use decode::{DecodeError, decoded};
+use paceline_http::ContentCoding;
 use paceline_stats::counted;
 
 use crate::Nanos;
@@ -41,8 +42,6 @@ pub enum BodyCheck {
     Sha256([u8; 32]),
     /// It is JSON, and all of these hold.
     Json(Arc<[ExpectedValue]>),
-    /// After decompression it passes another check: the request accepts compressed responses.
-    Decoded(Arc<BodyCheck>),
     /// It is JSON of this form.
     JsonForm(Arc<JsonForm>),
 }
@@ -69,14 +68,12 @@ pub enum BodyFault {
     Form(FormFault),
     /// It exceeds this limit of bytes, above which no body is kept for judging it whole.
     TooLong(usize),
-    /// It is compressed, and the request did not accept that.
-    Compressed,
     /// A step of a session extracts a value from the response, and the extraction failed.
     NotExtracted(ExtractFault),
     /// It is a redirect that could not be followed.
     NotFollowed(RedirectFault),
-    /// It is compressed, and cannot be decompressed.
-    Undecodable(DecompressError),
+    /// It has a content coding, and cannot be decoded.
+    Undecodable(DecodeError),
 }
 
 impl From<ExtractFault> for BodyFault {
@@ -119,41 +116,32 @@ impl ResponseCheck {
 }
 
 impl BodyCheck {
-    /// Whether a body is as expected.
+    /// Whether a body is as expected, as received or decoded: a server may send a compressed file with or without a
+    /// `Content-Encoding`.
     ///
     /// # Errors
-    /// The fault of the body.
-    pub fn judge(&self, body: &[u8]) -> Result<(), BodyFault> {
+    /// The fault of the decoded body.
+    pub fn judge(&self, coding: ContentCoding, body: &[u8]) -> Result<(), BodyFault> {
+        let as_received = self.judge_content(body);
+        if coding == ContentCoding::Identity || as_received.is_ok() {
+            return as_received;
+        }
+        self.judge_content(&decoded(coding, body).map_err(BodyFault::Undecodable)?)
+    }
+
+    fn judge_content(&self, body: &[u8]) -> Result<(), BodyFault> {
         match self {
             BodyCheck::Any => Ok(()),
             BodyCheck::Exact(expected) if **expected == *body => Ok(()),
-            BodyCheck::Exact(expected) => Err(BodyFault::differs(expected, body)),
-            BodyCheck::Sha256(expected) => {
-                same_digest(expected, Sha256::digest(body).into()).map_err(|fault| fault.or_compressed(body))
-            }
+            BodyCheck::Exact(expected) => Err(BodyFault::Differs(expected.len() as u64)),
+            BodyCheck::Sha256(expected) => same_digest(expected, Sha256::digest(body).into()),
             BodyCheck::Json(checks) => {
-                let value = serde_json::from_slice(body)
-                    .map_err(|error| BodyFault::NotJson(error.to_string()).or_compressed(body))?;
+                let value =
+                    serde_json::from_slice(body).map_err(|error| BodyFault::NotJson(error.to_string()))?;
                 checks.iter().try_for_each(|check| judge_value(check, &value))
-            }
-            BodyCheck::Decoded(check) => {
-                let decoded = decoded(body).map_err(BodyFault::Undecodable)?;
-                check.judge(decoded.as_deref().unwrap_or(body))
             }
             BodyCheck::JsonForm(form) => form.check(body).map_err(BodyFault::Form),
         }
-    }
-}
-
-impl BodyFault {
-    /// The fault of a body that differs from the expected one.
-    pub(crate) fn differs(expected: &[u8], body: &[u8]) -> Self {
-        BodyFault::Differs(expected.len() as u64).or_compressed(body)
-    }
-
-    /// Replaces a fault by its cause if the body is compressed.
-    fn or_compressed(self, body: &[u8]) -> Self {
-        if decode::is_gzip(body) { BodyFault::Compressed } else { self }
     }
 }
 
@@ -204,7 +192,11 @@ impl fmt::Display for BodyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BodyFault::Differs(expected) => {
-                write!(f, "the body differs from the expected body of {}", counted(*expected, "byte", "bytes"))
+                write!(
+                    f,
+                    "the body differs from the expected body of {}",
+                    counted(*expected, "byte", "bytes")
+                )
             }
             BodyFault::Digest(found) => {
                 f.write_str("the body does not have the expected SHA-256, but ")?;
@@ -221,9 +213,6 @@ impl fmt::Display for BodyFault {
             BodyFault::TooLong(most) => {
                 write!(f, "the body is longer than {most} bytes, too long to be checked")
             }
-            BodyFault::Compressed => f.write_str(
-                "the body is compressed with gzip, which the request did not ask for; add --accept-encoding gzip to check its content",
-            ),
             BodyFault::Undecodable(error) => write!(f, "{error}"),
             BodyFault::NotExtracted(fault) => write!(f, "{fault}"),
             BodyFault::NotFollowed(fault) => write!(f, "{fault}"),
@@ -235,6 +224,8 @@ impl fmt::Display for BodyFault {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    const PLAIN: ContentCoding = ContentCoding::Identity;
 
     #[test]
     fn any_2xx_status_is_accepted_by_default() {
@@ -252,17 +243,17 @@ mod tests {
     #[test]
     fn bodies_are_judged_by_bytes_or_digest() {
         let exact = BodyCheck::Exact(Arc::from(*b"hello"));
-        assert_eq!(exact.judge(b"hello"), Ok(()));
-        assert_eq!(exact.judge(b"hell"), Err(BodyFault::Differs(5)));
+        assert_eq!(exact.judge(PLAIN, b"hello"), Ok(()));
+        assert_eq!(exact.judge(PLAIN, b"hell"), Err(BodyFault::Differs(5)));
         // FIPS 180-2, appendix B.1.
         let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let bytes: Vec<u8> =
             (0..32).map(|at| u8::from_str_radix(&digest[2 * at..2 * at + 2], 16).unwrap()).collect();
         let sha256 = BodyCheck::Sha256(bytes.try_into().unwrap());
-        assert_eq!(sha256.judge(b"abc"), Ok(()));
-        let fault = BodyCheck::Sha256([0; 32]).judge(b"abc").unwrap_err();
+        assert_eq!(sha256.judge(PLAIN, b"abc"), Ok(()));
+        let fault = BodyCheck::Sha256([0; 32]).judge(PLAIN, b"abc").unwrap_err();
         assert_eq!(fault.to_string(), format!("the body does not have the expected SHA-256, but {digest}"));
-        assert_eq!(BodyCheck::Any.judge(b"x"), Ok(()));
+        assert_eq!(BodyCheck::Any.judge(PLAIN, b"x"), Ok(()));
     }
 
     #[test]
@@ -271,8 +262,8 @@ mod tests {
             ExpectedValue::parse("/a=1").unwrap(),
             ExpectedValue::parse("/b=x").unwrap(),
         ]));
-        assert_eq!(check.judge(b"{\"b\": \"x\", \"a\": 1.0, \"c\": 3}"), Ok(()));
-        let reported = |body: &[u8]| check.judge(body).unwrap_err().to_string();
+        assert_eq!(check.judge(PLAIN, b"{\"b\": \"x\", \"a\": 1.0, \"c\": 3}"), Ok(()));
+        let reported = |body: &[u8]| check.judge(PLAIN, body).unwrap_err().to_string();
         assert_eq!(reported(b"{\"a\": 2, \"b\": \"x\"}"), "the body has 2 at \"/a\" instead of 1");
         assert_eq!(reported(b"{\"a\": 1}"), "the body has no value at \"/b\", where \"x\" is expected");
         assert_eq!(reported(b"{\"a\": 1,}"), "the body is not JSON: trailing comma at line 1 column 9");

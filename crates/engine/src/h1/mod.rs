@@ -236,8 +236,8 @@ impl Http1 {
             DecodeStep::NeedMore | DecodeStep::Interim(_) => {}
             DecodeStep::Head(head) => {
                 (connection.keep_alive, connection.is_suspect) = (head.keep_alive, head.is_suspect);
-                self.saw_compressed |= head.is_encoded;
-                connection.incoming.begin(head.status);
+                self.saw_compressed |= head.coding.is_compressed();
+                connection.incoming.begin(head.into());
             }
             DecodeStep::Body(piece) => tracker.inspect(kind, &mut connection.incoming, piece),
             DecodeStep::End => completed = Some(self.complete_steps(slot, consumed as u64, now, tracker)),
@@ -322,7 +322,7 @@ impl Http1 {
                 let response = ReceivedResponse {
                     status: whole.head.status,
                     body_bytes: whole.body.len() as u64,
-                    ending: tracker.judge(kind, whole.head.status, whole.body, now),
+                    ending: tracker.judge(kind, whole.head.into(), whole.body, now),
                     first_byte: now,
                     uncounted_bytes: whole.consumed as u64,
                 };

@@ -7,7 +7,7 @@
 //! The meaning of a response depends on its bytes and, if its field block refers to the header table, on that of the
 //! connection: [`FieldDecoder::repeat`] says whether it means the same there.
 
-use crate::hot::ReceivedResponse;
+use crate::hot::{JudgedHead, ReceivedResponse};
 use crate::{Ending, Nanos};
 use paceline_http::h2::{
     FRAME_HEAD_BYTES, FieldDecoder, RecognisedBlock, ResponseProgress, STREAM_AT, write_data,
@@ -33,7 +33,8 @@ pub(super) struct LastFrames {
 pub(super) struct HeadersFrame {
     /// The length of the frame.
     pub bytes: usize,
-    pub status: u16,
+    /// The facts by which its body is judged.
+    pub judged: JudgedHead,
     /// The progress of a response that begins with it.
     pub progress: ResponseProgress,
     /// Changes whenever other HEADERS are kept; never 0 then.
@@ -42,7 +43,12 @@ pub(super) struct HeadersFrame {
 
 impl Default for HeadersFrame {
     fn default() -> Self {
-        Self { bytes: 0, status: 0, progress: ResponseProgress::new(Method::Other), version: 0 }
+        Self {
+            bytes: 0,
+            judged: JudgedHead::default(),
+            progress: ResponseProgress::new(Method::Other),
+            version: 0,
+        }
     }
 }
 
@@ -102,7 +108,7 @@ impl LastFrames {
     #[inline(always)]
     pub(super) fn response(&self, first_byte: Nanos, uncounted_bytes: u64) -> ReceivedResponse {
         ReceivedResponse {
-            status: self.head.status,
+            status: self.head.judged.status,
             body_bytes: (self.frames.len() - self.head.bytes - FRAME_HEAD_BYTES) as u64,
             ending: Ending::Ok,
             first_byte,
@@ -115,7 +121,7 @@ impl LastFrames {
         &mut self,
         block: &[u8],
         recognised: Option<RecognisedBlock>,
-        status: u16,
+        judged: JudgedHead,
         progress: ResponseProgress,
     ) {
         self.frames.clear();
@@ -124,7 +130,7 @@ impl LastFrames {
         }
         self.block = recognised;
         let version = self.head.version + 1;
-        self.head = HeadersFrame { bytes: self.frames.len(), status, progress, version };
+        self.head = HeadersFrame { bytes: self.frames.len(), judged, progress, version };
     }
 
     /// Keeps the DATA of a good response whose HEADERS are the kept ones.
@@ -161,7 +167,7 @@ mod tests {
         last_response.meet_head(
             block,
             fields.recognised(cache, block),
-            200,
+            JudgedHead { status: 200, ..JudgedHead::default() },
             ResponseProgress::new(Method::Other),
         );
         last_response.meet_body(b"ok");
@@ -205,7 +211,12 @@ mod tests {
                 && !last_response.is_body_at(&bad[head.len()..], 7)
         );
         // Other HEADERS: the DATA belong to another response.
-        last_response.meet_head(REFERRING, None, 500, ResponseProgress::new(Method::Other));
+        last_response.meet_head(
+            REFERRING,
+            None,
+            JudgedHead { status: 500, ..JudgedHead::default() },
+            ResponseProgress::new(Method::Other),
+        );
         assert!(!last_response.is_body_at(data, 7) && last_response.head.version != version);
     }
 

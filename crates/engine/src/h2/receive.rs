@@ -6,7 +6,9 @@ use super::connection::Http2Connection;
 use super::last_response::{LastFrames, stream_of};
 use super::outgoing::Http2Outgoing;
 use super::stream::{Http2Stream, Streams};
-use crate::hot::{AnswerGroup, Exchange, ExchangeIndex, ProtocolFault, ReceivedResponse, Tracker};
+use crate::hot::{
+    AnswerGroup, Exchange, ExchangeIndex, JudgedHead, ProtocolFault, ReceivedResponse, Tracker,
+};
 use crate::outcome::ConnectionFailure;
 use crate::{BodyCheck, Ending, Nanos, RequestKind, Settings, Slot};
 use paceline_http::Method;
@@ -283,13 +285,13 @@ impl Http2State {
         let response = ReceivedResponse {
             status: head.status,
             body_bytes: body.len() as u64,
-            ending: received.tracker.judge(stream.kind.into(), head.status, body, now),
+            ending: received.tracker.judge(stream.kind.into(), head.into(), body, now),
             first_byte: now,
             uncounted_bytes: bytes as u64,
         };
         if answers.repeat && response.ending == Ending::Ok {
             let recognised = connection.fields.recognised(&self.cache, block);
-            answers.last_response.meet_head(block, recognised, head.status, progress);
+            answers.last_response.meet_head(block, recognised, head.into(), progress);
             answers.last_response.meet_body(body);
         }
         stream.end();
@@ -393,10 +395,10 @@ impl Http2State {
         };
         match progress {
             Ok(BlockRole::Head(head)) => {
-                stream.incoming.begin(head.status);
-                self.saw_compressed |= head.is_encoded;
+                stream.incoming.begin(head.into());
+                self.saw_compressed |= head.coding.is_compressed();
                 if is_first && !end_stream {
-                    self.keep_head(slot, place, block, head.status);
+                    self.keep_head(slot, place, block, head.into());
                 }
             }
             Ok(BlockRole::Interim | BlockRole::Trailers) => {}
@@ -413,12 +415,12 @@ impl Http2State {
 
     /// Keeps the HEADERS that a response began with, if the next one may begin in the same way.
     #[inline]
-    fn keep_head(&mut self, slot: Slot, place: ExchangeIndex, block: &[u8], status: u16) {
+    fn keep_head(&mut self, slot: Slot, place: ExchangeIndex, block: &[u8], head: JudgedHead) {
         let stream = self.streams.at(slot, place);
         let answers = &mut self.answers[usize::from(stream.kind)];
         if answers.repeat {
             let recognised = self.connections[slot as usize].fields.recognised(&self.cache, block);
-            answers.last_response.meet_head(block, recognised, status, stream.progress);
+            answers.last_response.meet_head(block, recognised, head, stream.progress);
             stream.head_version = answers.last_response.head.version;
         }
     }
@@ -467,11 +469,11 @@ impl Http2State {
         }
         let kind = usize::from(stream.kind);
         if end_stream && stream.incoming.body.bytes == 0 {
-            let status = stream.incoming.status;
+            let head = stream.incoming.head;
             let response = ReceivedResponse {
-                status,
+                status: head.status,
                 body_bytes: piece.len() as u64,
-                ending: received.tracker.judge(kind, status, piece, now),
+                ending: received.tracker.judge(kind, head, piece, now),
                 first_byte: stream.incoming.first_byte,
                 uncounted_bytes: stream.bytes,
             };

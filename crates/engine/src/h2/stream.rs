@@ -76,8 +76,7 @@ impl Http2Stream {
         (self.has_response, self.head_version) = (true, head.version);
         self.receive_window = ReceiveWindow::new(OUR_WINDOW);
         self.progress = head.progress;
-        self.incoming =
-            PartialResponse { status: head.status, first_byte: now, ..PartialResponse::default() };
+        self.incoming = PartialResponse { head: head.judged, first_byte: now, ..PartialResponse::default() };
         self.bytes = head.bytes as u64;
     }
 

@@ -6,8 +6,9 @@
 //! throughout. The first wrong body of a kind is kept for display.
 
 use crate::check::same_digest;
-use crate::{BodyCheck, BodyFault, Ending, Nanos, ResponseCheck, WrongBody};
-use paceline_http::equal;
+use crate::{BodyCheck, BodyFault, Ending, Nanos, ResponseCheck, WrongBody, decoded};
+use paceline_http::h2::ResponseFields;
+use paceline_http::{ContentCoding, Head, equal};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
@@ -19,6 +20,27 @@ pub(super) const KEPT_MOST: usize = 1 << 20;
 const SHOWN_MOST: usize = 96;
 /// The number of those before the first wrong byte.
 const SHOWN_BEFORE: usize = 24;
+
+/// The facts in the head of a response by which its body is judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JudgedHead {
+    pub status: u16,
+    pub coding: ContentCoding,
+}
+
+impl From<Head> for JudgedHead {
+    #[inline]
+    fn from(Head { status, coding, .. }: Head) -> Self {
+        Self { status, coding }
+    }
+}
+
+impl From<ResponseFields> for JudgedHead {
+    #[inline]
+    fn from(ResponseFields { status, coding, .. }: ResponseFields) -> Self {
+        Self { status, coding }
+    }
+}
 
 /// The state of a body that comes in pieces.
 #[derive(Debug, Default)]
@@ -45,8 +67,10 @@ struct DifferingPart {
 #[derive(Debug)]
 pub(super) struct Inspector {
     check: ResponseCheck,
-    /// A valid body.
+    /// A valid body without a content coding.
     reference: Option<Arc<[u8]>>,
+    /// A valid body with a content coding, as received.
+    coded: Option<(ContentCoding, Arc<[u8]>)>,
     /// The first wrong body.
     wrong: Option<WrongBody>,
 }
@@ -57,7 +81,7 @@ impl Inspector {
             BodyCheck::Exact(expected) => Some(Arc::clone(expected)),
             _ => None,
         };
-        Self { check: check.clone(), reference, wrong: None }
+        Self { check: check.clone(), reference, coded: None, wrong: None }
     }
 
     /// The first wrong body, taken out.
@@ -65,18 +89,33 @@ impl Inspector {
         self.wrong
     }
 
+    /// A valid body with this coding. An exact body is also expected as received.
+    #[inline]
+    fn reference(&self, coding: ContentCoding) -> Option<&Arc<[u8]>> {
+        match &self.coded {
+            _ if coding == ContentCoding::Identity => self.reference.as_ref(),
+            Some((known, reference)) if *known == coding => Some(reference),
+            _ if self.is_exact() => self.reference.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn is_exact(&self) -> bool {
+        matches!(self.check.body, BodyCheck::Exact(_))
+    }
+
     /// The ending of a request whose response has a body in one piece.
     #[inline]
-    pub(super) fn ending(&mut self, status: u16, body: &[u8], now: Nanos) -> Ending {
-        if !self.check.admits(status) {
+    pub(super) fn ending(&mut self, head: JudgedHead, body: &[u8], now: Nanos) -> Ending {
+        if !self.check.admits(head.status) {
             return Ending::BadStatus;
         }
-        let is_good = match &self.reference {
+        let is_good = match self.reference(head.coding) {
             Some(reference) if equal(reference, body) => true,
             None if matches!(self.check.body, BodyCheck::Any) => true,
             // Each body is different: there is no reference, and the check is as cheap as a comparison.
             None if self.has_form(body) => true,
-            _ => self.judge(status, body, now),
+            _ => self.judge(head, body, now),
         };
         if is_good { Ending::Ok } else { Ending::BadBody }
     }
@@ -88,53 +127,54 @@ impl Inspector {
 
     /// Adds a piece of a body.
     #[inline]
-    pub(super) fn take(&self, status: u16, body: &mut Body, piece: &[u8]) {
+    pub(super) fn take(&self, head: JudgedHead, body: &mut Body, piece: &[u8]) {
         let begin = body.bytes as usize;
         body.bytes += piece.len() as u64;
-        if matches!(self.check.body, BodyCheck::Any) || !self.check.admits(status) {
+        if matches!(self.check.body, BodyCheck::Any) || !self.check.admits(head.status) {
             return;
         }
         let equal = |reference: &Arc<[u8]>| {
             reference.get(begin..begin + piece.len()).is_some_and(|part| equal(part, piece))
         };
-        if body.differs || !self.reference.as_ref().is_some_and(equal) {
-            self.keep(body, begin, piece);
+        if body.differs || !self.reference(head.coding).is_some_and(equal) {
+            self.keep(head.coding, body, begin, piece);
         }
     }
 
     /// Completes a body that came in pieces: returns the ending of its request. The next body may begin.
-    pub(super) fn ending_in_pieces(&mut self, status: u16, body: &mut Body, now: Nanos) -> Ending {
+    pub(super) fn ending_in_pieces(&mut self, head: JudgedHead, body: &mut Body, now: Nanos) -> Ending {
         let body = std::mem::take(body);
-        if !self.check.admits(status) {
+        if !self.check.admits(head.status) {
             return Ending::BadStatus;
         }
-        let is_good = match (&self.check.body, &self.reference, body.kept) {
+        let is_good = match (&self.check.body, self.reference(head.coding), body.kept) {
             (BodyCheck::Any, ..) => true,
             (_, Some(reference), _) if !body.differs && reference.len() as u64 == body.bytes => true,
             // The whole body equals the beginning of the reference.
             (_, Some(reference), _) if !body.differs => {
                 let beginning = Arc::clone(reference);
-                self.judge(status, beginning.get(..body.bytes as usize).unwrap_or_default(), now)
+                self.judge(head, beginning.get(..body.bytes as usize).unwrap_or_default(), now)
             }
-            (_, _, Some(kept)) => self.judge_kept(status, body.bytes, *kept, now),
+            (_, _, Some(kept)) => self.judge_kept(head, body.bytes, *kept, now),
             // It differs, and its bytes are not needed any more; or it is empty.
             (BodyCheck::Exact(_), ..) => false,
-            (_, _, None) => self.judge(status, &[], now),
+            (_, _, None) => self.judge(head, &[], now),
         };
         if is_good { Ending::Ok } else { Ending::BadBody }
     }
 
     /// Keeps the necessary part of a body that differs from the reference.
     #[cold]
-    fn keep(&self, body: &mut Body, begin: usize, piece: &[u8]) {
-        let is_exact = matches!(self.check.body, BodyCheck::Exact(_));
+    fn keep(&self, coding: ContentCoding, body: &mut Body, begin: usize, piece: &[u8]) {
+        // A body that has to be decoded is needed whole.
+        let is_exact = self.is_exact() && coding == ContentCoding::Identity;
         let most = if is_exact { SHOWN_MOST } else { KEPT_MOST };
         if !body.differs {
             body.differs = true;
             if is_exact && self.wrong.is_some() {
                 return;
             }
-            let reference = self.reference.as_deref().unwrap_or_default();
+            let reference = self.reference(coding).map_or(&[][..], |reference| reference);
             let rest = reference.get(begin..).unwrap_or_default();
             let at = begin + first_difference(rest, piece).unwrap_or(0);
             let start = if is_exact { at.saturating_sub(SHOWN_BEFORE) } else { 0 };
@@ -151,24 +191,34 @@ impl Inspector {
 
     /// Judges a whole body that is not the reference.
     #[cold]
-    fn judge(&mut self, status: u16, body: &[u8], now: Nanos) -> bool {
-        match self.check.body.judge(body) {
+    fn judge(&mut self, head: JudgedHead, body: &[u8], now: Nanos) -> bool {
+        let JudgedHead { status, coding } = head;
+        match self.check.body.judge(coding, body) {
             Ok(()) => {
                 let is_form = matches!(self.check.body, BodyCheck::JsonForm(_));
-                if self.reference.is_none() && !is_form && body.len() <= KEPT_MOST {
-                    self.reference = Some(Arc::from(body));
+                if !is_form && body.len() <= KEPT_MOST {
+                    self.refer_to(coding, body);
                 }
                 true
             }
             Err(fault) => {
-                self.note(status, body.len() as u64, 0, body, fault, now);
+                let content = decoded(coding, body).unwrap_or(body.into());
+                self.note(status, body.len() as u64, 0, &content, fault, now);
                 false
             }
         }
     }
 
+    /// Makes the first valid body with or without a coding the reference.
+    fn refer_to(&mut self, coding: ContentCoding, body: &[u8]) {
+        match coding {
+            ContentCoding::Identity => _ = self.reference.get_or_insert_with(|| Arc::from(body)),
+            coding => _ = self.coded.get_or_insert_with(|| (coding, Arc::from(body))),
+        }
+    }
+
     /// Judges a body that came in pieces, of which the beginning, or the part around the difference, was kept.
-    fn judge_kept(&mut self, status: u16, length: u64, kept: DifferingPart, now: Nanos) -> bool {
+    fn judge_kept(&mut self, head: JudgedHead, length: u64, kept: DifferingPart, now: Nanos) -> bool {
         let is_whole = kept.start == 0 && kept.bytes.len() as u64 == length;
         let fault = match (&self.check.body, kept.digest) {
             (BodyCheck::Sha256(expected), Some(digest)) => {
@@ -177,12 +227,13 @@ impl Inspector {
                     Err(fault) => fault,
                 }
             }
-            (BodyCheck::Exact(expected), _) if kept.start == 0 => BodyFault::differs(expected, &kept.bytes),
-            (BodyCheck::Exact(expected), _) => BodyFault::Differs(expected.len() as u64),
-            _ if is_whole => return self.judge(status, &kept.bytes, now),
+            (BodyCheck::Exact(expected), _) if head.coding == ContentCoding::Identity => {
+                BodyFault::Differs(expected.len() as u64)
+            }
+            _ if is_whole => return self.judge(head, &kept.bytes, now),
             _ => BodyFault::TooLong(KEPT_MOST),
         };
-        self.note(status, length, kept.start, &kept.bytes, fault, now);
+        self.note(head.status, length, kept.start, &kept.bytes, fault, now);
         false
     }
 

@@ -30,6 +30,7 @@ mod worker;
 
 pub(crate) use blocks::BlockIndex;
 pub(crate) use exchange::{Exchange, ExchangeIndex, WaitingStep};
+pub(crate) use inspect::JudgedHead;
 pub use protocol::ProtocolHandler;
 pub(crate) use protocol::{CancelOutcome, Flow, ProtocolFault};
 pub use record::Recorder;

@@ -6,7 +6,7 @@
 use super::blocks::BlockIndex;
 use super::exchange::{Exchange, ExchangeIndex, Exchanges, WaitingStep};
 use super::fairness::Medians;
-use super::inspect::{Body, Inspector};
+use super::inspect::{Body, Inspector, JudgedHead};
 use super::record::{ReceivedResponse, Recorder};
 use super::schedule::{ReturnedRequest, Schedule};
 use crate::arrivals::SampledIntervals;
@@ -31,8 +31,8 @@ pub struct SendTimes {
 /// A partly received response.
 #[derive(Debug, Default)]
 pub(crate) struct PartialResponse {
-    /// Its status, once its head is complete.
-    pub status: u16,
+    /// The facts in its head, once that is complete.
+    pub head: JudgedHead,
     /// When its first byte was received.
     pub first_byte: Nanos,
     /// Its body, as received so far.
@@ -41,8 +41,8 @@ pub(crate) struct PartialResponse {
 
 impl PartialResponse {
     /// The head of the response is complete: its body may follow.
-    pub(crate) fn begin(&mut self, status: u16) {
-        (self.status, self.body) = (status, Body::default());
+    pub(crate) fn begin(&mut self, head: JudgedHead) {
+        (self.head, self.body) = (head, Body::default());
     }
 }
 
@@ -297,14 +297,14 @@ impl<'a> Tracker<'a> {
 
     /// The ending of a request whose response has a body in one piece.
     #[inline]
-    pub(crate) fn judge(&mut self, kind: usize, status: u16, body: &[u8], now: Nanos) -> Ending {
-        self.inspectors[kind].ending(status, body, now)
+    pub(crate) fn judge(&mut self, kind: usize, head: JudgedHead, body: &[u8], now: Nanos) -> Ending {
+        self.inspectors[kind].ending(head, body, now)
     }
 
     /// Checks a piece of a body.
     #[inline]
     pub(crate) fn inspect(&self, kind: usize, incoming: &mut PartialResponse, piece: &[u8]) {
-        self.inspectors[kind].take(incoming.status, &mut incoming.body, piece);
+        self.inspectors[kind].take(incoming.head, &mut incoming.body, piece);
     }
 
     /// The ending of a request whose response came in pieces and is complete.
@@ -315,11 +315,11 @@ impl<'a> Tracker<'a> {
         uncounted_bytes: u64,
         now: Nanos,
     ) -> ReceivedResponse {
-        let PartialResponse { status, first_byte, body } = incoming;
+        let PartialResponse { head, first_byte, body } = incoming;
         ReceivedResponse {
-            status: *status,
+            status: head.status,
             body_bytes: body.bytes,
-            ending: self.inspectors[kind].ending_in_pieces(*status, body, now),
+            ending: self.inspectors[kind].ending_in_pieces(*head, body, now),
             first_byte: *first_byte,
             uncounted_bytes,
         }

@@ -15,12 +15,12 @@ pub use redirect::{Redirect, RedirectFault};
 
 use crate::h1::{not_http, unfinished};
 use crate::hot::{
-    BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, ProtocolFault, ProtocolHandler,
+    BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, JudgedHead, ProtocolFault, ProtocolHandler,
     ReceivedResponse, SendTimes, Tracker, WaitingStep,
 };
 use crate::outcome::ConnectionFailure;
 use crate::random::Random;
-use crate::{Ending, IoProgress, Nanos, Requests, Settings, Slot, Transport};
+use crate::{Ending, IoProgress, Nanos, Requests, Settings, Slot, Transport, decoded};
 use paceline_http::{DecodeStep, Decoder, Expander, HeadCache, ProtocolError, Scheme};
 use paceline_stats::Histogram;
 use std::io;
@@ -62,7 +62,7 @@ struct SessionUser {
     decoder: Decoder,
     /// Whether the server will keep the connection after the response being received.
     keep_alive: bool,
-    status: u16,
+    judged: JudgedHead,
     first_byte: Nanos,
     /// Body bytes of the response being received.
     body_bytes: u64,
@@ -121,7 +121,7 @@ impl SessionUser {
             cookies: Cookies::default(),
             decoder: Decoder::new(kind.method).with_line_ends(settings.job.line_ends()),
             keep_alive: true,
-            status: 0,
+            judged: JudgedHead::default(),
             first_byte: Nanos::ZERO,
             body_bytes: 0,
             head: Vec::new(),
@@ -138,11 +138,23 @@ impl SessionUser {
     /// Makes the request that follows the received redirect.
     fn redirect(&mut self, scheme: Scheme, most: u16) -> Result<(), RedirectFault> {
         let (request, followed) = (self.request.as_slice(), self.followed);
-        let redirect = Redirect { request, status: self.status, head: &self.head, followed };
+        let redirect = Redirect { request, status: self.judged.status, head: &self.head, followed };
         self.request = redirect.next_request(scheme, most)?;
         self.cookie_bytes = self.cookies.put_into(&mut self.request, self.cookie_bytes);
         self.taken = 0;
         self.followed += 1;
+        Ok(())
+    }
+
+    /// Extracts values from the received response.
+    fn extract(&mut self, extracts: &[Extract]) -> Result<(), ExtractFault> {
+        if extracts.is_empty() {
+            return Ok(());
+        }
+        let content = decoded(self.judged.coding, &self.body);
+        for extract in extracts {
+            self.values[extract.variable] = extract.value(&self.head, content.as_deref())?;
+        }
         Ok(())
     }
 
@@ -186,8 +198,8 @@ impl Sessions {
         if self.plan.takes_cookies {
             user.cookies.take(&user.head);
         }
-        let is_expected = self.requests.kinds()[kind].check.status == Some(user.status);
-        if self.follow > 0 && Redirect::is_one(user.status) && !is_expected {
+        let is_expected = self.requests.kinds()[kind].check.status == Some(user.judged.status);
+        if self.follow > 0 && Redirect::is_one(user.judged.status) && !is_expected {
             let can_send = can_send && user.keep_alive && user.unsent() == 0;
             match user.redirect(self.scheme, self.follow) {
                 Ok(()) if can_send => return SessionProgress::Redirect,
@@ -195,25 +207,20 @@ impl Sessions {
                     self.await_connection(slot, now, tracker);
                     return SessionProgress::End(Flow::Close);
                 }
-                Err(fault) => tracker.reject(kind, user.status, &user.body, fault, now),
+                Err(fault) => tracker.reject(kind, user.judged.status, &user.body, fault, now),
             }
         }
         let Some(exchange) = tracker.exchanges_mut().end(slot, 0) else { return SessionProgress::End(flow) };
-        let mut ending = tracker.judge(kind, user.status, &user.body, now);
-        if ending == Ending::Ok {
-            for extract in &self.plan.steps[kind].extract {
-                match extract.value(&user.head, &user.body) {
-                    Ok(value) => user.values[extract.variable] = value,
-                    Err(fault) => {
-                        tracker.reject(kind, user.status, &user.body, fault, now);
-                        ending = Ending::BadBody;
-                        break;
-                    }
-                }
-            }
+        let mut ending = tracker.judge(kind, user.judged, &user.body, now);
+        if ending == Ending::Ok
+            && let Err(fault) = user.extract(&self.plan.steps[kind].extract)
+        {
+            let content = decoded(user.judged.coding, &user.body).unwrap_or(user.body.as_slice().into());
+            tracker.reject(kind, user.judged.status, &content, fault, now);
+            ending = Ending::BadBody;
         }
         let response = ReceivedResponse {
-            status: user.status,
+            status: user.judged.status,
             body_bytes: user.body_bytes,
             ending,
             first_byte: user.first_byte,
@@ -257,7 +264,7 @@ impl Sessions {
         let user = &mut self.users[slot as usize];
         if user.decoder.is_idle() {
             user.decoder.set_method(self.requests.kinds()[kind].method);
-            (user.first_byte, user.status, user.body_bytes) = (now, 0, 0);
+            (user.first_byte, user.judged, user.body_bytes) = (now, JudgedHead::default(), 0);
             user.head.clear();
             user.body.clear();
         }
@@ -265,13 +272,15 @@ impl Sessions {
         tracker.moved(exchange.block, 0, consumed as u64);
         let mut reached = SessionProgress::More;
         match step {
-            DecodeStep::NeedMore if user.status == 0 => user.head.extend_from_slice(&input[..consumed]),
+            DecodeStep::NeedMore if user.judged.status == 0 => {
+                user.head.extend_from_slice(&input[..consumed])
+            }
             DecodeStep::NeedMore => {}
             DecodeStep::Interim(_) => user.head.clear(),
             DecodeStep::Head(head) => {
                 user.head.extend_from_slice(&input[..consumed]);
-                (user.status, user.keep_alive) = (head.status, head.keep_alive);
-                self.saw_compressed |= head.is_encoded;
+                (user.judged, user.keep_alive) = (head.into(), head.keep_alive);
+                self.saw_compressed |= head.coding.is_compressed();
             }
             DecodeStep::Body(piece) => {
                 user.body_bytes += piece.len() as u64;

@@ -4,6 +4,7 @@
 //! Made from a job by `crates/run`; the protocol of sessions (`mod.rs`) executes it.
 
 use super::cookies;
+use crate::check::DecodeError;
 use paceline_http::VARIABLE_BYTES_MAX;
 use paceline_job::Think;
 use regex::bytes::Regex;
@@ -78,6 +79,7 @@ pub struct ExtractFault {
 enum ExtractProblem {
     Missing(String),
     NotJson,
+    Undecodable(DecodeError),
     TooLong,
     ControlCharacter,
 }
@@ -88,6 +90,7 @@ impl fmt::Display for ExtractFault {
         match &self.problem {
             ExtractProblem::Missing(place) => write!(f, "the response has no {place}"),
             ExtractProblem::NotJson => f.write_str("the body is not JSON"),
+            ExtractProblem::Undecodable(error) => write!(f, "{error}"),
             ExtractProblem::TooLong => write!(f, "the value is longer than {VARIABLE_BYTES_MAX} bytes"),
             ExtractProblem::ControlCharacter => {
                 f.write_str("the value has a line break or another control character")
@@ -97,17 +100,18 @@ impl fmt::Display for ExtractFault {
 }
 
 impl Extract {
-    /// Extracts the value from a response.
+    /// Extracts the value from a response, whose body is decoded.
     ///
     /// # Errors
     /// [`ExtractFault`] if it has none, or one that cannot be sent.
-    pub fn value(&self, head: &[u8], body: &[u8]) -> Result<Vec<u8>, ExtractFault> {
+    pub fn value(&self, head: &[u8], content: Result<&[u8], &DecodeError>) -> Result<Vec<u8>, ExtractFault> {
         let fault = |problem| ExtractFault { name: self.name.clone(), problem };
         let missing = |place: String| fault(ExtractProblem::Missing(place));
+        let body = || content.map_err(|error| fault(ExtractProblem::Undecodable(error.clone())));
         let value = match &self.from {
             ExtractSource::Json(pointer) => {
                 let document: serde_json::Value =
-                    serde_json::from_slice(body).map_err(|_| fault(ExtractProblem::NotJson))?;
+                    serde_json::from_slice(body()?).map_err(|_| fault(ExtractProblem::NotJson))?;
                 match document.pointer(pointer) {
                     None => return Err(missing(format!("value at {pointer:?}"))),
                     Some(serde_json::Value::String(text)) => text.clone().into_bytes(),
@@ -118,7 +122,7 @@ impl Extract {
                 cookies::field(head, name).next().ok_or_else(|| missing(format!("header {name}")))?.to_vec()
             }
             ExtractSource::Regex(regex) => {
-                let found = regex.captures(body).ok_or_else(|| missing(format!("match of {regex}")))?;
+                let found = regex.captures(body()?).ok_or_else(|| missing(format!("match of {regex}")))?;
                 let group = found.get(1).or_else(|| found.get(0));
                 group.map(|group| group.as_bytes().to_vec()).unwrap_or_default()
             }
@@ -142,7 +146,7 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\nX-Id: 42\r\nLocation: /a\r\n\r\n";
         let body = br#"{"token": "t0", "id": 7, "bad": "a\nb"}"#;
         let extract = Extract { variable: 0, name: "v".to_owned(), from };
-        let value = extract.value(head, body).map_err(|fault| fault.to_string())?;
+        let value = extract.value(head, Ok(body)).map_err(|fault| fault.to_string())?;
         Ok(String::from_utf8(value).unwrap())
     }
 

@@ -6,8 +6,8 @@
 //! to show the bytes that are invalid.
 
 use super::error::{ProtocolError, Section};
-use crate::syntax::{decimal, excerpt, is_compression, is_text, is_token};
-use crate::{Method, starts_with};
+use crate::syntax::{decimal, excerpt, is_text, is_token};
+use crate::{ContentCoding, Method, starts_with};
 use memchr::{memchr, memchr3};
 
 /// How the lines of a head may end.
@@ -34,8 +34,8 @@ pub struct Head {
     pub is_suspect: bool,
     /// The `x` of `HTTP/1.x`.
     pub minor: u8,
-    /// The body is compressed, with a content coding such as gzip, which no request asks for unless a header is given.
-    pub is_encoded: bool,
+    /// The coding of the body.
+    pub coding: ContentCoding,
 }
 
 /// How the end of a body is determined (RFC 9112 §6.3).
@@ -200,7 +200,7 @@ struct FramingFields {
     chunked: bool,
     close: bool,
     keep_alive: bool,
-    is_encoded: bool,
+    coding: ContentCoding,
 }
 
 impl FramingFields {
@@ -221,7 +221,7 @@ impl FramingFields {
                 Ok(())
             }
             16 if name.eq_ignore_ascii_case(b"content-encoding") => {
-                self.is_encoded |= members(value).any(is_compression);
+                self.coding.add(value);
                 Ok(())
             }
             _ => Ok(()),
@@ -282,7 +282,7 @@ impl FramingFields {
             keep_alive: persists,
             is_suspect: suspect,
             minor,
-            is_encoded: self.is_encoded,
+            coding: self.coding,
         };
         let keep_alive = persists && framing != Framing::UntilClose;
         ParsedHead { to_head, to_other: Head { framing, keep_alive, ..to_head } }

@@ -9,8 +9,8 @@
 
 use super::error::{Http2Error, MalformedResponse};
 use super::hpack::{BlockSummary, DecodedField, HpackDecoder, HpackScratch, TABLE_SIZE_DEFAULT};
-use crate::syntax::{decimal, is_compression, is_token};
-use crate::{INTERIM_RESPONSES_MAX, Method};
+use crate::syntax::{decimal, is_token};
+use crate::{ContentCoding, INTERIM_RESPONSES_MAX, Method};
 use std::sync::Arc;
 
 /// The maximum size of a header list. The same limit as for a head of HTTP/1.1.
@@ -38,8 +38,8 @@ pub struct ResponseFields {
     pub status: u16,
     /// The body's length, if it is announced.
     pub content_length: Option<u64>,
-    /// The body has a content coding such as gzip, which no request asks for unless a header is given.
-    pub is_encoded: bool,
+    /// The coding of the body.
+    pub coding: ContentCoding,
 }
 
 /// Recent self-contained blocks of a thread, and its memory for decoding.
@@ -220,7 +220,7 @@ impl FieldDecoder {
 struct FieldReading {
     status: Option<u16>,
     content_length: Option<u64>,
-    is_encoded: bool,
+    coding: ContentCoding,
     /// Whether a regular field has come: no pseudo-header field may follow.
     has_regular: bool,
     /// The first error. Decoding goes on, to keep the table correct.
@@ -253,8 +253,7 @@ impl FieldReading {
         match name {
             b"content-length" => self.length(value),
             b"content-encoding" => {
-                self.is_encoded |=
-                    value.split(|byte| *byte == b',').any(|coding| is_compression(coding.trim_ascii()));
+                self.coding.add(value);
                 Ok(())
             }
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => {
@@ -301,8 +300,8 @@ impl FieldReading {
             None => Ok(DecodedFields::Trailers),
             Some(101) => Err(MalformedResponse::Upgrade),
             Some(status) => {
-                let (content_length, is_encoded) = (self.content_length, self.is_encoded);
-                Ok(DecodedFields::Response(ResponseFields { status, content_length, is_encoded }))
+                let (content_length, coding) = (self.content_length, self.coding);
+                Ok(DecodedFields::Response(ResponseFields { status, content_length, coding }))
             }
         }
     }

@@ -114,7 +114,7 @@ fn word(event: &Event) -> String {
                 Framing::UntilClose => "until close".into(),
             };
             let after = if head.keep_alive { "keep" } else { "close" };
-            let coded = if head.is_encoded { " encoded" } else { "" };
+            let coded = if head.coding.is_compressed() { " encoded" } else { "" };
             format!("{}.{} {framing} {after}{coded}", head.status, head.minor)
         }
     }

@@ -3,7 +3,8 @@
 //! It says what a stream means, or that it is invalid somewhere; not why.
 
 use paceline_http::{
-    CHUNK_LINE_BYTES_MAX, Framing, HEAD_BYTES_MAX, Head, INTERIM_RESPONSES_MAX, Method, TRAILERS_BYTES_MAX,
+    CHUNK_LINE_BYTES_MAX, ContentCoding, Framing, HEAD_BYTES_MAX, Head, INTERIM_RESPONSES_MAX, Method,
+    TRAILERS_BYTES_MAX,
 };
 
 /// An event of [`crate::observe`], errors without their reason.
@@ -133,23 +134,23 @@ fn meaning(method: Method, minor: u8, status: u16, fields: &[(String, &str)]) ->
     let wanted = !says("close") && (minor > 0 || says("keep-alive"));
     let suspect = chunked && (minor == 0 || !lengths.is_empty());
     let keep_alive = wanted && !suspect && framing != Framing::UntilClose;
-    let compresses = [
-        "gzip",
-        "x-gzip",
-        "deflate",
-        "compress",
-        "x-compress",
-        "br",
-        "zstd",
-        "dcb",
-        "dcz",
-        "exi",
-        "pack200-gzip",
-    ];
-    let is_encoded = all("content-encoding")
-        .iter()
-        .any(|coding| compresses.contains(&coding.to_ascii_lowercase().as_str()));
-    Some(Head { status, framing, keep_alive, is_suspect: suspect, minor, is_encoded })
+    let codings: Vec<String> =
+        all("content-encoding").iter().map(|coding| coding.to_ascii_lowercase()).collect();
+    let mut codings: Vec<&str> = codings.iter().map(String::as_str).collect();
+    codings.retain(|coding| !["", "identity", "none"].contains(coding));
+    let coding = match codings.as_slice() {
+        [] => ContentCoding::Identity,
+        ["gzip" | "x-gzip"] => ContentCoding::Gzip,
+        ["deflate"] => ContentCoding::Deflate,
+        ["br"] => ContentCoding::Brotli,
+        ["zstd"] => ContentCoding::Zstd,
+        ["compress" | "x-compress" | "dcb" | "dcz" | "exi" | "pack200-gzip"] => {
+            ContentCoding::OtherCompression
+        }
+        [_] => ContentCoding::Unknown,
+        _ => ContentCoding::Several,
+    };
+    Some(Head { status, framing, keep_alive, is_suspect: suspect, minor, coding })
 }
 
 /// Records the body and its end; returns the bytes after it.

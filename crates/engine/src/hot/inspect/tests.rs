@@ -9,6 +9,10 @@ use proptest::prelude::*;
 
 const NOW: Nanos = Nanos(7);
 
+const OK: JudgedHead = JudgedHead { status: 200, coding: ContentCoding::Identity };
+const GZIP: JudgedHead = JudgedHead { status: 200, coding: ContentCoding::Gzip };
+const ERROR: JudgedHead = JudgedHead { status: 500, coding: ContentCoding::Identity };
+
 fn json(check: &str) -> BodyCheck {
     BodyCheck::Json(Arc::new([ExpectedValue::parse(check).unwrap()]))
 }
@@ -22,13 +26,17 @@ fn inspector(body: BodyCheck) -> Inspector {
 }
 
 fn whole(inspector: &mut Inspector, body: &[u8]) -> Ending {
-    inspector.ending(200, body, NOW)
+    inspector.ending(OK, body, NOW)
 }
 
 fn in_pieces(inspector: &mut Inspector, body: &[u8], piece: usize) -> Ending {
+    coded_in_pieces(inspector, OK, body, piece)
+}
+
+fn coded_in_pieces(inspector: &mut Inspector, head: JudgedHead, body: &[u8], piece: usize) -> Ending {
     let mut received = Body::default();
-    body.chunks(piece).for_each(|piece| inspector.take(200, &mut received, piece));
-    let ending = inspector.ending_in_pieces(200, &mut received, NOW);
+    body.chunks(piece).for_each(|piece| inspector.take(head, &mut received, piece));
+    let ending = inspector.ending_in_pieces(head, &mut received, NOW);
     assert!(received.bytes == 0 && !received.differs && received.kept.is_none(), "ready for the next");
     ending
 }
@@ -112,11 +120,11 @@ fn a_body_that_ends_early_differs_where_it_ends() {
 #[test]
 fn a_wrong_status_comes_before_a_wrong_body() {
     let mut inspector = inspector(digest_of(b"hello"));
-    assert_eq!(inspector.ending(500, b"oops", NOW), Ending::BadStatus);
+    assert_eq!(inspector.ending(ERROR, b"oops", NOW), Ending::BadStatus);
     let mut body = Body::default();
-    inspector.take(500, &mut body, b"oops");
+    inspector.take(ERROR, &mut body, b"oops");
     assert!(body.kept.is_none());
-    assert_eq!(inspector.ending_in_pieces(500, &mut body, NOW), Ending::BadStatus);
+    assert_eq!(inspector.ending_in_pieces(ERROR, &mut body, NOW), Ending::BadStatus);
     assert_eq!(inspector.into_wrong(), None);
 }
 
@@ -126,16 +134,55 @@ fn long_bodies_are_hashed_while_read_and_not_stored() {
     let mut inspector = inspector(digest_of(&long));
     let mut body = Body::default();
     for piece in long.chunks(60_000) {
-        inspector.take(200, &mut body, piece);
+        inspector.take(OK, &mut body, piece);
         assert!(body.kept.as_ref().unwrap().bytes.len() <= KEPT_MOST);
     }
-    assert_eq!(inspector.ending_in_pieces(200, &mut body, NOW), Ending::Ok);
+    assert_eq!(inspector.ending_in_pieces(OK, &mut body, NOW), Ending::Ok);
     assert_eq!(inspector.reference, None);
     assert_eq!(in_pieces(&mut inspector, &long[1..], 60_000), Ending::BadBody);
     assert_eq!(inspector.into_wrong().unwrap().length, 2 * KEPT_MOST as u64 - 1);
     let mut inspector = super::tests::inspector(json("=1"));
     assert_eq!(in_pieces(&mut inspector, &long, 60_000), Ending::BadBody);
     assert_eq!(inspector.into_wrong().unwrap().fault, BodyFault::TooLong(KEPT_MOST));
+}
+
+/// `hello`, as gzip writes it (RFC 1952), in one block that is not compressed.
+const PACKED: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
+
+#[test]
+fn a_coded_body_is_judged_by_its_content_or_as_received() {
+    for check in [BodyCheck::Exact(Arc::from(*b"hello")), digest_of(b"hello"), json("=1")] {
+        let is_json = matches!(check, BodyCheck::Json(_));
+        for piece in [PACKED.len(), 1, 7] {
+            let mut inspector = inspector(check.clone());
+            let good = if is_json { Ending::BadBody } else { Ending::Ok };
+            for _ in 0..3 {
+                assert_eq!(coded_in_pieces(&mut inspector, GZIP, PACKED, piece), good, "{check:?}");
+                assert_eq!(in_pieces(&mut inspector, b"hello", piece), good, "{check:?}");
+                assert_eq!(in_pieces(&mut inspector, PACKED, piece), Ending::BadBody, "without the header");
+                assert_eq!(inspector.ending(GZIP, PACKED, NOW), good, "{check:?}");
+            }
+        }
+    }
+    for check in [BodyCheck::Exact(Arc::from(PACKED)), digest_of(PACKED)] {
+        let mut inspector = inspector(check.clone());
+        for piece in [PACKED.len(), 1, 7] {
+            assert_eq!(
+                in_pieces(&mut inspector, PACKED, piece),
+                Ending::Ok,
+                "a file that is gzip: {check:?}"
+            );
+            assert_eq!(coded_in_pieces(&mut inspector, GZIP, PACKED, piece), Ending::Ok, "{check:?}");
+        }
+    }
+}
+
+#[test]
+fn the_content_of_a_wrong_coded_body_is_shown() {
+    let mut inspector = inspector(BodyCheck::Exact(Arc::from(*b"hallo")));
+    assert_eq!(coded_in_pieces(&mut inspector, GZIP, PACKED, 5), Ending::BadBody);
+    let wrong = inspector.into_wrong().unwrap();
+    assert_eq!((wrong.shown.as_slice(), wrong.differs_at, wrong.length), (&b"hello"[..], Some(1), 28));
 }
 
 proptest! {

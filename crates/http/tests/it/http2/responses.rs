@@ -2,8 +2,8 @@
 //!
 //! The rows are one for each rule of RFC 9113 section 8. The engine decides the outcome of a failed stream.
 
-use paceline_http::Method;
 use paceline_http::h2::*;
+use paceline_http::{ContentCoding, Method};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn decode(lines: &[(&str, &str)]) -> Result<DecodedFields, Http2Error> {
 }
 
 fn response(status: u16, content_length: Option<u64>) -> DecodedFields {
-    DecodedFields::Response(ResponseFields { status, content_length, is_encoded: false })
+    DecodedFields::Response(ResponseFields { status, content_length, coding: ContentCoding::Identity })
 }
 
 #[test]
@@ -35,12 +35,12 @@ fn fields_are_read() {
     else {
         panic!()
     };
-    assert!(encoded.is_encoded);
+    assert_eq!(encoded.coding, ContentCoding::Gzip);
     let Ok(DecodedFields::Response(plain)) = decode(&[(":status", "200"), ("content-encoding", "identity")])
     else {
         panic!()
     };
-    assert!(!plain.is_encoded);
+    assert_eq!(plain.coding, ContentCoding::Identity);
 }
 
 #[test]
@@ -196,7 +196,7 @@ proptest! {
                     encoder.field(name.as_bytes(), value.as_bytes(), indexing, &mut block);
                 }
                 // A second reading, without any state except HPACK's.
-                let mut expected = ResponseFields { status: 0, content_length: None, is_encoded: false };
+                let mut expected = ResponseFields { status: 0, content_length: None, coding: ContentCoding::Identity };
                 let mut lengths = Vec::new();
                 plain.decode(&block, &mut HpackScratch::default(), |field| {
                     let text = String::from_utf8(field.value.to_vec()).unwrap();

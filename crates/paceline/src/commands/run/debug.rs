@@ -7,6 +7,7 @@ use crate::exit::{Status, print};
 use paceline_escape::{TerminalText, terminal};
 use paceline_run::{DebugExchange, Prepared};
 use paceline_stats::counted;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Maximum body lines shown,
@@ -37,15 +38,22 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
     }
     text.push(&marked(">", &exchange.request));
     text.push(&marked("<", &exchange.head));
-    let body = exchange.decoded.as_ref().unwrap_or(&exchange.body);
     let bytes = |count: usize| counted(count, "byte", "bytes");
-    text.push(&match &exchange.decoded {
-        Some(decoded) => {
-            terminal!("* body: {}, {} when decompressed\n", bytes(exchange.body.len()), decoded.len())
+    let received = bytes(exchange.body.len());
+    match exchange.content() {
+        Ok(Cow::Owned(content)) => {
+            text.push(&terminal!("* body: {}, {} when decompressed\n", received, content.len()));
+            text.push(&body_shown(&content));
         }
-        None => terminal!("* body: {}\n", bytes(exchange.body.len())),
-    });
-    text.push(&body_shown(body));
+        Ok(Cow::Borrowed(content)) => {
+            text.push(&terminal!("* body: {}\n", received));
+            text.push(&body_shown(content));
+        }
+        Err(error) => {
+            text.push(&terminal!("* body: {}, not decoded: {}\n", received, error.to_string()));
+            text.push(&body_shown(&exchange.body));
+        }
+    }
     text.push(&match exchange.faults.as_slice() {
         [] => TerminalText::literal("* checks: passed\n"),
         faults => terminal!("* checks: failed: {}\n", faults.join("; ")),
