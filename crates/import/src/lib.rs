@@ -97,24 +97,69 @@ fn names() -> Vec<&'static str> {
 /// # Errors
 /// [`ImportError`] saying what is missing or wrong.
 pub fn read(name: &str, text: &str) -> Result<(Round, Vec<Trial>), ImportError> {
-    let json = match serde_json::from_str(text) {
-        Ok(json) => Some(json),
-        Err(source) if text.trim_start().starts_with('{') => {
-            return Err(ImportError::Json { name: name.to_owned(), source });
+    let mut whole = ImportedReport::default();
+    let mut formats: Vec<&str> = Vec::new();
+    for part in parts(name, text)? {
+        let format = FORMATS.iter().find(|format| (format.is)(&part));
+        let format = format.ok_or_else(|| ImportError::Unknown { name: name.to_owned() })?;
+        let damaged = |problem| ImportError::Damaged { name: name.to_owned(), format: format.name, problem };
+        let mut report = (format.read)(&part).map_err(damaged)?;
+        if report.measurements.is_empty() {
+            return Err(damaged("it contains no measurement".to_owned()));
         }
-        Err(_) => None,
-    };
-    let text = ReportText { text, json };
-    let format = FORMATS.iter().find(|format| (format.is)(&text));
-    let format = format.ok_or_else(|| ImportError::Unknown { name: name.to_owned() })?;
-    let damaged = |problem| ImportError::Damaged { name: name.to_owned(), format: format.name, problem };
-    let report = (format.read)(&text).map_err(damaged)?;
-    if report.measurements.is_empty() {
-        return Err(damaged("it contains no measurement".to_owned()));
+        report.refuse_impossible_figures().map_err(damaged)?;
+        if !formats.contains(&format.name) {
+            formats.push(format.name);
+        }
+        whole.add(report);
     }
-    report
-        .records(name, format.name, text.text)
+    whole
+        .records(name, &formats.join(", "), text)
         .map_err(|source| ImportError::Record { name: name.to_owned(), source })
+}
+
+/// The reports in a file, one after another, at least one: JSON documents, or texts of programs.
+fn parts<'t>(name: &str, text: &'t str) -> Result<Vec<ReportText<'t>>, ImportError> {
+    if text.trim_start().starts_with('{') {
+        return json_parts(text).map_err(|source| ImportError::Json { name: name.to_owned(), source });
+    }
+    if let Ok(json) = serde_json::from_str(text) {
+        return Ok(vec![ReportText { text, json: Some(json), first_line: 1 }]);
+    }
+    if text.contains("[[figure]]") {
+        return Ok(vec![ReportText { text, json: None, first_line: 1 }]);
+    }
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        if text::begins_report(line) {
+            // What stands before the first report belongs to it.
+            parts.push(if parts.is_empty() { (0, 1) } else { (at, number) });
+        }
+        at += line.len();
+    }
+    if parts.is_empty() {
+        parts.push((0, 1));
+    }
+    let ends = parts.iter().skip(1).map(|(start, _)| *start).chain([text.len()]);
+    let part = |((start, first_line), end): (&(usize, usize), usize)| ReportText {
+        text: &text[*start..end],
+        json: None,
+        first_line: *first_line,
+    };
+    Ok(parts.iter().zip(ends).map(part).collect())
+}
+
+fn json_parts(text: &str) -> Result<Vec<ReportText<'_>>, serde_json::Error> {
+    let mut parts = Vec::new();
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter();
+    let mut start = 0;
+    while let Some(json) = documents.next() {
+        let (json, end) = (json?, documents.byte_offset());
+        parts.push(ReportText { text: &text[start..end], json: Some(json), first_line: 1 });
+        start = end;
+    }
+    Ok(parts)
 }
 
 #[cfg(test)]

@@ -6,10 +6,17 @@ use paceline_record::{RecordError, Round, SCHEMA, Trial, read_round, read_trial}
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// How far times of one report may contradict each other by rounding: programs print from two digits on (0.95m for 56,950
+/// ms), and ab and siege whole milliseconds and steps of 10 ms.
+const ROUNDING: f64 = 0.1;
+const ROUNDING_NS: f64 = 10e6;
+
 /// A report as text, and parsed where it is JSON.
 pub struct ReportText<'a> {
     pub text: &'a str,
     pub json: Option<serde_json::Value>,
+    /// The number of its first line in the file.
+    pub first_line: usize,
 }
 
 impl ReportText<'_> {
@@ -92,6 +99,30 @@ impl ImportedReport {
         Self { measurements: vec![measurement], ..Self::default() }
     }
 
+    /// Adds the measurements of a report in the same file.
+    pub fn add(&mut self, report: Self) {
+        let mut measurements = std::mem::take(&mut self.measurements);
+        if measurements.is_empty() {
+            *self = report;
+        } else {
+            measurements.extend(report.measurements);
+            self.measurements = measurements;
+        }
+    }
+
+    /// Refuses a report with figures that cannot be; in a report of many runs, such a run has an error instead.
+    pub fn refuse_impossible_figures(&mut self) -> Result<(), String> {
+        let is_single = self.measurements.len() == 1;
+        for measurement in &mut self.measurements {
+            match measurement.impossible_figure() {
+                Some(problem) if is_single => return Err(problem),
+                Some(problem) if measurement.error.is_none() => measurement.error = Some(problem),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Converts the report to a round and its trials. The ids are derived from the text, so the same file gives the
     /// same round.
     pub fn records(&self, file: &str, format: &str, text: &str) -> Result<(Round, Vec<Trial>), RecordError> {
@@ -126,6 +157,31 @@ impl ImportedReport {
 }
 
 impl Measurement {
+    /// The figures that contradict each other, as text.
+    fn impossible_figure(&self) -> Option<String> {
+        let time = |name: &str| self.times_ns.get(name).copied();
+        let seconds = |ns: f64| format!("{} s", ns / 1e9);
+        if let (Some(mean), Some(elapsed_s)) = (time("mean"), self.elapsed_s)
+            && elapsed_s > 0.0
+            && mean > elapsed_s * 1e9
+        {
+            return Some(format!(
+                "the mean time of {} is longer than the run of {elapsed_s} s",
+                seconds(mean)
+            ));
+        }
+        let mut percentiles: Vec<(f64, f64)> = self.times_ns.iter().filter_map(percentile).collect();
+        percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let smallest = time("min").map(|ns| ("the shortest time".to_owned(), ns));
+        let largest = time("max").map(|ns| ("the longest time".to_owned(), ns));
+        let named = percentiles.into_iter().map(|(percent, ns)| (format!("p{percent}"), ns));
+        let ascending: Vec<(String, f64)> = smallest.into_iter().chain(named).chain(largest).collect();
+        let pairs =
+            ascending.windows(2).find(|pair| pair[0].1 > pair[1].1 * (1.0 + ROUNDING) + ROUNDING_NS)?;
+        let [(low, low_ns), (high, high_ns)] = pairs else { return None };
+        Some(format!("{low} of {} is longer than {high} of {}", seconds(*low_ns), seconds(*high_ns)))
+    }
+
     fn trial(&self, report: &ImportedReport, round: &str, order: u32, format: &str, file: &str) -> Value {
         let name = if self.server_name.is_empty() { &self.server } else { &self.server_name };
         let server = if self.server.is_empty() { slug(name) } else { self.server.clone() };
@@ -235,6 +291,11 @@ impl Measurement {
         }
         run
     }
+}
+
+/// The percent and the time of a percentile; none for another time.
+fn percentile((name, ns): (&String, &f64)) -> Option<(f64, f64)> {
+    Some((name.strip_prefix('p')?.replace('_', ".").parse().ok()?, *ns))
 }
 
 /// Converts a name to a part of an id: lower case, with `-` for every character that is not a letter or digit.

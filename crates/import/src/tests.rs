@@ -248,3 +248,64 @@ fn counts_larger_than_any_run_do_not_overflow() {
         assert!(read("report", &text).is_ok(), "{text}");
     }
 }
+
+#[test]
+fn several_reports_in_a_file_are_several_rows() {
+    for (format, text) in REPORTS {
+        if text.trim_start().starts_with('[') {
+            continue;
+        }
+        let (_, one) = read("report", text).unwrap();
+        let (round, two) = read("report", &format!("{text}\n{text}")).unwrap();
+        assert_eq!((two.len(), round.planned), (2 * one.len(), 2 * one.len() as u32), "{format}");
+        assert_eq!(sums(two.last().unwrap()), sums(one.last().unwrap()), "{format}");
+    }
+    let text = |name: &str| REPORTS.iter().find(|(format, _)| *format == name).unwrap().1;
+    let (round, trials) =
+        read("all.txt", &[text("wrk"), text("hey"), text("siege"), text("ab")].concat()).unwrap();
+    let tools: Vec<_> = trials.iter().map(|trial| trial.run.as_ref().unwrap().tool.name.as_str()).collect();
+    assert_eq!(tools, ["wrk", "hey", "siege", "ab"]);
+    assert!(round.changes[0].contains("(wrk, hey, siege, ab)"), "{:?}", round.changes);
+    assert_eq!(origin(&trials[0]).place, "all.txt, lines 1 to 12");
+    assert!(trials.iter().all(|trial| sums(trial).1 == 0));
+}
+
+#[test]
+fn parts_of_several_reports_are_not_joined() {
+    let wrk = include_str!("../fixtures/wrk.txt");
+    let (_, without_first_line) = wrk.split_once('\n').unwrap();
+    let error = read("wrk.txt", &[wrk, without_first_line].concat()).unwrap_err().to_string();
+    assert!(error.contains("the lines 12 and 24 both begin with \"Requests/sec:\""), "{error}");
+}
+
+#[test]
+fn figures_that_cannot_be_are_refused() {
+    let wrk = include_str!("../fixtures/wrk.txt");
+    for (replaced, by, expected) in [
+        ("51.42ms", "51.42s", "the mean time of 51.42 s is longer than the run of 2.09 s"),
+        ("48.13ms", "1.13s", "p50 of 1.13 s is longer than p75 of 0.0585 s"),
+        ("80.04ms", "1.04ms", "p99 of 0.08002 s is longer than the longest time of 0.00104 s"),
+    ] {
+        let error = read("wrk.txt", &wrk.replace(replaced, by)).unwrap_err().to_string();
+        assert!(error.ends_with(expected), "{error}");
+    }
+    let board = include_str!("../fixtures/httparena-profile.json");
+    let mut entries: Vec<serde_json::Value> = serde_json::from_str(board).unwrap();
+    assert!(entries.len() > 1);
+    entries[0]["avg_latency"] = "900s".into();
+    let (_, trials) = read("board.json", &serde_json::to_string(&entries).unwrap()).unwrap();
+    let error = trials[0].error.as_ref().unwrap();
+    assert!(error.message.contains("the mean time of 900 s"), "{}", error.message);
+    assert!(trials[1..].iter().all(|trial| trial.error.is_none()), "the others keep their figures");
+}
+
+#[test]
+fn a_percentile_that_is_the_average_is_left_out() {
+    let entry = |p99: &str| {
+        format!(
+            r#"{{"framework": "a", "rps": 1, "avg_latency": "2ms", "p99_latency": "{p99}", "duration": "5s"}}"#
+        )
+    };
+    let has_p99 = |p99: &str| origin(&read("a.json", &entry(p99)).unwrap().1[0]).times_ns.contains_key("p99");
+    assert!(has_p99("3ms") && !has_p99("2ms"));
+}

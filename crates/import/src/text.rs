@@ -3,48 +3,56 @@
 use crate::measurement::{ImportedReport, Measurement, ReportText, bytes, count, number, time_ns, total};
 use std::collections::BTreeMap;
 
-/// Finds a line that begins with `label`; returns its number (from 1) and the text after the label.
-fn find<'a>(lines: &[(usize, &'a str)], label: &str) -> Option<(usize, &'a str)> {
-    lines.iter().find_map(|(at, line)| Some((*at, line.trim_start().strip_prefix(label)?.trim())))
+/// Whether a line is the first of a report, by any of the programs.
+pub fn begins_report(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with("Server Software:")
+        || line.starts_with("Running ") && line.contains(" test @ ")
+        || line.starts_with("Transactions:")
+        || line == "Summary:"
+}
+
+/// Finds the line that begins with `label`; returns its number in the file and the text after the label. A second such
+/// line is an error: a file with parts of several reports would give figures of one with errors of another.
+fn find<'a>(lines: &[(usize, &'a str)], label: &str) -> Result<Option<(usize, &'a str)>, String> {
+    let labelled = |(at, line): &(usize, &'a str)| Some((*at, line.trim_start().strip_prefix(label)?.trim()));
+    let mut found = lines.iter().filter_map(labelled);
+    match (found.next(), found.next()) {
+        (Some((first, _)), Some((second, _))) => Err(format!(
+            "the lines {first} and {second} both begin with \"{label}\": the file has parts of several reports"
+        )),
+        (found, _) => Ok(found),
+    }
 }
 
 /// The first word after `label`.
 fn word<'a>(lines: &[(usize, &'a str)], label: &str) -> Result<&'a str, String> {
-    let found = find(lines, label).and_then(|(_, rest)| rest.split_whitespace().next());
+    let found = find(lines, label)?.and_then(|(_, rest)| rest.split_whitespace().next());
     found.ok_or_else(|| format!("the line \"{label}\" is missing"))
 }
 
-fn numbered(text: &str) -> Vec<(usize, &str)> {
-    (1..).zip(text.lines()).collect()
+fn numbered<'a>(text: &ReportText<'a>) -> Vec<(usize, &'a str)> {
+    (text.first_line..).zip(text.text.lines()).collect()
 }
 
-/// Reads ab's reports: one, or several in a row, each beginning with "Server Software:".
+/// Reads ab's report.
 pub fn ab(text: &ReportText<'_>) -> Result<ImportedReport, String> {
-    let lines = numbered(text.text);
-    let is_first = |line: &str| line.trim_start().starts_with("Server Software:");
-    let mut starts: Vec<usize> =
-        lines.iter().enumerate().filter(|(_, (_, line))| is_first(line)).map(|(place, _)| place).collect();
-    if starts.is_empty() {
-        starts.push(0);
-    }
-    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
-    let reports = starts.iter().zip(ends).map(|(start, end)| ab_report(&lines[*start..end]));
-    Ok(ImportedReport { measurements: reports.collect::<Result<_, _>>()?, ..ImportedReport::default() })
+    ab_report(&numbered(text)).map(ImportedReport::of)
 }
 
 /// The outcomes that ab counts as failed, under the names that ab prints in brackets.
-fn ab_failures(lines: &[(usize, &str)]) -> [u64; 4] {
-    let Some((_, line)) = find(lines, "(Connect:") else { return [0; 4] };
+fn ab_failures(lines: &[(usize, &str)]) -> Result<[u64; 4], String> {
+    let Some((_, line)) = find(lines, "(Connect:")? else { return Ok([0; 4]) };
     let numbers: Vec<u64> =
         line.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
-    [0, 1, 2, 3].map(|place| numbers.get(place).copied().unwrap_or(0))
+    Ok([0, 1, 2, 3].map(|place| numbers.get(place).copied().unwrap_or(0)))
 }
 
 fn ab_report(lines: &[(usize, &str)]) -> Result<Measurement, String> {
     let complete = count(word(lines, "Complete requests:")?)?;
     let failed = count(word(lines, "Failed requests:")?)?;
-    let non_2xx = find(lines, "Non-2xx responses:").map_or(Ok(0), |(_, rest)| count(rest))?;
-    let [connect, receive, length, exceptions] = ab_failures(lines);
+    let non_2xx = find(lines, "Non-2xx responses:")?.map_or(Ok(0), |(_, rest)| count(rest))?;
+    let [connect, receive, length, exceptions] = ab_failures(lines)?;
     // "Complete" includes failed requests. Failures without a breakdown were I/O errors.
     let io_failed = failed.saturating_sub(connect.saturating_add(length));
     let port = word(lines, "Server Port:").unwrap_or("80");
@@ -66,8 +74,8 @@ fn ab_report(lines: &[(usize, &str)]) -> Result<Measurement, String> {
             _ => {}
         }
     }
-    let software = find(lines, "Server Software:").map(|(_, rest)| rest).unwrap_or_default();
-    let kept = find(lines, "Keep-Alive requests:").map(|(_, rest)| number(rest)).transpose()?;
+    let software = find(lines, "Server Software:")?.map(|(_, rest)| rest).unwrap_or_default();
+    let kept = find(lines, "Keep-Alive requests:")?.map(|(_, rest)| number(rest)).transpose()?;
     let (first, last) =
         (lines.first().map_or(0, |line| line.0), lines.iter().rfind(|(_, line)| line.contains('%')));
     Ok(Measurement {
@@ -110,9 +118,9 @@ pub fn is_wrk2(text: &str) -> bool {
 
 /// Reads reports of wrk and wrk2.
 pub fn wrk(text: &ReportText<'_>) -> Result<ImportedReport, String> {
-    let lines = numbered(text.text);
+    let lines = numbered(text);
     let (first, running) =
-        find(&lines, "Running ").ok_or("the line \"Running ... test @ URL\" is missing")?;
+        find(&lines, "Running ")?.ok_or("the line \"Running ... test @ URL\" is missing")?;
     let url = running.split(" @ ").nth(1).unwrap_or_default().trim().to_owned();
     let load = lines.iter().find(|(_, line)| line.contains(" threads and ") && line.contains(" connections"));
     let (_, load) = load.ok_or("the output has no line with the numbers of threads and connections")?;
@@ -136,9 +144,9 @@ pub fn wrk(text: &ReportText<'_>) -> Result<ImportedReport, String> {
         ..Measurement::default()
     };
     let requests = count(requests)?;
-    found.bad_status = find(&lines, "Non-2xx or 3xx responses:").map_or(Ok(0), |(_, rest)| count(rest))?;
+    found.bad_status = find(&lines, "Non-2xx or 3xx responses:")?.map_or(Ok(0), |(_, rest)| count(rest))?;
     found.ok = requests.saturating_sub(found.bad_status);
-    if let Some((_, errors)) = find(&lines, "Socket errors:") {
+    if let Some((_, errors)) = find(&lines, "Socket errors:")? {
         let error = |name: &str| -> Result<u64, String> {
             let part = errors.split(',').find_map(|part| part.trim().strip_prefix(name));
             part.map_or(Ok(0), |part| count(part.trim()))
@@ -148,7 +156,7 @@ pub fn wrk(text: &ReportText<'_>) -> Result<ImportedReport, String> {
         // wrk counts late answers as requests and as timeouts.
         found.figures.insert("late_answers".to_owned(), error("timeout")? as f64);
     }
-    found.place = format!("lines {first} to {}", find(&lines, "Requests/sec:").map_or(first, |(at, _)| at));
+    found.place = format!("lines {first} to {}", find(&lines, "Requests/sec:")?.map_or(first, |(at, _)| at));
     found.note = match found.tool.as_str() {
         "wrk2" => "response times are measured from the time at which the request was due on its connection",
         _ => {
@@ -188,12 +196,12 @@ fn wrk_times(lines: &[(usize, &str)]) -> Result<BTreeMap<String, f64>, String> {
 
 /// Reads siege's text report; a line is a label, a value and a unit.
 pub fn siege(text: &ReportText<'_>) -> Result<ImportedReport, String> {
-    let lines = numbered(text.text);
+    let lines = numbered(text);
     let value = |label: &str| number(word(&lines, label)?);
     let names =
         [("Response time:", "mean"), ("Longest transaction:", "max"), ("Shortest transaction:", "min")];
     let time = |label: &str| {
-        let (_, rest) = find(&lines, label).ok_or_else(|| format!("the line \"{label}\" is missing"))?;
+        let (_, rest) = find(&lines, label)?.ok_or_else(|| format!("the line \"{label}\" is missing"))?;
         // Older versions print seconds, and the longest and shortest without a unit.
         time_ns(&rest.split_whitespace().collect::<Vec<_>>().join(" "))
     };
@@ -237,7 +245,7 @@ pub fn siege_measurement(
 
 /// Reads hey's report: labels with values, and tables of percentiles, statuses and errors.
 pub fn hey(text: &ReportText<'_>) -> Result<ImportedReport, String> {
-    let lines = numbered(text.text);
+    let lines = numbered(text);
     let seconds = |label: &str| number(word(&lines, label)?).map(|s| s * 1e9);
     let mut times_ns = BTreeMap::new();
     for (label, name) in [("Slowest:", "max"), ("Fastest:", "min"), ("Average:", "mean")] {
@@ -273,7 +281,7 @@ pub fn hey(text: &ReportText<'_>) -> Result<ImportedReport, String> {
         bad_status: bad,
         io_failed: broken,
         status,
-        body_bytes: find(&lines, "Total data:")
+        body_bytes: find(&lines, "Total data:")?
             .map_or(Ok(0), |(_, rest)| count(rest.trim_end_matches("bytes")))?,
         requests_per_s: Some(number(word(&lines, "Requests/sec:")?)?),
         times_ns,
