@@ -38,6 +38,9 @@ pub enum FileError {
     /// Not UTF-8.
     #[error("not valid UTF-8 at byte {}", .0 + 1)]
     NotText(usize),
+    /// UTF-16, as PowerShell writes it.
+    #[error("the file is UTF-16: save it as UTF-8")]
+    Utf16,
 }
 
 impl From<FileError> for io::Error {
@@ -48,7 +51,7 @@ impl From<FileError> for io::Error {
                 io::ErrorKind::FileTooLarge
             }
             FileError::ForeignLink(_) => io::ErrorKind::PermissionDenied,
-            FileError::NotText(_) => io::ErrorKind::InvalidData,
+            FileError::NotText(_) | FileError::Utf16 => io::ErrorKind::InvalidData,
         };
         io::Error::new(kind, error)
     }
@@ -116,7 +119,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`], and [`FileError::NotText`].
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    text(read(path, most)?)
+    Ok(text(read(path, most)?)?)
 }
 
 /// Reads at most `most` bytes of UTF-8 from an open stream: standard input, a pipe, a connection.
@@ -126,7 +129,7 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 pub fn take_text(from: impl Read, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     Bounded::new(from, FileError::TooLarge(most), most).read_to_end(&mut bytes)?;
-    text(bytes)
+    Ok(text(bytes)?)
 }
 
 /// Reads the next line with its newline, of at most `most` bytes, from a stream that another process writes; `None` at
@@ -147,8 +150,21 @@ pub fn read_line(from: &mut impl BufRead, most: u64) -> io::Result<Option<Vec<u8
     }
 }
 
-fn text(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes).map_err(|error| FileError::NotText(error.utf8_error().valid_up_to()).into())
+/// The text of these bytes, without the byte order mark that editors on Windows write before it.
+///
+/// # Errors
+/// [`FileError::NotText`], [`FileError::Utf16`].
+pub fn text(mut bytes: Vec<u8>) -> Result<String, FileError> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(FileError::Utf16);
+    }
+    bytes.drain(..bytes.len() - without_byte_order_mark(&bytes).len());
+    String::from_utf8(bytes).map_err(|error| FileError::NotText(error.utf8_error().valid_up_to()))
+}
+
+/// The bytes after a byte order mark of UTF-8, if there is one.
+pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 /// Whether these bytes begin a gzip stream.
@@ -313,6 +329,8 @@ mod tests {
     #[test]
     fn invalid_utf_8_is_reported_with_its_position() {
         assert_eq!(rejected(take_text(&b"ab\xffcd"[..], 10)), FileError::NotText(2));
+        assert_eq!(rejected(take_text(&b"\xff\xfea\0"[..], 10)), FileError::Utf16);
+        assert_eq!(take_text(&b"\xef\xbb\xbfab"[..], 10).unwrap(), "ab");
         assert_eq!(FileError::NotText(2).to_string(), "not valid UTF-8 at byte 3");
         assert_eq!(FileError::TooLarge(4 << 20).to_string(), "the file is larger than the maximum of 4 MiB");
     }

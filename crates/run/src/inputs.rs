@@ -28,6 +28,11 @@ impl Inputs {
         self.content(named_by, paceline_files::open_input(path)?)
     }
 
+    /// The whole file as text, without a byte order mark.
+    pub fn read_text(&mut self, named_by: &str, path: &Path) -> io::Result<String> {
+        Ok(paceline_files::text(self.read(named_by, path)?)?)
+    }
+
     /// All of standard input, with the same limit.
     pub fn read_standard_input(&mut self, named_by: &str) -> io::Result<Vec<u8>> {
         self.content(named_by, io::stdin().as_fd().try_clone_to_owned()?.into())

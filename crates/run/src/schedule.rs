@@ -13,8 +13,7 @@ const LATEST_S: f64 = 30.0 * 86_400.0;
 /// [`RunError::Usage`] with the line of the problem.
 pub fn read_schedule(path: &Path, inputs: &mut Inputs) -> Result<Trace, RunError> {
     let cannot = || RunError::usage(format!("cannot read the schedule {}", path.display()));
-    let bytes = inputs.read("--schedule", path).map_err(|error| cannot().because(error))?;
-    let text = String::from_utf8(bytes).map_err(|error| cannot().because(error))?;
+    let text = inputs.read_text("--schedule", path).map_err(|error| cannot().because(error))?;
     match times(&text) {
         Ok(times) => Ok(Trace { file: Some(path.to_owned()), ..times.into() }),
         Err(ScheduleProblem { line, what }) => {
@@ -106,7 +105,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = || format!("{:#}", read_schedule(file.path(), &mut Inputs::default()).unwrap_err());
         std::fs::write(file.path(), b"0\n\xe9\n").unwrap();
-        assert!(error().contains("cannot read the schedule") && error().contains("utf-8"), "{}", error());
+        assert!(
+            error().contains("cannot read the schedule") && error().contains("UTF-8 at byte 3"),
+            "{}",
+            error()
+        );
         // A sparse file, which uses no disk space.
         file.as_file().set_len(BYTES_MAX + 1).unwrap();
         assert!(error().ends_with("the input is larger than the maximum of 256 MiB"), "{}", error());
