@@ -147,7 +147,32 @@ pub fn align(text: &str, width: usize, role: ColumnRole) -> String {
 
 /// The words of a text. A no-break space joins a number and its unit.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| letter.is_whitespace() && letter != '\u{a0}').filter(|word| !word.is_empty())
+    let mut rest = text.trim_matches(is_break);
+    std::iter::from_fn(move || {
+        let (end, next) = break_in(rest).unwrap_or((rest.len(), rest.len()));
+        let word = &rest[..end];
+        rest = &rest[next..];
+        Some(word).filter(|word| !word.is_empty())
+    })
+}
+
+fn is_break(letter: char) -> bool {
+    letter.is_whitespace() && letter != '\u{a0}'
+}
+
+/// The first place where a line may end, and that where the next one begins. Several spaces in a row are part of a
+/// quotation, such as that of an invalid response.
+fn break_in(text: &str) -> Option<(usize, usize)> {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(is_break).map(|at| from + at) {
+        let next = text[at..].find(|letter| !is_break(letter)).map_or(text.len(), |length| at + length);
+        let between = &text[at..next];
+        if between.len() == 1 || between.contains(|letter| letter != ' ') {
+            return Some((at, next));
+        }
+        from = next;
+    }
+    None
 }
 
 /// Breaks a text at spaces into lines of at most `width` columns; a longer word gets a separate line.
@@ -229,5 +254,7 @@ mod tests {
         assert_eq!(wrap("unbreakable", 3), ["unbreakable"]);
         assert_eq!(wrap("p99 1\u{a0}ms", 6), ["p99", "1 ms"]);
         assert_eq!(wrap("", 3), [""]);
+        assert_eq!(wrap("invalid \"HTTP/1.1  200 OK\"", 12), ["invalid", "\"HTTP/1.1  200", "OK\""]);
+        assert_eq!(wrap(" one\n  two ", 12), ["one two"]);
     }
 }
