@@ -126,6 +126,7 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
         return Err(document.complain(Some(at), problem));
     }
     let spec = RequestSpec {
+        omit: Vec::new(),
         name: Some(name),
         weight: weight_of(wire.weight.as_ref(), document)?,
         method: wire.method.clone().unwrap_or_else(|| "GET".into()),

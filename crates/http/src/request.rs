@@ -35,6 +35,8 @@ pub struct Request {
     pub host: String,
     /// Fields in order. A field with the name of a default field, in any case, takes the place of that default.
     pub headers: Vec<(String, String)>,
+    /// Names of default fields that are left out; `Host` is always sent.
+    pub omit: Vec<String>,
     /// The body, possibly empty.
     pub body: Vec<u8>,
     /// The version in the request line.
@@ -76,6 +78,7 @@ impl Request {
             through_proxy: None,
             host: url.authority(),
             headers: Vec::new(),
+            omit: Vec::new(),
             body: Vec::new(),
             version: HttpVersion::default(),
         }
@@ -117,7 +120,9 @@ impl Request {
     pub(crate) fn fields(&self) -> Vec<(&str, &str)> {
         let mut fields = Vec::new();
         for name in DEFAULTS {
+            let is_left_out = name != "Host" && self.omit.iter().any(|omit| omit.eq_ignore_ascii_case(name));
             match self.given(name).next() {
+                None if is_left_out => {}
                 None => fields.push((name, self.default_of(name))),
                 Some(_) => fields.extend(self.given(name)),
             }

@@ -1,6 +1,7 @@
 //! The requests of a job and the expected responses.
 
 use crate::{JsonForm, Think};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -35,6 +36,9 @@ pub struct RequestSpec {
     /// Where the files of `{line:FILE}` are; the working directory if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
+    /// Names of fields that are otherwise sent by default, and are left out: `User-Agent`, `Accept`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<String>,
     /// Whether path, headers and body are sent as they are, without placeholders.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub literal: bool,
@@ -90,6 +94,7 @@ impl Default for RequestSpec {
             headers: Headers::default(),
             body: None,
             folder: None,
+            omit: Vec::new(),
             literal: false,
             expect_status: None,
             expect_body: None,
@@ -108,7 +113,7 @@ impl RequestSpec {
 }
 
 /// Bytes: given as text, or the content of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Content {
     /// Text.
@@ -117,6 +122,11 @@ pub enum Content {
     File {
         /// The path of the file; `-` is standard input.
         file: PathBuf,
+    },
+    /// Bytes that are not text.
+    Base64 {
+        /// The bytes in base64 (RFC 4648 section 4).
+        base64: String,
     },
     /// The parts of a form (RFC 7578).
     Multipart {
@@ -127,8 +137,18 @@ pub enum Content {
     },
 }
 
+impl Content {
+    /// These bytes: as text, if they are UTF-8.
+    pub fn of_bytes(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Content::Text(text),
+            Err(error) => Content::Base64 { base64: BASE64_STANDARD.encode(error.as_bytes()) },
+        }
+    }
+}
+
 /// One part of a form.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FormPart {
     /// The name of the field.
@@ -212,7 +232,7 @@ impl ExpectedValue {
 /// Header fields in the given order. A name may occur more than once.
 ///
 /// In a file: a list of `"Name: value"`, or a table of names and values.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Headers(pub Vec<(String, String)>);
 
 impl Headers {

@@ -1,6 +1,7 @@
 //! Content of request bodies: text of the job, a file, or standard input.
 
 use crate::{Inputs, RunError};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_job::{Content, FormPart};
 use std::path::Path;
 
@@ -23,6 +24,11 @@ impl ContentReader {
             Content::Text(text) => return Ok(text.as_bytes().to_vec()),
             Content::Multipart { boundary, parts } => {
                 return self.multipart(named_by, boundary, parts, inputs);
+            }
+            Content::Base64 { base64 } => {
+                return BASE64_STANDARD.decode(base64).map_err(|error| {
+                    RunError::usage(format!("{named_by}: the body is not valid base64")).because(error)
+                });
             }
             Content::File { file } => file,
         };

@@ -4,6 +4,7 @@ use crate::content::{ContentReader, read};
 use crate::{Inputs, RunError, sessions};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_engine::{BodyCheck, RequestKind, Requests, ResponseCheck};
+use paceline_files::without_byte_order_mark;
 use paceline_http::h2::Http2Request;
 use paceline_http::{HttpVersion, LineFiles, Request, RequestError, RequestTemplate, Scheme};
 use paceline_job::{BodyExpectation, Headers, Job, Protocol, Proxy, RequestSpec};
@@ -88,6 +89,7 @@ pub(crate) fn request(
         method: spec.method.clone(),
         path: spec.path.clone().unwrap_or(get.path),
         headers: headers.0,
+        omit: spec.omit.clone(),
         body: match &spec.body {
             Some(content) => contents.of(named_by(job, "--body"), content, inputs)?,
             None => Vec::new(),
@@ -210,7 +212,7 @@ fn template(
                 let shown = path.display();
                 CompileError::File(RunError::usage(format!("{named_by}: cannot read {shown}")).because(error))
             })?;
-            files.add(name, lines);
+            files.add(name, without_byte_order_mark(&lines).to_vec());
         }
     }
     request.check_doubled_braces()?;

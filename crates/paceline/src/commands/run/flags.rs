@@ -163,15 +163,13 @@ impl Arguments {
         if let Some(line) = &self.curl {
             let command = CurlCommand::parse(line)?;
             if self.url.is_none() {
-                job.url = url(&command.url)?;
+                job.url = url(&command.target().0)?;
             }
-            command.fill(job)?;
+            command.fill(job, inputs)?;
         }
         if let Some(path) = &self.har {
             let found = super::har::read(path, self.url.as_ref().map(|_| &job.url), inputs)?;
-            if let Some(notice) = &found.notice {
-                crate::exit::say(notice);
-            }
+            found.notices.iter().for_each(|notice| crate::exit::say(notice));
             (job.url, job.requests) = (found.url, found.specs);
         }
         Ok(())
@@ -181,7 +179,7 @@ impl Arguments {
 /// Reads a job file.
 fn read_job(path: &Path, has_url: bool, inputs: &mut Inputs) -> anyhow::Result<Job> {
     let wrong = || Complaint::usage(format!("--job {}", path.display()));
-    let text = String::from_utf8(inputs.read("--job", path).with_context(wrong)?).with_context(wrong)?;
+    let text = inputs.read_text("--job", path).with_context(wrong)?;
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     let job = if is_json { Job::from_json(&text, has_url) } else { Job::from_toml(&text, has_url) };
     job.with_context(wrong)

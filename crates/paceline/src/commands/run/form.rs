@@ -18,20 +18,30 @@ pub struct FormBody {
 
 /// The fields of an HTML form as a browser sends them (application/x-www-form-urlencoded of the URL standard).
 pub fn url_encoded(fields: &[String]) -> Result<FormBody, Complaint> {
-    let encode = |field: &String| {
-        let (name, value) = split("--form", field)?;
-        Ok(format!("{}={}", percent_encoded(name), percent_encoded(value)))
-    };
-    let text = fields.iter().map(encode).collect::<Result<Vec<_>, Complaint>>()?.join("&");
+    let fields = fields.iter().map(|field| split("--form", field)).collect::<Result<Vec<_>, _>>()?;
     let content_type = "application/x-www-form-urlencoded".to_owned();
-    Ok(FormBody { flag: "--form", body: Content::Text(text), content_type })
+    Ok(FormBody { flag: "--form", body: Content::Text(encoded_fields(&fields)), content_type })
+}
+
+/// The text of a URL-encoded form.
+pub fn encoded_fields(fields: &[(&str, &str)]) -> String {
+    let encoded = |text: &str| percent_encoded(text.as_bytes(), FORM_BYTES);
+    let pairs: Vec<_> =
+        fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
+    pairs.join("&")
 }
 
 /// The parts of a multipart form (RFC 7578).
 pub fn multipart(parts: &[String]) -> Result<FormBody, Complaint> {
     let parts = parts.iter().map(|part| form_part(part)).collect::<Result<_, _>>()?;
+    let (body, content_type) = multipart_of(parts);
+    Ok(FormBody { flag: "-F", body, content_type })
+}
+
+/// A multipart form of these parts, and its type.
+pub fn multipart_of(parts: Vec<FormPart>) -> (Content, String) {
     let body = Content::Multipart { boundary: BOUNDARY.to_owned(), parts };
-    Ok(FormBody { flag: "-F", body, content_type: format!("multipart/form-data; boundary={BOUNDARY}") })
+    (body, format!("multipart/form-data; boundary={BOUNDARY}"))
 }
 
 /// `NAME=VALUE`, or `NAME=@FILE` optionally followed by `;type=TYPE` and `;filename=NAME`.
@@ -70,14 +80,17 @@ fn split<'f>(flag: &str, field: &'f str) -> Result<(&'f str, &'f str), Complaint
     })
 }
 
-/// Percent-encodes text for a URL-encoded form; a space becomes a plus sign.
-pub fn percent_encoded(text: &str) -> String {
-    let encode = |byte: u8| match byte {
+/// The bytes besides letters and digits that a browser does not encode in a form (the URL standard, section 1.3).
+const FORM_BYTES: &[u8] = b"-._*";
+
+/// Percent-encodes all bytes but letters, digits and `kept`; a space becomes a plus sign.
+pub fn percent_encoded(bytes: &[u8], kept: &[u8]) -> String {
+    let encode = |byte: &u8| match byte {
         b' ' => "+".to_owned(),
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() || kept.contains(byte) => char::from(*byte).to_string(),
         _ => format!("%{byte:02X}"),
     };
-    text.bytes().map(encode).collect()
+    bytes.iter().map(encode).collect()
 }
 
 /// The media type of a file, from common file extensions.

@@ -303,7 +303,7 @@ fn content_type(body: Option<&Content>) -> &'static str {
     let is_json = match body {
         Some(Content::Text(text)) => looks_like_json(text.trim_start()),
         Some(Content::File { file }) => file.extension().is_some_and(|ending| ending == "json"),
-        Some(Content::Multipart { .. }) | None => false,
+        Some(Content::Base64 { .. } | Content::Multipart { .. }) | None => false,
     };
     if is_json { JSON } else { "application/x-www-form-urlencoded" }
 }
@@ -320,9 +320,8 @@ fn looks_like_json(text: &str) -> bool {
 
 /// The requests of a request file.
 fn mix(path: &Path, inputs: &mut Inputs) -> anyhow::Result<Vec<RequestSpec>> {
-    let read = inputs.read("--mix", path).map_err(anyhow::Error::from);
-    let text = read
-        .and_then(|bytes| Ok(String::from_utf8(bytes)?))
+    let text = inputs
+        .read_text("--mix", path)
         .with_context(|| Complaint::usage(format!("--mix: cannot read {}", path.display())))?;
     let file = RequestFile::of(path, &text).map_err(complain)?;
     Ok(file.requests.into_iter().map(|request| request.spec).collect())

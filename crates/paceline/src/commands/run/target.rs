@@ -1,5 +1,6 @@
 //! Flags of the target: where to connect, and TLS.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_job::{IpVersion, Job, Proxy, TlsVersion};
 use std::path::PathBuf;
 
@@ -85,6 +86,28 @@ pub struct TargetFlags {
     /// Do not resume TLS sessions: every handshake is a full one
     #[arg(hide_short_help = true, long)]
     no_tls_resumption: bool,
+}
+
+/// A URL without the user name and password in it, and these as the value of `Authorization` (RFC 7617), as curl and
+/// browsers send them.
+pub fn without_user_info(url: &str) -> (String, Option<String>) {
+    let Some((scheme, rest)) = url.split_once("://") else { return (url.to_owned(), None) };
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let Some(at) = authority.rfind('@') else { return (url.to_owned(), None) };
+    let credentials = BASE64_STANDARD.encode(percent_decoded(&authority[..at]));
+    (format!("{scheme}://{}", &rest[at + 1..]), Some(format!("Basic {credentials}")))
+}
+
+/// The bytes of a percent-encoded text (RFC 3986 section 2.1).
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let (mut decoded, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let digits = after.first_chunk::<2>().and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        decoded.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    decoded
 }
 
 impl TargetFlags {

@@ -73,16 +73,86 @@ fn debug_ends_on_an_endless_response() {
 }
 
 #[test]
-fn compressed_responses_are_checked_after_decompression() {
-    let server = Server::start(compressed);
-    let record = run(&server, "/", 20, &["-c", "2", "--expect-body", "hello"]);
-    assert_eq!(count(&record["total"], "bad_body"), 20);
-    let fault = record["bad_bodies"][0]["fault"].as_str().unwrap();
-    assert!(fault.contains("compressed with gzip, which the request did not ask for"), "{fault}");
-    let record = run(&server, "/", 20, &["-c", "2", "--expect-body", "hello", "--accept-encoding", "gzip"]);
-    assert_eq!(count(&record["total"], "ok"), 20, "{}", record["bad_bodies"]);
+fn bodies_are_decoded_by_their_content_encoding() {
+    let packed = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(packed.path(), HELLO_GZIP).unwrap();
+    let file = format!("@{}", packed.path().display());
+    let accept = ["--accept-encoding", "gzip"];
+    for (fields, expected, wrong) in [
+        ("Content-Encoding: gzip\r\n", &["hello", &file][..], ""),
+        // The download of a file that is gzip.
+        ("", &[&file], "differs from the expected body"),
+        ("Content-Encoding: br\r\n", &[&file], "Content-Encoding: br; Paceline can decode only"),
+        ("Content-Encoding: gzip, gzip\r\n", &[&file], "several codings in Content-Encoding"),
+        ("Content-Encoding: utf-8\r\n", &[&file], "unknown Content-Encoding"),
+    ] {
+        let server = Server::start_with(fields, compressed);
+        for body in expected {
+            let record = run(&server, "/", 20, &[&["-c", "2", "--expect-body", body], &accept[..]].concat());
+            assert_eq!(count(&record["total"], "ok"), 20, "{fields}: {}", record["bad_bodies"]);
+        }
+        if !wrong.is_empty() {
+            let record = run(&server, "/", 20, &["-c", "2", "--expect-body", "hello"]);
+            let fault = record["bad_bodies"][0]["fault"].as_str().unwrap();
+            assert!(count(&record["total"], "bad_body") == 20 && fault.contains(wrong), "{fields}: {fault}");
+        }
+    }
     let refused = complaint(&["--accept-encoding", "br", "--expect-body", "hello"]);
     assert!(refused.contains("Accept-Encoding br: Paceline cannot decompress this encoding"), "{refused}");
+}
+
+#[test]
+fn a_curl_command_sends_what_curl_sends() {
+    let server = Server::start(ok);
+    let url = format!("http://me:x@{}/a%2Fb/%7Eu/%C3%A9?q=a%20b+c", server.address);
+    let command = format!(
+        "curl '{url}' --insecure --compressed -H 'Accept-Encoding: gzip, deflate, br' -H 'User-Agent:' -H 'X-B:' \
+         -H 'Referer;' -b 'a=1'"
+    );
+    let output = paceline(&["--curl", &command, "-n", "1", "-c", "1", "-q"]);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected = format!(
+        "GET /a%2Fb/%7Eu/%C3%A9?q=a%20b+c HTTP/1.1\r\nHost: {}\r\nAccept: */*\r\n\
+         Accept-Encoding: gzip, deflate, br\r\nReferer: \r\nAuthorization: Basic bWU6eA==\r\nCookie: a=1\r\n\r\n",
+        server.address
+    );
+    assert_eq!(String::from_utf8_lossy(&server.heard()[0].bytes), expected);
+}
+
+#[test]
+fn files_may_begin_with_a_byte_order_mark() {
+    const MARK: &str = "\u{feff}";
+    let folder = tempfile::tempdir().unwrap();
+    let written = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("{MARK}{text}")).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let server = Server::start(ok);
+    let url = format!("http://{}/x", server.address);
+    let job = written("job.json", json!({ "url": url }).to_string());
+    let entry = json!({ "request": { "method": "GET", "url": url } });
+    let har = written("a.har", json!({ "log": { "entries": [entry] } }).to_string());
+    let mix = written("mix.toml", "[[request]]\npath = \"/x\"\n".to_owned());
+    let lines = written("u.txt", "ann\r\nbob\r\n".to_owned());
+    let schedule = written("s.txt", "0\n0.001\n".to_owned());
+    let body = format!("{{line:{lines}}}");
+    for (flags, requests) in [
+        (vec!["--job", &job, "-n", "2"], 2),
+        (vec!["--har", &har, "-n", "2"], 2),
+        (vec![url.as_str(), "--mix", &mix, "-n", "2"], 2),
+        (vec![url.as_str(), "--schedule", &schedule], 2),
+        (vec![url.as_str(), "--body", &body, "-n", "2"], 2),
+    ] {
+        let before = server.heard().len();
+        let output = paceline(&[&flags[..], &["-c", "1", "-q"]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{flags:?}: {stderr}");
+        assert_eq!(server.heard().len() - before, requests, "{flags:?}");
+    }
+    let heard = server.heard();
+    let bodies: Vec<_> = heard.iter().rev().take(2).map(|heard| heard.body.as_slice()).collect();
+    assert_eq!(bodies, [b"bob", b"ann"]);
 }
 
 #[test]

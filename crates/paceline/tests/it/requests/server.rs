@@ -27,6 +27,14 @@ impl Server {
     /// Answers each request with a status and a body, which for a redirect is its Location; the threads end with the
     /// test process.
     pub fn start(answer: impl Fn(&Heard) -> (u16, Vec<u8>) + Clone + Send + 'static) -> Self {
+        Self::start_with("", answer)
+    }
+
+    /// The same, with these lines in the head of each response.
+    pub fn start_with(
+        fields: &'static str,
+        answer: impl Fn(&Heard) -> (u16, Vec<u8>) + Clone + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -35,7 +43,7 @@ impl Server {
             for stream in listener.incoming().flatten() {
                 let (answer, kept) = (answer.clone(), Arc::clone(&kept));
                 let _ = stream.set_nodelay(true);
-                std::thread::spawn(move || converse(stream, &answer, &kept));
+                std::thread::spawn(move || converse(stream, fields, &answer, &kept));
             }
         });
         Self { address, heard }
@@ -47,7 +55,12 @@ impl Server {
     }
 }
 
-fn converse(mut stream: TcpStream, answer: &impl Fn(&Heard) -> (u16, Vec<u8>), kept: &Mutex<Vec<Heard>>) {
+fn converse(
+    mut stream: TcpStream,
+    fields: &str,
+    answer: &impl Fn(&Heard) -> (u16, Vec<u8>),
+    kept: &Mutex<Vec<Heard>>,
+) {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -62,7 +75,8 @@ fn converse(mut stream: TcpStream, answer: &impl Fn(&Heard) -> (u16, Vec<u8>), k
                 location => format!("Location: {location}\r\n"),
             };
             answers.extend_from_slice(
-                format!("HTTP/1.1 {status} X\r\n{location}Content-Length: {}\r\n\r\n", body.len()).as_bytes(),
+                format!("HTTP/1.1 {status} X\r\n{fields}{location}Content-Length: {}\r\n\r\n", body.len())
+                    .as_bytes(),
             );
             if heard.method != "HEAD" {
                 answers.extend_from_slice(&body);

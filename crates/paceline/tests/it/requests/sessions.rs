@@ -72,6 +72,34 @@ fn a_session_uses_the_values_of_its_earlier_steps() {
     }
 }
 
+/// gzip of `text`, as one block that is not compressed (RFC 1952, RFC 1951 section 3.2.4). Its checksum is `crc`.
+fn stored_gzip(text: &[u8], crc: u32) -> Vec<u8> {
+    let length = (text.len() as u16).to_le_bytes();
+    let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1, length[0], length[1], !length[0], !length[1]];
+    [&head[..], text, &crc.to_le_bytes(), &(text.len() as u32).to_le_bytes()].concat()
+}
+
+#[test]
+fn values_are_extracted_from_compressed_bodies() {
+    let server = Server::start_with("Content-Encoding: gzip\r\n", |heard| match heard.path.as_str() {
+        "/login" => (200, stored_gzip(br#"{"token": "a b"}"#, 0xdf8e7469)),
+        _ => shop(heard),
+    });
+    let file = mix(&LOGIN.replace("expect_body = \"yours\"\n", ""));
+    let mix = file.path().to_str().unwrap();
+    let record = run(&server, "/", 20, &["--mix", mix, "-c", "2", "--seed", "1"]);
+    assert_eq!(
+        count(&record["total"], "ok"),
+        count(&record["total"], "scheduled"),
+        "{}",
+        record["bad_bodies"]
+    );
+    let url = format!("http://{}/", server.address);
+    let output = paceline(&[&url, "--mix", mix, "--debug"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("GET /order?for=a%20b "), "{text}");
+}
+
 #[test]
 fn a_step_that_fails_ends_its_session_and_is_named() {
     let server = Server::start(shop);
