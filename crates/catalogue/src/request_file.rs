@@ -8,6 +8,7 @@ use paceline_job::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, Headers, Nanos, RequestSpec, Think,
     hexadecimal, parse_duration,
 };
+use regex::bytes::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -125,6 +126,7 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
         );
         return Err(document.complain(Some(at), problem));
     }
+    let shown = name.clone();
     let spec = RequestSpec {
         omit: Vec::new(),
         name: Some(name),
@@ -138,7 +140,7 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
         expect_status: status_of(wire.expect_status.as_ref(), document)?,
         session: wire.session.take(),
         think: wire.think.take().map(|think| think_of(&think, document)).transpose()?,
-        extract: extractions(std::mem::take(&mut wire.extract), document)?,
+        extract: extractions(std::mem::take(&mut wire.extract), &shown, document)?,
         expect_body: expected_body(wire, at, document)?,
     };
     Ok(FileRequest { spec, line: document.line(at) })
@@ -186,6 +188,7 @@ fn think_of(text: &Spanned<String>, document: &Document) -> Result<Think, Catalo
 /// The values to extract from a response.
 fn extractions(
     table: BTreeMap<Spanned<String>, ExtractFrom>,
+    request: &str,
     document: &Document,
 ) -> Result<Vec<Extraction>, CatalogueError> {
     let extraction = |(name, from): (Spanned<String>, ExtractFrom)| {
@@ -193,6 +196,18 @@ fn extractions(
             !text.is_empty()
                 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
         };
+        if let ExtractFrom::Regex(pattern) = &from
+            && let Err(error) = Regex::new(pattern)
+        {
+            // The error draws the expression in several lines; the last one has the cause.
+            let text = error.to_string();
+            let cause = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            let problem = format!(
+                "request `{request}`: extract {:?}: the regular expression {pattern:?} is invalid: {cause}",
+                name.get_ref()
+            );
+            return Err(document.complain(Some(name.span().start), problem));
+        }
         if !is_word(name.get_ref()) {
             let problem = format!(
                 "extract {:?}: a name may contain only letters, digits, \"-\" and \"_\"",

@@ -57,6 +57,18 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
     ("--script", "wrk", "Lua scripts are not supported; to send several different requests, use --mix FILE"),
+    ("-l", "ab", "the length of a body is not checked unless --expect-body or another check is given"),
+    ("-C", "ab", "-H 'Cookie: NAME=VALUE' sends a cookie"),
+    (
+        "-A",
+        "ab and curl",
+        "-a USER:PASSWORD sends credentials, and -H 'User-Agent: NAME' sets the user agent",
+    ),
+    ("-P", "ab", "--proxy http://USER:PASSWORD@HOST:PORT sends credentials to a proxy"),
+    ("-i", "ab", "-X HEAD sends HEAD requests"),
+    ("-w", "ab and wrk", "--format markdown prints a table for documents"),
+    ("-g", "ab", "--csv FILE writes a row for each second, and --hdr FILE the histograms"),
+    ("-b", "siege and ab", "a closed loop without pauses is the default"),
     ("--concurrent", "siege", "-c N sets the number of connections"),
 ];
 
@@ -194,6 +206,7 @@ mod tests {
             ("paceline run http://h/ --latency", "--percentiles"),
             ("paceline run http://h/ --concurrent 10", "a flag of siege: -c N"),
             ("paceline run http://h/ -q 500", "-r 500"),
+            ("paceline run -l http://h/", "a flag of ab: the length"),
         ] {
             let given: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let error = crate::Arguments::try_parse_from(&given).err().unwrap();

@@ -85,6 +85,10 @@ fn errors_name_their_line() {
             "mixes/shop.toml:3: two requests are named `/`: give each a different `name`",
         ),
         (
+            "[[request]]\nname = 'login'\n\nextract = { a = { regex = '(x' } }\n",
+            "mixes/shop.toml:4: request `login`: extract \"a\": the regular expression \"(x\" is invalid: unclosed group",
+        ),
+        (
             "[[request]]\nbody = 'a'\nbody_file = 'b'\n",
             "mixes/shop.toml:1: a request can have a `body` or a `body_file`, not both",
         ),

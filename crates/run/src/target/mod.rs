@@ -63,7 +63,10 @@ fn check(job: &Job) -> Result<(), RunError> {
     ];
     match given.iter().find(|(given, _)| *given && url.scheme == Scheme::Http) {
         Some((_, flag)) => Err(RunError::usage(format!("{flag} needs https://, but the URL is {url}"))
-            .hint(format!("use an https:// URL, or remove {flag}"))),
+            .hint(match *flag {
+                "--insecure" => "use an https:// URL, or remove --insecure (-k); if -k is meant as in ab, connections are kept alive by default".to_owned(),
+                flag => format!("use an https:// URL, or remove {flag}"),
+            })),
         None => Ok(()),
     }
 }

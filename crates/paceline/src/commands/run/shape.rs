@@ -3,7 +3,7 @@
 use super::explain::explain;
 use super::values::{duration, rate, whole};
 use crate::exit::Complaint;
-use paceline_job::{Arrivals, Bound, Job, LoadModel, Nanos, Shape};
+use paceline_job::{Arrivals, Bound, Job, LoadModel, Nanos, Rate, Shape};
 use paceline_run::{Inputs, read_schedule};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -95,8 +95,22 @@ impl ShapeFlags {
     }
 }
 
+/// The rate at the end of a ramp that is written as 0: one request in 31 years.
+const STANDSTILL: f64 = 1e-9;
+
+/// A rate at one end of a ramp, which may be 0.
+fn ramp_end(text: &str) -> Result<Rate, String> {
+    match (text.parse::<f64>(), Rate::per_second(STANDSTILL)) {
+        (Ok(0.0), Some(standstill)) => Ok(standstill),
+        _ => rate(text),
+    }
+}
+
 /// Parses a value of `-r`: `20000`, `1000:50000`, `1000,2000,5000@10s`.
 pub fn rates(text: &str) -> Result<Shape, String> {
+    if text.contains("://") {
+        return Err("-r takes a rate; ab's -r (go on after errors) is the default here: remove it".to_owned());
+    }
     if let Some((steps, length)) = text.split_once('@') {
         let each = Nanos::from(duration(length)?);
         let rates = steps.split(',').map(rate).collect::<Result<Vec<_>, _>>()?;
@@ -113,7 +127,13 @@ pub fn rates(text: &str) -> Result<Shape, String> {
         return Err(format!("the length of the steps is missing; write {text}@10s{one}"));
     }
     match text.split_once(':') {
-        Some((from, to)) => Ok(Shape::Ramp { from: rate(from)?, to: rate(to)? }),
+        Some((from, to)) => {
+            let (from, to) = (ramp_end(from)?, ramp_end(to)?);
+            if from.get().max(to.get()) <= STANDSTILL {
+                return Err("a ramp must have a rate above 0 at one end".to_owned());
+            }
+            Ok(Shape::Ramp { from, to })
+        }
         None => Ok(Shape::Steady { rate: rate(text)? }),
     }
 }
@@ -128,6 +148,7 @@ mod tests {
         assert_eq!(rates("20k"), Ok(Shape::Steady { rate: per_second("20000") }));
         let ramp = Shape::Ramp { from: per_second("1000"), to: per_second("50000") };
         assert_eq!(rates("1000:50k"), Ok(ramp));
+        assert!(matches!(rates("0:10"), Ok(Shape::Ramp { from, .. }) if from.get() < 1e-8));
         let each = Nanos::from_secs(10);
         let steps = ["1000", "2000"].map(per_second);
         assert_eq!(rates("1000,2000@10s"), Ok(Shape::Steps { rates: steps.into(), each }));
@@ -135,8 +156,9 @@ mod tests {
             ("1000,2000", "the length of the steps is missing; write 1000,2000@10s"),
             ("1,000", "1,000@10s; for a single rate write 1000"),
             ("1000:", "a rate must be a number"),
+            ("http://h:80/", "ab's -r"),
             ("1:2:3", "a rate must be a number"),
-            ("0:10", "above 0"),
+            ("0:0", "above 0"),
             ("1,,2@1s", "a rate must be a number"),
             ("1,2@ten", "not a duration"),
         ] {
