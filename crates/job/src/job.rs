@@ -219,7 +219,7 @@ impl Job {
     /// The parts of the window that are reported separately; none if the offered rate does not change.
     pub fn segments(&self) -> Vec<crate::ShapeSegment> {
         match (&self.load, self.window) {
-            (LoadModel::Open { shape, .. }, Bound::Duration(window)) => shape.segments(window),
+            (LoadModel::Open { shape, .. }, Bound::Duration(window)) => shape.segments(self.warmup, window),
             (LoadModel::Closed, _) | (_, Bound::Requests(_)) => Vec::new(),
         }
     }

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Number of segments of a ramp: enough to locate the rate at which the server fails, and each long enough for
-/// percentiles.
-const RAMP_SEGMENTS: u64 = 10;
+/// Number of segments of a ramp or a trace: enough to locate the rate at which the server fails, and each long enough
+/// for percentiles.
+const SEGMENTS: u64 = 10;
 /// Sends of a schedule within this time are one burst: most responses arrive within it, and it is too short for a
 /// meaningful rate.
 const BURST: Nanos = Nanos::from_millis(100);
@@ -72,6 +72,14 @@ impl From<Vec<Nanos>> for Trace {
     }
 }
 
+impl Trace {
+    /// The number of sends from `start` on and before `end`.
+    fn sends_between(&self, start: Nanos, end: Nanos) -> usize {
+        let before = |end: Nanos| self.moments.partition_point(|moment| *moment < end);
+        before(end) - before(start)
+    }
+}
+
 /// A part of the window with a separate block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShapeSegment {
@@ -103,22 +111,22 @@ impl Shape {
         }
     }
 
-    /// The parts of a window of this length that are reported separately; none if the rate does not change.
-    pub fn segments(&self, window: Nanos) -> Vec<ShapeSegment> {
+    /// The parts of a window of this length after a warm-up of this length that are reported separately; none if the
+    /// rate does not change, or if the times of a trace are not known.
+    pub fn segments(&self, warmup: Nanos, window: Nanos) -> Vec<ShapeSegment> {
+        let edge = |i: u64| Nanos((u128::from(window.0) * u128::from(i) / u128::from(SEGMENTS)) as u64);
+        let tenth = |i: u64, [from_per_s, to_per_s]: [f64; 2]| ShapeSegment {
+            start: edge(i),
+            end: edge(i + 1),
+            from_per_s,
+            to_per_s,
+        };
         match self {
-            Shape::Steady { .. } | Shape::Trace(_) => Vec::new(),
+            Shape::Steady { .. } => Vec::new(),
             Shape::Ramp { from, to } => {
                 let (from, to) = (from.get(), to.get());
-                let edge =
-                    |i: u64| Nanos((u128::from(window.0) * u128::from(i) / u128::from(RAMP_SEGMENTS)) as u64);
-                let rate = |i: u64| from + (to - from) * i as f64 / RAMP_SEGMENTS as f64;
-                let segment = |i| ShapeSegment {
-                    start: edge(i),
-                    end: edge(i + 1),
-                    from_per_s: rate(i),
-                    to_per_s: rate(i + 1),
-                };
-                (0..RAMP_SEGMENTS).map(segment).collect()
+                let rate = |i: u64| from + (to - from) * i as f64 / SEGMENTS as f64;
+                (0..SEGMENTS).map(|i| tenth(i, [rate(i), rate(i + 1)])).collect()
             }
             Shape::Steps { rates, each } => {
                 let steps = rates.iter().zip(0u64..);
@@ -131,6 +139,15 @@ impl Shape {
                 };
                 steps.map(segment).collect()
             }
+            Shape::Trace(trace) if trace.moments.is_empty() => Vec::new(),
+            Shape::Trace(trace) => {
+                let segment = |i| {
+                    let (start, end) = (edge(i), edge(i + 1));
+                    let sends = trace.sends_between(warmup + start, warmup + end);
+                    tenth(i, [sends as f64 / end.since(start).as_secs_f64().max(1e-9); 2])
+                };
+                (0..SEGMENTS).map(segment).collect()
+            }
         }
     }
 
@@ -142,9 +159,8 @@ impl Shape {
             Shape::Steps { rates, .. } => {
                 rates.iter().map(|rate| rate.get()).sum::<f64>() / rates.len().max(1) as f64
             }
-            Shape::Trace(Trace { moments, .. }) => {
-                let before = |end: Nanos| moments.partition_point(|moment| *moment < end);
-                let sends = before(warmup + window) - before(warmup);
+            Shape::Trace(trace) => {
+                let sends = trace.sends_between(warmup, warmup + window);
                 sends as f64 / window.as_secs_f64().max(1e-9)
             }
         }
@@ -189,6 +205,19 @@ mod tests {
         }
         // If the clock of a log is coarse, several sends have the same time.
         assert_eq!(after((0..5_000).map(|i| i / 5 * MILLISECOND)), Nanos(MILLISECOND * 999 * 5 / 4_999));
+    }
+
+    #[test]
+    fn a_trace_has_segments_with_the_rates_of_its_sends() {
+        // After 1 s of warm-up, 5 s of 100/s and 5 s of 200/s.
+        let slow = (0..600).map(|i| i * 10 * MILLISECOND);
+        let fast = (0..1_000).map(|i| (6_000 + i * 5) * MILLISECOND);
+        let shape = Shape::Trace(slow.chain(fast).map(Nanos).collect::<Vec<_>>().into());
+        let segments = shape.segments(Nanos::from_secs(1), Nanos::from_secs(10));
+        let rates: Vec<f64> = segments.iter().map(ShapeSegment::offered_per_s).collect();
+        assert_eq!(rates, [[100.0; 5], [200.0; 5]].concat());
+        assert_eq!((segments[9].start, segments[9].end), (Nanos::from_secs(9), Nanos::from_secs(10)));
+        assert_eq!(Shape::Trace(Trace::default()).segments(Nanos::ZERO, Nanos::from_secs(1)), []);
     }
 
     #[test]
