@@ -168,10 +168,20 @@ pub fn is_runnable(pid: Pid, thread: Pid) -> bool {
         .is_some_and(|state| state.trim().starts_with('R'))
 }
 
-/// How long a thread has been on a core, in nanoseconds; `None` if the kernel does not keep this counter.
-pub fn on_core_ns(pid: Pid, thread: Pid) -> Option<u64> {
+/// Time that a thread has been on a core and time that it waited for one, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreNanos {
+    /// On a core.
+    pub on_core_ns: u64,
+    /// Runnable, but not on a core.
+    pub run_delay_ns: u64,
+}
+
+/// The time of a thread on a core; `None` if the kernel does not keep this counter.
+pub fn core_time(pid: Pid, thread: Pid) -> Option<CoreNanos> {
     let schedstat = text(&format!("/proc/{pid}/task/{thread}/schedstat"))?;
-    schedstat.split_ascii_whitespace().next()?.parse().ok()
+    let mut times = schedstat.split_ascii_whitespace().map(|n| n.parse().ok());
+    Some(CoreNanos { on_core_ns: times.next()??, run_delay_ns: times.next()?? })
 }
 
 /// The threads of a process.

@@ -3,8 +3,9 @@
 //! A test starts from one of them and changes the fields it tests. Only tests use this module.
 
 use crate::{
-    BalancedLoad, BalancerReceipt, Balancing, Block, Connections, Counts, CpuSource, Environment, Generator,
-    Interval, Phase, Phases, Pinning, ProcessRole, ProcessUse, Route, Run, Span, Times, Trial, Usage,
+    BalancedLoad, BalancerReceipt, Balancing, Block, Connections, Counts, CpuSource, Environment, FoundBy,
+    Generator, Interval, Phase, Phases, Pinning, ProcessRole, ProcessUse, Route, Run, ServerUse, Span, Times,
+    Trial, Usage,
 };
 use paceline_stats::Histogram;
 use serde_json::json;
@@ -73,6 +74,26 @@ pub fn trial() -> Trial {
         "generator_argv": [], "samples": [], "cores": [], "log_tail": "", "verdicts": []
     }))
     .expect("a trial with every key that has no default")
+}
+
+/// A server of one process with one thread, observed over a window of ten seconds.
+pub fn server_use(cores_allowed: u32, cpu_s: f64) -> ServerUse {
+    ServerUse {
+        found_by: FoundBy::Port,
+        pid: 1,
+        name: "server".to_owned(),
+        processes: 1,
+        threads: 1,
+        cores_allowed,
+        cpu_s,
+        cpu_ns_per_request: cpu_s * 1e5,
+        utilization: cpu_s / 10.0 / f64::from(cores_allowed),
+        busiest_thread_utilization: Some(cpu_s / 10.0),
+        rss_bytes: 1,
+        cores: (0..cores_allowed).collect(),
+        run_delay_s: Some(0.0),
+        most_delayed_thread_share: Some(0.0),
+    }
 }
 
 /// A CPU time of half a second over one second.

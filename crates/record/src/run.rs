@@ -124,7 +124,27 @@ impl Run {
             p99_9_ns: times.map(|times| times.p99_9),
             max_ns: times.map(|times| times.max),
             verdicts: verdicts.into_iter().map(|verdict| verdict.name.clone()).collect(),
+            kept_up_at_per_s: self.kept_up_at_per_s(),
+            fell_behind_at_per_s: self.of_saturated("fell_behind_at_per_s"),
         }
+    }
+
+    /// For a load of several rates, the last one with which the server kept up.
+    fn kept_up_at_per_s(&self) -> Option<f64> {
+        if !matches!(self.loop_.shape, Some(Shape::Ramp { .. } | Shape::Steps { .. })) {
+            return None;
+        }
+        let offered = self.by_segment.iter().flatten().map(|segment| segment.offered_per_s);
+        match self.verdicts.iter().any(|verdict| verdict.name == "saturated") {
+            true => self.of_saturated("kept_up_at_per_s"),
+            false => offered.reduce(f64::max),
+        }
+    }
+
+    /// A figure of the verdict that responses fell behind the offered rate.
+    fn of_saturated(&self, key: &str) -> Option<f64> {
+        let verdict = self.verdicts.iter().find(|verdict| verdict.name == "saturated")?;
+        verdict.evidence.get(key)?.as_f64()
     }
 }
 
@@ -227,6 +247,15 @@ pub struct ServerUse {
     pub busiest_thread_utilization: Option<f64>,
     /// Resident memory when the window ended, in bytes.
     pub rss_bytes: u64,
+    /// The cores that the first process may run on.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub cores: Vec<u32>,
+    /// Time runnable but not running, all threads, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run_delay_s: Option<f64>,
+    /// The same of the thread that waited most, as a share of the window, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub most_delayed_thread_share: Option<f64>,
 }
 
 /// How the processes of a server were found.

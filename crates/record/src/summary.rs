@@ -36,6 +36,13 @@ pub struct Summary {
     pub max_ns: Option<u64>,
     /// Names of the verdicts, the severe ones first.
     pub verdicts: Vec<String>,
+    /// For a load of several rates, the last one before the first at which the server fell behind, per second; the
+    /// highest if it kept up with all, none if it fell behind at the first. The other rates are means over the window.
+    #[serde(default)]
+    pub kept_up_at_per_s: Option<f64>,
+    /// For a load of several rates, the first one at which the server fell behind, per second.
+    #[serde(default)]
+    pub fell_behind_at_per_s: Option<f64>,
 }
 
 /// The kind of time in a summary.
@@ -53,7 +60,7 @@ impl Summary {
     pub fn cells(&self) -> Vec<(String, String)> {
         let value = serde_json::to_value(self).unwrap_or_default();
         // The order of the fields, which a map of JSON does not keep.
-        const KEYS: [&str; 14] = [
+        const KEYS: [&str; 16] = [
             "achieved_per_s",
             "offered_per_s",
             "requests",
@@ -68,6 +75,8 @@ impl Summary {
             "p99_9_ns",
             "max_ns",
             "verdicts",
+            "kept_up_at_per_s",
+            "fell_behind_at_per_s",
         ];
         let text = |value: &serde_json::Value| match value {
             serde_json::Value::Null => String::new(),

@@ -88,4 +88,7 @@ pub enum GateReason {
     /// The figure is beyond the limit, and may include delays of the generator: without them, the server may meet the
     /// limit.
     GeneratorLate,
+    /// The figure is beyond the limit, and other processes used the server's CPU: without them, the server may meet the
+    /// limit.
+    ServerDelayed,
 }

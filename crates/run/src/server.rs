@@ -5,7 +5,7 @@
 
 use crate::RunError;
 use paceline_engine::Address;
-use paceline_host::process::{self, Stat};
+use paceline_host::process::{self, CoreNanos, Stat};
 use paceline_host::{port, system};
 use paceline_record::{FoundBy, ServerUse};
 use std::collections::BTreeMap;
@@ -31,8 +31,8 @@ pub struct ServerWatch {
 struct ProcessSample {
     /// CPU time of each process, in clock ticks.
     ticks: BTreeMap<ProcessId, u64>,
-    /// Time on a core of each thread, in nanoseconds.
-    on_core_ns: BTreeMap<(ProcessId, ProcessId), u64>,
+    /// Time on a core of each thread.
+    threads: BTreeMap<(ProcessId, ProcessId), CoreNanos>,
     rss_bytes: u64,
 }
 
@@ -80,26 +80,37 @@ impl ServerWatch {
             return None;
         }
         let ticks: u64 = end.ticks.iter().map(|(pid, ticks)| since(*ticks, start.ticks.get(pid))).sum();
-        let by_thread = || end.on_core_ns.iter().map(|(thread, ns)| since(*ns, start.on_core_ns.get(thread)));
+        let by_thread = |time: fn(&CoreNanos) -> u64| {
+            let of_thread = move |(thread, now): (&(ProcessId, ProcessId), &CoreNanos)| {
+                time(now).saturating_sub(start.threads.get(thread).map_or(0, time))
+            };
+            end.threads.iter().map(of_thread)
+        };
+        let on_core = || by_thread(|times| times.on_core_ns);
+        let waited = || by_thread(|times| times.run_delay_ns);
         // Clock ticks include threads that have ended, but are too coarse for a short window.
-        let threads_s = by_thread().sum::<u64>() as f64 / 1e9;
+        let threads_s = on_core().sum::<u64>() as f64 / 1e9;
         let cpu_s = (ticks as f64 / system::ticks_per_s()).max(threads_s);
-        let busiest_s = by_thread().max().unwrap_or(0) as f64 / 1e9;
+        let busiest_s = on_core().max().unwrap_or(0) as f64 / 1e9;
         let rounding_s = 2.0 * end.ticks.len() as f64 / system::ticks_per_s();
         let is_busiest_known = cpu_s - threads_s <= busiest_s.max(rounding_s);
-        let cores_allowed = cores_allowed(first);
+        let cores = cores_allowed(first);
+        let cores_allowed = cores.len().max(1) as u32;
         Some(ServerUse {
             found_by: self.found_by,
             pid: first.unsigned_abs(),
             name: fs::read_to_string(format!("/proc/{first}/comm")).unwrap_or_default().trim().to_owned(),
             processes: end.ticks.len() as u32,
-            threads: end.on_core_ns.len() as u32,
+            threads: end.threads.len() as u32,
             cores_allowed,
             cpu_s,
             cpu_ns_per_request: cpu_s * 1e9 / (requests as f64).max(1.0),
-            utilization: cpu_s / window_s / f64::from(cores_allowed.max(1)),
+            utilization: cpu_s / window_s / f64::from(cores_allowed),
             busiest_thread_utilization: is_busiest_known.then_some(busiest_s / window_s),
             rss_bytes: end.rss_bytes,
+            cores,
+            run_delay_s: Some(waited().sum::<u64>() as f64 / 1e9),
+            most_delayed_thread_share: Some(waited().max().unwrap_or(0) as f64 / 1e9 / window_s),
         })
     }
 }
@@ -120,18 +131,22 @@ impl ProcessSample {
                 sample.rss_bytes += stat.rss_pages * system::page_bytes();
             }
             for thread in process::threads(pid) {
-                sample.on_core_ns.insert((pid, thread), process::on_core_ns(pid, thread).unwrap_or(0));
+                sample.threads.insert((pid, thread), process::core_time(pid, thread).unwrap_or_default());
             }
         }
         sample
     }
 }
 
-/// The number of cores that a process may run on; at least one.
-fn cores_allowed(pid: ProcessId) -> u32 {
+/// The cores that a process may run on; none if they are not known.
+fn cores_allowed(pid: ProcessId) -> Vec<u32> {
     let set =
         rustix::process::Pid::from_raw(pid).and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
-    set.map_or(1, |set| set.count().max(1))
+    let is_in = |set: &rustix::thread::CpuSet, core: &usize| set.is_set(*core);
+    set.map_or_else(Vec::new, |set| {
+        let cores = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| is_in(&set, core));
+        cores.map(|core| core as u32).collect()
+    })
 }
 
 #[cfg(test)]
@@ -146,7 +161,8 @@ mod tests {
             Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
         let watch = ServerWatch::of_process(busy.id()).unwrap();
         watch.sample(0);
-        while process::on_core_ns(busy.id().cast_signed(), busy.id().cast_signed()) < Some(50_000_000) {
+        let on_core = || process::core_time(busy.id().cast_signed(), busy.id().cast_signed());
+        while on_core().is_some_and(|times| times.on_core_ns < 50_000_000) {
             std::thread::yield_now();
         }
         watch.sample(1);
@@ -161,16 +177,18 @@ mod tests {
 
     #[test]
     fn the_busiest_thread_is_unknown_if_ended_threads_used_more() {
-        let sample = |ticks, on_core_ns: u64| ProcessSample {
-            ticks: [(7, ticks)].into(),
-            on_core_ns: [((7, 7), on_core_ns)].into(),
-            rss_bytes: 1,
+        let sample = |ticks, on_core_ns: u64| {
+            let times = CoreNanos { on_core_ns, run_delay_ns: on_core_ns / 2 };
+            ProcessSample { ticks: [(7, ticks)].into(), threads: [((7, 7), times)].into(), rss_bytes: 1 }
         };
         let second = system::ticks_per_s() as u64;
         let used = |ticks, on_core_ns| {
             let samples = Mutex::new([Some(sample(0, 0)), Some(sample(ticks, on_core_ns))]);
             let watch = ServerWatch { found_by: FoundBy::Pid, roots: vec![7], samples };
-            watch.used(2.0, 10).unwrap().busiest_thread_utilization
+            let used = watch.used(2.0, 10).unwrap();
+            assert_eq!(used.run_delay_s, Some(on_core_ns as f64 / 2e9));
+            assert_eq!(used.most_delayed_thread_share, Some(on_core_ns as f64 / 4e9));
+            used.busiest_thread_utilization
         };
         assert_eq!(used(2 * second, 2_000_000_000), Some(1.0));
         assert_eq!(used(second, 100_000_000), None, "0.9 s were used by threads that ended");
