@@ -99,7 +99,8 @@ impl WindowOutcome {
             GateReason::TooFewSamples
             | GateReason::Invalid
             | GateReason::Stopped
-            | GateReason::GeneratorLate => false,
+            | GateReason::GeneratorLate
+            | GateReason::ServerDelayed => false,
         };
         let by_server = |verdict: &&paceline_record::Verdict| {
             verdict.blame == Blame::Server && verdict.severity == Severity::Invalid

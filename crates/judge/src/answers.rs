@@ -3,8 +3,10 @@
 //! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
 use crate::facts::{is_open, look};
-use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, TypedVerdict, load};
-use paceline_record::{Block, Expectations, Lengths, Phase, Run, Severity, Times};
+use crate::{
+    ACHIEVED_LEAST, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, SHARES_NEED_S, TypedVerdict, load, overload,
+};
+use paceline_record::{Block, Expectations, Lengths, Phase, Run, Served, Severity, Times};
 use std::collections::BTreeMap;
 
 /// Above this share of failed requests a result is not usable, unless the user accepts more (`--max-errors`): its rates
@@ -17,6 +19,17 @@ const CLOSES_LEAST: f64 = 0.9;
 const SERVED_LEAST: u64 = 10;
 /// Time between first and last byte that indicates a wait for a delayed acknowledgement (Linux: TCP_DELACK_MIN, 40 ms).
 const DELAYED_ACK_NS: std::ops::Range<u64> = 38_000_000..50_000_000;
+
+/// The remedy if some connections got no response at all.
+const STARVED: &str = "The server responds on only some of its connections; the times do not include requests sent \
+    before the window that got no response. Raise its worker or connection limit, or lower -c.";
+/// The remedy if requests hang on any connection.
+const HANGING: &str = "Some requests hang, on connections that get other responses; each holds its connection until \
+    the timeout, and the times do not include those sent before the window. Look for the reason in the server's log: \
+    a lock, a full pool, or a service behind it that does not answer.";
+
+/// Requests needed for a 95 % interval of the 99th percentile.
+const SAMPLES_FOR_P99: f64 = SAMPLES_FOR_INTERVAL / (1.0 - 0.99);
 
 /// Why requests failed: statuses, bodies, connections.
 type Reasons = (Option<BTreeMap<String, u64>>, Option<u64>, Option<String>);
@@ -44,17 +57,25 @@ pub(crate) fn starved_connections(run: &Run) -> Option<TypedVerdict> {
     let carried = run.carried_over;
     let unanswered = carried.map(|carried| carried.unanswered);
     let served = connections.served.filter(|_| !is_open(run));
-    let starved = served.is_some_and(|served| served.min == 0 && served.median >= SERVED_LEAST);
+    let is_starved = |served: Served| served.min == 0 && served.median >= SERVED_LEAST;
+    let starved = served.is_some_and(is_starved);
     // Requests that a growing queue leaves unanswered are judged as saturation. If no request was answered,
     // `no_valid_response` says so.
+    let waits = overload::is_saturated(run);
+    let hang = waits && overload::Bottleneck::of(run) == overload::Bottleneck::Hanging;
     let is_served = run.total.counts.ok > 0;
-    let left = is_served && unanswered.is_some_and(|count| count > 0) && load::saturated(run).is_none();
+    let left = is_served && (hang || !waits && unanswered.is_some_and(|count| count > 0));
+    // Requests that hang on any connection time out again and again, and each connection gets responses before.
+    let timed_out = run.total.counts.timed_out;
+    let is_random = timed_out > 0 && !connections.served.is_some_and(is_starved);
     (starved || left).then_some(TypedVerdict::StarvedConnections {
         unanswered,
         outstanding_at_window_start: carried.map(|carried| carried.outstanding),
+        timed_out: is_random.then_some(timed_out),
         connections: connections.had,
         served_min: served.map(|served| served.min),
         served_median: served.map(|served| served.median),
+        advice: if is_random { HANGING } else { STARVED },
     })
 }
 
@@ -173,7 +194,7 @@ fn no_answer(run: &Run, look: &str) -> String {
 /// overload.
 pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
-    let is_queue = counts.failed() == 0 && load::saturated(run).is_some();
+    let is_queue = counts.failed() == 0 && overload::is_saturated(run);
     (counts.ok > 0 && counts.not_ok() > 0 && !is_queue).then(|| {
         let share = counts.not_ok_share();
         let (status, bad_body, commonest_failure) = reasons(run);
@@ -288,9 +309,24 @@ fn varying(block: &Block, expected: &Expectations) -> Option<Lengths> {
     block.body_bytes.filter(|lengths| !is_checked && lengths.min != lengths.max)
 }
 
-pub(crate) fn few_samples(run: &Run) -> Option<TypedVerdict> {
+/// A window that is too short for the judges of shares, if it measured anything.
+pub(crate) fn too_short(run: &Run) -> Option<TypedVerdict> {
+    let requests = run.total.counts.scheduled;
+    let is_short = run.window_s < SHARES_NEED_S && run.total.counts.ok > 0;
+    is_short.then(|| TypedVerdict::TooShort {
+        window_s: run.window_s,
+        requests,
+        few: if few(run).is_some() { ", and too few requests for a reliable p99" } else { "" },
+    })
+}
+
+/// The number of measured requests, if it is too small for the 99th percentile.
+fn few(run: &Run) -> Option<u64> {
     let times: &Times = run.total.response_time_ns.as_ref().or(run.total.service_time_ns.as_ref())?;
-    let needed = SAMPLES_FOR_INTERVAL / (1.0 - 0.99);
-    ((times.count as f64) < needed)
-        .then_some(TypedVerdict::FewSamples { samples: times.count, samples_for_p99: needed.ceil() })
+    ((times.count as f64) < SAMPLES_FOR_P99).then_some(times.count)
+}
+
+pub(crate) fn few_samples(run: &Run) -> Option<TypedVerdict> {
+    let samples = few(run).filter(|_| too_short(run).is_none())?;
+    Some(TypedVerdict::FewSamples { samples, samples_for_p99: SAMPLES_FOR_P99.ceil() })
 }

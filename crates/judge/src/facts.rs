@@ -147,7 +147,7 @@ pub(crate) fn pin(run: &Run) -> String {
     advice
 }
 
-fn listed(cores: &[u32]) -> String {
+pub(crate) fn listed(cores: &[u32]) -> String {
     cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
@@ -174,6 +174,14 @@ pub(crate) fn percentiles_of<const N: usize>(
     ps.map(|p| run_percentile(&histograms, p).filter(|_| whole))
 }
 
+/// A time that is spread over the requests of a run, as a share of their mean time.
+pub(crate) fn share_of_mean_time(run: &Run, seconds: f64) -> f64 {
+    let sent = run.total.counts.scheduled.saturating_sub(run.total.counts.unsent);
+    let mean_ns = judged_times(&run.total, run.loop_.kind).map_or(0.0, |times| times.mean);
+    let all_s = mean_ns / 1e9 * sent as f64;
+    if all_s > 0.0 { seconds / all_s } else { 0.0 }
+}
+
 /// Valid responses completed in the window for each request scheduled in it.
 pub fn achieved_share(run: &Run) -> f64 {
     run.total.completed_in_window as f64 / (run.total.counts.scheduled as f64).max(1.0)
@@ -184,4 +192,32 @@ pub fn achieved_share(run: &Run) -> f64 {
 pub(crate) fn longest_stall_ns(run: &Run) -> u64 {
     let lag = run.total.generator_lag_ns.as_ref().map_or(0, |lag| lag.max);
     run.generator.longest_gap_ns.unwrap_or(0).max(lag)
+}
+
+/// Maximum number of requests outstanding on a connection: the depth, or the number of streams that the server allows.
+pub(crate) fn outstanding_on_connection(run: &Run) -> f64 {
+    let depth = run.loop_.depth;
+    run.connections.streams_allowed.map_or(depth, |streams| streams.min(depth)).into()
+}
+
+/// Maximum number of outstanding requests.
+pub(crate) fn outstanding_max(run: &Run) -> f64 {
+    run.connections.had as f64 * outstanding_on_connection(run)
+}
+
+/// The highest sustained offered rate, per second; none in a closed loop.
+pub(crate) fn offered_per_s_peak(run: &Run) -> Option<f64> {
+    let segments = run.by_segment.as_deref().unwrap_or_default();
+    Some(segments.iter().map(|segment| segment.offered_per_s).fold(run.loop_.offered_per_s?, f64::max))
+}
+
+/// A time in words: `2.53 ms`.
+pub(crate) fn duration(ns: f64) -> String {
+    let ms = ns / 1e6;
+    match ms {
+        _ if ms < 1.0 => format!("{:.0} µs", 1e3 * ms),
+        _ if ms < 9.995 => format!("{ms:.2} ms"),
+        _ if ms < 99.95 => format!("{ms:.1} ms"),
+        _ => format!("{ms:.0} ms"),
+    }
 }

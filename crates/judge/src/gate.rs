@@ -105,13 +105,30 @@ impl GateTime {
     /// The verdicts on delays of the generator that the time may include. Only a response time begins before the send.
     fn delays(self) -> &'static [VerdictName] {
         match self {
-            GateTime::Response => {
-                &[VerdictName::GeneratorLag, VerdictName::GeneratorStall, VerdictName::GeneratorThrottled]
-            }
-            GateTime::Service | GateTime::Connect | GateTime::Handshake | GateTime::FirstByte => {
-                &[VerdictName::GeneratorStall, VerdictName::GeneratorThrottled]
-            }
+            GateTime::Response => &[
+                VerdictName::GeneratorLag,
+                VerdictName::GeneratorStall,
+                VerdictName::GeneratorThrottled,
+                VerdictName::GeneratorDescheduled,
+            ],
+            GateTime::Service | GateTime::Connect | GateTime::Handshake | GateTime::FirstByte => &[
+                VerdictName::GeneratorStall,
+                VerdictName::GeneratorThrottled,
+                VerdictName::GeneratorDescheduled,
+            ],
             GateTime::Lag => &[],
+        }
+    }
+
+    /// Whether the server's work is a part of the time.
+    fn is_of_server(self) -> bool {
+        match self {
+            GateTime::Response
+            | GateTime::Service
+            | GateTime::Connect
+            | GateTime::Handshake
+            | GateTime::FirstByte => true,
+            GateTime::Lag => false,
         }
     }
 
@@ -193,7 +210,10 @@ fn judge_one(gate: &Gate, run: &Run) -> GateOutcome {
         GateRequirement::AchievedPerS(least) => {
             found.with("achieved_per_s", json!(run.rate_per_s.achieved));
             found.with("least_per_s", json!(least));
-            found.against(GateReason::BeyondLimit, run.rate_per_s.achieved < least);
+            let is_missed = run.rate_per_s.achieved < least;
+            found.against(GateReason::BeyondLimit, is_missed);
+            let is_delayed = VerdictName::ServerDescheduled.is_in(&run.verdicts);
+            found.against(GateReason::ServerDelayed, is_missed && is_delayed);
             true
         }
         GateRequirement::ErrorShare(most) => {
@@ -282,6 +302,8 @@ fn time(found: &mut Assessment, run: &Run, of: GateTime, statistic: Statistic, l
             found.against(GateReason::BeyondLimit, !kept);
             let is_late = of.delays().iter().any(|name| name.is_in(&run.verdicts));
             found.against(GateReason::GeneratorLate, !kept && is_late);
+            let is_delayed = of.is_of_server() && VerdictName::ServerDescheduled.is_in(&run.verdicts);
+            found.against(GateReason::ServerDelayed, !kept && is_delayed);
             // A mean includes every lower bound.
             let reaches = match statistic {
                 Statistic::Mean => sample.censored_from_ns < u64::MAX,

@@ -4,16 +4,19 @@
 //! trial: above it a round retries the trial.
 
 use crate::facts::{
-    DISTURBANCE_LEAST, achieved_share, is_open, is_pinned, is_throttled, pin, throttled_share,
+    DISTURBANCE_LEAST, achieved_share, duration, is_open, is_pinned, is_throttled, pin, share_of_mean_time,
+    throttled_share,
 };
-use crate::{ACHIEVED_LEAST, TypedVerdict};
-use paceline_record::{CoreTime, Run, Severity};
+use crate::{ACHIEVED_LEAST, TypedVerdict, judged_times};
+use paceline_record::{CoreTime, Run, Severity, Times};
 
 /// A generator busier than this share of a core was the bottleneck, or close to it.
 pub const GENERATOR_BUSY_MOST: f64 = 0.9;
 /// Above this share of time lost to other processes or to the hypervisor the number is spoiled: one request in ten met
 /// other work. The self-test calls a machine unfit above the same share.
 pub const DISTURBANCE_MOST: f64 = 0.1;
+/// Below this share of the window, lost time changes the rate of a closed loop by less than launches differ.
+const RATE_LOST_LEAST: f64 = 0.05;
 /// Share of the response time from which generator lag matters.
 const LAG_SHARE_MOST: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is normal for a sleeping generator: timers wake late.
@@ -55,11 +58,57 @@ pub(crate) fn bound(run: &Run) -> Option<TypedVerdict> {
 pub(crate) fn stall(run: &Run) -> Option<TypedVerdict> {
     let longest_ns = run.generator.longest_gap_ns?;
     let share = longest_ns as f64 / (run.window_s * 1e9).max(1.0);
-    (longest_ns >= STALL_NS_LEAST && share >= GAP_SHARE_LEAST).then(|| TypedVerdict::GeneratorStall {
-        longest_s: longest_ns as f64 / 1e9,
-        share_of_window: share.min(1.0),
-        severity: if share > STALL_SHARE_MOST { Severity::Invalid } else { Severity::Caution },
-        pin: pin(run),
+    // Beside times that are far longer, the stall moved none of them.
+    let p99_ns = judged_times(&run.total, run.loop_.kind).map_or(0, |times| times.p99);
+    let moves = longest_ns as f64 > LAG_SHARE_MOST * p99_ns as f64 || share > STALL_SHARE_MOST;
+    (longest_ns >= STALL_NS_LEAST && share >= GAP_SHARE_LEAST && moves).then(|| {
+        TypedVerdict::GeneratorStall {
+            longest_s: longest_ns as f64 / 1e9,
+            share_of_window: share.min(1.0),
+            severity: if share > STALL_SHARE_MOST { Severity::Invalid } else { Severity::Caution },
+            pin: pin(run),
+        }
+    })
+}
+
+/// The effect of the generator's lag on the response times of an open loop.
+struct LagEffect {
+    /// The lowest percentile of which the lag is a part that matters.
+    affected_from: &'static str,
+    lag_ns_p99: u64,
+    lag_ns_max: u64,
+    response_ns_p99: u64,
+    /// Whether the lag is the larger part of the median.
+    spoils: bool,
+}
+
+/// Percentiles by which the effect of lag is judged: those of a report.
+const LEVELS: [(&str, fn(&Times) -> u64); 5] = [
+    ("p50", |times| times.p50),
+    ("p75", |times| times.p75),
+    ("p90", |times| times.p90),
+    ("p95", |times| times.p95),
+    ("p99", |times| times.p99),
+];
+
+fn lag_effect(run: &Run) -> Option<LagEffect> {
+    let lag = run.total.generator_lag_ns.as_ref()?;
+    let response = run.total.response_time_ns.as_ref()?;
+    let matters = |level: &fn(&Times) -> u64| {
+        let (lag_ns, response_ns) = (level(lag), level(response));
+        lag_ns > LAG_UNAVOIDABLE_NS && lag_ns as f64 > LAG_SHARE_MOST * response_ns as f64
+    };
+    let from = LEVELS.iter().find(|(_, level)| matters(level)).map(|(name, _)| *name);
+    let spoils = lag.p50 as f64 > OWN_SHARE_MOST * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
+    let stall_ns = STALL_NS_LEAST.max((STALL_SHARE_LEAST * run.window_s * 1e9) as u64);
+    let stalled = lag.max >= stall_ns && lag.max as f64 > OWN_SHARE_MOST * response.p99 as f64;
+    let affected_from = from.or(stalled.then_some("p99"))?;
+    Some(LagEffect {
+        affected_from,
+        lag_ns_p99: lag.p99,
+        lag_ns_max: lag.max,
+        response_ns_p99: response.p99,
+        spoils,
     })
 }
 
@@ -76,30 +125,23 @@ pub(crate) fn throttled(run: &Run) -> Option<TypedVerdict> {
 }
 
 pub(crate) fn lag(run: &Run) -> Option<TypedVerdict> {
-    let lag = run.total.generator_lag_ns.as_ref()?;
-    let response = run.total.response_time_ns.as_ref()?;
-    let late = lag.p99 > LAG_UNAVOIDABLE_NS && lag.p99 as f64 > LAG_SHARE_MOST * response.p99 as f64;
-    let spoils = lag.p50 as f64 > OWN_SHARE_MOST * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
-    let stall_ns = STALL_NS_LEAST.max((STALL_SHARE_LEAST * run.window_s * 1e9) as u64);
-    let stalled = lag.max >= stall_ns && lag.max as f64 > OWN_SHARE_MOST * response.p99 as f64;
-    (late || spoils || stalled).then(|| TypedVerdict::GeneratorLag {
-        generator_lag_ns_p99: lag.p99,
-        generator_lag_ns_max: lag.max,
-        response_time_ns_p99: response.p99,
-        severity: if spoils { Severity::Invalid } else { Severity::Caution },
-        lag: millis(lag.p99),
+    let effect = lag_effect(run).filter(|_| descheduled(run).is_none())?;
+    let share = run_delay_share(run);
+    let cause = if share > DISTURBANCE_LEAST && !is_throttled(run) {
+        format!(" Other processes used its CPU for {:.1} % of the window.", 100.0 * share)
+    } else {
+        String::new()
+    };
+    Some(TypedVerdict::GeneratorLag {
+        affected_from: effect.affected_from,
+        generator_lag_ns_p99: effect.lag_ns_p99,
+        generator_lag_ns_max: effect.lag_ns_max,
+        response_time_ns_p99: effect.response_ns_p99,
+        severity: if effect.spoils { Severity::Invalid } else { Severity::Caution },
+        lag: duration(effect.lag_ns_p99 as f64),
+        cause,
         pin: pin(run),
     })
-}
-
-fn millis(ns: u64) -> String {
-    let ms = ns as f64 / 1e6;
-    match ms {
-        _ if ms < 1.0 => format!("{:.0} µs", 1e3 * ms),
-        _ if ms < 9.995 => format!("{ms:.2} ms"),
-        _ if ms < 99.95 => format!("{ms:.1} ms"),
-        _ => format!("{ms:.0} ms"),
-    }
 }
 
 /// Only `--timestamps kernel` provides the data for this.
@@ -130,22 +172,78 @@ fn run_delay_share(run: &Run) -> f64 {
 
 /// Whether the environment took so much time from the generator that a change of the numbers may be due to it.
 pub(crate) fn is_spoiled(run: &Run) -> bool {
-    run_delay_share(run).max(steal_share(run)).max(throttled_share(run)) > DISTURBANCE_MOST
+    throttled(run).is_some()
+        || descheduled(run).is_some()
+        || steal(run).is_some()
+        || lag_effect(run).is_some()
 }
 
+/// The time that the generator's threads waited for a CPU, as a share of what a change is judged by: in an open loop of
+/// the mean time, for each request, in a closed loop of the window.
+pub(crate) fn delayed_share(run: &Run) -> f64 {
+    if !is_open(run) {
+        return run_delay_share(run);
+    }
+    share_of_mean_time(run, run.generator.run_delay_s)
+}
+
+/// Waiting for a CPU matters in an open loop if requests were sent late by it, in a closed loop if it takes a part of
+/// the rate.
 pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     let share = run_delay_share(run);
     // Threads that a limit stops are counted as waiting for a core.
     if is_throttled(run) {
         return None;
     }
-    disturbance(share).map(|severity| TypedVerdict::GeneratorDescheduled {
+    let effect = lag_effect(run);
+    let (severity, finding) = match (is_open(run), &effect) {
+        (true, Some(effect)) if share > DISTURBANCE_MOST => (
+            if is_pinned(run) || effect.spoils { Severity::Invalid } else { Severity::Caution },
+            format!(
+                "Requests were sent late (p99 {}), which response times from {} on contain.",
+                duration(effect.lag_ns_p99 as f64),
+                effect.affected_from
+            ),
+        ),
+        (false, _) if share > RATE_LOST_LEAST => rate_lost(run, share),
+        _ => return None,
+    };
+    Some(TypedVerdict::GeneratorDescheduled {
         run_delay_share: share,
-        // An unpinned generator regularly shares its cores with the server.
-        severity: if is_pinned(run) { severity } else { severity.min(Severity::Caution) },
+        affected_from: effect.filter(|_| is_open(run)).map(|effect| effect.affected_from),
+        idle_cores: idle_cores(run).filter(|_| !is_open(run)),
+        severity,
         percent: 100.0 * share,
+        finding,
         pin: pin(run),
     })
+}
+
+/// What a closed loop lost while the generator waited for a CPU. An unpinned generator on a machine whose cores are all
+/// in use shares them with the server; if one was idle meanwhile, or the generator has its own cores, another placement
+/// gives a higher rate.
+fn rate_lost(run: &Run, share: f64) -> (Severity, String) {
+    let waited_cores = run.generator.run_delay_s / run.window_s.max(f64::MIN_POSITIVE);
+    let avoidable = idle_cores(run).is_some_and(|idle| idle >= waited_cores);
+    let finding = match avoidable && !is_pinned(run) {
+        true => {
+            "A core was idle for as long: Paceline shared one with the server, or with another process, and the server may be up to twice as fast."
+        }
+        false => "The server may be faster than this result by as much.",
+    };
+    let is_invalid = share > DISTURBANCE_MOST && (avoidable || is_pinned(run));
+    (if is_invalid { Severity::Invalid } else { Severity::Caution }, finding.to_owned())
+}
+
+/// Cores that the generator could have used and that were idle: idle time per second of the window. None if the record
+/// does not have it.
+fn idle_cores(run: &Run) -> Option<f64> {
+    let usable = run.generator.by_core.iter().filter(|core| run.generator.cores.contains(&core.core));
+    let idle = usable.filter(|core| core.over_s > 0.0).map(|core| {
+        let used_s = core.busy_s + core.steal_s;
+        (1.0 - used_s / core.over_s).max(0.0)
+    });
+    idle.reduce(|a, b| a + b)
 }
 
 /// The share of the generator's cores that the hypervisor took, at least.
@@ -154,7 +252,15 @@ fn steal_share(run: &Run) -> f64 {
     cores.iter().map(CoreTime::steal_share_least).sum::<f64>() / cores.len().max(1) as f64
 }
 
+/// Stolen time matters in an open loop if requests were sent late, or if it is large, in a closed loop if it takes a part
+/// of the rate.
 pub(crate) fn steal(run: &Run) -> Option<TypedVerdict> {
     let share = steal_share(run);
-    disturbance(share).map(|severity| TypedVerdict::Steal { steal_share: share, severity })
+    let least = match is_open(run) {
+        true if lag_effect(run).is_some() => DISTURBANCE_LEAST,
+        true => DISTURBANCE_MOST,
+        false => RATE_LOST_LEAST,
+    };
+    let severity = disturbance(share).filter(|_| share > least);
+    severity.map(|severity| TypedVerdict::Steal { steal_share: share, severity })
 }

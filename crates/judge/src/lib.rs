@@ -11,6 +11,8 @@ mod generator;
 mod load;
 mod loaders;
 mod metric;
+mod overload;
+mod server;
 mod steady;
 mod table;
 mod trial;
@@ -20,11 +22,12 @@ mod verdict;
 pub use answers::NOT_OK_SHARE_MOST;
 pub use facts::{ACHIEVED_LEAST, achieved_share, percentiles_of_run};
 pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
-pub use load::{fell_short, server_limit};
 pub use metric::{
     Better, Metric, MetricColumn, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times,
     metric_reference,
 };
+pub use overload::fell_short;
+pub use server::server_limit;
 pub use table::{TypedVerdict, VerdictName};
 pub use trial::{
     DELAYED_LEAST, FULL_LEAST, FullCore, cores_used, full_cores, limit, memory_shortage, process_name,
@@ -35,45 +38,59 @@ pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
 use paceline_record::{Run, Verdict};
 
+/// Below this length of the window, in seconds, shares of it mean nothing: the kernel counts CPU time in steps of 10 ms,
+/// and a single time slice of another process takes some milliseconds.
+const SHARES_NEED_S: f64 = 0.1;
+
+/// A judge of a run.
+type Judge = fn(&Run) -> Option<TypedVerdict>;
+
+/// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
+/// window, or a change in it.
+const JUDGES: [(Judge, bool); 36] = [
+    (load::nothing_scheduled, false),
+    (load::nothing_sent, false),
+    (answers::no_valid_response, false),
+    (load::gave_up, false),
+    (loaders::lost, false),
+    (loaders::apart, false),
+    (loaders::differ, false),
+    (loaders::network_bound, true),
+    (generator::throttled, true),
+    (generator::stall, true),
+    (load::outage, false),
+    (answers::broke_rules, false),
+    (answers::starved_connections, false),
+    (generator::bound, true),
+    (overload::saturated, false),
+    (server::busy, true),
+    (generator::lag, false),
+    (generator::own_queue, false),
+    (generator::arrivals_off, false),
+    (overload::too_few_connections, false),
+    (load::idle_connections, true),
+    (answers::streams_limited, false),
+    (answers::compressed_unasked, false),
+    (answers::cookies_dropped, false),
+    (answers::failed_requests, false),
+    (answers::censored, false),
+    (load::connections_short, false),
+    (answers::keep_alive_refused, false),
+    (steady::not_steady, true),
+    (answers::delayed_ack, false),
+    (generator::descheduled, true),
+    (server::descheduled, true),
+    (generator::steal, true),
+    (answers::body_length_varies, false),
+    (answers::too_short, false),
+    (answers::few_samples, false),
+];
+
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let judges: [fn(&Run) -> Option<TypedVerdict>; 34] = [
-        load::nothing_scheduled,
-        load::nothing_sent,
-        answers::no_valid_response,
-        load::gave_up,
-        loaders::lost,
-        loaders::apart,
-        loaders::differ,
-        loaders::network_bound,
-        generator::throttled,
-        generator::stall,
-        load::outage,
-        answers::broke_rules,
-        answers::starved_connections,
-        generator::bound,
-        load::saturated,
-        load::server_busy,
-        generator::lag,
-        generator::own_queue,
-        generator::arrivals_off,
-        load::too_few_connections,
-        load::idle_connections,
-        answers::streams_limited,
-        answers::compressed_unasked,
-        answers::cookies_dropped,
-        answers::failed_requests,
-        answers::censored,
-        load::connections_short,
-        answers::keep_alive_refused,
-        steady::not_steady,
-        answers::delayed_ack,
-        generator::descheduled,
-        generator::steal,
-        answers::body_length_varies,
-        answers::few_samples,
-    ];
-    verdict::verdicts(judges.iter().filter_map(|judge| judge(run)))
+    let is_short = run.window_s < SHARES_NEED_S;
+    let judges = JUDGES.iter().filter(|(_, is_share)| !(is_short && *is_share));
+    verdict::verdicts(judges.filter_map(|(judge, _)| judge(run)))
 }
 
 /// Judges a run: sets its verdicts and the outcomes of its gates.

@@ -1,26 +1,15 @@
-//! Judges whether the requested load was delivered, and whether the server kept up with it.
+//! Judges whether the requested load was delivered: requests, connections, and pauses of the server.
 //!
-//! Overload is growth of the outstanding requests; a pause is an outage. Neither is judged by the mean service time,
-//! which contains the server's queue. Gates use the same figures. Over 600 lines: overload, pauses and idle connections
-//! are judged by the same figures, and at most one of them is given.
+//! A pause is an outage, and not judged by the mean service time, which contains the server's queue. `overload.rs`
+//! judges whether the server kept up with an offered rate: at most one of pause and overload is given.
 
-use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look};
-use crate::{ACHIEVED_LEAST, TypedVerdict, generator, judged_times};
-use paceline_record::{Blame, LoopKind, Phase, Run, Segment, Times};
-use paceline_stats::{Growth, little_outstanding};
+use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look, offered_per_s_peak, outstanding_max};
+use crate::overload::{is_saturated, rate_to_try};
+use crate::{TypedVerdict, generator, judged_times};
+use paceline_record::{Blame, LoopKind, Phase, Run, Times};
+use paceline_stats::little_outstanding;
 use std::collections::BTreeMap;
 
-/// Minimum growth over the window, as a share of the scheduled requests: random arrivals at 95 % load stay below it.
-const GROWTH_SHARE_LEAST: f64 = 0.005;
-/// Minimum growth in requests: a burst may leave fewer than this.
-const GROWTH_REQUESTS_LEAST: f64 = 5.0;
-/// Below this share of the requests due in a segment, the server fell behind in it: a pause of a twentieth of a segment
-/// at its end is not overload.
-const SEGMENT_ACHIEVED_LEAST: f64 = 0.95;
-/// Responses within a tenth of the timeout do not come from a queue: requests that time out beside them hang.
-const HANGING_SHARE: f64 = 0.1;
-/// A server or a thread that was on a core for this share of the window had no capacity left.
-const SERVER_BUSY_LEAST: f64 = 0.9;
 /// Minimum length of a pause, in nanoseconds,
 const OUTAGE_NS_LEAST: u64 = 100_000_000;
 /// minimum share of the window in all pauses together,
@@ -119,239 +108,6 @@ pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
     })
 }
 
-/// The part of an observed server that had no time left: its cores, or one of its threads. In a closed loop this is the
-/// limit that the load looks for; at a fixed rate it is a warning.
-pub fn server_limit(run: &Run) -> Option<&'static str> {
-    let server = run.server.as_ref()?;
-    if server.utilization >= SERVER_BUSY_LEAST {
-        return Some(if server.cores_allowed == 1 {
-            "its core was fully used"
-        } else {
-            "its cores were fully used"
-        });
-    }
-    (server.busiest_thread_utilization >= Some(SERVER_BUSY_LEAST))
-        .then_some("one of its threads was nearly always busy")
-}
-
-/// At a fixed rate: the server used all of its cores, or all of one thread.
-pub(crate) fn server_busy(run: &Run) -> Option<TypedVerdict> {
-    let server = run.server.as_ref().filter(|_| is_open(run) && server_limit(run).is_some())?;
-    let is_full = server.utilization >= SERVER_BUSY_LEAST;
-    let advice = match (is_full, server.cores_allowed) {
-        (true, 1) => {
-            "The server's core was fully used. Give the server more cores, or reduce its CPU time per request."
-        }
-        (true, _) => {
-            "The server's cores were fully used. Give the server more cores, or reduce its CPU time per request."
-        }
-        (false, _) => {
-            "One thread of the server was nearly always busy. Give the server more threads or processes, or reduce its CPU time per request."
-        }
-    };
-    Some(TypedVerdict::ServerBusy {
-        cores_used: server.utilization * f64::from(server.cores_allowed),
-        cores_allowed: server.cores_allowed,
-        busiest_thread_utilization: server.busiest_thread_utilization,
-        advice,
-    })
-}
-
-/// The share of the achieved rate that a remedy proposes: low enough for a queue to stay short.
-const TRY_SHARE: f64 = 0.7;
-
-/// A rate to try, below the rate that the server achieved: two digits.
-fn rate_to_try(achieved_per_s: f64) -> String {
-    let rate = TRY_SHARE * achieved_per_s;
-    let step = 10f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
-    format!("{:.0}", ((rate / step).floor() * step).max(1.0))
-}
-
-pub(crate) fn saturated(run: &Run) -> Option<TypedVerdict> {
-    // Requests that a lost loader did not send are missing from the counts, but not because of the server.
-    let is_short = run.loaders.iter().any(|loader| loader.lost.is_some());
-    if !is_open(run) || run.total.counts.scheduled == 0 || is_short {
-        return None;
-    }
-    let growth = growth(run);
-    let fell_behind = first_break(run);
-    // If the rate changes, its segments are judged instead: the schedule of an interval is not in the record.
-    let grows = match (&growth, run.loop_.shape.is_some()) {
-        (_, true) => false,
-        (Some(growth), false) => is_overload(*growth, run),
-        (None, false) => falls_short_at_once(run),
-    };
-    (grows || fell_behind.is_some()).then(|| TypedVerdict::Saturated {
-        offered_per_s: run.rate_per_s.offered,
-        achieved_per_s: run.rate_per_s.achieved,
-        outstanding_growth_per_s: growth.map(|growth| growth.per_s),
-        outstanding_growth_per_s_low: growth.map(|growth| growth.interval.low),
-        outstanding_growth_per_s_high: growth.map(|growth| growth.interval.high),
-        kept_up_at_per_s: fell_behind.and_then(|(before, _)| Some(before?.offered_per_s)),
-        fell_behind_at_per_s: fell_behind.map(|(_, at)| at.offered_per_s),
-        advice: saturated_advice(run, kept_up(run, fell_behind)),
-    })
-}
-
-/// A rate to try, if the server completed any request: without one no lower rate is known to help.
-fn saturated_advice(run: &Run, kept_up_per_s: f64) -> String {
-    if kept_up_per_s > 0.0 {
-        return format!("Try -r {}.", rate_to_try(kept_up_per_s));
-    }
-    format!("There was no valid response in the window. {}", look(run))
-}
-
-/// The highest rate that the server is known to have kept up with, in the unit of `-r`: sessions or requests per second.
-fn kept_up(run: &Run, fell_behind: Option<(Option<&Segment>, &Segment)>) -> f64 {
-    let loop_ = &run.loop_;
-    match (fell_behind, loop_.sessions_offered_per_s, loop_.offered_per_s) {
-        (Some((Some(before), _)), _, _) => before.offered_per_s,
-        (_, Some(sessions), Some(requests)) if requests > 0.0 => {
-            run.rate_per_s.achieved * sessions / requests
-        }
-        _ => run.rate_per_s.achieved,
-    }
-}
-
-/// Whether outstanding requests grew, by more than chance and by enough to matter.
-fn is_overload(growth: Growth, run: &Run) -> bool {
-    let least = (GROWTH_SHARE_LEAST * run.total.counts.scheduled as f64).max(GROWTH_REQUESTS_LEAST);
-    let pausing = run.loop_.offered_per_s.unwrap_or(0.0) * session_pause_s(run);
-    growth.interval.low > 0.0 && growth.per_s * run.window_s >= least + pausing
-}
-
-/// The mean pause of a session: its time less the response times of its steps; the longest of all sessions. All steps
-/// of a session are counted as scheduled when it begins, so those after a pause are outstanding without a queue.
-fn session_pause_s(run: &Run) -> f64 {
-    let mean_s = |times: Option<&Times>| times.map_or(0.0, |times| times.mean / 1e9);
-    let requests = run.by_request.as_deref().unwrap_or_default();
-    let response_s = |name: &str| {
-        let step = requests.iter().find(|request| request.name == name);
-        mean_s(step.and_then(|step| step.block.response_time_ns.as_ref()))
-    };
-    let pauses = run.sessions.iter().flatten().map(|session| {
-        let responses: f64 = session.steps.iter().map(|step| response_s(&step.name)).sum();
-        mean_s(session.session_time_ns.as_ref()) - responses
-    });
-    pauses.fold(0.0, f64::max)
-}
-
-/// The growth of outstanding requests over the intervals of the window: requests due in each interval, less those that
-/// were answered or failed in it. A single jump, such as a pause leaves, has a wide interval.
-fn growth(run: &Run) -> Option<Growth> {
-    let offered = run.loop_.offered_per_s?;
-    let stretches = facts::window(run);
-    let start_ns = stretches.first()?.start_ns;
-    let (mut points, mut outstanding) = (vec![(0.0, 0.0)], 0.0);
-    for stretch in &stretches {
-        outstanding += offered * stretch.length_s() - ended(run, stretch);
-        points.push(((stretch.end_ns - start_ns) as f64 / 1e9, outstanding));
-    }
-    paceline_stats::growth(&points)
-}
-
-/// Requests of a stretch that no longer wait. A request that timed out gave up its place in the queue, if there is one.
-fn ended(run: &Run, stretch: &WindowSlice) -> f64 {
-    let counts = stretch.counts;
-    let hang = if hangs(run) { counts.timed_out } else { 0 };
-    (stretch.answered() as f64) + (counts.connect_failed as f64) + (counts.io_failed as f64) + hang as f64
-}
-
-/// Whether requests that time out hang, while others are answered quickly.
-fn hangs(run: &Run) -> bool {
-    let median = run.total.service_time_ns.as_ref().map_or(0, |times| times.p50);
-    (median as f64) < HANGING_SHARE * run.timeout_ns as f64
-}
-
-/// Whether a window that is too short for an interval missed its schedule by more than the requests in service at any
-/// moment.
-fn falls_short_at_once(run: &Run) -> bool {
-    let counts = run.total.counts;
-    let hang = if hangs(run) { counts.timed_out } else { 0 };
-    let ended = [
-        run.total.completed_in_window,
-        counts.bad_status,
-        counts.bad_body,
-        counts.connect_failed,
-        counts.io_failed,
-        hang,
-    ];
-    let missing = counts.scheduled as f64 - ended.iter().map(|count| *count as f64).sum::<f64>();
-    missing > (1.0 - ACHIEVED_LEAST) * counts.scheduled as f64 && missing > in_service(run)
-}
-
-/// Requests in service at any moment, by Little's law. With a server that keeps up, this many are unanswered at the end
-/// of a window that began with none, and the steps of sessions that pause. A median of a quarter of the window indicates
-/// a queue.
-fn in_service(run: &Run) -> f64 {
-    let most = outstanding_max(run);
-    let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| service_s(times, run.window_s));
-    let offered = run.loop_.offered_per_s.unwrap_or(0.0);
-    (offered * service_s).ceil().min(most) + (offered * session_pause_s(run)).ceil()
-}
-
-fn service_s(times: &Times, window_s: f64) -> f64 {
-    let median_s = times.p50 as f64 / 1e9;
-    if median_s > window_s / 4.0 { times.min as f64 / 1e9 } else { median_s }
-}
-
-/// Whether an open loop achieved less than this share of its scheduled requests. Valid responses after the window are
-/// excused up to the number that a server that keeps up has too; requests that never ended well are not.
-pub fn fell_short(run: &Run, least: f64) -> bool {
-    let counts = run.total.counts;
-    let scheduled = counts.scheduled as f64;
-    let never = (counts.ok as f64) < least * scheduled;
-    let missing = scheduled - run.total.completed_in_window as f64;
-    // A queue is not an excuse: requests in a growing queue are not in service.
-    let excused = if saturated(run).is_some() { 0.0 } else { in_service(run) };
-    never || missing > (1.0 - least) * scheduled && missing > excused
-}
-
-/// The first segment in which the server fell behind, with the one before it.
-fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
-    let segments = run.by_segment.as_deref()?;
-    let most = outstanding_max(run);
-    // Requests that waited for the generator may lie in another segment than its pause, and then wait for a connection.
-    let stalled_ns = if generator::stall(run).is_some() { longest_stall_ns(run) } else { 0 };
-    let pause_s = session_pause_s(run);
-    let index = (0..segments.len()).find(|index| {
-        let before = index.checked_sub(1).and_then(|before| segments.get(before));
-        segments.get(*index).is_some_and(|segment| fell_behind(segment, before, most, stalled_ns, pause_s))
-    })?;
-    let before = index.checked_sub(1).and_then(|before| segments.get(before));
-    Some((before, segments.get(index)?))
-}
-
-/// Whether fewer responses came in a segment than fell due in it, by more than are in service at any moment, and by
-/// more than a stall of the generator or the pauses of sessions explain. The time in service is taken from the segment
-/// before, with which the server kept up.
-fn fell_behind(
-    segment: &Segment,
-    before: Option<&Segment>,
-    most: f64,
-    stalled_ns: u64,
-    pause_s: f64,
-) -> bool {
-    let counts = segment.block.counts;
-    let scheduled = counts.scheduled as f64;
-    let ended = [
-        segment.completed_in_segment,
-        counts.bad_status,
-        counts.bad_body,
-        counts.connect_failed,
-        counts.io_failed,
-    ];
-    let missing = scheduled - ended.iter().map(|count| *count as f64).sum::<f64>();
-    let service = before.unwrap_or(segment).block.service_time_ns.as_ref();
-    let service_s = service.map_or(0.0, |times| service_s(times, segment.length_s()));
-    let pausing = scheduled * (pause_s / segment.length_s().max(1e-9)).min(1.0);
-    let in_service = (segment.offered_per_s * service_s).ceil().min(most) + pausing.ceil();
-    let lag_ns = segment.block.generator_lag_ns.as_ref().map_or(0, |lag| lag.max);
-    let stalled_s = lag_ns.max(stalled_ns) as f64 / 1e9;
-    let by_generator = segment.offered_per_s * stalled_s;
-    missing > in_service.max(by_generator) && missing > (1.0 - SEGMENT_ACHIEVED_LEAST) * scheduled
-}
-
 /// The pauses of the server, from the tail of the times: all requests outstanding at the start of a pause ended at its
 /// end, and in an open loop the requests that fell due meanwhile waited for the rest of it.
 pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
@@ -364,7 +120,7 @@ pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
         && paused_share >= OUTAGE_SHARE_LEAST
         && longest_ns as f64 >= OUTAGE_MEDIANS_LEAST * median_ns
         && longest_stall_ns(run) < longest_ns / 2;
-    (counts && saturated(run).is_none()).then(|| TypedVerdict::Outage {
+    (counts && !is_saturated(run)).then(|| TypedVerdict::Outage {
         longest_s,
         pauses,
         paused_share: paused_share.min(1.0),
@@ -550,36 +306,6 @@ fn silent_ns(run: &Run) -> u64 {
     longest
 }
 
-/// Maximum number of requests outstanding on a connection: the depth, or the number of streams that the server allows.
-fn outstanding_on_connection(run: &Run) -> f64 {
-    let depth = run.loop_.depth;
-    run.connections.streams_allowed.map_or(depth, |streams| streams.min(depth)).into()
-}
-
-/// Maximum number of outstanding requests.
-pub(crate) fn outstanding_max(run: &Run) -> f64 {
-    run.connections.had as f64 * outstanding_on_connection(run)
-}
-
-pub(crate) fn too_few_connections(run: &Run) -> Option<TypedVerdict> {
-    let wait = run.total.connection_wait_ns.as_ref()?;
-    let service = run.total.service_time_ns.as_ref()?;
-    let outstanding = offered_per_s_peak(run)? * service.p50 as f64 / 1e9;
-    let needed = (outstanding / outstanding_on_connection(run).max(1.0)).ceil();
-    let waited = wait.p50 > 0 && needed > run.connections.had as f64;
-    (waited && saturated(run).is_none()).then_some(TypedVerdict::TooFewConnections {
-        connections: run.connections.had,
-        connections_needed: needed,
-        connection_wait_ns_p50: wait.p50,
-    })
-}
-
-/// The highest sustained offered rate, per second; none in a closed loop.
-fn offered_per_s_peak(run: &Run) -> Option<f64> {
-    let segments = run.by_segment.as_deref().unwrap_or_default();
-    Some(segments.iter().map(|segment| segment.offered_per_s).fold(run.loop_.offered_per_s?, f64::max))
-}
-
 /// Little's law in a closed loop without pauses: the mean number of outstanding requests is the rate times the mean
 /// service time. Requests that were carried into the window and never answered were outstanding too. A generator without
 /// CPU time to spare leaves connections idle; `generator_bound` reports that.
@@ -612,7 +338,9 @@ fn holds_little(run: &Run) -> bool {
         .service_time_ns
         .as_ref()
         .is_some_and(|times| times.count >= LITTLE_NEEDS && times.mean / 1e9 < run.window_s / 10.0);
-    let paused = generator::stall(run).is_some() || outage(run).is_some();
+    // What the generator lost while it waited for a CPU is reported as such.
+    let paused =
+        generator::stall(run).is_some() || generator::descheduled(run).is_some() || outage(run).is_some();
     // A connection without a response waited for one: its request is in no time.
     let starved = run.connections.served.is_some_and(|served| served.min == 0);
     loop_.kind == LoopKind::Closed && !rests && !reconnects && is_known && !paused && !starved

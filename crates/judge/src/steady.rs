@@ -5,7 +5,7 @@
 //! server if the generator itself was disturbed. For the rule and its false alarms see `paceline_stats::steadiness`.
 
 use crate::facts::{self, WindowSlice, is_open};
-use crate::{TypedVerdict, generator, load};
+use crate::{TypedVerdict, generator, load, overload, server};
 use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
 
@@ -19,7 +19,7 @@ const TIME_CHANGE_NS_LEAST_VIRTUAL: f64 = 60_000.0;
 /// elsewhere.
 pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
     let shaped = run.loop_.shape.is_some() || run.loop_.think.is_some() || run.loop_.requests.is_some();
-    if shaped || load::saturated(run).is_some() || load::outage(run).is_some() || generator::is_spoiled(run) {
+    if shaped || overload::is_saturated(run) || load::outage(run).is_some() || generator::is_spoiled(run) {
         return None;
     }
     let open = is_open(run);
@@ -41,10 +41,12 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
     // Requests in flight at either end of a third may be counted in it or not: a smaller change of the rate may be
     // caused by this alone.
     let of_a_third = slices.iter().map(|slice| slice.counts.ok as f64).sum::<f64>() / 3.0;
-    let is_counted = |change: f64| open || change.abs() * of_a_third > 2.0 * load::outstanding_max(run);
+    let is_counted = |change: f64| open || change.abs() * of_a_third > 2.0 * facts::outstanding_max(run);
     match steadiness(&values) {
         Steadiness::Changes { change } if !is_counted(change) => None,
         Steadiness::Unknown | Steadiness::Steady => None,
+        Steadiness::Changes { change } if is_disturbed(run, change) => None,
+        Steadiness::Unsteady if is_disturbed(run, variation(&values, mean)) => None,
         Steadiness::Changes { change } if open && change.abs() * mean < least_ns => None,
         Steadiness::Unsteady => Some(unsteady(&values, mean, judged(open))),
         // More time, or fewer responses, is slower.
@@ -62,6 +64,12 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
     }
 }
 
+/// Whether waiting of the generator or of the server for a CPU may have caused at least half of a change: it was not the
+/// same in all parts of the window.
+fn is_disturbed(run: &Run, change: f64) -> bool {
+    2.0 * (generator::delayed_share(run) + server::delayed_share(run)) >= change.abs()
+}
+
 /// What the steadiness is judged by.
 fn judged(open: bool) -> &'static str {
     if open { "median service time" } else { "rate" }
@@ -73,10 +81,15 @@ fn in_words(change: f64, open: bool) -> String {
     format!("The {} {direction} by {:.0} %", judged(open), 100.0 * change.abs())
 }
 
-fn unsteady(values: &[f64], mean: f64, what: &'static str) -> TypedVerdict {
+/// The range of some values as a share of their mean.
+fn variation(values: &[f64], mean: f64) -> f64 {
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(0.0, f64::max);
-    let variation_share = (highest - lowest) / mean;
+    (highest - lowest) / mean
+}
+
+fn unsteady(values: &[f64], mean: f64, what: &'static str) -> TypedVerdict {
+    let variation_share = variation(values, mean);
     let percent = 100.0 * variation_share;
     TypedVerdict::Unsteady { variation_share, intervals: values.len(), what, percent }
 }

@@ -63,17 +63,20 @@ verdict_table! {
     => "The server sent responses that are not valid HTTP. If another protocol uses this port, correct the URL; otherwise fix the server before comparing it. Check with: curl -i --raw {url}";
 
     /// Requests that were sent before the window opened got no response, or connections got no response in the
-    /// window while others did. The percentiles do not include these requests, because they count requests that were
-    /// due in the window. Gates on errors fail.
-    StarvedConnections "starved_connections" Run [Server] [Caution] "Some connections got no response."
+    /// window while others did, or requests that hang held at least half of the connections (`saturated`). The
+    /// percentiles do not include requests from before the window, because they count requests that were due in it.
+    /// The remedy depends on whether some connections got no response at all, or requests hang on any connection.
+    /// Gates on errors fail.
+    StarvedConnections "starved_connections" Run [Server] [Caution] "Some requests or connections got no response."
     {
         unanswered: Option<u64> = "requests that were outstanding when the window opened and got no response",
         outstanding_at_window_start: Option<u64> = "requests outstanding when the window opened",
+        timed_out: Option<u64> = "requests of the window without a complete response within the timeout, if requests hang on any connection",
         connections: u64 = "open connections",
         served_min: Option<u64> = "lowest number of responses per connection in the window",
         served_median: Option<u64> = "median number of responses per connection in the window",
-    }
-    => "The server responds on only some of its connections; the times do not include requests sent before the window that got no response. Raise its worker or connection limit, or lower -c.";
+    } with { advice: &'static str = "The server responds on only some of its connections. Raise its worker or connection limit, or lower -c." }
+    => "{advice}";
 
     /// Requests were sent, and none was answered as expected, so the figures do not measure the server's work. The
     /// remedy depends on the most frequent failure: a redirect, another status, another body, a timeout, something that
@@ -124,9 +127,15 @@ verdict_table! {
     /// Completions fell behind the schedule: the number of outstanding requests grew through the window, by more than
     /// chance explains. The response times are those of a queue that grows for as long as the load lasts, not the
     /// server's speed. Judged by the growth of outstanding requests over the intervals of the window with its 95 %
-    /// interval; where the offered rate changes, by the first segment of the window in which completions fell behind.
-    /// A single pause is an `outage`.
-    Saturated "saturated" Run [Server] [Caution] "The server could not keep up with the offered rate."
+    /// interval; where the offered rate changes, by the first segment of the window in which completions fell behind;
+    /// for a file of send times, by the growth over the tenths of the window. A single pause is an `outage`.
+    ///
+    /// `waited_for` says what the requests waited for. `server`: its queue, so that its times grew with the load.
+    /// `connections`: all were busy while the server's times did not grow (the 10th percentile in the second half of the
+    /// window is below 1.5 times the shortest time of the run), so that more connections give a higher rate; see
+    /// `too_few_connections`. `server or connections`: the times vary too much to tell. `requests that hang`: they held
+    /// at least half of the connections, while others were answered within a tenth of the timeout.
+    Saturated "saturated" Run [Server, User: *blame] [Caution] "Responses fell behind the offered rate."
     {
         achieved_per_s: f64 = "valid responses completed in the window, per second",
         offered_per_s: Option<f64> = "rate that the schedule asked for",
@@ -135,8 +144,12 @@ verdict_table! {
         outstanding_growth_per_s_high: Option<f64> = "upper end of the 95 % interval of the growth of outstanding requests",
         kept_up_at_per_s: Option<f64> = "for a schedule with several rates: the last rate before the server fell behind",
         fell_behind_at_per_s: Option<f64> = "for a schedule with several rates: the first rate at which the server fell behind",
-    } with { advice: String = "Try -r `<RATE>`." }
-    => "The server cannot keep up: requests queue, and the response times depend on the length of the run. {advice}";
+        waited_for: &'static str = "what requests waited for: `server`, `connections`, `server or connections`, or `requests that hang`",
+    } with {
+        blame: Blame,
+        advice: String = "The server cannot keep up: requests queue, and the response times depend on the length of the run. Try -r `<RATE>`.",
+    }
+    => "{advice}";
 
     /// At a fixed rate: the server ran on this machine and was observed (`--pid`, or found by its port), and it used at
     /// least 90 % of the cores that it may run on, or one of its threads was on a core for at least 90 % of the window.
@@ -150,16 +163,19 @@ verdict_table! {
     } with { advice: &'static str = "The server's cores were fully used. Give the server more cores, or reduce its CPU time per request." }
     => "{advice}";
 
-    /// Paceline sent late: its lag at the 99th percentile is above 200 µs and above a tenth of the response time's, or
-    /// it stalled for at least 10 ms, 1 % of the window and half of the response time's 99th percentile. Invalid where
-    /// the median lag is above 200 µs and above half of the median response time.
+    /// Paceline sent late, and reported response times contain that: at a percentile up to the 99th its lag is above
+    /// 200 µs and above a tenth of the response time (`affected_from` is the lowest such percentile), or it stalled for
+    /// at least 10 ms, 1 % of the window and half of the response time's 99th percentile. Invalid where the median lag
+    /// is above 200 µs and above half of the median response time. Where Paceline waited for a CPU for more than 10 % of
+    /// the window, `generator_descheduled` is given instead.
     GeneratorLag "generator_lag" Run [Generator] [Caution, Invalid: *severity] "Paceline sent requests late."
     {
+        affected_from: &'static str = "lowest percentile of the response time of which the lag is more than a tenth",
         generator_lag_ns_p99: u64 = "99th percentile of the generator's lag",
         generator_lag_ns_max: u64 = "maximum of the generator's lag",
         response_time_ns_p99: u64 = "99th percentile of the response time, including the generator's lag",
-    } with { severity: Severity, lag: String, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
-    => "Paceline sent requests late (p99 {lag}). {pin}";
+    } with { severity: Severity, lag: String, cause: String, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
+    => "Paceline sent requests late (p99 {lag}), which response times from {affected_from} on contain.{cause} {pin}";
 
     /// With `--timestamps kernel`: at the median, responses waited in the generator's socket for more than half of the
     /// service time before they were read. Every closed loop at its limit has such a queue.
@@ -181,13 +197,13 @@ verdict_table! {
     } with { pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "The gaps between sends do not follow --arrivals. Use --pace spin: Paceline then polls instead of sleeping. {pin}";
 
-    /// By Little's law an offered rate needs at least as many connections as the rate times the service time. There
-    /// were fewer, and more than half of the requests waited for one. Not given beside `saturated`, where the service
-    /// time contains the server's queue.
+    /// By Little's law an offered rate needs at least as many connections as the rate times the mean service time.
+    /// There were fewer, and more than half of the requests waited for one. Not given if the service time contains the
+    /// server's queue (`saturated`, which says what requests waited for).
     TooFewConnections "too_few_connections" Run [User] [Caution] "Requests waited for a free connection."
     {
         connections: u64 = "open connections",
-        connections_needed: f64 = "highest offered rate times median service time, divided by the maximum number of outstanding requests per connection",
+        connections_needed: f64 = "highest offered rate times mean service time, divided by the maximum number of outstanding requests per connection",
         connection_wait_ns_p50: u64 = "median wait for a free connection",
     }
     => "Requests waited for a free connection. Use more connections: -c {connections_needed}";
@@ -274,15 +290,38 @@ verdict_table! {
     }
     => "The server closed connections after a response, so the results include connecting. Turn keep-alive on in the server, or compare them only with runs without it (--no-keepalive).";
 
-    /// The generator's threads were ready to run but did not get a core for more than 1 % of the window. Above 10 % the
-    /// run is invalid if the generator was pinned; an unpinned generator regularly shares cores with the server.
+    /// The generator's threads were ready to run but did not get a core, and a reported number contains that. In an open
+    /// loop: for more than 10 % of the window, and requests were sent late by it (`affected_from`, as in
+    /// `generator_lag`). In a closed loop: for more than 5 % of the window, by which the rate may be too low. Above 10 %
+    /// the run is invalid if the generator was pinned, or (closed loop) if cores that it may use were idle for as long:
+    /// the kernel had put generator and server on one core. Otherwise an unpinned generator shares the machine's cores
+    /// with the server. Waiting that changed no reported number is in the record (`generator.run_delay_s`).
     GeneratorDescheduled "generator_descheduled" Run [Environment] [Caution, Invalid: *severity]
-    "Other processes used Paceline's CPU."
-    { run_delay_share: f64 = "time in which Paceline's threads were ready to run but got no core, as a share of the window, 0 to 1" }
-    with { severity: Severity, percent: f64, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
-    => "Other processes used Paceline's CPU for {percent:.1} % of the window. {pin}";
+    "Paceline waited for a CPU."
+    {
+        run_delay_share: f64 = "time in which Paceline's threads were ready to run but got no core, as a share of the window, 0 to 1",
+        affected_from: Option<&'static str> = "open loop: lowest percentile of the response time of which the lag is more than a tenth",
+        idle_cores: Option<f64> = "idle time of the cores that Paceline may use, per second of the window",
+    }
+    with { severity: Severity, percent: f64, finding: String = "The server may be faster than this result by as much.", pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
+    => "Paceline waited for a CPU for {percent:.1} % of the window. {finding} {pin}";
 
-    /// The hypervisor took more than 1 % of the machine's time during the window; above 10 % the run is invalid. One
+    /// Other processes than the server and Paceline used the server's cores, by more than 5 % of one, while the server's
+    /// threads waited for a core, and a reported number contains that: in an open loop more than a tenth of the mean
+    /// response time (and 10 µs) is such waiting, in a closed loop a thread waited for more than 5 % of the window, by
+    /// which the rate may be too low. High percentiles may contain whole time slices of other processes (some
+    /// milliseconds). The server is observed if it runs on this machine. A limit (`--slo`) that is missed then says so.
+    ServerDescheduled "server_descheduled" Run [Environment] [Caution] "Other processes used the server's CPU."
+    {
+        others_cores: f64 = "CPU time that other processes used on the server's cores, per second of the window",
+        most_delayed_thread_share: f64 = "time in which the most delayed thread of the server was ready to run but got no core, as a share of the window, 0 to 1",
+        wait_mean_ns: f64 = "waiting for a core because of other processes, per request",
+    } with { finding: String = "for `<PERCENT>` % of the window: its rate may be higher by as much.", cores: String = "0" }
+    => "Other processes used {others_cores:.2} of the server's cores, and the server waited for a core {finding} Stop them, or keep them off the server's cores ({cores}).";
+
+    /// The hypervisor took a part of the machine's time during the window, and a reported number contains that: more than
+    /// 5 % in a closed loop, by which the rate may be too low; in an open loop more than 1 % if requests were sent late,
+    /// otherwise 10 %. Above 10 % the run is invalid. One
     /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
     Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from the machine."
     { steal_share: f64 = "CPU time that the hypervisor took, as a share of all cores' time, 0 to 1" } with { severity: Severity }
@@ -338,6 +377,16 @@ verdict_table! {
     BodyLengthVaries "body_length_varies" Run [User] [Note] "Responses differ in length."
     { body_bytes_min: u64 = "shortest body", body_bytes_max: u64 = "longest body" }
     => "Responses had different lengths. If they should be equal, check them with --expect-body, --expect-json or --expect-sha256.";
+
+    /// The window was shorter than 100 ms, as with a small `-n`. Shares of it mean nothing: the kernel counts CPU time in
+    /// steps of 10 ms, and a single time slice of another process takes some milliseconds. Verdicts on CPU use, pauses of
+    /// Paceline, waiting for a CPU, idle connections and changes are not given, nor is `few_samples`.
+    TooShort "too_short" Run [User] [Note] "The run was too short to judge shares of it."
+    {
+        window_s: f64 = "length of the window, in seconds",
+        requests: u64 = "requests that were due in it",
+    } with { few: &'static str = "" }
+    => "The window is too short to judge CPU use, pauses or changes in it{few}. Measure longer (-d 5s).";
 
     /// Fewer requests than a 95 % interval for the 99th percentile needs: 370, by 3.7/(1 - p). A limit on it (`--slo`)
     /// needs more: 1,000, so that 10 requests lie above it.

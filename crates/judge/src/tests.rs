@@ -5,7 +5,7 @@
 
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
-    ArrivalCheck, Block, CarriedOver, Censored, Connections, CoreTime, Counts, Expectations, Lengths,
+    ArrivalCheck, Blame, Block, CarriedOver, Censored, Connections, CoreTime, Counts, Expectations, Lengths,
     LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served, SessionPart, SessionStep, Severity, Shape,
     Think, Throttling, Times, fixture,
 };
@@ -15,7 +15,7 @@ use paceline_stats::Histogram;
 fn sound() -> Run {
     let mut run = fixture::run(0);
     let mut lag = run.total.response_time_ns.clone().unwrap();
-    (lag.p50, lag.p99) = (50_000, 90_000);
+    (lag.p50, lag.p75, lag.p90, lag.p95, lag.p99) = (50_000, 60_000, 70_000, 80_000, 90_000);
     run.total.generator_lag_ns = Some(lag);
     run
 }
@@ -509,6 +509,108 @@ fn overload_is_growth_of_what_is_outstanding() {
     assert!(!verdict.remedy.contains("-r ") && verdict.remedy.contains("curl -i"), "{}", verdict.remedy);
 }
 
+/// Service times in microseconds: of the first request, and of the others.
+fn with_service(run: &mut Run, [first_us, others_us]: [u64; 2]) {
+    let mut all = Histogram::new();
+    for (index, interval) in run.intervals.iter_mut().enumerate() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1_000 * others_us, interval.block.counts.ok.max(1));
+        if index == 0 {
+            histogram.record(1_000 * first_us);
+        }
+        all.merge(&histogram);
+        interval.block.service_time_ns = Some(Times::of(&histogram));
+    }
+    run.total.service_time_ns = Some(Times::of(&all));
+}
+
+#[test]
+fn an_overload_names_what_requests_waited_for() {
+    let of = |change: &dyn Fn(&mut Run)| {
+        let mut run = sound();
+        answered(500)(&mut run);
+        (run.connections.asked, run.connections.had) = (4, 4);
+        change(&mut run);
+        let verdict = run_verdicts(&run).into_iter().find(|verdict| verdict.name == "saturated").unwrap();
+        (verdict.evidence["waited_for"].as_str().unwrap().to_owned(), verdict.blame, verdict.remedy)
+    };
+    // 1,000/s of 8 ms need eight connections.
+    let (connections, blame, remedy) = of(&|run| with_service(run, [6_000, 8_000]));
+    assert_eq!((connections.as_str(), blame), ("connections", Blame::User));
+    assert!(remedy.contains("-c 8"), "{remedy}");
+    let (server, blame, remedy) = of(&|run| with_service(run, [5_000, 8_000]));
+    assert_eq!((server.as_str(), blame), ("server", Blame::Server), "{remedy}");
+    let enough = |run: &mut Run| {
+        with_service(run, [6_000, 8_000]);
+        run.connections.had = 8;
+    };
+    assert_eq!(of(&enough).0, "server", "there were enough connections");
+    let full = |run: &mut Run| {
+        with_service(run, [6_000, 8_000]);
+        run.server = Some(fixture::server_use(1, 9.9));
+    };
+    assert_eq!(of(&full).0, "server", "its core was full");
+    let (unknown, _, remedy) = of(&|run| {
+        let mut histogram = Histogram::new();
+        (1..=100).for_each(|ms| histogram.record(ms * 200_000));
+        run.total.service_time_ns = Some(Times::of(&histogram));
+        run.intervals.iter_mut().for_each(|interval| interval.block.service_time_ns = None);
+    });
+    assert_eq!(unknown, "server or connections");
+    assert!(remedy.contains("-c 11") && remedy.contains("-r 700"), "{remedy}");
+}
+
+#[test]
+fn requests_that_hang_are_not_called_an_overload_of_the_server() {
+    // 500/s of 2 ms need one of 40 connections; hanging requests hold the others.
+    let hanging = |held: u64| {
+        move |run: &mut Run| {
+            answered(500)(run);
+            (run.total.counts.ok, run.total.counts.timed_out, run.total.counts.unsent) = (5_000, 50, 4_950);
+            run.connections = Connections { asked: held, had: held, ..Connections::default() };
+            run.rate_per_s.achieved = 500.0;
+            with_service(run, [2_000, 2_000]);
+        }
+    };
+    let mut run = sound();
+    hanging(40)(&mut run);
+    let verdicts = run_verdicts(&run);
+    let named = |name: &str| verdicts.iter().find(|verdict| verdict.name == name);
+    assert_eq!(named("saturated").unwrap().evidence["waited_for"], "requests that hang");
+    let starved = named("starved_connections").unwrap();
+    assert!(starved.remedy.contains("hang") && starved.evidence["timed_out"] == 50, "{starved:?}");
+    let mut run = sound();
+    hanging(1)(&mut run);
+    let names: Vec<String> = run_verdicts(&run).into_iter().map(|verdict| verdict.name).collect();
+    assert!(!names.contains(&"starved_connections".to_owned()), "the only connection was busy: {names:?}");
+}
+
+#[test]
+fn a_trace_is_judged_by_the_growth_over_its_segments() {
+    let trace = |completed: [u64; 10]| {
+        move |run: &mut Run| {
+            let segment = |(index, completed): (u64, u64)| {
+                let counts = Counts { scheduled: 1_000, ok: 1_000, ..Counts::default() };
+                Segment {
+                    start_ns: index * 1_000_000_000,
+                    end_ns: (index + 1) * 1_000_000_000,
+                    offered_per_s: 1_000.0,
+                    completed_in_segment: completed,
+                    block: Block { counts, ..Block::default() },
+                }
+            };
+            run.loop_.shape = Some(Shape::Trace(paceline_job::Trace::default()));
+            run.by_segment = Some((0..).zip(completed).map(segment).collect());
+        }
+    };
+    assert_eq!(verdicts(sound(), trace([1_000; 10])), []);
+    assert_eq!(verdicts(sound(), trace([500; 10])), caution("saturated"));
+    // Bursts at the end of a segment are answered in the next one.
+    assert_eq!(verdicts(sound(), trace([500, 1_500, 500, 1_500, 500, 1_500, 500, 1_500, 500, 1_500])), []);
+    let paused = [1_000, 1_000, 1_000, 1_000, 0, 1_000, 1_000, 1_000, 1_000, 1_000];
+    assert_eq!(verdicts(sound(), trace(paused)), [], "one pause is not an overload");
+}
+
 /// Sessions of two steps, with a pause between them.
 fn with_pauses(run: &mut Run, pause_s: f64) {
     let part = |name: &str| RequestPart {
@@ -663,8 +765,15 @@ fn a_rate_needs_rate_times_service_time_connections() {
     assert_eq!(verdicts(sound(), had(6, 1)), []);
     assert_eq!(verdicts(sound(), had(4, 1)), caution("too_few_connections"));
     assert_eq!(verdicts(sound(), had(4, 0)), [], "nothing waited");
-    let overloaded = |run: &mut Run| (had(4, 1)(run), answered(500)(run)).0;
-    assert_eq!(verdicts(sound(), overloaded), caution("saturated"), "a queue needs no connections");
+    let overloaded = |times: [u64; 2]| {
+        move |run: &mut Run| {
+            (had(4, 1)(run), answered(500)(run));
+            with_service(run, times);
+        }
+    };
+    let both = [caution("saturated"), caution("too_few_connections")].concat();
+    assert_eq!(verdicts(sound(), overloaded([1_000, 8_000])), caution("saturated"), "the server's queue");
+    assert_eq!(verdicts(sound(), overloaded([6_000, 8_000])), both, "its times did not grow");
     let deep = |run: &mut Run| (had(4, 1)(run), run.loop_.depth = 2).0;
     assert_eq!(verdicts(sound(), deep), []);
     let mut run = sound();
@@ -731,11 +840,28 @@ fn missing_and_closed_connections_are_reported() {
 #[test]
 fn cpu_use_of_other_processes_is_judged() {
     let delayed = |delay_s: f64| move |run: &mut Run| run.generator.run_delay_s = delay_s;
-    assert_eq!(verdicts(closed(), delayed(0.1)), []);
-    assert_eq!(verdicts(closed(), delayed(0.11)), caution("generator_descheduled"));
+    assert_eq!(verdicts(closed(), delayed(0.5)), [], "the rate of a closed loop changes by less");
+    assert_eq!(verdicts(closed(), delayed(0.51)), caution("generator_descheduled"));
     assert_eq!(verdicts(closed(), delayed(1.1)), invalid("generator_descheduled"));
-    let anywhere = |run: &mut Run| (delayed(1.1)(run), run.generator.cores = vec![0, 1]).0;
-    assert_eq!(verdicts(closed(), anywhere), caution("generator_descheduled"));
+    let anywhere = |idle_s: f64| {
+        move |run: &mut Run| {
+            delayed(1.1)(run);
+            let core = |core, busy_s| CoreTime { core, over_s: 10.0, busy_s, interrupt_s: 0.0, steal_s: 0.0 };
+            run.generator.cores = vec![0, 1];
+            run.generator.by_core = vec![core(0, 10.0), core(1, 10.0 - idle_s)];
+        }
+    };
+    assert_eq!(verdicts(closed(), anywhere(1.0)), caution("generator_descheduled"), "the cores were in use");
+    assert_eq!(verdicts(closed(), anywhere(1.2)), invalid("generator_descheduled"), "one was idle");
+    assert_eq!(verdicts(sound(), delayed(3.0)), [], "no request was sent late");
+    let late = |delay_s: f64| {
+        move |run: &mut Run| {
+            delayed(delay_s)(run);
+            run.total.generator_lag_ns.as_mut().unwrap().p99 = 2_000_000;
+        }
+    };
+    assert_eq!(verdicts(sound(), late(0.9)), caution("generator_lag"));
+    assert_eq!(verdicts(sound(), late(1.1)), invalid("generator_descheduled"), "one effect, one verdict");
     let stolen = |steal_s: f64| {
         move |run: &mut Run| {
             let core =
@@ -743,9 +869,74 @@ fn cpu_use_of_other_processes_is_judged() {
             run.generator.by_core = vec![core(0, 0.0), core(1, steal_s)];
         }
     };
-    assert_eq!(verdicts(closed(), stolen(0.2)), []);
-    assert_eq!(verdicts(closed(), stolen(0.22)), caution("steal"));
+    assert_eq!(verdicts(closed(), stolen(1.0)), []);
+    assert_eq!(verdicts(closed(), stolen(1.02)), caution("steal"));
     assert_eq!(verdicts(closed(), stolen(2.1)), invalid("steal"));
+    assert_eq!(verdicts(sound(), stolen(1.9)), [], "no request was sent late");
+    let late = |run: &mut Run| (late(0.0)(run), stolen(0.3)(run)).1;
+    assert_eq!(verdicts(sound(), late), [caution("generator_lag"), caution("steal")].concat());
+}
+
+/// A server on core 0 whose thread waited, beside other processes on that core.
+fn beside_others(run: &mut Run, wait_s: f64, others_s: f64) {
+    let mut server = fixture::server_use(1, 4.0);
+    (server.run_delay_s, server.most_delayed_thread_share) = (Some(wait_s), Some(wait_s / 10.0));
+    run.server = Some(server);
+    let busy_s = 4.0 + others_s;
+    run.generator.by_core = vec![CoreTime { core: 0, over_s: 10.0, busy_s, interrupt_s: 0.0, steal_s: 0.0 }];
+}
+
+#[test]
+fn cpu_time_that_others_took_from_the_server_is_named_where_it_matters() {
+    let beside = |wait_s, others_s| move |run: &mut Run| beside_others(run, wait_s, others_s);
+    assert_eq!(verdicts(closed(), beside(0.5, 5.0)), []);
+    assert_eq!(verdicts(closed(), beside(0.6, 5.0)), caution("server_descheduled"));
+    assert_eq!(verdicts(closed(), beside(3.0, 0.4)), [], "its own threads waited for each other");
+    // 10,000 requests of 5 ms: half a millisecond of waiting for each is 5 s.
+    assert_eq!(verdicts(sound(), beside(4.9, 6.0)), []);
+    assert_eq!(verdicts(sound(), beside(5.1, 6.0)), caution("server_descheduled"));
+    assert_eq!(verdicts(sound(), beside(5.1, 4.0)), [], "others used less than it waited");
+    let old = |run: &mut Run| {
+        beside_others(run, 5.1, 6.0);
+        run.server.as_mut().unwrap().most_delayed_thread_share = None;
+    };
+    assert_eq!(verdicts(sound(), old), [], "records of older versions");
+}
+
+#[test]
+fn a_change_that_other_processes_explain_is_not_blamed_on_the_server() {
+    // The rate falls by 40 %.
+    let slower = |run: &mut Run| {
+        let rates = [1_000, 1_010, 990, 800, 810, 790, 600, 610, 590];
+        for (interval, rate) in run.intervals[1..10].iter_mut().zip(rates) {
+            (interval.block.counts.ok, interval.block.counts.scheduled) = (rate, rate);
+        }
+    };
+    let delayed = |delay_s: f64| move |run: &mut Run| (slower(run), run.generator.run_delay_s = delay_s).0;
+    assert_eq!(verdicts(closed(), delayed(0.4)), caution("slowing_down"));
+    let beside = |wait_s: f64| move |run: &mut Run| (slower(run), beside_others(run, wait_s, 5.0)).0;
+    assert_eq!(verdicts(closed(), beside(0.4)), caution("slowing_down"));
+    assert_eq!(verdicts(closed(), beside(2.1)), caution("server_descheduled"));
+}
+
+#[test]
+fn a_run_of_some_milliseconds_is_called_too_short_once() {
+    let short = |window_s: f64| {
+        move |run: &mut Run| {
+            run.window_s = window_s;
+            (run.generator.utilization, run.generator.run_delay_s) = (0.95, 0.5 * window_s);
+            run.generator.longest_gap_ns = Some(20_000_000);
+            run.total.service_time_ns.as_mut().unwrap().count = 20;
+        }
+    };
+    assert_eq!(verdicts(closed(), short(0.099)), note("too_short"));
+    let long = verdicts(closed(), short(0.101));
+    assert!(long.len() > 2 && long.iter().all(|(name, _)| name != "too_short"), "{long:?}");
+    let failed = |run: &mut Run| {
+        short(0.01)(run);
+        (run.total.counts.ok, run.total.counts.bad_status, run.total.completed_in_window) = (0, 10_000, 0);
+    };
+    assert_eq!(verdicts(closed(), failed)[0], invalid("no_valid_response")[0]);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use super::*;
 use crate::TypedVerdict;
 use paceline_record::fixture::run;
-use paceline_record::{Block, Censored, Counts, Interval, LoopKind, Phase, Run, Severity, Verdict};
+use paceline_record::{Blame, Block, Censored, Counts, Interval, LoopKind, Phase, Run, Severity, Verdict};
 use serde_json::json;
 
 fn saturated() -> Verdict {
@@ -18,6 +18,8 @@ fn saturated() -> Verdict {
         outstanding_growth_per_s_high: None,
         kept_up_at_per_s: None,
         fell_behind_at_per_s: None,
+        waited_for: "server",
+        blame: Blame::Server,
         advice: String::new(),
     };
     finding.verdict()
@@ -67,11 +69,13 @@ fn a_figure_with_delays_of_the_generator_says_so() {
     let of_service = time(GateTime::Service, Statistic::Percentile(99.0), 1);
     assert_eq!(reasons(of_service, &late), both);
     let lag = TypedVerdict::GeneratorLag {
+        affected_from: "p99",
         generator_lag_ns_p99: 1,
         generator_lag_ns_max: 1,
         response_time_ns_p99: 1,
         severity: Severity::Caution,
         lag: String::new(),
+        cause: String::new(),
         pin: String::new(),
     };
     let mut lagged = run(0);
@@ -80,6 +84,25 @@ fn a_figure_with_delays_of_the_generator_says_so() {
     assert_eq!(reasons(of_service, &lagged), [GateReason::BeyondLimit], "it begins with the send");
     let of_lag = time(GateTime::Lag, Statistic::Max, 0);
     assert_eq!(reasons(of_lag, &late), [GateReason::BeyondLimit], "the delays are what it limits");
+}
+
+#[test]
+fn a_missed_limit_says_that_other_processes_used_the_server_s_cpu() {
+    let delayed = TypedVerdict::ServerDescheduled {
+        others_cores: 0.5,
+        most_delayed_thread_share: 0.3,
+        wait_mean_ns: 1e6,
+        finding: String::new(),
+        cores: String::new(),
+    };
+    let mut run = run(0);
+    run.verdicts = vec![delayed.verdict()];
+    let both = [GateReason::BeyondLimit, GateReason::ServerDelayed];
+    assert_eq!(reasons(percentile(99.0, 9_900), &run), both);
+    assert_eq!(reasons(percentile(99.0, 10_000), &run), [], "a limit that is met in spite of them");
+    assert_eq!(reasons(GateRequirement::AchievedPerS(1_001.0), &run), both);
+    let of_lag = time(GateTime::Lag, Statistic::Max, 0);
+    assert_eq!(reasons(of_lag, &run), [GateReason::BeyondLimit]);
 }
 
 #[test]

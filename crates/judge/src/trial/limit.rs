@@ -6,7 +6,7 @@ use super::{
     FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_shortage, server_network_bound,
 };
 use crate::facts::is_open;
-use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, NOT_OK_SHARE_MOST, TypedVerdict, load, loaders};
+use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, NOT_OK_SHARE_MOST, TypedVerdict, loaders, overload};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
 use paceline_stats::{counted, plural, whole};
 
@@ -49,7 +49,7 @@ fn percent(share: f64) -> String {
 fn errors(_: &Trial, run: &Run) -> LimitResult {
     let counts = run.total.counts;
     // Requests that a growing queue left without a response are not a limit by errors.
-    let is_queue = counts.failed() == 0 && load::saturated(run).is_some();
+    let is_queue = counts.failed() == 0 && overload::is_saturated(run);
     let failed = counts.not_ok_share();
     (failed > NOT_OK_SHARE_MOST && !is_queue)
         .then(|| (LimitKind::Errors, format!("{} of the requests failed", percent(failed))))
@@ -62,7 +62,8 @@ fn memory(trial: &Trial, _: &Run) -> LimitResult {
 /// An open loop whose load was delivered.
 fn offered_rate(_: &Trial, run: &Run) -> LimitResult {
     let offered = run.rate_per_s.offered?;
-    let delivered = is_open(run) && !load::fell_short(run, ACHIEVED_LEAST) && load::saturated(run).is_none();
+    let delivered =
+        is_open(run) && !overload::fell_short(run, ACHIEVED_LEAST) && !overload::is_saturated(run);
     let achieved = run.rate_per_s.achieved;
     delivered.then(|| {
         let evidence = format!("{}/s achieved of {}/s offered", whole(achieved), whole(offered));
@@ -178,7 +179,7 @@ fn other_work(trial: &Trial, _: &Run) -> LimitResult {
 
 fn connections(_: &Trial, run: &Run) -> LimitResult {
     let TypedVerdict::TooFewConnections { connections, connections_needed, .. } =
-        load::too_few_connections(run)?
+        overload::too_few_connections(run)?
     else {
         return None;
     };

@@ -8,9 +8,9 @@ use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
     CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork,
-    Environment, Fault, FaultKind, FoundBy, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit,
-    LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse,
-    Span, Stage, StoredRows, Throttling, Times, Trial, Validation, Verdict,
+    Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit, LimitKind,
+    Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, Span, Stage,
+    StoredRows, Throttling, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -31,7 +31,7 @@ enum Scenario {
 fn open(change: impl FnOnce(&mut Run)) -> Scenario {
     let mut run = fixture::run(0);
     let mut lag = run.total.response_time_ns.clone().unwrap();
-    (lag.p50, lag.p99) = (50_000, 90_000);
+    (lag.p50, lag.p75, lag.p90, lag.p95, lag.p99) = (50_000, 60_000, 70_000, 80_000, 90_000);
     run.total.generator_lag_ns = Some(lag);
     change(&mut run);
     Scenario::Run(run)
@@ -162,19 +162,7 @@ fn of_load(name: VerdictName) -> Option<Scenario> {
             run.total.completed_in_window = 9_000;
         }),
         VerdictName::ServerBusy => open(|run| {
-            run.server = Some(ServerUse {
-                found_by: FoundBy::Port,
-                pid: 1,
-                name: "server".to_owned(),
-                processes: 1,
-                threads: 1,
-                cores_allowed: 1,
-                cpu_s: 9.9,
-                cpu_ns_per_request: 1e6,
-                utilization: 0.99,
-                busiest_thread_utilization: Some(0.99),
-                rss_bytes: 1,
-            });
+            run.server = Some(fixture::server_use(1, 9.9));
         }),
         VerdictName::TooFewConnections => open(|run| {
             let mut wait = run.total.service_time_ns.clone().unwrap();
@@ -207,6 +195,12 @@ fn of_generator(name: VerdictName) -> Option<Scenario> {
             run.arrival_check = Some(ArrivalCheck { gaps: 100, anderson_darling: 9.0, p_value: 1e-4 });
         }),
         VerdictName::IdleConnections => closed(|run| (run.connections.asked, run.connections.had) = (7, 7)),
+        VerdictName::ServerDescheduled => closed(|run| {
+            let mut server = fixture::server_use(1, 4.0);
+            (server.run_delay_s, server.most_delayed_thread_share) = (Some(0.6), Some(0.06));
+            run.server = Some(server);
+            run.generator.by_core = vec![core(0, 9.0, 0.0)];
+        }),
         VerdictName::GeneratorDescheduled => closed(|run| run.generator.run_delay_s = 1.1),
         VerdictName::Steal => {
             closed(|run| run.generator.by_core = vec![core(0, 1.0, 0.0), core(1, 1.0, 2.1)])
@@ -281,6 +275,7 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
         VerdictName::BodyLengthVaries => {
             closed(|run| run.total.body_bytes = Some(Lengths { min: 5, max: 6 }))
         }
+        VerdictName::TooShort => closed(|run| run.window_s = 0.01),
         VerdictName::FewSamples => closed(|run| run.total.service_time_ns.as_mut().unwrap().count = 369),
         VerdictName::ClaimDoesNotHold => trial(|trial| {
             let check = Check { name: "pipelining".into(), outcome: CheckOutcome::Warn, detail: "no".into() };

@@ -78,6 +78,9 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
             "the time may include delays of Paceline itself: without them, the server may meet the limit"
                 .to_owned()
         }
+        GateReason::ServerDelayed => {
+            "other processes used the server's CPU: without them, the server may meet the limit".to_owned()
+        }
     })
 }
 

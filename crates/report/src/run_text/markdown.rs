@@ -3,10 +3,10 @@
 //! Called by `paceline run` for `--format md` and `-o FILE.md`. It has the figures of [`Run::summarize`].
 
 use super::concerns::gate_words;
+use super::is_at_least;
 use super::quantity::{TimeUnit, count, nanos, not_ok};
 use super::times::has_tail;
 use paceline_escape::{MarkdownText, markdown};
-use paceline_judge::VerdictName;
 use paceline_record::{Run, SummaryTime};
 
 /// The summary of a run as Markdown. Without `unit`, each time has the unit that suits it.
@@ -15,6 +15,11 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
     let time = |ns: f64| unit.map_or_else(|| nanos(ns), |unit| unit.of_nanos(ns));
     let mut rows = vec![(achieved_name(run).to_owned(), count(summary.achieved_per_s))];
     rows.extend(summary.offered_per_s.map(|rate| ("offered requests/s".to_owned(), count(rate))));
+    let several = [
+        ("kept up with requests/s", summary.kept_up_at_per_s),
+        ("fell behind at requests/s", summary.fell_behind_at_per_s),
+    ];
+    rows.extend(several.into_iter().filter_map(|(name, rate)| Some((name.to_owned(), count(rate?)))));
     rows.push(("requests".to_owned(), count(summary.requests as f64)));
     rows.push(("ok".to_owned(), count(summary.ok as f64)));
     let bad = not_ok(&run.total.counts).into_iter().filter(|(_, number)| *number > 0);
@@ -55,7 +60,7 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
 
 /// The name of the achieved rate, which is a lower bound if the generator was the limit.
 fn achieved_name(run: &Run) -> &'static str {
-    if VerdictName::GeneratorBound.is_in(&run.verdicts) { "requests/s, at least" } else { "requests/s" }
+    if is_at_least(run) { "requests/s, at least" } else { "requests/s" }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) use times::{STEPS_PER_HALF, bars};
 use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
-use paceline_record::{Distribution, Loop, LoopKind, Run, Shape};
+use paceline_record::{Distribution, Loop, LoopKind, Run, Shape, Verdict};
 use paceline_stats::plural;
 use quantity::{bytes, count, counted, nanos, not_ok, seconds};
 
@@ -77,6 +77,9 @@ pub(crate) fn load_words(run: &Run) -> String {
         (LoopKind::Open, _) => "open loop".to_owned(),
     };
     let offered = match (&run.loop_.shape, run.rate_per_s.offered) {
+        (Some(shape @ Shape::Trace(_)), Some(rate)) => {
+            format!(", {}, {}/s offered", shape_words(shape), count(rate))
+        }
         (Some(shape), _) => format!(", {}", shape_words(shape)),
         (None, _) if run.loop_.sessions_offered_per_s.is_some() => {
             format!(", {} sessions/s offered", count(run.loop_.sessions_offered_per_s.unwrap_or_default()))
@@ -130,22 +133,55 @@ fn shape_words(shape: &Shape) -> String {
     }
 }
 
-/// The rate, and first of all whether the target kept up with the offered rate.
+/// Whether the achieved rate is a lower bound: the generator was the limit, or a closed loop lost time because it
+/// waited for a CPU.
+fn is_at_least(run: &Run) -> bool {
+    let waited = run.loop_.kind == LoopKind::Closed && VerdictName::GeneratorDescheduled.is_in(&run.verdicts);
+    waited || VerdictName::GeneratorBound.is_in(&run.verdicts)
+}
+
+/// The rate, and first of all whether the target kept up with the offered rate. A load that changes has no single rate:
+/// the line says which rate the target kept up with.
 fn headline(run: &Run, style: Style) -> String {
     let achieved = format!("{} requests/s", count(run.rate_per_s.achieved));
-    let at_least = VerdictName::GeneratorBound.is_in(&run.verdicts);
-    let achieved = if at_least { format!("at least {achieved}") } else { achieved };
+    let achieved = if is_at_least(run) { format!("at least {achieved}") } else { achieved };
     let received = match received_per_s(run) {
         0.0 => String::new(),
         bytes_per_s => format!(", {}/s received", bytes(bytes_per_s as u64)),
     };
-    let saturated = VerdictName::Saturated.is_in(&run.verdicts);
-    match run.rate_per_s.offered {
-        Some(offered) if saturated => {
-            let line = format!("OVERLOADED: {achieved} achieved of {}/s offered", count(offered));
+    let saturated = run.verdicts.iter().find(|verdict| verdict.name == VerdictName::Saturated.as_str());
+    let summary = run.summarize();
+    match (run.rate_per_s.offered, saturated) {
+        (Some(offered), Some(verdict)) => {
+            let mark = fell_behind_mark(verdict);
+            let line = match (summary.fell_behind_at_per_s, summary.kept_up_at_per_s) {
+                (Some(at), Some(kept_up)) => {
+                    format!("{mark} at {}/s offered; the server kept up with {}/s", count(at), count(kept_up))
+                }
+                (Some(at), None) => format!("{mark} at the first rate, {}/s offered", count(at)),
+                (None, _) => format!("{mark}: {achieved} achieved of {}/s offered", count(offered)),
+            };
             style.lines(&(line + &received), 2, Style::bad)
         }
-        _ => style.lines(&(achieved + &received), 2, Style::strong),
+        _ => {
+            let line = match summary.kept_up_at_per_s {
+                Some(kept_up) => {
+                    format!("the server kept up with {}/s; {achieved} on average", count(kept_up))
+                }
+                None => achieved,
+            };
+            style.lines(&(line + &received), 2, Style::strong)
+        }
+    }
+}
+
+/// The first words of a run whose responses fell behind the offered rate, by what its requests waited for. Older records
+/// do not say that.
+fn fell_behind_mark(saturated: &Verdict) -> &'static str {
+    match saturated.evidence.get("waited_for").and_then(serde_json::Value::as_str) {
+        Some("connections") => "TOO FEW CONNECTIONS",
+        Some("requests that hang") => "REQUESTS HANG",
+        _ => "OVERLOADED",
     }
 }
 

@@ -41,8 +41,7 @@ fn tried_cell(launches: &[PlannedLaunch], cell: &Cell, at: &str, ok: u64) -> Tri
 
 /// The trial with a verdict that the run was disturbed.
 fn disturbed(mut trial: Trial, severity: Severity) -> Trial {
-    let (run_delay_share, percent, pin) = (0.5, 50.0, String::new());
-    let verdict = TypedVerdict::GeneratorDescheduled { run_delay_share, severity, percent, pin }.verdict();
+    let verdict = TypedVerdict::Steal { steal_share: 0.5, severity }.verdict();
     trial.run.as_mut().unwrap().verdicts.push(verdict);
     trial
 }

@@ -1,0 +1,126 @@
+//! Judges the server's CPU: whether it had any left, and whether other processes took it from the server.
+//!
+//! Only a server on the generator's machine is observed (`paceline_run`'s `server.rs`).
+
+use crate::TypedVerdict;
+use crate::facts::{duration, is_open, listed, share_of_mean_time};
+use paceline_record::{LoopKind, Run, ServerUse};
+
+/// From this share of the window on, waiting of a thread for a core takes a part of a closed loop's rate that is larger
+/// than launches differ; also the smallest use of a core by other processes that is not their background work.
+const DELAYED_SHARE_LEAST: f64 = 0.05;
+/// From this share of the mean time on, waiting for a core is a part of it that matters.
+const WAIT_SHARE_LEAST: f64 = 0.1;
+/// A wait below this, in nanoseconds, is the cost of waking a thread.
+const WAIT_NS_LEAST: f64 = 10_000.0;
+/// A server or a thread that was on a core for this share of the window had no capacity left.
+const SERVER_BUSY_LEAST: f64 = 0.9;
+/// The part of an observed server that had no time left: its cores, or one of its threads. In a closed loop this is the
+/// limit that the load looks for; at a fixed rate it is a warning.
+pub fn server_limit(run: &Run) -> Option<&'static str> {
+    let server = run.server.as_ref()?;
+    if server.utilization >= SERVER_BUSY_LEAST {
+        return Some(if server.cores_allowed == 1 {
+            "its core was fully used"
+        } else {
+            "its cores were fully used"
+        });
+    }
+    (server.busiest_thread_utilization >= Some(SERVER_BUSY_LEAST))
+        .then_some("one of its threads was nearly always busy")
+}
+
+/// At a fixed rate: the server used all of its cores, or all of one thread.
+pub(crate) fn busy(run: &Run) -> Option<TypedVerdict> {
+    let server = run.server.as_ref().filter(|_| is_open(run) && server_limit(run).is_some())?;
+    let is_full = server.utilization >= SERVER_BUSY_LEAST;
+    let advice = match (is_full, server.cores_allowed) {
+        (true, 1) => {
+            "The server's core was fully used. Give the server more cores, or reduce its CPU time per request."
+        }
+        (true, _) => {
+            "The server's cores were fully used. Give the server more cores, or reduce its CPU time per request."
+        }
+        (false, _) => {
+            "One thread of the server was nearly always busy. Give the server more threads or processes, or reduce its CPU time per request."
+        }
+    };
+    Some(TypedVerdict::ServerBusy {
+        cores_used: server.utilization * f64::from(server.cores_allowed),
+        cores_allowed: server.cores_allowed,
+        busiest_thread_utilization: server.busiest_thread_utilization,
+        advice,
+    })
+}
+
+/// The server's waiting for a core because of other processes.
+struct ServerDelay {
+    /// CPU time of the other processes on the server's cores, per second.
+    others_cores: f64,
+    /// Of the thread that waited most, as a share of the window.
+    thread_share: f64,
+    /// Of all threads, in seconds.
+    delay_s: f64,
+}
+
+/// Threads of a server that wait for each other, or for the generator, are not delayed by others: what these did not use,
+/// others cannot have taken.
+fn delay(run: &Run) -> Option<ServerDelay> {
+    let server = run.server.as_ref()?;
+    let others_cores = others_cores(run, server)?;
+    let delay_s = server.run_delay_s?.min(others_cores * run.window_s);
+    let thread_share = server.most_delayed_thread_share?.min(others_cores);
+    Some(ServerDelay { others_cores, thread_share, delay_s })
+}
+
+/// The delay as a share of what a change is judged by: in an open loop of the mean time, for each request, in a closed
+/// loop of the window.
+pub(crate) fn delayed_share(run: &Run) -> f64 {
+    delay(run).map_or(0.0, |delay| match run.loop_.kind {
+        LoopKind::Open => share_of_mean_time(run, delay.delay_s),
+        LoopKind::Closed => delay.thread_share,
+    })
+}
+
+/// Other processes used the server's cores while its threads waited for one, and this is a part of the rate or of the
+/// mean time that matters.
+pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
+    let ServerDelay { others_cores, thread_share, delay_s } = delay(run)?;
+    let cores = listed(&run.server.as_ref()?.cores);
+    let share = delayed_share(run);
+    let sent = run.total.counts.scheduled.saturating_sub(run.total.counts.unsent);
+    let wait_mean_ns = delay_s * 1e9 / (sent as f64).max(1.0);
+    let (is_affected, finding) = match run.loop_.kind {
+        LoopKind::Closed => (
+            share > DELAYED_SHARE_LEAST,
+            format!("for {:.0} % of the window: its rate may be higher by as much.", 100.0 * share),
+        ),
+        LoopKind::Open => (
+            share > WAIT_SHARE_LEAST && wait_mean_ns > WAIT_NS_LEAST,
+            format!(
+                "during each request for {} on average, {:.0} % of the mean response time.",
+                duration(wait_mean_ns),
+                100.0 * share
+            ),
+        ),
+    };
+    (others_cores > DELAYED_SHARE_LEAST && is_affected).then_some(TypedVerdict::ServerDescheduled {
+        others_cores,
+        most_delayed_thread_share: thread_share,
+        wait_mean_ns,
+        finding,
+        cores,
+    })
+}
+
+/// CPU time per second that other processes than the server and Paceline used on the server's cores, at least; none if
+/// it was not measured.
+fn others_cores(run: &Run, server: &ServerUse) -> Option<f64> {
+    let cores = run.generator.by_core.iter().filter(|core| server.cores.contains(&core.core));
+    let used =
+        cores.filter(|core| core.over_s > 0.0).map(|core| (core.busy_s - core.interrupt_s) / core.over_s);
+    let used = used.reduce(|a, b| a + b)?;
+    let is_shared = run.generator.cores.iter().any(|core| server.cores.contains(core));
+    let generator_s = if is_shared { run.generator.cpu_s } else { 0.0 };
+    Some((used - (server.cpu_s + generator_s) / run.window_s.max(f64::MIN_POSITIVE)).max(0.0))
+}
