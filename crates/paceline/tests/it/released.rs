@@ -254,7 +254,6 @@ fn exit_statuses_mean_what_they_meant() {
         (["run", &url, "--no-such-flag"].to_vec(), 2),
         (["round", "missing.toml"].to_vec(), 2),
         (["run", &closed, "-n", "1", "--connect-timeout", "1s"].to_vec(), 3),
-        (["report", "missing.json"].to_vec(), 3),
     ] {
         let output = paceline(folder.path(), &arguments);
         let error = String::from_utf8_lossy(&output.stderr);
