@@ -40,6 +40,9 @@ pub enum ConnectionFailure {
     Flood,
     /// The server ended the connection with an error code (GOAWAY).
     GoAway,
+    /// The server ended the connection with ENHANCE_YOUR_CALM after requests on it had been cancelled, as it must treat
+    /// rapid resets (CVE-2023-44487).
+    GoAwayAfterCancels,
     /// The server ended one request with an error code (RST_STREAM).
     StreamReset,
     /// The server handed a request back unprocessed too often (REFUSED_STREAM, GOAWAY).
@@ -105,6 +108,9 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::Http2 => "the server violated HTTP/2",
             ConnectionFailure::Flood => "the server flooded the connection with useless HTTP/2 frames",
             ConnectionFailure::GoAway => "the server ended the connection with an error by GOAWAY",
+            ConnectionFailure::GoAwayAfterCancels => {
+                "the server ended the connection by GOAWAY because requests that timed out were cancelled"
+            }
             ConnectionFailure::StreamReset => "the server reset the stream of a request by RST_STREAM",
             ConnectionFailure::Refused => "the server refused the same request repeatedly (REFUSED_STREAM)",
             ConnectionFailure::MalformedResponse => "malformed HTTP/2 response",

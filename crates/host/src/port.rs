@@ -36,6 +36,20 @@ pub fn free_port_and_next() -> io::Result<u16> {
     first_free(check_free_and_next)
 }
 
+/// How often a handshake was dropped on this machine because the queue of a listening socket was full, since it started
+/// (`ListenOverflows` of `/proc/net/netstat`). The client tries again after 1, 3 and 7 s.
+pub fn listen_overflows() -> Option<u64> {
+    overflows(&fs::read_to_string("/proc/net/netstat").ok()?)
+}
+
+/// The value below its name: a line of names is followed by a line of values.
+fn overflows(netstat: &str) -> Option<u64> {
+    let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let place = names.split_whitespace().position(|name| name == "ListenOverflows")?;
+    values.split_whitespace().nth(place)?.parse().ok()
+}
+
 fn first_free(check: impl Fn(u16) -> io::Result<()>) -> io::Result<u16> {
     let range = candidates(ephemeral());
     let start = RandomState::new().hash_one(std::process::id());
@@ -177,6 +191,14 @@ fn listener(line: &str) -> Option<(u16, ListeningSocket)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn overflows_stand_below_their_name() {
+        let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 7 42 43\nIpExt: InOctets\nIpExt: 1\n";
+        assert_eq!(overflows(netstat), Some(42));
+        assert_eq!(overflows("TcpExt: SyncookiesSent\nTcpExt: 7\n"), None);
+        assert!(listen_overflows().is_some());
+    }
 
     #[test]
     fn the_ports_of_a_process_are_found() {

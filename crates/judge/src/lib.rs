@@ -47,7 +47,7 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 36] = [
+const JUDGES: [(Judge, bool); 38] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::no_valid_response, false),
@@ -72,6 +72,8 @@ const JUDGES: [(Judge, bool); 36] = [
     (answers::streams_limited, false),
     (answers::compressed_unasked, false),
     (answers::cookies_dropped, false),
+    (answers::ended_after_cancels, false),
+    (answers::listen_overflows, false),
     (answers::failed_requests, false),
     (answers::censored, false),
     (load::connections_short, false),

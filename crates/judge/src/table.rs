@@ -270,6 +270,21 @@ verdict_table! {
     }
     => "The server's limit of concurrent HTTP/2 streams is {streams_allowed} per connection; {streams_asked} were requested. Raise this limit, or use more connections (-c).";
 
+    /// The server ended HTTP/2 connections with ENHANCE_YOUR_CALM after Paceline had cancelled requests that timed out. Many
+    /// cancelled requests look like an attack (rapid reset, CVE-2023-44487), and servers end the connection after some.
+    EndedAfterCancels "ended_after_cancels" Run [User] [Caution] "The server ended connections because requests were cancelled."
+    { connections: u64 = "connections that the server ended after requests on it had been cancelled" }
+    => "Requests that time out over HTTP/2 are cancelled, and the server takes many of them for an attack. Raise --timeout, or lower the load: other requests failed with these connections.";
+
+    /// The queue of the server's listening socket was full, so that the kernel dropped handshakes, and connecting took a
+    /// second or longer: a client tries again after 1, 3 and 7 s. The count is that of this machine.
+    ListenOverflows "listen_overflows" Run [Server] [Note] "The server's listen queue overflowed."
+    {
+        overflows: u64 = "handshakes that the kernel dropped during the run",
+        connect_time_ns_max: u64 = "longest connect time",
+    }
+    => "The kernel dropped {overflows} handshakes because the server's listen queue was full, and connections took 1, 3 or 7 s. Raise the server's backlog and net.core.somaxconn, or open fewer connections at once.";
+
     /// Users did not keep some of the cookies that the server set, and did not send them: a user keeps 64 cookies of at
     /// most 4,096 bytes each, so that a server cannot fill the memory.
     CookiesDropped "cookies_dropped" Run [Server] [Note] "Some cookies were not kept."

@@ -146,6 +146,20 @@ fn a_cpu_limit_of_the_generator_is_named_and_nothing_else() {
 }
 
 #[test]
+fn dropped_handshakes_are_named_if_connecting_had_to_try_again() {
+    let overflow = |connect_ns: u64| {
+        move |run: &mut Run| {
+            run.connections.listen_overflows = Some(3);
+            let mut histogram = Histogram::new();
+            histogram.record(connect_ns);
+            run.intervals[0].block.connect_time_ns = Some(Times::of(&histogram));
+        }
+    };
+    assert_eq!(verdicts(closed(), overflow(1_020_000_000)), note("listen_overflows"));
+    assert_eq!(verdicts(closed(), overflow(500_000_000)), []);
+}
+
+#[test]
 fn dropped_cookies_are_noted() {
     assert_eq!(verdicts(closed(), |run| run.connections.cookies_dropped = 1), note("cookies_dropped"));
 }

@@ -239,6 +239,8 @@ fn connections(each: &[Connections]) -> Connections {
         redirects_followed: sum(|one| one.redirects_followed),
         broke_rules: sum(|one| one.broke_rules),
         responses_without_end: sum(|one| one.responses_without_end),
+        ended_after_cancels: sum(|one| one.ended_after_cancels),
+        listen_overflows: each.iter().filter_map(|one| one.listen_overflows).max(),
         heads_too_long: sum(|one| one.heads_too_long),
         cookies_dropped: sum(|one| one.cookies_dropped),
         commonest_failure: each.iter().find_map(|one| one.commonest_failure.clone()),

@@ -43,6 +43,13 @@ pub struct Connections {
     /// Responses that timed out because they had neither a length nor chunks, and the server did not close the connection.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub responses_without_end: u64,
+    /// HTTP/2 connections that the server ended with ENHANCE_YOUR_CALM after requests on it that timed out were cancelled.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub ended_after_cancels: u64,
+    /// Handshakes that this machine's kernel dropped during the run because a listen queue was full; if the target is on
+    /// this machine.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub listen_overflows: Option<u64>,
     /// Failures because a response had more than 64 KiB of headers, which Paceline does not read.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub heads_too_long: u64,

@@ -77,6 +77,8 @@ pub struct Health {
     throttles: Mutex<[Option<ThrottleCounts>; 2]>,
     /// The machine's sockets at the end of the window, including those of this process.
     sockets: OnceLock<Sockets>,
+    /// The machine's overflows of listen queues before the run.
+    overflows_before: Option<u64>,
     /// The server, if it is watched.
     server: Option<ServerWatch>,
 }
@@ -91,6 +93,7 @@ impl Health {
             cores: Mutex::default(),
             throttles: Mutex::default(),
             sockets: OnceLock::new(),
+            overflows_before: paceline_host::port::listen_overflows(),
             server: None,
         }
     }
@@ -126,6 +129,11 @@ impl Health {
         let counts = self.throttles.lock().ok()?;
         let [Some(start), Some(end)] = &*counts else { return None };
         end.since(start)
+    }
+
+    /// Overflows of listen queues on this machine since the run began.
+    pub(crate) fn listen_overflows(&self) -> Option<u64> {
+        Some(paceline_host::port::listen_overflows()?.saturating_sub(self.overflows_before?))
     }
 
     /// The machine's sockets when the window ended and the run's connections were open.

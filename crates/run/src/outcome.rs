@@ -9,12 +9,13 @@ use crate::follow::{Follower, RowSettings, Sink};
 use crate::free_resources::free_resources;
 use crate::health::{Health, rss_bytes_peak};
 use crate::segments::{arrival_check, by_segment, load_of};
+use crate::server;
 use crate::sessions;
 use crate::{PhaseEventWriter, Prepared, RunError, wall_clock};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    ConnectionCounts, ConnectionFailure, Ending, Nanos, Phase as EnginePhase, PhaseTimes, RunOutcome,
-    RunStart, SPIN_BEFORE, StopFlag, Tally, TallyCounts as EngineCounts,
+    Address, ConnectionCounts, ConnectionFailure, Ending, Nanos, Phase as EnginePhase, PhaseTimes,
+    RunOutcome, RunStart, SPIN_BEFORE, StopFlag, Tally, TallyCounts as EngineCounts,
 };
 use paceline_job::Job;
 use paceline_record as record;
@@ -101,7 +102,12 @@ fn record(
         window_s,
         stopped: outcome.stopped,
         not_ok_share_allowed: None,
-        connections: connections(job, &outcome.connections, outcome.tls.as_ref()),
+        connections: connections(
+            job,
+            &outcome.connections,
+            outcome.tls.as_ref(),
+            health.listen_overflows().filter(|_| is_here(&settings.address)),
+        ),
         environment: record::Environment { held: prepared.held.clone(), ..crate::environment::read() },
         generator: generator(prepared, &outcome, &health, window_s),
         total: total(&outcome),
@@ -176,7 +182,12 @@ fn phases(spans: &PhaseTimes) -> record::Phases {
     }
 }
 
-fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -> record::Connections {
+fn connections(
+    job: &Job,
+    counts: &ConnectionCounts,
+    tls: Option<&TlsOutcome>,
+    listen_overflows: Option<u64>,
+) -> record::Connections {
     let commonest = counts.failures.iter().max_by_key(|(_, count)| *count);
     record::Connections {
         asked: job.connections.into(),
@@ -189,6 +200,8 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
         failed_here: sum_of(counts, ConnectionFailure::is_ours),
         broke_rules: sum_of(counts, ConnectionFailure::breaks_rules),
         responses_without_end: sum_of(counts, |failure| failure == ConnectionFailure::NoEnd),
+        ended_after_cancels: sum_of(counts, |failure| failure == ConnectionFailure::GoAwayAfterCancels),
+        listen_overflows,
         heads_too_long: sum_of(counts, |failure| failure == ConnectionFailure::HeadTooLong),
         cookies_dropped: counts.cookies_dropped,
         commonest_failure: commonest.map(|(failure, count)| {
@@ -200,6 +213,11 @@ fn connections(job: &Job, counts: &ConnectionCounts, tls: Option<&TlsOutcome>) -
         served: spread(counts.served.clone()),
         service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
     }
+}
+
+/// Whether the target is on this machine.
+fn is_here(address: &Address) -> bool {
+    matches!(address, Address::Tcp(address) if server::is_here(*address))
 }
 
 /// Whether a request lists the content codings it accepts.

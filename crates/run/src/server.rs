@@ -10,7 +10,7 @@ use paceline_host::{port, system};
 use paceline_record::{FoundBy, ServerUse};
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Mutex;
 
 /// A process id.
@@ -55,8 +55,7 @@ impl ServerWatch {
     /// are not visible.
     pub(crate) fn of_address(address: &Address) -> Option<Self> {
         let Address::Tcp(address) = address else { return None };
-        // Only an address of this machine can be bound to.
-        UdpSocket::bind((address.ip(), 0)).ok()?;
+        is_here(*address).then_some(())?;
         let own = std::process::id().cast_signed();
         let mut roots = port::listeners(address.port());
         roots.retain(|pid| *pid != own);
@@ -113,6 +112,11 @@ impl ServerWatch {
             most_delayed_thread_share: Some(waited().max().unwrap_or(0) as f64 / 1e9 / window_s),
         })
     }
+}
+
+/// Whether an address is on this machine: no other can be bound to.
+pub(crate) fn is_here(address: SocketAddr) -> bool {
+    UdpSocket::bind((address.ip(), 0)).is_ok()
 }
 
 /// The increase since `before`; the whole value if there is none.

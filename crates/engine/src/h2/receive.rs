@@ -563,10 +563,15 @@ impl Http2State {
         let slot = received.slot;
         let connection = &mut self.connections[slot as usize];
         connection.is_ending = true;
+        let has_reset = connection.has_reset;
         if code != ErrorCode::NO_ERROR {
             let text = String::from_utf8_lossy(&debug[..debug.len().min(DEBUG_BYTES_MAX)]).into_owned();
             let details = if text.is_empty() { code.to_string() } else { format!("{code}: {text:?}") };
-            received.tracker.note(ConnectionFailure::GoAway, Some(details));
+            let failure = match code {
+                ErrorCode::ENHANCE_YOUR_CALM if has_reset => ConnectionFailure::GoAwayAfterCancels,
+                _ => ConnectionFailure::GoAway,
+            };
+            received.tracker.note(failure, Some(details));
         }
         // In the order in which they were sent, so that they become due again in that order.
         for (_, place) in self.streams.above(slot, last) {

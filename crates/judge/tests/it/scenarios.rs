@@ -255,6 +255,13 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
             closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
         }
         VerdictName::CompressedUnasked => closed(|run| run.connections.compressed_unasked = true),
+        VerdictName::EndedAfterCancels => closed(|run| run.connections.ended_after_cancels = 2),
+        VerdictName::ListenOverflows => closed(|run| {
+            run.connections.listen_overflows = Some(7);
+            let mut histogram = Histogram::new();
+            histogram.record(3_010_000_000);
+            run.intervals[0].block.connect_time_ns = Some(Times::of(&histogram));
+        }),
         VerdictName::CookiesDropped => closed(|run| run.connections.cookies_dropped = 7),
         VerdictName::GeneratorThrottled => closed(|run| {
             run.generator.throttling = Some(Throttling {

@@ -163,7 +163,7 @@ prop_compose! {
         (
             Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, sessions_offered_per_s: rate, shape: load_shape, arrivals, requests_per_connection: rest.map(|_| connections), without_keep_alive: open, think: rest },
             Connections {
-                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, streams_allowed: None, compressed_unasked: closed % 2 == 1, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0, responses_without_end: closed, heads_too_long: closed, cookies_dropped: closed,
+                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, streams_allowed: None, compressed_unasked: closed % 2 == 1, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0, responses_without_end: closed, heads_too_long: closed, ended_after_cancels: closed, listen_overflows: None, cookies_dropped: closed,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
                 service_time_ns_p50: served.map(|n| Served { min: 0, median: n, max: n }),
             },
