@@ -64,8 +64,34 @@ pub const FAULTS: &[Fault] = &[
         },
         flags: FLAGS,
         outcomes: &["ok", "io_failed"],
-        exits: &[0],
-        says: "the server reset the stream of a request (RST_STREAM), once",
+        exits: &[1],
+        says: "the server reset the stream of a request by RST_STREAM (INTERNAL_ERROR), once",
+    },
+    Fault {
+        name: "ends each connection with an error and a reason (GOAWAY)",
+        serve: || {
+            serve(&[], |out, _| {
+                write_goaway(out, 1_000, ErrorCode::ENHANCE_YOUR_CALM, b"too many resets");
+                false
+            })
+        },
+        flags: FLAGS,
+        outcomes: &["io_failed"],
+        exits: &[1],
+        says: "by GOAWAY (ENHANCE_YOUR_CALM: \\\"too many resets\\\")",
+    },
+    Fault {
+        name: "sends 96 KB of headers",
+        serve: || {
+            serve(&[], |out, asked| {
+                write_field_block(out, asked.stream, &long_block(), false);
+                true
+            })
+        },
+        flags: FLAGS,
+        outcomes: &["io_failed"],
+        exits: &[1],
+        says: "The responses have more than 64 KiB of headers, which Paceline does not read.",
     },
     Fault {
         name: "allows one stream at a time",
@@ -153,6 +179,17 @@ fn good(out: &mut Vec<u8>, stream: u32) {
     // `:status: 200` from the static table (RFC 7541, appendix A).
     write_field_block(out, stream, &[0x88], false);
     write_data(out, stream, b"ok", true);
+}
+
+/// A field block with 12 literal fields of 8,000 bytes (RFC 7541 §6.2.2).
+fn long_block() -> Vec<u8> {
+    let mut block = vec![0x88];
+    for _ in 0..12 {
+        // A literal without indexing with a new name of one byte; the length 8,000 as 127 + 0x41 + 61 * 128.
+        block.extend_from_slice(&[0, 1, b'x', 0x7f, 0xc1, 0x3d]);
+        block.extend_from_slice(&[b'v'; 8_000]);
+    }
+    block
 }
 
 /// Sends these settings and answers every request with `answer`; false ends the connection.

@@ -117,6 +117,15 @@ pub fn reset(stream: &TcpStream) {
     }
 }
 
+/// Sets 40 cookies with each response, and other ones with the next.
+pub fn sets_cookies() -> SocketAddr {
+    request_by_request(|stream, number| {
+        let cookies: String = (0..40).map(|cookie| format!("Set-Cookie: c{number}-{cookie}=1\r\n")).collect();
+        let response = format!("HTTP/1.1 200 OK\r\n{cookies}Content-Length: 2\r\n\r\nok");
+        stream.write_all(response.as_bytes()).is_ok()
+    })
+}
+
 /// Answers and shuts down its sending side, but keeps reading.
 pub fn half_closes() -> SocketAddr {
     request_by_request(|stream, _| {
