@@ -1,7 +1,7 @@
 //! Implements the life of one request, in the order of the files: [`schedule`] (when it is due), [`source`] (which
 //! request it is), [`exchange`] (its place while in flight), [`inspect`] (the check of its response), [`record`] (its
-//! outcome), and the [`request_tracker`] that combines these; [`pool`] (free connections), [`pauses`] (of the generator); [`protocol`] (its bytes);
-//! [`traffic`] and [`worker`] (the loop).
+//! outcome), and the [`request_tracker`] that combines these; [`pool`] (free connections), [`pauses`] (of the
+//! generator); [`protocol`] (its bytes); [`traffic`] and [`worker`] (the loop).
 //!
 //! There is one loop, generic over clock, transport and protocol. Closed or open, constant or Poisson, pipelined or
 //! not, validating or not are values in that loop, never copies of it. After warm-up, for plaintext HTTP, the code run

@@ -1,7 +1,8 @@
 //! Implements a clock that moves only when it is set, or by a fixed step at every reading.
 //!
 //! The simulated network moves it to the next event; the worker reads it, and the step makes the worker as slow as a
-//! test requires. It can also stop the worker for a part of each period, as a CPU quota does. All clones are one clock, of one thread: a simulation has a single worker.
+//! test requires. It can also stop the worker for a part of each period, as a CPU quota does. All clones are one clock,
+//! of one thread: a simulation has a single worker.
 
 use crate::{Clock, Nanos};
 use std::cell::Cell;
