@@ -127,7 +127,8 @@ pub(crate) fn throttled(run: &Run) -> Option<TypedVerdict> {
 pub(crate) fn lag(run: &Run) -> Option<TypedVerdict> {
     let effect = lag_effect(run).filter(|_| descheduled(run).is_none())?;
     let share = run_delay_share(run);
-    let cause = if share > DISTURBANCE_LEAST && !is_throttled(run) {
+    let is_explained = is_throttled(run) || stall(run).is_some();
+    let cause = if share > DISTURBANCE_LEAST && !is_explained {
         format!(" Other processes used its CPU for {:.1} % of the window.", 100.0 * share)
     } else {
         String::new()
