@@ -43,7 +43,8 @@ impl ReceiveTimestamps {
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = CONTROL;
+        // A size_t in glibc, a socklen_t in musl.
+        message.msg_controllen = CONTROL as _;
         // SAFETY: every pointer in `message` is to a live local or to `buffer`, with its length.
         let count = unsafe { libc::recvmsg(socket.raw(), &raw mut message, 0) };
         if count < 0 {
