@@ -106,7 +106,7 @@ impl Epoll {
     fn fetch_by_nanoseconds(&mut self, patience: WaitLimit) -> io::Result<usize> {
         let mut limit = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         if let WaitLimit::For(time) = patience {
-            limit.tv_sec = (time.0 / 1_000_000_000) as libc::time_t;
+            limit.tv_sec = (time.0 / 1_000_000_000) as _;
             limit.tv_nsec = (time.0 % 1_000_000_000) as libc::c_long;
         }
         let limit = if patience == WaitLimit::Forever { std::ptr::null() } else { &raw const limit };
