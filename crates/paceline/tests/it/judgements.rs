@@ -14,11 +14,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Verdicts caused by the machine.
-const OF_THE_MACHINE: [&str; 10] = [
+const OF_THE_MACHINE: [&str; 11] = [
     "generator_bound",
     "generator_descheduled",
     "generator_lag",
     "generator_stall",
+    "server_descheduled",
     "steal",
     "few_samples",
     "unsteady",
