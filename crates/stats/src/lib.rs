@@ -15,6 +15,7 @@ mod scaling;
 mod search;
 mod sequential;
 mod special;
+mod spending;
 mod spread;
 mod steady;
 mod trend;
@@ -36,6 +37,7 @@ pub use sequential::{
     Comparison, Decision, PAIRS_MOST, compare_difference, compare_launches, compare_pairs, holm, next_look,
 };
 pub use special::{binomial_most, normal_cdf, normal_quantile, t_quantile, t_two_sided};
+pub use spending::{BoundDecision, BoundTest, LookLevels, test_bound};
 pub use spread::{Spread, quantile_of_sorted};
 pub use steady::{Steadiness, WARM_UP_SECONDS, is_warm, mser, steadiness};
 pub use trend::{Growth, Pause, growth, pauses, slope};

@@ -30,6 +30,17 @@ const LOOKS: [Look; 6] = [
     Look { pairs: 20, different: 0.03260, equivalent: 0.03468 },
 ];
 
+/// The numbers of pairs at the looks.
+pub(crate) const LOOK_PAIRS: [usize; LOOKS.len()] = {
+    let mut pairs = [0; LOOKS.len()];
+    let mut at = 0;
+    while at < LOOKS.len() {
+        pairs[at] = LOOKS[at].pairs;
+        at += 1;
+    }
+    pairs
+};
+
 /// Maximum number of pairs of a comparison.
 pub const PAIRS_MOST: usize = LOOKS[LOOKS.len() - 1].pairs;
 
