@@ -229,7 +229,7 @@ pub(crate) fn footnote(comparison: &PairedComparison) -> String {
 }
 
 /// A metric's value with its unit.
-fn compared_value(metric: ComparedMetric, value: f64) -> String {
+pub(crate) fn compared_value(metric: ComparedMetric, value: f64) -> String {
     match metric {
         ComparedMetric::CapacityPerS | ComparedMetric::RatePerS => rate(value),
         ComparedMetric::RssBytes => format!("{:.1} MB", value / 1e6),

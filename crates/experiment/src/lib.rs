@@ -14,6 +14,7 @@ mod gate;
 mod limit;
 mod load;
 mod objective;
+mod regression;
 mod rounds;
 
 pub use capacity::{
@@ -34,4 +35,10 @@ pub use gate::{
 };
 pub use load::{LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, TimeSummary, warm_up};
 pub use objective::{Objective, ObjectiveError};
+pub use regression::{
+    BlockOutcome, BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule,
+    LoadFailures, MARGIN_SENTENCE, RegressionBench, RegressionOutcome, RegressionPlan, RegressionReport,
+    SIDES, regression_annotations, regression_html, regression_junit, regression_markdown, regression_text,
+    run_regression,
+};
 pub use rounds::{CellComparison, MatchedCell, compare_rounds, rounds_markdown};

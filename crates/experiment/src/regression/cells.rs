@@ -1,0 +1,265 @@
+//! The metrics of a gate: their losses block by block, and what each look decides.
+//!
+//! A cell is one metric under one load, or one metric of a launch. Each cell has two one-sided tests of the same bound,
+//! its margin. For "the loss is larger", the error rate is shared equally among all cells (Bonferroni): a gate fails
+//! by mistake in at most 5 % of cases, however many cells it has. For "the loss is smaller", every cell has the whole
+//! rate: the gate passes only if all judges exclude the loss, so that one wrong test is not enough (intersection-union
+//! test; Berger, *Technometrics* 24(4), 1982).
+
+use super::{BASE, BlockSide, CANDIDATE, CONTROL, ERROR_RATE, GateMetric, JudgeRule, RegressionPlan, SIDES};
+use crate::compare::ComparedMetric;
+use crate::load::Range;
+use paceline_stats::{BoundDecision, BoundTest, LookLevels, test_bound};
+use serde::{Deserialize, Serialize};
+
+/// What is proven about one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellVerdict {
+    /// The candidate's loss is larger than the margin.
+    Worse,
+    /// The candidate has a loss, which is smaller than the margin.
+    SlightlyWorse,
+    /// A loss larger than the margin is excluded.
+    NotWorse,
+    /// The candidate is better.
+    Better,
+    /// Nothing is proven.
+    Undecided,
+    /// A loss larger than the margin would be proven, but both copies of the base differ by as much.
+    WithinNoise,
+}
+
+/// One metric of a gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellReport {
+    /// The load; none for a metric of a launch.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub load: Option<String>,
+    /// The metric.
+    pub metric: ComparedMetric,
+    /// The largest accepted loss, as a share.
+    pub margin: f64,
+    /// Whether the gate passes only if this metric excludes a loss.
+    pub is_judge: bool,
+    /// Blocks that count for it.
+    pub blocks: usize,
+    /// Geometric mean of the base, both copies.
+    pub base: f64,
+    /// Geometric mean of the candidate.
+    pub candidate: f64,
+    /// Candidate divided by base.
+    pub ratio: f64,
+    /// The range of the ratio that matches the verdict.
+    pub ratio_interval: Range,
+    /// The largest difference of both copies of the base that its interval includes, as a share.
+    pub noise: f64,
+    /// The smallest loss that this look proves with 80 % probability, as a share.
+    pub detectable_loss: f64,
+    /// The verdict.
+    pub verdict: CellVerdict,
+}
+
+/// All cells of a gate.
+pub(super) struct Cells {
+    cells: Vec<Cell>,
+    levels: [LookLevels; 2],
+    judge: JudgeRule,
+}
+
+struct Cell {
+    load: Option<(usize, String)>,
+    metric: GateMetric,
+    is_judge: bool,
+    /// The figure of each side in each block.
+    figures: Vec<[f64; SIDES]>,
+    decided: Option<Look>,
+    last: Option<Look>,
+}
+
+#[derive(Clone, Copy)]
+struct Look {
+    loss: BoundTest,
+    noise: f64,
+    /// The standard deviation of the control pairs.
+    scatter: f64,
+    verdict: CellVerdict,
+}
+
+impl Cells {
+    pub(super) fn new(plan: &RegressionPlan) -> Self {
+        let of_loads = plan.loads.iter().enumerate().flat_map(|(index, load)| {
+            load.metrics.iter().map(move |metric| Cell::new(Some((index, load.name.clone())), *metric))
+        });
+        let of_launch = plan.launch.iter().map(|metric| Cell::new(None, *metric));
+        let cells: Vec<Cell> = of_loads.chain(of_launch).collect();
+        let share = ERROR_RATE / cells.len().max(1) as f64;
+        Self { cells, levels: [LookLevels::of(share), LookLevels::of(ERROR_RATE)], judge: plan.judge }
+    }
+
+    /// Adds the figures of a block.
+    pub(super) fn add(&mut self, sides: &[BlockSide; SIDES]) {
+        for cell in &mut self.cells {
+            let figures = sides.each_ref().map(|side| cell.figure(side));
+            if let [Some(base), Some(candidate), Some(control)] = figures {
+                cell.figures.push([base, candidate, control]);
+            }
+        }
+    }
+
+    /// Tests every open cell. The first look also chooses the judges.
+    pub(super) fn look(&mut self) {
+        let is_first = self.cells.iter().all(|cell| cell.last.is_none());
+        for cell in &mut self.cells {
+            cell.look(&self.levels);
+        }
+        if is_first {
+            self.choose_judges();
+        }
+    }
+
+    /// The choice depends on the control pairs alone, so that it adds no false alarms.
+    fn choose_judges(&mut self) {
+        let scatter = |cell: &Cell| cell.last.map(|look| look.scatter / cell.metric.bound());
+        let load = |cell: &Cell| cell.load.as_ref().map(|(index, _)| *index);
+        let quietest: Vec<Option<usize>> = self
+            .cells
+            .iter()
+            .map(|cell| {
+                let same = self.cells.iter().enumerate().filter(|(_, other)| load(other) == load(cell));
+                same.filter_map(|(index, other)| Some((index, scatter(other)?)))
+                    .min_by(|a, b| a.1.total_cmp(&b.1))
+                    .map(|(index, _)| index)
+            })
+            .collect();
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            cell.is_judge = match self.judge {
+                JudgeRule::All => true,
+                JudgeRule::Quietest => cell.load.is_none() || quietest[index] == Some(index),
+            };
+        }
+    }
+
+    pub(super) fn any_worse(&self) -> bool {
+        self.cells.iter().any(|cell| cell.verdict() == CellVerdict::Worse)
+    }
+
+    /// Whether all judges exclude a loss beyond the margin. False before the first look, and without a judge.
+    pub(super) fn all_excluded(&self) -> bool {
+        let mut judges = self.cells.iter().filter(|cell| cell.is_judge).peekable();
+        let excludes = |cell: &Cell| {
+            matches!(cell.verdict(), CellVerdict::NotWorse | CellVerdict::SlightlyWorse | CellVerdict::Better)
+        };
+        judges.peek().is_some() && judges.all(excludes)
+    }
+
+    pub(super) fn reports(&self) -> Vec<CellReport> {
+        self.cells.iter().filter_map(Cell::report).collect()
+    }
+}
+
+impl GateMetric {
+    /// The margin as a logarithmic loss: a rate that falls by 5 %, or a time that grows by 5 %.
+    fn bound(self) -> f64 {
+        if self.metric.higher_is_better() { -(-self.margin).ln_1p() } else { self.margin.ln_1p() }
+    }
+
+    /// A logarithmic loss as a share.
+    fn share_of(self, loss: f64) -> f64 {
+        if self.metric.higher_is_better() { -(-loss).exp_m1() } else { loss.exp_m1() }
+    }
+}
+
+impl Cell {
+    fn new(load: Option<(usize, String)>, metric: GateMetric) -> Self {
+        Self { load, metric, is_judge: false, figures: Vec::new(), decided: None, last: None }
+    }
+
+    /// The geometric mean over the windows of a side.
+    fn figure(&self, side: &BlockSide) -> Option<f64> {
+        let metric = self.metric.metric;
+        let Some((load, _)) = &self.load else {
+            let value = match metric {
+                ComparedMetric::RssBytes => side.rss_bytes,
+                _ => side.start_ns,
+            };
+            return value.map(|value| value as f64).filter(|value| *value > 0.0);
+        };
+        let windows = side.windows.get(*load)?;
+        let logs: Option<Vec<f64>> = windows.iter().map(|window| metric.value(window).map(f64::ln)).collect();
+        let logs = logs.filter(|logs| !logs.is_empty())?;
+        Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    }
+
+    /// The logarithmic loss of each block.
+    fn losses(&self) -> Vec<f64> {
+        let sign = if self.metric.metric.higher_is_better() { -1.0 } else { 1.0 };
+        let loss = |figures: &[f64; SIDES]| {
+            let base = (figures[BASE].ln() + figures[CONTROL].ln()) / 2.0;
+            sign * (figures[CANDIDATE].ln() - base)
+        };
+        self.figures.iter().map(loss).collect()
+    }
+
+    /// The logarithmic ratio of both copies of the base in each block.
+    fn noises(&self) -> Vec<f64> {
+        self.figures.iter().map(|figures| (figures[CONTROL] / figures[BASE]).ln()).collect()
+    }
+
+    fn look(&mut self, [above, below]: &[LookLevels; 2]) {
+        if self.decided.is_some() {
+            return;
+        }
+        let bound = self.metric.bound();
+        let Some(loss) = test_bound(&self.losses(), bound, above, below) else { return };
+        let Some(control) = test_bound(&self.noises(), 0.0, below, below) else { return };
+        let noise = control.low.abs().max(control.high.abs());
+        let verdict = match loss.decision {
+            BoundDecision::Above if loss.mean <= noise => CellVerdict::WithinNoise,
+            BoundDecision::Above => CellVerdict::Worse,
+            BoundDecision::Below if loss.mean.abs() <= noise => CellVerdict::NotWorse,
+            BoundDecision::Below if loss.high < 0.0 => CellVerdict::Better,
+            BoundDecision::Below if loss.low > 0.0 => CellVerdict::SlightlyWorse,
+            BoundDecision::Below => CellVerdict::NotWorse,
+            BoundDecision::Open => CellVerdict::Undecided,
+        };
+        let look = Look { loss, noise, scatter: control.deviation, verdict };
+        self.last = Some(look);
+        if !matches!(verdict, CellVerdict::Undecided | CellVerdict::WithinNoise) {
+            self.decided = Some(look);
+        }
+    }
+
+    fn verdict(&self) -> CellVerdict {
+        self.last.map_or(CellVerdict::Undecided, |look| look.verdict)
+    }
+
+    /// None before its first look.
+    fn report(&self) -> Option<CellReport> {
+        let look = self.last?;
+        let used = &self.figures[..look.loss.used];
+        let mean = |value: &dyn Fn(&[f64; SIDES]) -> f64| {
+            (used.iter().map(value).sum::<f64>() / used.len() as f64).exp()
+        };
+        let base = mean(&|figures| (figures[BASE].ln() + figures[CONTROL].ln()) / 2.0);
+        let candidate = mean(&|figures| figures[CANDIDATE].ln());
+        let (low, high) = match self.metric.metric.higher_is_better() {
+            true => ((-look.loss.high).exp(), (-look.loss.low).exp()),
+            false => (look.loss.low.exp(), look.loss.high.exp()),
+        };
+        Some(CellReport {
+            load: self.load.as_ref().map(|(_, name)| name.clone()),
+            metric: self.metric.metric,
+            margin: self.metric.margin,
+            is_judge: self.is_judge,
+            blocks: look.loss.used,
+            base,
+            candidate,
+            ratio: candidate / base,
+            ratio_interval: Range { low, high },
+            noise: look.noise.exp_m1(),
+            detectable_loss: self.metric.share_of(self.metric.bound() + look.loss.detectable),
+            verdict: look.verdict,
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! The report of a gate for CI: Markdown for the summary and a comment, JUnit XML, a page in one file, and annotations.
+
+use super::cells::{CellReport, CellVerdict};
+use super::text::{
+    HEADS, change, failed_shares, footnotes, interval, outcome_word, percent, row, subject, verdict_word,
+};
+use super::{RegressionOutcome, RegressionReport};
+use crate::compare_html::STYLE;
+use paceline_escape::{HtmlText, MarkdownText, html, markdown};
+
+/// The report as a Markdown section.
+pub fn regression_markdown(report: &RegressionReport) -> MarkdownText {
+    let mut text = markdown!(
+        "### Performance gate {}\n\n**{}**\n\nBase: {}. Candidate: {}.\n\n",
+        outcome_word(report.outcome),
+        &report.reason,
+        &report.base,
+        &report.candidate
+    );
+    if !report.metrics.is_empty() {
+        let heads = MarkdownText::joined(HEADS.map(MarkdownText::literal), " | ");
+        text.push(&markdown!("| {} |\n|---|---|---:|---:|---|---:|---:|---|\n", heads));
+    }
+    for cell in &report.metrics {
+        let mut cells = row(cell);
+        if cell.is_judge {
+            cells[1].push('*');
+        }
+        let cells = MarkdownText::joined(cells.iter().map(|cell| MarkdownText::of(cell)), " | ");
+        text.push(&markdown!("| {} |\n", cells));
+    }
+    text.push(&MarkdownText::literal("\n"));
+    for failures in
+        report.failures.iter().filter(|failures| failures.candidate_failed + failures.base_failed > 0)
+    {
+        text.push(&markdown!("Failed requests of {}: {}.\n\n", &failures.load, failed_shares(failures)));
+    }
+    for note in footnotes(report) {
+        text.push(&markdown!("{}\n\n", note));
+    }
+    text
+}
+
+/// The report as JUnit XML: one test case for each metric, and one for the failed requests of each load. Undecided
+/// judges are skipped test cases.
+pub fn regression_junit(report: &RegressionReport) -> HtmlText {
+    let case = |name: &str, body: HtmlText| {
+        html!("  <testcase classname=\"paceline.gate\" name=\"{}\">{}</testcase>\n", name, body)
+    };
+    let metrics = report.metrics.iter().map(|cell| case(&subject(cell), junit_body(cell)));
+    let failures = report.failures.iter().map(|failures| {
+        let body = match failures.is_worse {
+            true => html!("<failure message=\"{}\"/>", failed_shares(failures)),
+            false => html!("<system-out>{}</system-out>", failed_shares(failures)),
+        };
+        case(&format!("failed requests of {}", failures.load), body)
+    });
+    let none = (report.metrics.is_empty() && report.failures.is_empty())
+        .then(|| case("gate", html!("<skipped message=\"{}\"/>", &report.reason)));
+    let failed = report.metrics.iter().filter(|cell| cell.verdict == CellVerdict::Worse).count()
+        + report.failures.iter().filter(|failures| failures.is_worse).count();
+    let skipped = report.metrics.iter().filter(|cell| is_open(cell)).count() + usize::from(none.is_some());
+    let tests = report.metrics.len() + report.failures.len() + usize::from(none.is_some());
+    html!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"{}\" failures=\"{}\" \
+         skipped=\"{}\" time=\"{:.1}\">\n  <properties><property name=\"outcome\" value=\"{}\"/>\
+         <property name=\"base\" value=\"{}\"/><property name=\"candidate\" value=\"{}\"/></properties>\n{}</testsuite>\n",
+        tests,
+        failed,
+        skipped,
+        report.elapsed_s,
+        outcome_word(report.outcome),
+        &report.base,
+        &report.candidate,
+        metrics.chain(failures).chain(none).collect::<HtmlText>()
+    )
+}
+
+fn is_open(cell: &CellReport) -> bool {
+    matches!(cell.verdict, CellVerdict::Undecided | CellVerdict::WithinNoise)
+}
+
+fn junit_body(cell: &CellReport) -> HtmlText {
+    let figures = format!(
+        "{} ({}), margin {}, noise {}",
+        change(cell.ratio),
+        interval(cell),
+        percent(cell.margin),
+        percent(cell.noise)
+    );
+    match cell.verdict {
+        CellVerdict::Worse => html!("<failure message=\"{}\"/>", figures),
+        CellVerdict::Undecided | CellVerdict::WithinNoise => {
+            html!("<skipped message=\"{}: {}\"/>", verdict_word(cell.verdict), figures)
+        }
+        CellVerdict::SlightlyWorse | CellVerdict::NotWorse | CellVerdict::Better => {
+            html!("<system-out>{}</system-out>", figures)
+        }
+    }
+}
+
+/// The report as one HTML page that needs no script and no other file.
+pub fn regression_html(report: &RegressionReport) -> HtmlText {
+    let heads: HtmlText = HEADS.map(|head| html!("<th scope=\"col\">{}</th>", head)).into_iter().collect();
+    let rows: HtmlText = report.metrics.iter().map(html_row).collect();
+    let shares = report.failures.iter().map(|failures| {
+        html!("<p>Failed requests of {}: {}.</p>\n", &failures.load, failed_shares(failures))
+    });
+    let notes = footnotes(report).into_iter().map(|note| html!("<p>{}</p>\n", note));
+    html!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Performance gate {0} · Paceline</title>\n\
+         <style>{1}</style>\n</head>\n<body>\n<h1>Performance gate {0}: {2}</h1>\n<p>Base: {3}<br>Candidate: {4}</p>\n\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All metrics\"><table>\n<tr>{5}</tr>\n{6}</table></div>\n\
+         {7}</body>\n</html>\n",
+        outcome_word(report.outcome),
+        HtmlText::literal(STYLE),
+        &report.reason,
+        &report.base,
+        &report.candidate,
+        heads,
+        rows,
+        shares.chain(notes).collect::<HtmlText>()
+    )
+}
+
+fn html_row(cell: &CellReport) -> HtmlText {
+    let class = match cell.verdict {
+        CellVerdict::Worse | CellVerdict::SlightlyWorse => "worse",
+        CellVerdict::Better => "better",
+        CellVerdict::NotWorse | CellVerdict::Undecided | CellVerdict::WithinNoise => "open",
+    };
+    let mut cells = row(cell);
+    if cell.is_judge {
+        cells[1].push('*');
+    }
+    let cells: HtmlText = cells.iter().map(|cell| html!("<td>{}</td>", cell)).collect();
+    html!("<tr class=\"{}\">{}</tr>\n", class, cells)
+}
+
+/// Annotations for a pull request, as GitHub's workflow commands: one for each metric that is worse, or one for the
+/// outcome.
+pub fn regression_annotations(report: &RegressionReport) -> String {
+    let level = match report.outcome {
+        RegressionOutcome::Passed => "notice",
+        RegressionOutcome::Failed => "error",
+        RegressionOutcome::Undecided | RegressionOutcome::Interrupted => "warning",
+    };
+    // docs.github.com, "Workflow commands for GitHub Actions": %, CR and LF are escaped.
+    let message = report.reason.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    format!("::{level} title=Performance gate {}::{message}\n", outcome_word(report.outcome))
+}

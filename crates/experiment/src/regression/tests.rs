@@ -1,0 +1,207 @@
+//! The gate with simulated sides: what a margin means, the shared error rate, noise and the budget.
+
+use super::*;
+use crate::capacity::tests::result;
+use paceline_stats::Random;
+
+/// Sides whose figures scatter, with a loss of the candidate.
+struct SimulatedBench {
+    /// The candidate's rate as a share of the base's.
+    rate: f64,
+    /// The standard deviation of the logarithm of a figure.
+    deviation: f64,
+    random: Random,
+    loads: usize,
+    blocks: usize,
+    disturbed: usize,
+    waited: usize,
+    failed: u64,
+}
+
+impl SimulatedBench {
+    fn new(rate: f64, deviation: f64, seed: u64) -> Self {
+        Self {
+            rate,
+            deviation,
+            random: Random::new(seed),
+            loads: 1,
+            blocks: 0,
+            disturbed: 0,
+            waited: 0,
+            failed: 0,
+        }
+    }
+
+    fn side(&mut self, side: usize) -> BlockSide {
+        let rate = if side == CANDIDATE { self.rate } else { 1.0 };
+        let mut window = || {
+            let mut window = result(None, 1_000.0 * rate * (self.deviation * self.random.normal()).exp());
+            if side == CANDIDATE {
+                window.ok -= self.failed;
+            }
+            window
+        };
+        BlockSide { windows: (0..self.loads).map(|_| vec![window()]).collect(), ..BlockSide::default() }
+    }
+}
+
+impl RegressionBench for SimulatedBench {
+    fn block(&mut self, _: usize) -> Result<BlockOutcome, LoadError> {
+        self.blocks += 1;
+        if self.disturbed > 0 {
+            self.disturbed -= 1;
+            return Ok(BlockOutcome::Disturbed("generator_stall".to_owned()));
+        }
+        Ok(BlockOutcome::Measured(Box::new([0, 1, 2].map(|side| self.side(side)))))
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_secs(10 * self.blocks as u64)
+    }
+
+    fn wait_for_quiet(&mut self, _: Duration) {
+        self.waited += 1;
+    }
+}
+
+pub(crate) fn plan(loads: usize) -> RegressionPlan {
+    let metrics = vec![GateMetric { metric: ComparedMetric::RatePerS, margin: 0.05 }];
+    let load = |number: usize| GateLoad { name: format!("load {number}"), metrics: metrics.clone() };
+    RegressionPlan {
+        names: ["main (1234567)".to_owned(), "HEAD (89abcde)".to_owned()],
+        loads: (0..loads).map(load).collect(),
+        launch: Vec::new(),
+        judge: JudgeRule::Quietest,
+        budget: Duration::from_secs(600),
+        failures_most: 0.001,
+        notes: Vec::new(),
+    }
+}
+
+fn gate(bench: &mut SimulatedBench) -> RegressionReport {
+    let plan = plan(bench.loads);
+    run_regression(bench, &plan, &mut |_| {}).unwrap()
+}
+
+/// Shares of gates that pass and that fail.
+fn shares(rate: f64, deviation: f64, loads: usize, rounds: u64) -> [f64; 2] {
+    let mut counts = [0.0; 2];
+    for seed in 0..rounds {
+        let mut bench = SimulatedBench { loads, ..SimulatedBench::new(rate, deviation, seed + 1) };
+        match gate(&mut bench).outcome {
+            RegressionOutcome::Passed => counts[0] += 1.0,
+            RegressionOutcome::Failed => counts[1] += 1.0,
+            RegressionOutcome::Undecided | RegressionOutcome::Interrupted => {}
+        }
+    }
+    counts.map(|count| count / rounds as f64)
+}
+
+#[test]
+fn a_gate_fails_only_if_a_loss_of_more_than_the_margin_is_proven() {
+    // A loss of exactly the margin: each error at most 5 %.
+    let [passed, failed] = shares(0.95, 0.02, 1, 120);
+    assert!(failed <= 0.08 && passed <= 0.08, "{passed} passed, {failed} failed");
+    let [_, failed] = shares(0.97, 0.02, 1, 50);
+    assert_eq!(failed, 0.0, "a loss within the margin");
+    let [_, failed] = shares(0.90, 0.02, 1, 50);
+    assert!(failed > 0.97, "{failed} of losses of 10 % found");
+}
+
+#[test]
+fn a_gate_passes_only_if_a_loss_of_more_than_the_margin_is_excluded() {
+    let [passed, failed] = shares(1.0, 0.02, 1, 50);
+    assert!(passed > 0.97 && failed == 0.0, "{passed}, {failed}");
+    let [passed, failed] = shares(1.0, 0.3, 1, 50);
+    assert!(passed < 0.25 && failed <= 0.02, "mostly undecided: {passed}, {failed}");
+}
+
+#[test]
+fn the_error_rate_is_shared_among_all_loads() {
+    // Six losses of exactly the margin: any of them could fail by mistake.
+    let [passed, failed] = shares(0.95, 0.02, 6, 60);
+    assert!(failed <= 0.09 && passed <= 0.01, "{passed}, {failed}");
+}
+
+#[test]
+fn a_difference_below_that_of_the_control_pair_is_not_called() {
+    let plan = plan(1);
+    let mut cells = Cells::new(&plan);
+    for scatter in [0.0, 0.002, 0.001, 0.003] {
+        let window = |rate: f64| vec![vec![result(None, rate * (1.0f64 + scatter))]];
+        let side = |rate: f64| BlockSide { windows: window(rate), ..BlockSide::default() };
+        // The control is 30 % slower than the base, although both are the same build.
+        cells.add(&[side(1_000.0), side(700.0 + scatter), side(700.0 - scatter)]);
+    }
+    cells.look();
+    assert_eq!(cells.reports()[0].verdict, CellVerdict::WithinNoise);
+    assert!(!cells.any_worse() && !cells.all_excluded());
+}
+
+#[test]
+fn failures_are_compared_first() {
+    let mut bench = SimulatedBench { failed: 9_000, ..SimulatedBench::new(1.0, 0.01, 3) };
+    let report = gate(&mut bench);
+    assert_eq!((report.outcome, report.blocks), (RegressionOutcome::Failed, 4));
+    assert!(report.reason.starts_with("more requests of load 0 fail: 90.00 %"), "{}", report.reason);
+}
+
+#[test]
+fn disturbed_blocks_are_repeated_within_the_budget() {
+    let mut bench = SimulatedBench { disturbed: 3, ..SimulatedBench::new(1.0, 0.01, 3) };
+    let report = gate(&mut bench);
+    assert_eq!((report.outcome, report.disturbed_blocks, bench.waited), (RegressionOutcome::Passed, 3, 3));
+    let mut bench = SimulatedBench { disturbed: 1_000, ..SimulatedBench::new(1.0, 0.01, 3) };
+    let report = gate(&mut bench);
+    assert_eq!(report.outcome, RegressionOutcome::Undecided);
+    assert!(report.elapsed_s <= report.budget_s, "{report:?}");
+    assert!(
+        report.reason.contains("only 0 blocks") && report.reason.contains("generator_stall"),
+        "{report:?}"
+    );
+}
+
+#[test]
+fn an_undecided_gate_names_the_smallest_loss_that_it_could_have_proven() {
+    let report = gate(&mut SimulatedBench::new(0.95, 0.3, 4));
+    assert_eq!(report.outcome, RegressionOutcome::Undecided);
+    assert!(report.reason.starts_with("too noisy: after 20 blocks in 3 min 20 s"), "{}", report.reason);
+    let detectable = report.metrics[0].detectable_loss;
+    assert!((0.1..0.5).contains(&detectable), "{detectable}");
+}
+
+#[test]
+fn the_judge_is_the_metric_with_the_least_noise() {
+    let mut two = plan(1);
+    two.loads[0].metrics.push(GateMetric { metric: ComparedMetric::ServiceTimeNsP50, margin: 0.05 });
+    // The service time of the simulation is constant.
+    let report = run_regression(&mut SimulatedBench::new(1.0, 0.3, 5), &two, &mut |_| {}).unwrap();
+    let judges: Vec<bool> = report.metrics.iter().map(|cell| cell.is_judge).collect();
+    assert_eq!((judges, report.outcome), (vec![false, true], RegressionOutcome::Passed));
+    two.judge = JudgeRule::All;
+    let report = run_regression(&mut SimulatedBench::new(1.0, 0.3, 5), &two, &mut |_| {}).unwrap();
+    assert_eq!(report.outcome, RegressionOutcome::Undecided);
+}
+
+#[test]
+fn every_format_has_the_outcome_and_escapes_names() {
+    let mut report = gate(&mut SimulatedBench::new(0.8, 0.02, 3));
+    report.base = "<b>|x".to_owned();
+    let text = regression_text(&report);
+    assert!(text.starts_with("Performance gate failed: rate of load 0 changed by -1"), "{text}");
+    let markdown = regression_markdown(&report).to_string();
+    assert!(
+        markdown.contains("| load 0 | rate\\* |") || markdown.contains("| load 0 | rate* |"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("&lt;b&gt;\\|x"), "{markdown}");
+    let junit = regression_junit(&report).to_string();
+    assert!(junit.contains("tests=\"2\" failures=\"1\"") && junit.contains("&lt;b&gt;"), "{junit}");
+    let page = regression_html(&report).to_string();
+    assert!(page.contains("<tr class=\"worse\">") && !page.contains("<b>|x"), "{page}");
+    let annotation = regression_annotations(&report);
+    assert!(annotation.starts_with("::error title=Performance gate failed::rate of load 0"), "{annotation}");
+    assert!(annotation.contains("%25") && !annotation.trim_end().contains('\n'), "{annotation}");
+    let json = serde_json::to_string(&report).unwrap();
+    assert_eq!(serde_json::from_str::<RegressionReport>(&json).unwrap(), report);
+}

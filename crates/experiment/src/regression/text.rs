@@ -1,0 +1,235 @@
+//! The report of a gate for a terminal: the outcome in one sentence, then a row for each metric.
+
+use super::cells::{CellReport, CellVerdict};
+use super::{JudgeRule, LoadFailures, RegressionOutcome, RegressionReport};
+use crate::compare_text::compared_value;
+use paceline_stats::counted;
+use std::fmt::Write as _;
+
+/// What a margin means. `tests.rs` checks each half of it by simulation.
+pub const MARGIN_SENTENCE: &str = "A margin of 5 % means: the gate fails only if a loss of more than 5 % is proven, and passes only if a loss of \
+     more than 5 % is excluded";
+
+/// The outcome in one sentence.
+pub(super) fn reason(report: &RegressionReport) -> String {
+    if let Some(failures) = report.failures.iter().find(|failures| failures.is_worse)
+        && report.outcome == RegressionOutcome::Failed
+    {
+        return format!("more requests of {} fail: {}", failures.load, failed_shares(failures));
+    }
+    let worse: Vec<&CellReport> =
+        report.metrics.iter().filter(|cell| cell.verdict == CellVerdict::Worse).collect();
+    match report.outcome {
+        RegressionOutcome::Failed => {
+            worse.iter().map(|cell| worse_sentence(cell)).collect::<Vec<_>>().join("; ")
+        }
+        RegressionOutcome::Passed => passed_sentence(report),
+        RegressionOutcome::Undecided => undecided_sentence(report),
+        RegressionOutcome::Interrupted => {
+            format!("interrupted after {}", counted(report.blocks, "block", "blocks"))
+        }
+    }
+}
+
+fn worse_sentence(cell: &CellReport) -> String {
+    format!(
+        "{} changed by {} ({}), which is proven to be a loss of more than {}",
+        subject(cell),
+        change(cell.ratio),
+        interval(cell),
+        percent(cell.margin)
+    )
+}
+
+fn passed_sentence(report: &RegressionReport) -> String {
+    let judges = report.metrics.iter().filter(|cell| cell.is_judge);
+    let excluded: Vec<String> =
+        judges.map(|cell| format!("{} of more than {}", subject(cell), percent(cell.margin))).collect();
+    format!("excluded: a loss in {}", excluded.join(", in "))
+}
+
+fn undecided_sentence(report: &RegressionReport) -> String {
+    if report.metrics.is_empty() {
+        return format!(
+            "too noisy or too short: only {} of at least 4 could be measured in {}{}",
+            counted(report.blocks, "block", "blocks"),
+            span(report.elapsed_s),
+            disturbed(report).map_or(String::new(), |why| format!(" ({why})"))
+        );
+    }
+    let open = report.metrics.iter().filter(|cell| {
+        cell.is_judge && matches!(cell.verdict, CellVerdict::Undecided | CellVerdict::WithinNoise)
+    });
+    let open: Vec<String> = open
+        .map(|cell| {
+            format!(
+                "{} ({} is the smallest loss that could have been proven)",
+                subject(cell),
+                percent(cell.detectable_loss)
+            )
+        })
+        .collect();
+    format!(
+        "too noisy: after {} in {} no loss is proven or excluded in {}",
+        counted(report.blocks, "block", "blocks"),
+        span(report.elapsed_s),
+        open.join(", ")
+    )
+}
+
+/// A metric with its load.
+pub(super) fn subject(cell: &CellReport) -> String {
+    match &cell.load {
+        Some(load) => format!("{} of {load}", cell.metric.name()),
+        None => cell.metric.name().to_owned(),
+    }
+}
+
+/// The word for a verdict, and what the noise means for it.
+pub(super) fn verdict_word(verdict: CellVerdict) -> &'static str {
+    match verdict {
+        CellVerdict::Worse => "worse",
+        CellVerdict::SlightlyWorse => "worse, within the margin",
+        CellVerdict::NotWorse => "not worse",
+        CellVerdict::Better => "better",
+        CellVerdict::Undecided => "undecided",
+        CellVerdict::WithinNoise => "undecided: not above the noise",
+    }
+}
+
+/// A ratio as a change: `+3.1 %`.
+pub(super) fn change(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}
+
+/// The ends of a cell's interval, as changes.
+pub(super) fn interval(cell: &CellReport) -> String {
+    let end = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
+    format!("{} to {}", end(cell.ratio_interval.low), end(cell.ratio_interval.high))
+}
+
+/// A share in percent.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 || (percent - percent.round()).abs() < 0.05 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+/// Seconds as minutes: `2 min 5 s`.
+pub(super) fn span(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    if whole < 60 { format!("{whole} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
+}
+
+/// The failed shares of a load.
+pub(super) fn failed_shares(failures: &LoadFailures) -> String {
+    let [base, candidate] = failures.shares().map(|share| share * 100.0);
+    format!(
+        "{candidate:.2} % of {} (base: {base:.2} % of {})",
+        failures.candidate_requests, failures.base_requests
+    )
+}
+
+/// How many blocks were repeated, and why.
+pub(super) fn disturbed(report: &RegressionReport) -> Option<String> {
+    let why = report.disturbed_by.as_ref()?;
+    Some(format!(
+        "{} measured again because the machine was busy, most recently: {why}",
+        counted(report.disturbed_blocks, "block", "blocks")
+    ))
+}
+
+/// How it was measured, in lines.
+pub(super) fn footnotes(report: &RegressionReport) -> Vec<String> {
+    let mut notes = report.notes.clone();
+    let judges = match report.judge {
+        JudgeRule::All => "*: judged",
+        JudgeRule::Quietest => "*: the judge of its load, the metric with the least noise here",
+    };
+    notes.push(format!(
+        "{judges}; noise: the largest difference of two copies of the base that cannot be excluded. {} in {} of at most {}.",
+        counted(report.blocks, "block", "blocks"),
+        span(report.elapsed_s),
+        span(report.budget_s)
+    ));
+    notes.extend(disturbed(report));
+    notes.push(format!(
+        "{MARGIN_SENTENCE}; an unchanged server fails in at most {} of gates, over all metrics together.",
+        percent(report.error_rate)
+    ));
+    notes
+}
+
+/// The cells of a row: load, metric, base, candidate, change with interval, margin, noise, verdict.
+pub(super) fn row(cell: &CellReport) -> [String; 8] {
+    [
+        cell.load.clone().unwrap_or_else(|| "launch".to_owned()),
+        cell.metric.name().to_owned(),
+        compared_value(cell.metric, cell.base),
+        compared_value(cell.metric, cell.candidate),
+        format!("{} ({})", change(cell.ratio), interval(cell)),
+        percent(cell.margin),
+        percent(cell.noise),
+        verdict_word(cell.verdict).to_owned(),
+    ]
+}
+
+/// The heads of a row.
+pub(super) const HEADS: [&str; 8] =
+    ["load", "metric", "base", "candidate", "change (interval)", "margin", "noise", "verdict"];
+
+/// The outcome as a word.
+pub(super) fn outcome_word(outcome: RegressionOutcome) -> &'static str {
+    match outcome {
+        RegressionOutcome::Passed => "passed",
+        RegressionOutcome::Failed => "failed",
+        RegressionOutcome::Undecided => "undecided",
+        RegressionOutcome::Interrupted => "interrupted",
+    }
+}
+
+/// The report in lines for a terminal.
+pub fn regression_text(report: &RegressionReport) -> String {
+    let mut text = format!("Performance gate {}: {}\n\n", outcome_word(report.outcome), report.reason);
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "base       {}\ncandidate  {}\n", report.base, report.candidate);
+    let rows: Vec<[String; 8]> = report.metrics.iter().map(row).collect();
+    if !rows.is_empty() {
+        let width = |column: usize| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells.chain([HEADS[column].len()]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
+        let marks = report.metrics.iter().map(|cell| if cell.is_judge { '*' } else { ' ' });
+        push_row(&mut text, ' ', &HEADS, &widths);
+        for (mark, row) in marks.zip(&rows) {
+            push_row(&mut text, mark, &row.each_ref().map(String::as_str), &widths);
+        }
+        text.push('\n');
+    }
+    for failures in
+        report.failures.iter().filter(|failures| failures.candidate_failed + failures.base_failed > 0)
+    {
+        let _ = writeln!(text, "failed requests of {}: {}", failures.load, failed_shares(failures));
+    }
+    for note in footnotes(report) {
+        let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+fn push_row(text: &mut String, mark: char, cells: &[&str; 8], widths: &[usize]) {
+    text.push(mark);
+    for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        // Names to the left, figures to the right.
+        let _ = match column {
+            0 | 1 | 4 => write!(text, " {cell:<width$} "),
+            7 => write!(text, " {cell}"),
+            _ => write!(text, " {cell:>width$} "),
+        };
+    }
+    text.push('\n');
+}
