@@ -12,6 +12,7 @@ mod error;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 mod folders;
+mod gate_file;
 mod manifest;
 mod order;
 mod plan;
@@ -25,6 +26,7 @@ pub use database::{DATABASE_FILE, Database, DatabaseCommands, DatabaseSetting, S
 pub use document::nearest;
 pub use error::CatalogueError;
 pub use folders::{FolderFlags, Folders};
+pub use gate_file::{GATE_FILE, GateFile, GateFileLoad, Margin};
 pub use manifest::{Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::hexadecimal::format as hex;
