@@ -206,6 +206,16 @@ pub(crate) fn files_above(pid: i32, controller: &str, names: [&str; 2]) -> Vec<P
     files.collect()
 }
 
+/// The folders of a process's group and of every group above it, in either version.
+pub(crate) fn folders_above(pid: i32, controller: &str) -> Vec<PathBuf> {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let folders =
+        [CgroupVersion::V2, CgroupVersion::V1].map(|version| place(&mounts, &groups, version, controller));
+    let above = folders.iter().flatten().flat_map(|folder| folder.ancestors());
+    above.map(Path::to_owned).collect()
+}
+
 /// See [`crate::fuzz_proc_text`].
 pub(crate) fn fuzz(text: &str) {
     let (mounts, own) = text.split_once("\n---\n").unwrap_or((text, ""));

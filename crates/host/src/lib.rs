@@ -9,6 +9,7 @@
 pub mod cgroup;
 pub mod clock;
 mod cores;
+mod cpu_quota;
 mod fuzz {
     /// Parses any text as the files of `/proc` and control groups that this crate reads, for fuzzing.
     #[doc(hidden)]
@@ -41,6 +42,7 @@ mod tune;
 mod user;
 
 pub use cores::{CoreTicks, physical_cores, pin_self};
+pub use cpu_quota::CpuQuota;
 pub use fuzz::fuzz_proc_text;
 pub use inherited::InheritedVariables;
 pub use interrupt::Interrupt;
