@@ -118,6 +118,30 @@ pub enum LabError {
         #[source]
         source: std::io::Error,
     },
+    /// A git command that failed.
+    #[error("`{command}` failed: {problem}")]
+    Git {
+        /// The command.
+        command: String,
+        /// What git printed.
+        problem: String,
+    },
+    /// A name that is not a revision of the repository.
+    #[error("there is no revision `{name}` in this repository")]
+    UnknownRevision {
+        /// The name.
+        name: String,
+        /// Whether the repository has only a part of its history.
+        is_shallow: bool,
+    },
+    /// Something that only one process at a time may use.
+    #[error("{what} is in use by {holder}")]
+    Busy {
+        /// What.
+        what: &'static str,
+        /// The process that has it.
+        holder: String,
+    },
     /// A trial or round that could not be kept.
     #[error("cannot store the results")]
     Keep {
@@ -156,6 +180,7 @@ impl LabError {
         match self {
             LabError::Catalogue(error) => error.blame(),
             LabError::Generator { .. } | LabError::Interrupted | LabError::User(_) => Blame::User,
+            LabError::UnknownRevision { .. } | LabError::Git { .. } => Blame::User,
             LabError::Command(_) | LabError::NoVersion { .. } => Blame::Server,
             LabError::File { .. }
             | LabError::Keep { .. }
@@ -164,6 +189,7 @@ impl LabError {
             | LabError::Copy { .. }
             | LabError::PackagesMissing { .. }
             | LabError::ToolVersion { .. }
+            | LabError::Busy { .. }
             | LabError::Spawn { .. } => Blame::Environment,
         }
     }
@@ -184,6 +210,13 @@ impl LabError {
             }
             LabError::NotSetUp { server, .. } => Some(format!("set it up with: paceline lab setup {server}")),
             LabError::Catalogue(error) => error.hint(),
+            LabError::UnknownRevision { name, is_shallow: true } => Some(format!(
+                "the checkout has only a part of the history: fetch the rest (`git fetch --unshallow origin`, or \
+                 `fetch-depth: 0` of actions/checkout) or the branch (`git fetch origin {name}`)"
+            )),
+            LabError::UnknownRevision { name, .. } => Some(format!(
+                "list the branches with `git branch --all`; a branch of the server is origin/{name}"
+            )),
             _ => None,
         }
     }

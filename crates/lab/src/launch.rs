@@ -5,7 +5,7 @@
 
 pub use crate::error::LaunchError;
 use crate::node::{LaunchOrder, Node, RemoteProcesses};
-use crate::probe::{ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest};
+use crate::probe::{Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest};
 use crate::validate;
 use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
@@ -72,6 +72,13 @@ pub struct LaunchSpec<'a> {
 pub enum ReadyCondition<'a> {
     /// Once it answers this correctly.
     Answers(&'a WorkloadCase),
+    /// Once it answers a GET of this path with this status.
+    Responds {
+        /// The path, from `/`.
+        path: &'a str,
+        /// The status.
+        status: u16,
+    },
     /// Once this returns true.
     Succeeds(&'a dyn Fn() -> bool),
 }
@@ -288,6 +295,16 @@ impl RunningServer {
         }
     }
 
+    /// The CPU time of its processes so far, in seconds, by the finest clock there is: that of its control group, or the
+    /// scheduler's counters of its threads, or the ticks of `/proc`.
+    pub fn cpu_s(&mut self) -> f64 {
+        let sample = self.sample();
+        match self.source() {
+            CpuSource::Cgroup => sample.cpu_s,
+            CpuSource::Proc => sample.scheduled_s.unwrap_or(sample.cpu_s),
+        }
+    }
+
     /// The next sample begins the period of the busiest thread: see [`ProcessTree::mark_threads`].
     pub(crate) fn mark_threads(&mut self) {
         match &mut self.running {
@@ -460,6 +477,9 @@ impl StartingServer {
                                 case.method, case.path
                             )
                         }
+                        ReadyCondition::Responds { path, .. } => {
+                            format!("no correct response to GET {path} within {limit} s: {why}")
+                        }
                         ReadyCondition::Succeeds(_) => format!("not ready within {limit} s: {why}"),
                     };
                     return Err(LaunchError::fault(stage, message, false));
@@ -478,7 +498,16 @@ impl StartingServer {
 
     fn try_ready(&mut self, ready: ReadyCondition<'_>, patience: ProbeDeadline) -> Result<(), NotReady> {
         match ready {
-            ReadyCondition::Answers(case) => self.try_first_answer(case, patience),
+            ReadyCondition::Answers(case) => {
+                let request = ProbeRequest::new(&case.method, &case.path);
+                self.try_first_answer(request, patience, |answer| validate::difference(&case.expect, answer))
+            }
+            ReadyCondition::Responds { path, status } => {
+                self.try_first_answer(ProbeRequest::new("GET", path), patience, |answer| {
+                    let is_right = answer.status == status;
+                    (!is_right).then(|| format!("status {} instead of {status}", answer.status))
+                })
+            }
             ReadyCondition::Succeeds(is_ready) if is_ready() => Ok(()),
             ReadyCondition::Succeeds(_) => {
                 let why = "the `ready` command in its manifest fails".to_owned();
@@ -487,15 +516,20 @@ impl StartingServer {
         }
     }
 
-    fn try_first_answer(&mut self, ready: &WorkloadCase, patience: ProbeDeadline) -> Result<(), NotReady> {
+    fn try_first_answer(
+        &mut self,
+        request: ProbeRequest<'_>,
+        patience: ProbeDeadline,
+        difference: impl FnOnce(&Answer) -> Option<String>,
+    ) -> Result<(), NotReady> {
         let reported = |trouble: ProbeError| NotReady { stage: Stage::Start, why: trouble.to_string() };
         let mut connection = ProbeConnection::open(self.address, patience).map_err(reported)?;
         if self.startup.listening_ns == 0 {
             self.startup.listening_ns = self.since_start_ns();
         }
-        let answer = connection.ask(ProbeRequest::new(&ready.method, &ready.path)).map_err(reported)?;
+        let answer = connection.ask(request).map_err(reported)?;
         let answered_ns = self.since_start_ns();
-        if let Some(difference) = validate::difference(&ready.expect, &answer) {
+        if let Some(difference) = difference(&answer) {
             return Err(NotReady { stage: Stage::Validate, why: difference });
         }
         let tree = &mut self.processes.tree;

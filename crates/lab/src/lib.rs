@@ -19,6 +19,7 @@ mod placement;
 mod probe;
 mod provision;
 mod recovery;
+mod revision;
 mod round;
 mod scratch;
 mod trial;
@@ -40,6 +41,7 @@ pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use provision::{
     LeftOver, METADATA_DIR, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles, StepOutcome,
 };
+pub use revision::{BuildOrder, Checkout, Checkouts, CommandLaunch, Repository, Revision};
 pub use round::{
     CurrentSitting, RoundContext, RoundEstimate, RoundEvent, RoundSummary, TrialStore, TrialStoreError,
     carry_out,

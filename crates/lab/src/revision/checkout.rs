@@ -1,0 +1,230 @@
+//! Builds of revisions, each in a folder that is kept for the next gate.
+//!
+//! A build is known by the content of its revision and by the command, so that the base of one pull request is the
+//! finished build of the next. While it is built, its folder is a worktree, because build tools ask git for a version.
+//! Afterwards it is a plain folder: git does not list it, and a build is not repeated. A build that fails or is
+//! interrupted leaves only its log.
+
+use super::repository::{Repository, Revision};
+use crate::LabError;
+use crate::provision::{CommandStep, CommandWords, run_command};
+use paceline_host::{FileLock, Id, Interrupt, LockAttempt};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How many builds of a repository are kept, those of the gate in progress included.
+const BUILDS_KEPT: usize = 8;
+/// Digits of a digest in the name of a folder: no two builds of a repository share them.
+const NAME_DIGITS: usize = 16;
+
+/// How a revision is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildOrder {
+    /// The command for `sh -c`; none if there is nothing to build.
+    pub command: Option<String>,
+    /// The folder below the checkout in which it runs.
+    pub folder: PathBuf,
+    /// Its variables.
+    pub env: BTreeMap<String, String>,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+/// A built revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkout {
+    /// The folder in which its commands run.
+    pub folder: PathBuf,
+    /// Whether it was built earlier.
+    pub is_cached: bool,
+    /// How long the build took.
+    pub took: Duration,
+}
+
+/// The builds of one repository.
+pub struct Checkouts<'a> {
+    repository: &'a Repository,
+    folder: PathBuf,
+    shepherd: Vec<String>,
+    interrupt: Interrupt,
+    _lock: FileLock,
+}
+
+impl<'a> Checkouts<'a> {
+    /// Opens the builds of a repository below `cache`. Another gate of the same repository must end first: it would
+    /// disturb the measurement, too.
+    ///
+    /// # Errors
+    /// [`LabError::File`] if the folder cannot be made, [`LabError::Busy`] if another gate has it.
+    pub fn open(
+        repository: &'a Repository,
+        cache: &Path,
+        shepherd: Vec<String>,
+        interrupt: Interrupt,
+    ) -> Result<Self, LabError> {
+        let digest = hex_digest([repository.git_folder().to_string_lossy().as_bytes()]);
+        let folder = cache.join(&digest[..NAME_DIGITS]);
+        let error = |source| LabError::File { action: "make", path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(error)?;
+        let name = Id::parse("gate").map_err(|invalid| error(std::io::Error::other(invalid)))?;
+        match FileLock::try_take(&folder, &name, "gate").map_err(error)? {
+            LockAttempt::Taken(lock) => Ok(Self { repository, folder, shepherd, interrupt, _lock: lock }),
+            LockAttempt::HeldBy(holder) => Err(LabError::Busy { what: "a gate of this repository", holder }),
+        }
+    }
+
+    /// The folder of the builds and their logs.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Checks a revision out and builds it, unless that was done before.
+    ///
+    /// # Errors
+    /// [`LabError::Command`] with the end of the log if the build fails, [`LabError::Git`], [`LabError::File`],
+    /// [`LabError::Interrupted`]; each leaves no folder.
+    pub fn prepare(&self, revision: &Revision, order: &BuildOrder) -> Result<Checkout, LabError> {
+        let name = build_name(revision, order);
+        let folder = self.folder.join(&name);
+        let stamp = self.folder.join(format!("{name}.done"));
+        let work = folder.join(&order.folder);
+        if stamp.exists() && work.is_dir() {
+            // The time of the stamp is the time of its last use.
+            let _ = fs::write(&stamp, "");
+            return Ok(Checkout { folder: work, is_cached: true, took: Duration::ZERO });
+        }
+        self.discard(&name)?;
+        let took = match self.make(revision, order, &name) {
+            Ok(took) => took,
+            Err(error) => {
+                // The error at hand is the one to report.
+                let _ = self.discard(&name);
+                return Err(if self.interrupt.requested() { LabError::Interrupted } else { error });
+            }
+        };
+        fs::write(&stamp, "").map_err(|source| LabError::File { action: "write", path: stamp, source })?;
+        self.evict();
+        Ok(Checkout { folder: work, is_cached: false, took })
+    }
+
+    fn make(&self, revision: &Revision, order: &BuildOrder, name: &str) -> Result<Duration, LabError> {
+        let folder = self.folder.join(name);
+        self.repository.add_worktree(&folder, &revision.commit)?;
+        let work = folder.join(&order.folder);
+        if !work.is_dir() {
+            let source = std::io::Error::new(
+                std::io::ErrorKind::NotFound,
+                format!("{} does not contain it", revision.shown),
+            );
+            return Err(LabError::File { action: "build in", path: order.folder.clone(), source });
+        }
+        let took = match &order.command {
+            None => Duration::ZERO,
+            Some(command) => run_command(
+                &CommandStep {
+                    server: &revision.shown,
+                    name: "build",
+                    command: CommandWords::Shell(command),
+                    folder: &work,
+                    environment: order.env.clone(),
+                    log: self.folder.join(format!("{name}.log")),
+                    printed: None,
+                    limit: order.limit,
+                    user: None,
+                    removed_at_end: None,
+                },
+                &self.shepherd,
+                self.interrupt,
+            )?,
+        };
+        detach(&folder)?;
+        self.repository.prune_worktrees()?;
+        Ok(took)
+    }
+
+    /// Removes a build and git's knowledge of it.
+    fn discard(&self, name: &str) -> Result<(), LabError> {
+        let folder = self.folder.join(name);
+        // The stamp goes first: a folder without it is not used.
+        let _ = fs::remove_file(self.folder.join(format!("{name}.done")));
+        match fs::remove_dir_all(&folder) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(LabError::File { action: "remove", path: folder, source });
+            }
+            _ => {}
+        }
+        self.repository.prune_worktrees()
+    }
+
+    /// Removes the builds that were not used for longest. A failure is not important: the next gate tries again.
+    fn evict(&self) {
+        let mut stamps: Vec<(SystemTime, String)> = fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                let name = entry.file_name().to_string_lossy().strip_suffix(".done")?.to_owned();
+                Some((entry.metadata().ok()?.modified().ok()?, name))
+            })
+            .collect();
+        stamps.sort();
+        let surplus = stamps.len().saturating_sub(BUILDS_KEPT);
+        for (_, name) in stamps.into_iter().take(surplus) {
+            let _ = self.discard(&name);
+            let _ = fs::remove_file(self.folder.join(format!("{name}.log")));
+        }
+    }
+}
+
+/// Turns a worktree into a plain folder: removes the file that leads to its repository.
+fn detach(folder: &Path) -> Result<(), LabError> {
+    let link = folder.join(".git");
+    match fs::remove_file(&link) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(LabError::File { action: "remove", path: link, source })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn build_name(revision: &Revision, order: &BuildOrder) -> String {
+    let folder = order.folder.to_string_lossy();
+    let env = order.env.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let command = order.command.as_deref().unwrap_or_default();
+    let parts = [revision.tree.as_bytes(), command.as_bytes(), folder.as_bytes()].into_iter().chain(env);
+    hex_digest(parts)[..NAME_DIGITS].to_owned()
+}
+
+/// SHA-256 over parts, each with its length, so that no two lists are the same bytes.
+fn hex_digest<'b>(parts: impl IntoIterator<Item = &'b [u8]>) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    paceline_catalogue::hex(&digest.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_is_known_by_content_and_command() {
+        let revision = |tree: &str| Revision { commit: "c".into(), tree: tree.into(), shown: String::new() };
+        let order = |command: &str| BuildOrder {
+            command: Some(command.into()),
+            folder: PathBuf::from("."),
+            env: BTreeMap::new(),
+            limit: Duration::from_secs(1),
+        };
+        let name = build_name(&revision("t"), &order("make"));
+        assert_eq!(name, build_name(&Revision { commit: "d".into(), ..revision("t") }, &order("make")));
+        assert_ne!(name, build_name(&revision("u"), &order("make")));
+        assert_ne!(name, build_name(&revision("t"), &order("make all")));
+        assert_eq!(name.len(), NAME_DIGITS);
+    }
+}

@@ -1,0 +1,61 @@
+//! Starts a command of a checkout as a server of the lab: on a free port, under a shepherd, in its own control group.
+
+use crate::launch::{LaunchError, ReadyCondition, RunningServer, Starter};
+use crate::node::LaunchOrder;
+use paceline_catalogue::Variables;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A command to start as a server.
+#[derive(Clone, Debug)]
+pub struct CommandLaunch<'a> {
+    /// Unique: it names the log and the control group.
+    pub id: &'a str,
+    /// The name of the server in messages and logs.
+    pub name: &'a str,
+    /// The command for `sh -c`; its port is `$PORT` and `$PACELINE_PORT`.
+    pub command: &'a str,
+    /// The folder in which it runs.
+    pub folder: &'a Path,
+    /// Its variables.
+    pub env: &'a BTreeMap<String, String>,
+    /// The cores it may run on.
+    pub cores: &'a [u32],
+    /// The path that shows that it is ready, and the status of the response.
+    pub ready: (&'a str, u16),
+    /// How long the start may take.
+    pub start_timeout: Duration,
+}
+
+impl Starter {
+    /// Starts a command and waits until it answers.
+    ///
+    /// # Errors
+    /// [`LaunchError`], with nothing left running.
+    pub fn launch_command(&self, of: &CommandLaunch<'_>) -> Result<RunningServer, LaunchError> {
+        // A dollar sign of the user's value is no variable of the lab.
+        let own = of.env.iter().map(|(name, value)| (name.clone(), value.replace('$', "$$")));
+        let port = [("PORT".to_owned(), "$PACELINE_PORT".to_owned())];
+        let order = LaunchOrder {
+            id: of.id.to_owned(),
+            server: of.name.to_owned(),
+            folder: of.folder.to_owned(),
+            command: of.command.to_owned(),
+            env: own.chain(port).collect(),
+            variables: Variables {
+                port: None,
+                host: "127.0.0.1".to_owned(),
+                build: of.folder.to_owned(),
+                cores: of.cores.len() as u32,
+                workloads: PathBuf::from(of.folder),
+                database: None,
+            },
+            cores: of.cores.to_vec(),
+            has_http2_port: false,
+            start_timeout: of.start_timeout,
+        };
+        let (path, status) = of.ready;
+        self.carry_out(&order, ReadyCondition::Responds { path, status })
+    }
+}

@@ -1,0 +1,179 @@
+//! The git repository of a server to measure: names of revisions, uncommitted changes, and worktrees.
+//!
+//! git runs as a program, so that its configuration, filters and credentials apply. Hooks do not run.
+
+use crate::LabError;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How many digits of a commit are shown.
+const SHORT: usize = 9;
+
+/// A repository, and the folder in it from which it was found.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    root: PathBuf,
+    git_folder: PathBuf,
+}
+
+/// A commit, or a snapshot of uncommitted changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// The commit.
+    pub commit: String,
+    /// The digest of its content.
+    pub tree: String,
+    /// What it is, for people: `main (1a2b3c4d5, "subject")`.
+    pub shown: String,
+}
+
+impl Repository {
+    /// The repository that contains a folder.
+    ///
+    /// # Errors
+    /// [`LabError::Git`] if there is none, or git cannot be started.
+    pub fn find(from: &Path) -> Result<Self, LabError> {
+        let say = |what: &str| git(from, &["rev-parse", "--path-format=absolute", what], &[]);
+        let root = PathBuf::from(say("--show-toplevel")?);
+        Ok(Self { git_folder: PathBuf::from(say("--git-common-dir")?), root })
+    }
+
+    /// Its top folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder with its objects, which all its worktrees share.
+    pub fn git_folder(&self) -> &Path {
+        &self.git_folder
+    }
+
+    /// The branch that pull requests go to: that of the remote `origin`, or else `main` or `master`.
+    pub fn default_branch(&self) -> String {
+        let remote = self.git(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
+        let names = ["origin/main", "origin/master", "main", "master"];
+        let local = || names.into_iter().find(|name| self.revision(name).is_ok()).unwrap_or("main");
+        remote.unwrap_or_else(|_| local().to_owned())
+    }
+
+    /// The commit of a name.
+    ///
+    /// # Errors
+    /// [`LabError::UnknownRevision`] if there is none, [`LabError::Git`] if git fails.
+    pub fn revision(&self, name: &str) -> Result<Revision, LabError> {
+        let wanted = format!("{name}^{{commit}}");
+        let commit = self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted]);
+        let commit = commit.map_err(|_| LabError::UnknownRevision {
+            name: name.to_owned(),
+            is_shallow: self.git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|is| is == "true"),
+        })?;
+        self.describe(name, commit)
+    }
+
+    fn describe(&self, name: &str, commit: String) -> Result<Revision, LabError> {
+        let tree = self.git(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+        let subject = self.git(&["log", "-1", "--format=%s", &commit])?;
+        let short = commit.get(..SHORT).unwrap_or(&commit);
+        let shown = format!("{name} ({short}, \"{subject}\")");
+        Ok(Revision { commit, tree, shown })
+    }
+
+    /// The commit at which `candidate` left the branch `base`; `base` itself if its history is not there.
+    ///
+    /// # Errors
+    /// As [`Repository::revision`].
+    pub fn merge_base(&self, base: &str, candidate: &Revision) -> Result<Revision, LabError> {
+        let tip = self.revision(base)?;
+        match self.git(&["merge-base", &tip.commit, &candidate.commit]) {
+            Ok(commit) if commit != tip.commit => self.describe(&format!("{base}, merge base"), commit),
+            _ => Ok(tip),
+        }
+    }
+
+    /// The content of the working tree, without ignored files, as a commit that no branch contains. None if it is that
+    /// of HEAD. The user's index is not changed.
+    ///
+    /// # Errors
+    /// [`LabError::Git`] if git fails, [`LabError::File`] if the copy of the index cannot be written.
+    pub fn uncommitted(&self, scratch: &Path) -> Result<Option<Revision>, LabError> {
+        let changes = self.git(&["status", "--porcelain"])?;
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let index =
+            PathBuf::from(self.git(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?);
+        let copy = scratch.join("index");
+        let error = |source| LabError::File { action: "copy", path: index.clone(), source };
+        if index.exists() {
+            std::fs::copy(&index, &copy).map_err(error)?;
+        }
+        let variables: [(&str, &OsStr); 5] = [
+            ("GIT_INDEX_FILE", copy.as_os_str()),
+            ("GIT_AUTHOR_NAME", OsStr::new("paceline")),
+            ("GIT_AUTHOR_EMAIL", OsStr::new("paceline@localhost")),
+            ("GIT_COMMITTER_NAME", OsStr::new("paceline")),
+            ("GIT_COMMITTER_EMAIL", OsStr::new("paceline@localhost")),
+        ];
+        let snapshot = || {
+            git(&self.root, &["add", "--all", "."], &variables)?;
+            let tree = git(&self.root, &["write-tree"], &variables)?;
+            let commit =
+                git(&self.root, &["commit-tree", &tree, "-p", "HEAD", "-m", "uncommitted"], &variables)?;
+            Ok::<_, LabError>((tree, commit))
+        };
+        let snapshot = snapshot();
+        // It is a copy.
+        let _ = std::fs::remove_file(&copy);
+        let (tree, commit) = snapshot?;
+        let files = paceline_stats::counted(changes.lines().count(), "changed file", "changed files");
+        let head = self.git(&["rev-parse", "--short=9", "HEAD"])?;
+        Ok(Some(Revision { commit, tree, shown: format!("working tree ({head} and {files})") }))
+    }
+
+    /// The files that differ between two revisions.
+    ///
+    /// # Errors
+    /// [`LabError::Git`] if git fails.
+    pub fn changed(&self, from: &Revision, to: &Revision) -> Result<Vec<String>, LabError> {
+        let names = self.git(&["diff", "--name-only", "-z", "--no-renames", &from.tree, &to.tree])?;
+        Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Checks a commit out into a new folder, as a worktree.
+    pub(super) fn add_worktree(&self, folder: &Path, commit: &str) -> Result<(), LabError> {
+        self.prune_worktrees()?;
+        let folder = folder.to_string_lossy();
+        self.git(&["worktree", "add", "--quiet", "--detach", "--force", &folder, commit]).map(drop)
+    }
+
+    /// Forgets worktrees whose folder no longer leads to this repository.
+    pub(super) fn prune_worktrees(&self) -> Result<(), LabError> {
+        self.git(&["worktree", "prune", "--expire", "now"]).map(drop)
+    }
+
+    fn git(&self, arguments: &[&str]) -> Result<String, LabError> {
+        git(&self.root, arguments, &[])
+    }
+}
+
+/// Runs git in a folder and returns its output without the last line feed.
+fn git(folder: &Path, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<String, LabError> {
+    let command = || format!("git {}", arguments.join(" "));
+    let output = Command::new("git")
+        .args(["-c", "core.hooksPath=/dev/null"])
+        .args(arguments)
+        .envs(variables.iter().copied())
+        // A question for a password would wait for ever.
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| LabError::Spawn { command: command(), source })?;
+    if !output.status.success() {
+        let problem = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(LabError::Git { command: command(), problem });
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
