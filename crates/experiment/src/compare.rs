@@ -8,6 +8,7 @@
 use crate::failures::{FailureComparison, ObservedOutcomes};
 use crate::load::{LoadError, LoadResult, Range};
 use paceline_stats::{Comparison, Decision, Variance, compare_launches, compare_pairs, holm, next_look};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ const QUIETER: f64 = 2.0 / 3.0;
 const POWER_Z: f64 = 2.8;
 
 /// A figure that can be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedMetric {
     /// The highest offered rate that meets an objective.

@@ -107,6 +107,19 @@ pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlTex
     )
 }
 
+/// The outcome as an annotation for GitHub Actions.
+pub fn gate_annotations(result: &GateResult) -> String {
+    let (level, outcome) = if result.passed { ("notice", "passed") } else { ("error", "failed") };
+    annotation(level, outcome, &result.reason)
+}
+
+/// A workflow command of GitHub Actions (docs.github.com, "Workflow commands for GitHub Actions"): %, CR and LF are
+/// escaped.
+pub(crate) fn annotation(level: &str, outcome: &str, reason: &str) -> String {
+    let message = reason.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    format!("::{level} title=Performance gate {outcome}::{message}\n")
+}
+
 /// A gate that could not be evaluated, as a Markdown section.
 pub fn gate_error_markdown(reason: &str) -> MarkdownText {
     markdown!("### Performance gate not evaluated\n\nThere is no result: {}\n", reason)

@@ -30,15 +30,15 @@ pub use compare_html::compare_html;
 pub use compare_text::{compare_markdown, compare_text};
 pub use failures::{FailureComparison, FailureDirection, ObservedOutcomes, SideFailures};
 pub use gate::{
-    GatePolicy, GateResult, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, gate_text,
-    judge_gate,
+    GatePolicy, GateResult, gate_annotations, gate_error_junit, gate_error_markdown, gate_junit,
+    gate_markdown, gate_text, judge_gate,
 };
 pub use load::{LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, TimeSummary, warm_up};
 pub use objective::{Objective, ObjectiveError};
 pub use regression::{
-    BlockOutcome, BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule,
-    LoadFailures, MARGIN_SENTENCE, RegressionBench, RegressionOutcome, RegressionPlan, RegressionReport,
-    SIDES, regression_annotations, regression_html, regression_junit, regression_markdown, regression_text,
+    BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
+    MARGIN_SENTENCE, RegressionBench, RegressionOutcome, RegressionPlan, RegressionReport, SIDES,
+    regression_annotations, regression_html, regression_junit, regression_markdown, regression_text,
     run_regression,
 };
 pub use rounds::{CellComparison, MatchedCell, compare_rounds, rounds_markdown};

@@ -4,6 +4,7 @@
 
 use paceline_record::{Blame, GateOutcome, LoopKind, Phase, Run, Severity, Times, Verdict};
 use paceline_stats::{ConfidenceInterval, Histogram, RunPercentile, is_warm, run_percentile};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -154,6 +155,9 @@ pub struct LoadResult {
     pub server: Option<LoadServerUse>,
     /// Warm-up and window together, in seconds.
     pub load_s: f64,
+    /// Valid responses of the whole run, warm-up included; 0 in results of earlier versions.
+    #[serde(default)]
+    pub ok_in_run: u64,
     /// Achieved rate of each full second of the run, warm-up included.
     #[serde(skip)]
     pub rate_per_second: Vec<f64>,
@@ -199,6 +203,7 @@ impl LoadResult {
             generator_busy_share: busy,
             server,
             load_s: loaded_ns as f64 * 1e-9,
+            ok_in_run: run.intervals.iter().map(|interval| interval.block.counts.ok).sum(),
             rate_per_second: rate_per_second(run),
             intervals: intervals.collect(),
             start_ns: None,
@@ -247,7 +252,10 @@ impl LoadResult {
 
     /// The server's CPU time per request, in nanoseconds. The warm-up has the same load and is included.
     pub fn server_cpu_ns_per_request(&self) -> Option<f64> {
-        let requests = self.achieved_per_s * self.load_s;
+        let requests = match self.ok_in_run {
+            0 => self.achieved_per_s * self.load_s,
+            count => count as f64,
+        };
         self.server
             .filter(|server| requests >= 1.0 && server.cpu_s > 0.0)
             .map(|server| server.cpu_s * 1e9 / requests)
@@ -266,7 +274,7 @@ fn rate_per_second(run: &Run) -> Vec<f64> {
 }
 
 /// An interval with units, as results print it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Range {
     /// The lower end.
     pub low: f64,

@@ -54,7 +54,9 @@ pub use relative::KnownFolders;
 pub use request_results::{BadBody, Expectations, RequestPart, SessionPart, SessionStep};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{CarriedOver, FoundBy, Loop, LoopKind, Pace, Rates, Run, ServerUse, Tool};
-pub use schema::{SCHEMA, read_round, read_run, read_trial, run_schema, second_schema, trial_schema};
+pub use schema::{
+    SCHEMA, read_round, read_run, read_trial, run_schema, schema_of, second_schema, trial_schema,
+};
 pub use second::Second;
 pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};

@@ -51,7 +51,8 @@ pub fn second_schema() -> Value {
     schema_of::<Second>()
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
+/// The JSON Schema of a type, as the files in `docs/` have it.
+pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::default().with_transform(RecursiveTransform(describe_variants));
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }

@@ -78,6 +78,7 @@ pub(crate) fn result(offered: Option<f64>, achieved: f64) -> LoadResult {
         generator_busy_share: 0.3,
         server: None,
         load_s: 6.0,
+        ok_in_run: 0,
         rate_per_second: Vec::new(),
         intervals: Vec::new(),
         start_ns: None,

@@ -8,12 +8,13 @@
 
 use super::{BASE, BlockSide, CANDIDATE, CONTROL, ERROR_RATE, GateMetric, JudgeRule, RegressionPlan, SIDES};
 use crate::compare::ComparedMetric;
-use crate::load::Range;
+use crate::load::{LoadResult, Range};
 use paceline_stats::{BoundDecision, BoundTest, LookLevels, test_bound};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is proven about one metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CellVerdict {
     /// The candidate's loss is larger than the margin.
@@ -31,7 +32,7 @@ pub enum CellVerdict {
 }
 
 /// One metric of a gate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellReport {
     /// The load; none for a metric of a launch.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -107,15 +108,12 @@ impl Cells {
         }
     }
 
-    /// Tests every open cell. The first look also chooses the judges.
+    /// Tests every open cell. The first test of a load also chooses its judge.
     pub(super) fn look(&mut self) {
-        let is_first = self.cells.iter().all(|cell| cell.last.is_none());
         for cell in &mut self.cells {
             cell.look(&self.levels);
         }
-        if is_first {
-            self.choose_judges();
-        }
+        self.choose_judges();
     }
 
     /// The choice depends on the control pairs alone, so that it adds no false alarms.
@@ -132,10 +130,16 @@ impl Cells {
                     .map(|(index, _)| index)
             })
             .collect();
+        let chosen: Vec<bool> = self
+            .cells
+            .iter()
+            .map(|cell| self.cells.iter().any(|other| other.is_judge && load(other) == load(cell)))
+            .collect();
         for (index, cell) in self.cells.iter_mut().enumerate() {
-            cell.is_judge = match self.judge {
+            let is_quietest = quietest[index] == Some(index) && !chosen[index];
+            cell.is_judge |= match self.judge {
                 JudgeRule::All => true,
-                JudgeRule::Quietest => cell.load.is_none() || quietest[index] == Some(index),
+                JudgeRule::Quietest => cell.load.is_none() || is_quietest,
             };
         }
     }
@@ -144,13 +148,18 @@ impl Cells {
         self.cells.iter().any(|cell| cell.verdict() == CellVerdict::Worse)
     }
 
-    /// Whether all judges exclude a loss beyond the margin. False before the first look, and without a judge.
+    /// Whether all judges exclude a loss beyond the margin. False if a load has no judge, as before the first look.
     pub(super) fn all_excluded(&self) -> bool {
-        let mut judges = self.cells.iter().filter(|cell| cell.is_judge).peekable();
         let excludes = |cell: &Cell| {
             matches!(cell.verdict(), CellVerdict::NotWorse | CellVerdict::SlightlyWorse | CellVerdict::Better)
         };
-        judges.peek().is_some() && judges.all(excludes)
+        let has_judge = |cell: &Cell| {
+            let is_same = |other: &Cell| {
+                other.load.as_ref().map(|load| load.0) == cell.load.as_ref().map(|load| load.0)
+            };
+            self.cells.iter().any(|other| other.is_judge && is_same(other))
+        };
+        self.cells.iter().all(has_judge) && self.cells.iter().filter(|cell| cell.is_judge).all(excludes)
     }
 
     pub(super) fn reports(&self) -> Vec<CellReport> {
@@ -175,7 +184,8 @@ impl Cell {
         Self { load, metric, is_judge: false, figures: Vec::new(), decided: None, last: None }
     }
 
-    /// The geometric mean over the windows of a side.
+    /// The geometric mean over the windows of a side. Rates and times of a disturbed window describe the disturbance;
+    /// CPU time is counted only while the server runs.
     fn figure(&self, side: &BlockSide) -> Option<f64> {
         let metric = self.metric.metric;
         let Some((load, _)) = &self.load else {
@@ -185,10 +195,12 @@ impl Cell {
             };
             return value.map(|value| value as f64).filter(|value| *value > 0.0);
         };
-        let windows = side.windows.get(*load)?;
-        let logs: Option<Vec<f64>> = windows.iter().map(|window| metric.value(window).map(f64::ln)).collect();
-        let logs = logs.filter(|logs| !logs.is_empty())?;
-        Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
+        let counts = |window: &&LoadResult| {
+            metric == ComparedMetric::ServerCpuNsPerRequest || window.void_because().is_none()
+        };
+        let windows = side.windows.get(*load)?.iter().filter(counts);
+        let logs: Vec<f64> = windows.filter_map(|window| metric.value(window).map(f64::ln)).collect();
+        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
     }
 
     /// The logarithmic loss of each block.

@@ -6,6 +6,7 @@ use super::text::{
 };
 use super::{RegressionOutcome, RegressionReport};
 use crate::compare_html::STYLE;
+use crate::gate::annotation;
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};
 
 /// The report as a Markdown section.
@@ -139,15 +140,12 @@ fn html_row(cell: &CellReport) -> HtmlText {
     html!("<tr class=\"{}\">{}</tr>\n", class, cells)
 }
 
-/// Annotations for a pull request, as GitHub's workflow commands: one for each metric that is worse, or one for the
-/// outcome.
+/// The outcome as an annotation for GitHub Actions.
 pub fn regression_annotations(report: &RegressionReport) -> String {
     let level = match report.outcome {
         RegressionOutcome::Passed => "notice",
         RegressionOutcome::Failed => "error",
         RegressionOutcome::Undecided | RegressionOutcome::Interrupted => "warning",
     };
-    // docs.github.com, "Workflow commands for GitHub Actions": %, CR and LF are escaped.
-    let message = report.reason.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    format!("::{level} title=Performance gate {}::{message}\n", outcome_word(report.outcome))
+    annotation(level, outcome_word(report.outcome), &report.reason)
 }

@@ -17,6 +17,7 @@ use crate::compare::ComparedMetric;
 use crate::load::{LoadError, LoadResult};
 use cells::Cells;
 use paceline_stats::next_look;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ pub struct GateLoad {
 }
 
 /// Which metrics must exclude a loss for the gate to pass. Each can fail it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeRule {
     /// All of them.
@@ -84,17 +85,9 @@ pub struct BlockSide {
     pub start_ns: Option<u64>,
     /// Resident memory after the last load, in bytes.
     pub rss_bytes: Option<u64>,
-    /// The windows of each load.
+    /// The windows of each load. Of one that the generator or the machine disturbed, only the CPU time per request
+    /// counts.
     pub windows: Vec<Vec<LoadResult>>,
-}
-
-/// What a block gave.
-#[derive(Clone, Debug)]
-pub enum BlockOutcome {
-    /// Its sides: base, candidate, control.
-    Measured(Box<[BlockSide; SIDES]>),
-    /// Its results cannot be used, because the generator or the machine was disturbed: why.
-    Disturbed(String),
 }
 
 /// Measures blocks; the binary implements it with servers of the lab.
@@ -103,7 +96,7 @@ pub trait RegressionBench {
     ///
     /// # Errors
     /// [`LoadError`] if a server does not start, or a load has no result.
-    fn block(&mut self, number: usize) -> Result<BlockOutcome, LoadError>;
+    fn block(&mut self, number: usize) -> Result<[BlockSide; SIDES], LoadError>;
 
     /// Time since the first block began.
     fn elapsed(&self) -> Duration;
@@ -113,7 +106,7 @@ pub trait RegressionBench {
 }
 
 /// How a gate ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RegressionOutcome {
     /// A loss beyond the margin is excluded.
@@ -127,7 +120,7 @@ pub enum RegressionOutcome {
 }
 
 /// Requests of one load, all blocks together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadFailures {
     /// The load.
     pub load: String,
@@ -158,7 +151,7 @@ impl LoadFailures {
 }
 
 /// The result of a gate. Its keys are stable; new ones are added beside them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegressionReport {
     /// The version of these keys.
     pub schema: u32,
@@ -170,10 +163,12 @@ pub struct RegressionReport {
     pub base: String,
     /// The candidate.
     pub candidate: String,
-    /// Blocks that count.
+    /// Blocks.
     pub blocks: usize,
-    /// Blocks that were measured again because the machine or the generator was disturbed.
-    pub disturbed_blocks: usize,
+    /// Windows, all sides and loads together.
+    pub windows: usize,
+    /// Windows of which only the CPU time per request counts, because the generator or the machine was disturbed.
+    pub disturbed_windows: usize,
     /// Why the last of these was disturbed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub disturbed_by: Option<String>,
@@ -193,6 +188,16 @@ pub struct RegressionReport {
     pub notes: Vec<String>,
 }
 
+impl RegressionReport {
+    /// The report of a gate that passes because nothing that could change the speed differs.
+    pub fn passed_unmeasured(plan: &RegressionPlan, reason: &str) -> Self {
+        let mut report = Gate::new(plan).report(Duration::ZERO, RegressionOutcome::Passed);
+        report.failures.clear();
+        reason.clone_into(&mut report.reason);
+        report
+    }
+}
+
 /// Measures until the gate is decided or its budget is used up.
 ///
 /// # Errors
@@ -204,23 +209,22 @@ pub fn run_regression(
 ) -> Result<RegressionReport, LoadError> {
     let mut gate = Gate::new(plan);
     loop {
-        let number = gate.blocks + gate.disturbed;
-        match bench.block(number) {
+        let was_disturbed = match bench.block(gate.blocks) {
             Err(LoadError::Interrupted) => {
                 return Ok(gate.report(bench.elapsed(), RegressionOutcome::Interrupted));
             }
-            outcome => gate.take(outcome?),
-        }
+            sides => gate.take(&sides?),
+        };
         let elapsed = bench.elapsed();
         let outcome = gate.outcome();
-        let each = elapsed / u32::try_from(number + 1).unwrap_or(u32::MAX);
+        let each = elapsed / u32::try_from(gate.blocks).unwrap_or(u32::MAX);
         let is_last = next_look(gate.blocks).is_none() || elapsed + each > plan.budget;
         let report = gate.report(elapsed, outcome);
         observer(&report);
         if outcome != RegressionOutcome::Undecided || is_last {
             return Ok(report);
         }
-        if gate.was_disturbed {
+        if was_disturbed {
             bench.wait_for_quiet(plan.budget.saturating_sub(elapsed + each));
         }
     }
@@ -232,8 +236,8 @@ struct Gate<'a> {
     cells: Cells,
     failures: Vec<LoadFailures>,
     blocks: usize,
+    windows: usize,
     disturbed: usize,
-    was_disturbed: bool,
     disturbed_by: Option<String>,
 }
 
@@ -245,28 +249,29 @@ impl<'a> Gate<'a> {
             cells: Cells::new(plan),
             failures: plan.loads.iter().map(of_load).collect(),
             blocks: 0,
+            windows: 0,
             disturbed: 0,
-            was_disturbed: false,
             disturbed_by: None,
         }
     }
 
-    fn take(&mut self, outcome: BlockOutcome) {
-        self.was_disturbed = matches!(outcome, BlockOutcome::Disturbed(_));
-        match outcome {
-            BlockOutcome::Disturbed(why) => {
+    /// Adds a block. Returns whether any of its windows was disturbed.
+    fn take(&mut self, sides: &[BlockSide; SIDES]) -> bool {
+        let disturbed_before = self.disturbed;
+        for window in sides.iter().flat_map(|side| side.windows.iter().flatten()) {
+            self.windows += 1;
+            if let Some(verdict) = window.void_because() {
                 self.disturbed += 1;
-                self.disturbed_by = Some(why);
-            }
-            BlockOutcome::Measured(sides) => {
-                self.blocks += 1;
-                self.count_failures(&sides);
-                self.cells.add(&sides);
-                if next_look(self.blocks - 1) == Some(self.blocks) {
-                    self.cells.look();
-                }
+                self.disturbed_by = Some(verdict.name.clone());
             }
         }
+        self.blocks += 1;
+        self.count_failures(sides);
+        self.cells.add(sides);
+        if next_look(self.blocks - 1) == Some(self.blocks) {
+            self.cells.look();
+        }
+        self.disturbed > disturbed_before
     }
 
     fn count_failures(&mut self, sides: &[BlockSide; SIDES]) {
@@ -312,7 +317,8 @@ impl<'a> Gate<'a> {
             base: self.plan.names[0].clone(),
             candidate: self.plan.names[1].clone(),
             blocks: self.blocks,
-            disturbed_blocks: self.disturbed,
+            windows: self.windows,
+            disturbed_windows: self.disturbed,
             disturbed_by: self.disturbed_by.clone(),
             elapsed_s: elapsed.as_secs_f64(),
             budget_s: self.plan.budget.as_secs_f64(),

@@ -1,7 +1,9 @@
 //! The gate with simulated sides: what a margin means, the shared error rate, noise and the budget.
 
 use super::*;
-use crate::capacity::tests::result;
+use crate::capacity::tests::{invalid, result};
+use crate::load::LoadServerUse;
+use paceline_record::Blame;
 use paceline_stats::Random;
 
 /// Sides whose figures scatter, with a loss of the candidate.
@@ -34,10 +36,14 @@ impl SimulatedBench {
 
     fn side(&mut self, side: usize) -> BlockSide {
         let rate = if side == CANDIDATE { self.rate } else { 1.0 };
+        let is_disturbed = self.blocks <= self.disturbed;
         let mut window = || {
             let mut window = result(None, 1_000.0 * rate * (self.deviation * self.random.normal()).exp());
             if side == CANDIDATE {
                 window.ok -= self.failed;
+            }
+            if is_disturbed {
+                window.verdicts.push(invalid("generator_descheduled", Blame::Environment));
             }
             window
         };
@@ -46,13 +52,9 @@ impl SimulatedBench {
 }
 
 impl RegressionBench for SimulatedBench {
-    fn block(&mut self, _: usize) -> Result<BlockOutcome, LoadError> {
+    fn block(&mut self, _: usize) -> Result<[BlockSide; SIDES], LoadError> {
         self.blocks += 1;
-        if self.disturbed > 0 {
-            self.disturbed -= 1;
-            return Ok(BlockOutcome::Disturbed("generator_stall".to_owned()));
-        }
-        Ok(BlockOutcome::Measured(Box::new([0, 1, 2].map(|side| self.side(side)))))
+        Ok([0, 1, 2].map(|side| self.side(side)))
     }
 
     fn elapsed(&self) -> Duration {
@@ -147,18 +149,30 @@ fn failures_are_compared_first() {
 }
 
 #[test]
-fn disturbed_blocks_are_repeated_within_the_budget() {
+fn a_disturbed_window_counts_only_for_cpu_time() {
     let mut bench = SimulatedBench { disturbed: 3, ..SimulatedBench::new(1.0, 0.01, 3) };
     let report = gate(&mut bench);
-    assert_eq!((report.outcome, report.disturbed_blocks, bench.waited), (RegressionOutcome::Passed, 3, 3));
+    assert_eq!((report.outcome, report.disturbed_windows, bench.waited), (RegressionOutcome::Passed, 9, 3));
+    assert_eq!(report.metrics[0].blocks, 4, "{report:?}");
     let mut bench = SimulatedBench { disturbed: 1_000, ..SimulatedBench::new(1.0, 0.01, 3) };
     let report = gate(&mut bench);
     assert_eq!(report.outcome, RegressionOutcome::Undecided);
-    assert!(report.elapsed_s <= report.budget_s, "{report:?}");
-    assert!(
-        report.reason.contains("only 0 blocks") && report.reason.contains("generator_stall"),
-        "{report:?}"
-    );
+    assert!(report.elapsed_s <= report.budget_s && report.metrics.is_empty(), "{report:?}");
+    assert!(report.reason.contains("generator_descheduled"), "{report:?}");
+    let cpu = |cpu_s: f64| {
+        let mut window = result(None, 1_000.0);
+        window.verdicts.push(invalid("generator_descheduled", Blame::Environment));
+        window.server = Some(LoadServerUse { cpu_s, ..LoadServerUse::default() });
+        BlockSide { windows: vec![vec![window]], ..BlockSide::default() }
+    };
+    let mut plan = plan(1);
+    plan.loads[0].metrics.push(GateMetric { metric: ComparedMetric::ServerCpuNsPerRequest, margin: 0.05 });
+    let mut cells = Cells::new(&plan);
+    for scatter in [0.000, 0.002, 0.001, 0.003] {
+        cells.add(&[cpu(1.0), cpu(1.3 + scatter), cpu(1.0 + scatter)]);
+    }
+    cells.look();
+    assert!(cells.any_worse(), "{:?}", cells.reports());
 }
 
 #[test]
@@ -204,4 +218,15 @@ fn every_format_has_the_outcome_and_escapes_names() {
     assert!(annotation.contains("%25") && !annotation.trim_end().contains('\n'), "{annotation}");
     let json = serde_json::to_string(&report).unwrap();
     assert_eq!(serde_json::from_str::<RegressionReport>(&json).unwrap(), report);
+}
+
+#[test]
+fn the_schema_of_a_report_is_published() {
+    let current = format!("{:#}\n", paceline_record::schema_of::<RegressionReport>());
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gate.schema.json");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &current).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(published == current, "docs/gate.schema.json: UPDATE=1 cargo test -p paceline-experiment schema");
 }

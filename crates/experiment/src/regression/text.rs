@@ -133,12 +133,13 @@ pub(super) fn failed_shares(failures: &LoadFailures) -> String {
     )
 }
 
-/// How many blocks were repeated, and why.
+/// How many windows were disturbed, and by what.
 pub(super) fn disturbed(report: &RegressionReport) -> Option<String> {
     let why = report.disturbed_by.as_ref()?;
     Some(format!(
-        "{} measured again because the machine was busy, most recently: {why}",
-        counted(report.disturbed_blocks, "block", "blocks")
+        "{} of {}: the machine was busy ({why}); only the CPU time per request of these counts.",
+        report.disturbed_windows,
+        counted(report.windows, "window was disturbed", "windows were disturbed")
     ))
 }
 
