@@ -23,6 +23,8 @@ pub enum Status {
     Usage,
     /// The environment: build, start, port, permission.
     Environment,
+    /// A gate could neither prove nor exclude a loss: the machine was too noisy for its budget.
+    Undecided,
     /// Interrupted; the results so far are kept.
     Interrupted,
 }
@@ -34,6 +36,7 @@ impl Status {
             Status::Failed => 1,
             Status::Usage => 2,
             Status::Environment => 3,
+            Status::Undecided => 4,
             Status::Interrupted => 130,
         }
     }

@@ -19,6 +19,7 @@ mod reference;
 mod released;
 mod requests;
 mod results;
+mod revisions;
 mod shapes;
 mod style;
 mod target;

@@ -137,7 +137,7 @@ impl LoadRunner for ChildLoad {
         let mut result = LoadResult::of(&run, None);
         if let (Some(listener), Some(before), Some(after)) = (&listener, before, after) {
             result.server = Some(LoadServerUse {
-                cpu_s: after.cpu_s - before.cpu_s,
+                cpu_s: after.cpu_since(&before),
                 busiest_thread_s: after.busiest_thread_since(&before),
                 run_delay_s: after.run_delay_since(&before),
                 over_s: result.load_s,
@@ -155,7 +155,7 @@ impl LoadRunner for ChildLoad {
 
 /// Runs this program on the cores that a server leaves free. Affinity belongs to a thread and is inherited by its
 /// children, so a thread is created for it.
-fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, LoadError> {
+pub(super) fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, LoadError> {
     let free: Vec<u32> = system::affinity().map_or_else(
         |_| Vec::new(),
         |cores| cores.into_iter().filter(|core| !server_cores.contains(core)).collect(),
@@ -176,7 +176,7 @@ fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, Lo
 }
 
 /// Checks the exit status of the run: after 0 and 1 there is a record.
-fn check(output: &Output, interrupt: Interrupt) -> Result<(), LoadError> {
+pub(super) fn check(output: &Output, interrupt: Interrupt) -> Result<(), LoadError> {
     if interrupt.requested() || output.status.code() == Some(130) {
         return Err(LoadError::Interrupted);
     }

@@ -4,18 +4,24 @@
 
 use super::child::LoadFlags;
 use super::compare::{CompareFlags, compare, measure};
+use super::gate_init::{self, InitArguments};
+use super::gate_output::{GateFormat, GateOutput};
+use super::revision_gate::{self, RevisionFlags, Settings, SharedFlags};
 use super::status_of;
 use crate::exit::{self, Complaint, Status};
-use paceline_escape::Printable;
+use paceline_escape::{Printable, TerminalText};
 use paceline_experiment::{
-    GatePolicy, gate_error_junit, gate_error_markdown, gate_junit, gate_markdown, gate_text, judge_gate,
+    GatePolicy, GateResult, PairedComparison, compare_html, gate_annotations, gate_junit, gate_markdown,
+    gate_text, judge_gate,
 };
-use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Flags of `paceline gate`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  This change beside the branch it goes to; paceline.toml has the commands:
+    paceline gate --base origin/main
+    paceline gate --base main --build 'go build -o app .' --start ./app
   A new build beside the old one:
     paceline gate http://127.0.0.1:8081/ --against http://127.0.0.1:8080/
   Write a baseline, and compare with it later:
@@ -31,52 +37,67 @@ requests, or if a run of either side cannot be used (as in `paceline run`).
 
 Exit status: 0 passed, 1 the candidate is worse or fails, 2 usage, 3 environment,
 130 interrupted")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<GateCommand>,
     /// The candidate: a URL, a server of the lab, or a file
     ///
     /// A server of the lab is named by its id, a file is JSON.
-    candidate: String,
+    candidate: Option<String>,
     /// The baseline: a URL, a server of the lab, or a file
     ///
     /// A server of the lab is named by its id, a file is JSON.
-    #[arg(long, value_name = "BASELINE", required_unless_present = "save", conflicts_with = "save")]
+    #[arg(long, value_name = "BASELINE", requires = "candidate", conflicts_with = "save")]
     against: Option<String>,
     /// Measure only this server, and save the result as a baseline
     ///
     /// FILE is JSON, for a later --against.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "candidate")]
     save: Option<PathBuf>,
     /// Also exit 1 if the result is undecided
     ///
     /// A result is undecided if neither a difference nor equivalence is shown after --pairs pairs.
     #[arg(long)]
     fail_undecided: bool,
-    /// Also write the Markdown summary to a file
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write JUnit XML to a file
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
+    /// Exit 0 if the result of --base is undecided, instead of 4
+    #[arg(long, conflicts_with = "fail_undecided")]
+    pass_undecided: bool,
+    #[command(flatten)]
+    output: GateOutput,
     #[command(flatten)]
     how: CompareFlags,
+    #[command(flatten)]
+    revisions: RevisionFlags,
     #[command(flatten)]
     load: LoadFlags,
 }
 
+/// Commands of the gate.
+#[derive(clap::Subcommand)]
+enum GateCommand {
+    /// Write paceline.toml and a workflow for the repository in this folder
+    Init(InitArguments),
+}
+
 /// Measures, compares and writes the results.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
-    exit::check_printable()?;
-    for path in [&arguments.save, &arguments.markdown, &arguments.junit].into_iter().flatten() {
-        crate::file::check_writable(path)?;
+    if let Some(GateCommand::Init(arguments)) = &arguments.command {
+        return gate_init::run(arguments);
     }
+    exit::check_printable()?;
+    let inputs = [&arguments.candidate, &arguments.against].map(|input| input.as_deref().unwrap_or_default());
+    arguments.output.check(&inputs)?;
+    let Some(candidate) = &arguments.candidate else { return of_revisions(&arguments) };
     if let Some(file) = &arguments.save {
-        let samples = measure(&arguments.candidate, &arguments.how, arguments.load)?;
+        crate::file::check_writable(file)?;
+        let samples = measure(candidate, &arguments.how, arguments.load)?;
         if let Some(because) = samples.unusable_because() {
             let what =
                 format!("no baseline was written: a run of {} cannot be used: {because}", samples.name);
             return Err(Complaint::failed(what).into());
         }
-        write(file, &exit::json(&samples)?)?;
+        crate::file::write_whole(file, exit::json(&samples)?.as_bytes())?;
         exit::print(&format!("baseline written to {}\n", file.display()))?;
         return Ok(Status::Done);
     }
@@ -86,45 +107,45 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         )
         .into());
     };
-    let compared = compare([baseline, &arguments.candidate], &arguments.how, arguments.load);
+    let output = &arguments.output;
+    let compared = compare([baseline, candidate], &arguments.how, arguments.load);
     let comparison = compared.or_else(|error| {
-        write_error(&error, arguments.markdown.as_deref(), arguments.junit.as_deref())?;
+        output.write_error(&error)?;
         Err(error)
     })?;
     let policy = if arguments.fail_undecided { GatePolicy::FailUndecided } else { GatePolicy::PassUndecided };
     let result = judge_gate(&comparison, policy);
-    let markdown = gate_markdown(&comparison, &result).into();
-    if let Some(file) = &arguments.markdown {
-        write(file, &markdown)?;
-    }
-    if let Some(file) = &arguments.junit {
-        write(file, &gate_junit(&comparison, &result).into())?;
-    }
-    if std::io::stdout().is_terminal() {
-        exit::print(&exit::fitted_lines(&gate_text(&comparison, &result)))?;
-    } else {
-        exit::print(markdown)?;
-    }
+    output.write(|format| render(&comparison, &result, format), &gate_annotations(&result))?;
     let status = if result.passed { Status::Done } else { Status::Failed };
     Ok(status_of(comparison.ended_early.as_deref(), status))
 }
 
-/// Writes the files for CI if the gate could not be evaluated because of its environment: CI reads them, not the
-/// exit status alone.
-fn write_error(error: &anyhow::Error, markdown: Option<&Path>, junit: Option<&Path>) -> anyhow::Result<()> {
-    if exit::status_of(error) != Status::Environment {
-        return Ok(());
-    }
-    let reason = exit::error_text(error.as_ref());
-    if let Some(file) = markdown {
-        write(file, &gate_error_markdown(&reason).into())?;
-    }
-    if let Some(file) = junit {
-        write(file, &gate_error_junit(&reason).into())?;
-    }
-    Ok(())
+/// A gate between two revisions of the repository in the current folder.
+fn of_revisions(arguments: &Arguments) -> anyhow::Result<Status> {
+    let undecided = match (arguments.fail_undecided, arguments.pass_undecided) {
+        (true, _) => Status::Failed,
+        (_, true) => Status::Done,
+        (false, false) => Status::Undecided,
+    };
+    let shared = SharedFlags {
+        how: &arguments.how,
+        path: &arguments.load.path,
+        records: arguments.load.records.as_deref(),
+        undecided,
+    };
+    revision_gate::run(&Settings::read(&arguments.revisions, shared)?, &arguments.output)
 }
 
-fn write(file: &Path, text: &Printable) -> anyhow::Result<()> {
-    crate::file::write_whole(file, text.as_bytes())
+fn render(
+    comparison: &PairedComparison,
+    result: &GateResult,
+    format: GateFormat,
+) -> anyhow::Result<Printable> {
+    Ok(match format {
+        GateFormat::Text => TerminalText::lines(&exit::fitted_lines(&gate_text(comparison, result))).into(),
+        GateFormat::Markdown => gate_markdown(comparison, result).into(),
+        GateFormat::Json => exit::json(comparison)?,
+        GateFormat::Html => compare_html(comparison).into(),
+        GateFormat::Junit => gate_junit(comparison, result).into(),
+    })
 }

@@ -28,6 +28,15 @@ pub(super) struct ListenerUse {
 }
 
 impl ListenerUse {
+    /// CPU time since `before`, in seconds. The scheduler's counters of the threads are exact, but lack a thread that
+    /// began and ended meanwhile; then, or if the kernel does not keep them, the ticks of `/proc` are used, which are
+    /// 10 ms long.
+    pub(super) fn cpu_since(&self, before: &ListenerUse) -> f64 {
+        let exact = |used: &ListenerUse| used.threads.values().sum::<f64>();
+        let is_complete = self.threads.keys().eq(before.threads.keys()) && exact(self) > 0.0;
+        if is_complete { exact(self) - exact(before) } else { self.cpu_s - before.cpu_s }
+    }
+
     /// CPU time of the thread that used the most since `before`.
     pub(super) fn busiest_thread_since(&self, before: &ListenerUse) -> f64 {
         largest_since(&self.threads, &before.threads)
@@ -119,6 +128,20 @@ mod tests {
         assert!(!found.cores.is_empty() && found.used().rss_bytes > 0);
         drop(listener);
         assert!(ListeningProcesses::of_url(&url).is_none());
+    }
+
+    #[test]
+    fn cpu_time_is_exact_while_the_threads_are_the_same() {
+        let used = |cpu_s: f64, threads: &[(i32, f64)]| ListenerUse {
+            cpu_s,
+            threads: threads.iter().copied().collect(),
+            ..ListenerUse::default()
+        };
+        let before = used(1.00, &[(7, 1.001), (8, 0.002)]);
+        assert!((used(1.01, &[(7, 1.0055), (8, 0.002)]).cpu_since(&before) - 0.0045).abs() < 1e-9);
+        let another = used(1.25, &[(7, 1.1), (9, 0.1)]);
+        assert!((another.cpu_since(&before) - 0.25).abs() < 1e-9, "a thread has ended");
+        assert!((used(1.02, &[(7, 0.0)]).cpu_since(&used(1.0, &[(7, 0.0)])) - 0.02).abs() < 1e-9);
     }
 
     #[test]

@@ -7,8 +7,11 @@ pub mod capacity;
 mod child;
 pub mod compare;
 pub mod gate;
+mod gate_init;
+mod gate_output;
 mod listener;
 mod output;
+mod revision_gate;
 mod server;
 
 use crate::exit::{Complaint, Status};

@@ -1,0 +1,124 @@
+//! The files and the printed result of a gate, in the formats of CI.
+
+use super::output::ResultFormat;
+use crate::exit::{self, Complaint, Status};
+use crate::file::{self, FileIdentity};
+use paceline_escape::Printable;
+use paceline_experiment::{gate_error_junit, gate_error_markdown};
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+/// Values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum GateFormat {
+    /// For people
+    Text,
+    /// For a pull request
+    Markdown,
+    /// Everything, for programs
+    Json,
+    /// A page in one file
+    Html,
+    /// JUnit XML, for CI
+    Junit,
+}
+
+impl ResultFormat for GateFormat {
+    const TEXT: Self = Self::Text;
+    const EXTENSIONS: &'static [(&'static str, Self)] = &[
+        ("txt", Self::Text),
+        ("md", Self::Markdown),
+        ("json", Self::Json),
+        ("html", Self::Html),
+        ("xml", Self::Junit),
+    ];
+}
+
+/// Flags for the output of a gate.
+#[derive(clap::Args, Clone, Debug)]
+pub struct GateOutput {
+    /// Format of the printed result [default: text on a terminal, Markdown elsewhere]
+    #[arg(long, value_enum)]
+    format: Option<GateFormat>,
+    /// Also write the Markdown summary to a file
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Write JUnit XML to a file
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write a page to a file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write everything as JSON to a file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Also print the outcome as an annotation for GitHub Actions
+    #[arg(long)]
+    annotations: bool,
+}
+
+impl GateOutput {
+    /// Checks that every file can be written and is not an input, before anything is measured.
+    pub fn check(&self, inputs: &[&str]) -> anyhow::Result<()> {
+        let inputs = inputs.iter().map(Path::new).filter(|input| input.exists());
+        let mut used: Vec<FileIdentity> = inputs.map(FileIdentity::of_path).collect();
+        for (path, _) in self.files() {
+            let identity = FileIdentity::of_path(path);
+            if used.contains(&identity) && !file::is_in_place(path) {
+                let what = format!("{}: this file is also an input, or is named twice", path.display());
+                return Err(Complaint::usage(what).hint("write the result to another file").into());
+            }
+            used.push(identity);
+            file::check_writable(path)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the files and prints the result.
+    pub fn write(
+        &self,
+        render: impl Fn(GateFormat) -> anyhow::Result<Printable>,
+        annotations: &str,
+    ) -> anyhow::Result<()> {
+        for (path, format) in self.files() {
+            file::write_whole(path, render(format)?.as_bytes())?;
+        }
+        if self.annotations {
+            exit::print(&annotations.to_owned())?;
+        }
+        exit::print(render(self.printed())?)
+    }
+
+    fn printed(&self) -> GateFormat {
+        let default = if std::io::stdout().is_terminal() { GateFormat::Text } else { GateFormat::Markdown };
+        self.format.unwrap_or(default)
+    }
+
+    /// Writes the files for CI if the gate could not be evaluated because of its environment: CI reads them, not the
+    /// exit status alone.
+    pub fn write_error(&self, error: &anyhow::Error) -> anyhow::Result<()> {
+        if exit::status_of(error) != Status::Environment {
+            return Ok(());
+        }
+        let reason = exit::error_text(error.as_ref());
+        for (path, format) in self.files() {
+            let text: Printable = match format {
+                GateFormat::Junit => gate_error_junit(&reason).into(),
+                GateFormat::Markdown | GateFormat::Text => gate_error_markdown(&reason).into(),
+                GateFormat::Json | GateFormat::Html => continue,
+            };
+            file::write_whole(path, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn files(&self) -> impl Iterator<Item = (&Path, GateFormat)> {
+        let files = [
+            (&self.markdown, GateFormat::Markdown),
+            (&self.junit, GateFormat::Junit),
+            (&self.html, GateFormat::Html),
+            (&self.report, GateFormat::Json),
+        ];
+        files.into_iter().filter_map(|(path, format)| Some((path.as_deref()?, format)))
+    }
+}

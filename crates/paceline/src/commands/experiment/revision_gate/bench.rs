@@ -1,0 +1,272 @@
+//! Measures the blocks of a gate: starts base, candidate and the base again, and puts every load on each in turn.
+//!
+//! A load is `paceline run` as a child process on the cores that the servers leave free. The windows of a block go
+//! forth and back through the sides, so that a steady drift of the machine cancels out.
+
+use super::settings::{Settings, SettingsLoad};
+use crate::commands::experiment::child::{check, run_beside};
+use crate::exit::Complaint;
+use crate::lab_folders::shepherd_command;
+use paceline_experiment::{BlockSide, LoadError, LoadResult, LoadServerUse, RegressionBench, SIDES};
+use paceline_host::shepherd::TrackingMethod;
+use paceline_host::{CoreTicks, CpuQuota, Interrupt};
+use paceline_lab::{CommandLaunch, Cores, CoresWanted, LaunchError, RunningServer, Starter};
+use paceline_run::wall_clock;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Orders of the sides: each side is equally often first, second and last.
+const ORDERS: [[usize; SIDES]; 6] = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]];
+/// The warm-up of a window: the connections are opened and used once.
+const WINDOW_WARM_UP: Duration = Duration::from_millis(200);
+/// The machine is quiet if its cores were busy for less than this share of a second.
+const QUIET_SHARE: f64 = 0.25;
+/// The longest wait for a quiet machine between two blocks.
+const QUIET_WAIT: Duration = Duration::from_secs(10);
+/// The longest record that is read.
+const RECORD_BYTES_MOST: u64 = 1 << 28;
+
+/// A side's server.
+pub struct SideServer {
+    /// Its revision, for people.
+    pub shown: String,
+    /// The folder in which it starts.
+    pub folder: PathBuf,
+}
+
+/// Measures blocks.
+pub struct Bench<'a> {
+    settings: &'a Settings,
+    sides: [SideServer; SIDES],
+    starter: Starter,
+    cores: Vec<u32>,
+    has_own_cores: bool,
+    records: PathBuf,
+    interrupt: Interrupt,
+    begun: Instant,
+    quota: Option<CpuQuota>,
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(
+        settings: &'a Settings,
+        sides: [SideServer; SIDES],
+        records: PathBuf,
+        interrupt: Interrupt,
+    ) -> anyhow::Result<Self> {
+        let cores = Cores::allowed()
+            .map_err(|error| Complaint::environment(format!("cannot read the list of cores: {error}")))?;
+        let pinning = cores.split(CoresWanted::Half);
+        let starter = Starter {
+            shepherd: shepherd_command()?,
+            guard: TrackingMethod::Namespace,
+            logs: Some(records.clone()),
+            interrupt,
+            user: None,
+        };
+        Ok(Self {
+            settings,
+            sides,
+            starter,
+            cores: pinning.server,
+            has_own_cores: pinning.disjoint,
+            records,
+            interrupt,
+            begun: Instant::now(),
+            quota: CpuQuota::now(),
+        })
+    }
+
+    /// Facts about this machine that the reader must know.
+    pub fn notes(&self) -> Vec<String> {
+        let one_core = (!self.has_own_cores).then(|| {
+            "One core: server and load generator share it, so that rates and times include the generator's work; \
+             CPU per request is the server's alone."
+                .to_owned()
+        });
+        let quota = self.quota.map(|quota| {
+            format!("CPU quota of this container: {:.2} of {} cores.", quota.cores, self.cores_allowed())
+        });
+        one_core.into_iter().chain(quota).collect()
+    }
+
+    fn cores_allowed(&self) -> usize {
+        Cores::allowed().map_or(self.cores.len(), |cores| cores.numbers().len())
+    }
+
+    /// The time that a quota stopped the processes of this container during the gate.
+    pub fn closing_notes(&self) -> Vec<String> {
+        let throttled = self.quota.zip(CpuQuota::now()).map(|(before, after)| {
+            let stopped_s = after.throttled_s - before.throttled_s;
+            format!("The CPU quota stopped this container for {stopped_s:.1} s during the gate.")
+        });
+        throttled.into_iter().collect()
+    }
+
+    fn start(&self, side: usize, number: usize) -> Result<RunningServer, LoadError> {
+        let server = &self.sides[side];
+        let (path, status) = &self.settings.ready;
+        let name = ["base", "candidate", "control"][side];
+        let launched = self.starter.launch_command(&CommandLaunch {
+            id: &format!("{}-{number}", wall_clock::new_id()),
+            name,
+            command: &self.settings.start,
+            folder: &server.folder,
+            env: &self.settings.env,
+            cores: &self.cores,
+            ready: (path, *status),
+            start_timeout: self.settings.start_timeout,
+        });
+        launched.map_err(|error| match error {
+            LaunchError::Interrupted => LoadError::Interrupted,
+            LaunchError::Fault { fault, log_tail } => {
+                let log: String = log_tail.lines().map(|line| format!("\n  | {line}")).collect();
+                LoadError::Failed(format!(
+                    "the server of {} does not start: {}{log}",
+                    server.shown, fault.message
+                ))
+            }
+        })
+    }
+
+    /// One window on one side, repeated once if the generator or the machine was disturbed.
+    fn window(
+        &self,
+        server: &mut RunningServer,
+        side: usize,
+        load: &SettingsLoad,
+        lengths: [Duration; 2],
+        record: &str,
+    ) -> Result<LoadResult, LoadError> {
+        let result = self.run(server, side, load, lengths, record)?;
+        match result.void_because() {
+            None => Ok(result),
+            Some(_) => self.run(server, side, load, lengths, record),
+        }
+    }
+
+    fn run(
+        &self,
+        server: &mut RunningServer,
+        side: usize,
+        load: &SettingsLoad,
+        [warm_up, window]: [Duration; 2],
+        record: &str,
+    ) -> Result<LoadResult, LoadError> {
+        let path = self.records.join(format!("{record}.json"));
+        let url = format!("http://{}{}", server.address, load.path);
+        let arguments = arguments(load, &url, [warm_up, window], &path.to_string_lossy());
+        let before_s = server.cpu_s();
+        let output = run_beside(arguments, &self.cores)?;
+        let after_s = server.cpu_s();
+        if let Some(ended) = server.ended() {
+            let shown = &self.sides[side].shown;
+            let log: String = server.log_tail().lines().map(|line| format!("\n  | {line}")).collect();
+            return Err(LoadError::Failed(format!(
+                "the server of {shown} ended with {ended} under load{log}"
+            )));
+        }
+        check(&output, self.interrupt)?;
+        let failed = |why: String| LoadError::Failed(format!("cannot read {}: {why}", path.display()));
+        let json =
+            paceline_files::read_text(&path, RECORD_BYTES_MOST).map_err(|error| failed(error.to_string()))?;
+        let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
+        let mut result = LoadResult::of(&run, None);
+        result.server = Some(LoadServerUse {
+            cpu_s: after_s - before_s,
+            over_s: result.load_s,
+            cores: self.cores.len() as u32,
+            ..LoadServerUse::default()
+        });
+        Ok(result)
+    }
+
+    /// All loads on servers that run.
+    fn measure(
+        &self,
+        servers: &mut [RunningServer; SIDES],
+        order: [usize; SIDES],
+        number: usize,
+    ) -> Result<[BlockSide; SIDES], LoadError> {
+        let mut sides = servers.each_ref().map(|server| BlockSide {
+            start_ns: Some(server.startup.first_answer_ns),
+            ..BlockSide::default()
+        });
+        for (index, load) in self.settings.loads.iter().enumerate() {
+            for side in order {
+                let record = format!("{number:02}-{index}-{side}-warm-up");
+                self.run(&mut servers[side], side, load, [Duration::ZERO, self.settings.warm_up], &record)?;
+            }
+            for side in &mut sides {
+                side.windows.push(Vec::new());
+            }
+            for (turn, side) in order.into_iter().chain(order.into_iter().rev()).enumerate() {
+                let record = format!("{number:02}-{index}-{side}-{turn}");
+                let lengths = [WINDOW_WARM_UP, self.settings.window];
+                let result = self.window(&mut servers[side], side, load, lengths, &record)?;
+                sides[side].windows[index].push(result);
+            }
+        }
+        for (side, server) in sides.iter_mut().zip(servers.iter_mut()) {
+            side.rss_bytes = Some(server.sample().rss_bytes);
+        }
+        Ok(sides)
+    }
+}
+
+impl RegressionBench for Bench<'_> {
+    fn block(&mut self, number: usize) -> Result<[BlockSide; SIDES], LoadError> {
+        let order = ORDERS[number % ORDERS.len()];
+        let mut started: [Option<RunningServer>; SIDES] = [None, None, None];
+        for side in order {
+            started[side] = Some(self.start(side, number)?);
+        }
+        let [Some(base), Some(candidate), Some(control)] = started else {
+            return Err(LoadError::Failed("a side was not started".to_owned()));
+        };
+        let mut servers = [base, candidate, control];
+        let measured = self.measure(&mut servers, order, number);
+        for server in servers {
+            server.stop().map_err(|error| LoadError::Failed(format!("cannot stop a server: {error}")))?;
+        }
+        if self.interrupt.requested() {
+            return Err(LoadError::Interrupted);
+        }
+        measured
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn wait_for_quiet(&mut self, limit: Duration) {
+        let until = Instant::now() + limit.min(QUIET_WAIT);
+        while Instant::now() < until && !self.interrupt.requested() {
+            let before = CoreTicks::now();
+            // The share of a second is what is waited for.
+            std::thread::sleep(Duration::from_secs(1));
+            let cores = CoreTicks::now().since(&before);
+            let busy_s: f64 = cores.iter().map(|core| core.busy_s + core.steal_s).sum();
+            let over_s: f64 = cores.iter().map(|core| core.over_s).sum();
+            if busy_s < QUIET_SHARE * over_s {
+                return;
+            }
+        }
+    }
+}
+
+/// The arguments of `paceline run`.
+fn arguments(load: &SettingsLoad, url: &str, [warm_up, window]: [Duration; 2], record: &str) -> Vec<String> {
+    let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
+    let mut arguments: Vec<String> =
+        ["run", url, "--format", "json", "--output", record].map(str::to_owned).to_vec();
+    let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
+    add("--connections", load.connections.to_string());
+    add("--warmup", milliseconds(warm_up));
+    add("--duration", milliseconds(window));
+    if let Some(rate) = load.rate_per_s {
+        add("--rate", format!("{rate:.3}"));
+    }
+    arguments.extend(load.flags.iter().cloned());
+    arguments
+}

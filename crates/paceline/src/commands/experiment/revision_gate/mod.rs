@@ -1,0 +1,160 @@
+//! `paceline gate --base REF`: builds two revisions of the repository in the current folder, starts them and compares
+//! them.
+//!
+//! `settings.rs` merges `paceline.toml` with the flags, `bench.rs` measures.
+
+mod bench;
+mod settings;
+
+use super::complaint;
+use super::gate_output::{GateFormat, GateOutput};
+use crate::exit::{self, Complaint, Status};
+use crate::lab_folders::{complain, end_left_overs, shepherd_command};
+use anyhow::Context as _;
+use bench::{Bench, SideServer};
+use paceline_escape::{Printable, TerminalText};
+use paceline_experiment::{
+    RegressionOutcome, RegressionPlan, RegressionReport, regression_annotations, regression_html,
+    regression_junit, regression_markdown, regression_text, run_regression,
+};
+use paceline_host::Interrupt;
+use paceline_lab::{Checkout, Checkouts, Repository, Revision};
+pub use settings::{RevisionFlags, Settings, SharedFlags};
+use std::path::{Path, PathBuf};
+
+/// Carries out the gate, writes its files and returns the exit status.
+pub fn run(settings: &Settings, output: &GateOutput) -> anyhow::Result<Status> {
+    let report = measure(settings).or_else(|error| {
+        output.write_error(&error)?;
+        Err(error)
+    })?;
+    output.write(|format| render(&report, format), &regression_annotations(&report))?;
+    Ok(match report.outcome {
+        RegressionOutcome::Passed => Status::Done,
+        RegressionOutcome::Failed => Status::Failed,
+        RegressionOutcome::Undecided => settings.undecided,
+        RegressionOutcome::Interrupted => Status::Interrupted,
+    })
+}
+
+impl Settings {
+    /// Reads the settings of the current folder's repository.
+    pub fn read(flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyhow::Result<Self> {
+        let here = std::env::current_dir().context("cannot find the current folder")?;
+        settings::read(&here, flags, shared)
+    }
+}
+
+fn measure(settings: &Settings) -> anyhow::Result<RegressionReport> {
+    let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
+    if let Some(notice) = end_left_overs() {
+        exit::say(&notice);
+    }
+    let repository = Repository::find(&settings.here).map_err(complain)?;
+    let checkouts = Checkouts::open(&repository, &settings.cache, shepherd_command()?, interrupt);
+    let checkouts = checkouts.map_err(complain)?;
+    let [base, candidate] = revisions(settings, &repository, checkouts.folder())?;
+    exit::say(&format!("base       {}\ncandidate  {}", base.shown, candidate.shown));
+    let mut notes = Vec::new();
+    if base.tree == candidate.tree {
+        notes.push("Both sides have the same content: this is an A/A run.".to_owned());
+    } else if let Some(report) = unmeasured(settings, &repository, [&base, &candidate])? {
+        return Ok(report);
+    }
+    let order = settings.build_order(&repository)?;
+    let prepare = |revision: &Revision| -> anyhow::Result<Checkout> {
+        let checkout = checkouts.prepare(revision, &order).map_err(complain)?;
+        let how = if checkout.is_cached {
+            "built earlier".to_owned()
+        } else {
+            format!("{:.1} s", checkout.took.as_secs_f64())
+        };
+        exit::say(&format!("build of {}: {how}", revision.shown));
+        Ok(checkout)
+    };
+    let [base_build, candidate_build] = [prepare(&base)?, prepare(&candidate)?];
+    let records = records_folder(settings, checkouts.folder())?;
+    let sides = [(&base, &base_build), (&candidate, &candidate_build), (&base, &base_build)]
+        .map(|(revision, build)| SideServer { shown: revision.shown.clone(), folder: build.folder.clone() });
+    let mut bench = Bench::new(settings, sides, records, interrupt)?;
+    notes.extend(bench.notes());
+    let plan = settings.plan([base.shown, candidate.shown], notes);
+    compare(&mut bench, &plan)
+}
+
+fn compare(bench: &mut Bench<'_>, plan: &RegressionPlan) -> anyhow::Result<RegressionReport> {
+    let report = run_regression(bench, plan, &mut |report| exit::say(&progress(report)));
+    let mut report = report.map_err(complaint)?;
+    report.notes.extend(bench.closing_notes());
+    Ok(report)
+}
+
+/// The base and the candidate.
+fn revisions(settings: &Settings, repository: &Repository, scratch: &Path) -> anyhow::Result<[Revision; 2]> {
+    let candidate = match &settings.candidate {
+        Some(name) => repository.revision(name).map_err(complain)?,
+        None => match repository.uncommitted(scratch).map_err(complain)? {
+            Some(snapshot) => snapshot,
+            None => repository.revision("HEAD").map_err(complain)?,
+        },
+    };
+    let base = repository.merge_base(&settings.base, &candidate).map_err(complain)?;
+    Ok([base, candidate])
+}
+
+/// The report if only files differ that the settings ignore.
+fn unmeasured(
+    settings: &Settings,
+    repository: &Repository,
+    [base, candidate]: [&Revision; 2],
+) -> anyhow::Result<Option<RegressionReport>> {
+    let changed = repository.changed(base, candidate).map_err(complain)?;
+    if settings.ignore.is_empty() || !changed.iter().all(|file| settings.ignores(file)) {
+        return Ok(None);
+    }
+    let names = [base.shown.clone(), candidate.shown.clone()];
+    let files = paceline_stats::counted(changed.len(), "changed file", "changed files");
+    let reason = format!("nothing was measured: `ignore` contains the {files}");
+    Ok(Some(RegressionReport::passed_unmeasured(&settings.plan(names, Vec::new()), &reason)))
+}
+
+/// The folder for the record of every run; the default one keeps those of the last gate.
+fn records_folder(settings: &Settings, builds: &Path) -> anyhow::Result<PathBuf> {
+    let folder = match &settings.records {
+        Some(folder) => folder.clone(),
+        None => {
+            let folder = builds.join("records");
+            // The first gate of a repository has none.
+            let _ = std::fs::remove_dir_all(&folder);
+            folder
+        }
+    };
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Complaint::environment(format!("cannot make {}: {error}", folder.display())))?;
+    Ok(folder)
+}
+
+/// One line of progress.
+fn progress(report: &RegressionReport) -> String {
+    let cells = report.metrics.iter().filter(|cell| cell.is_judge).map(|cell| {
+        let load = cell.load.as_deref().unwrap_or("launch");
+        format!("{load} {} {:+.1} %", cell.metric.name(), (cell.ratio - 1.0) * 100.0)
+    });
+    let cells: Vec<String> = cells.collect();
+    let disturbed = match report.disturbed_windows {
+        0 => String::new(),
+        count => format!(", {} disturbed", paceline_stats::counted(count, "window", "windows")),
+    };
+    let figures = if cells.is_empty() { String::new() } else { format!(": {}", cells.join(", ")) };
+    format!("block {}{disturbed} after {:.0} s{figures}", report.blocks, report.elapsed_s)
+}
+
+fn render(report: &RegressionReport, format: GateFormat) -> anyhow::Result<Printable> {
+    Ok(match format {
+        GateFormat::Text => TerminalText::lines(&exit::fitted_lines(&regression_text(report))).into(),
+        GateFormat::Markdown => regression_markdown(report).into(),
+        GateFormat::Json => exit::json(report)?,
+        GateFormat::Html => regression_html(report).into(),
+        GateFormat::Junit => regression_junit(report).into(),
+    })
+}

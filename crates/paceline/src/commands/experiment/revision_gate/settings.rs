@@ -1,0 +1,337 @@
+//! The settings of a gate between two revisions: the table `[gate]` of `paceline.toml`, and flags, which win.
+
+use crate::commands::experiment::compare::CompareFlags;
+use crate::commands::run::duration;
+use crate::exit::{Complaint, Status};
+use crate::lab_folders::{complain, path_or_nothing};
+use paceline_catalogue::{GATE_FILE, GateFile, GateFileLoad};
+use paceline_experiment::{ComparedMetric, GateLoad, GateMetric, JudgeRule, RegressionPlan};
+use paceline_lab::{BuildOrder, Repository};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The default time in which a gate must decide: twenty blocks with one load take about five minutes.
+const BUDGET: Duration = Duration::from_secs(600);
+/// The default length of a window. Longer ones do not scatter less, because the machine drifts meanwhile.
+const WINDOW: Duration = Duration::from_secs(1);
+/// The default warm-up of each load after each start.
+const WARM_UP: Duration = Duration::from_secs(1);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(20 * 60);
+/// The default share of failed requests by which the candidate may exceed the base.
+const FAILURES_MOST: f64 = 0.001;
+/// The default number of connections.
+const CONNECTIONS: u32 = 32;
+
+/// Flags for two revisions.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Two commits")]
+pub struct RevisionFlags {
+    /// Compare the current content of this git repository with a branch, a tag or a commit
+    ///
+    /// Both are checked out, built and started; uncommitted changes are measured too. The base is the commit at which
+    /// the candidate left REF. The table [gate] of paceline.toml has the commands, loads and margins.
+    #[arg(long, value_name = "REF", conflicts_with_all = ["against", "save", "candidate"])]
+    pub base: Option<String>,
+    /// Measure this commit instead of the current content
+    #[arg(long, value_name = "REF", conflicts_with_all = ["against", "save", "candidate"])]
+    pub head: Option<String>,
+    /// Command that builds the server in a checkout, for sh -c
+    #[arg(long, value_name = "COMMAND")]
+    pub build: Option<String>,
+    /// Command that starts the server in a checkout, for sh -c; it must listen on $PORT
+    #[arg(long, value_name = "COMMAND")]
+    pub start: Option<String>,
+    /// Time in which the gate must decide [default: 10m]
+    #[arg(long, value_name = "T", value_parser = duration)]
+    pub budget: Option<Duration>,
+    /// File with the table [gate] [default: paceline.toml in this folder, or in the top folder of the repository]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder for checkouts and builds, which are kept [default: paceline/gate in the user's cache folder]
+    #[arg(long, value_name = "DIR", env = "PACELINE_GATE_CACHE", hide_env_values = true, value_parser = path_or_nothing())]
+    pub cache: Option<PathBuf>,
+}
+
+/// Flags that the gate shares with its other modes.
+pub struct SharedFlags<'a> {
+    /// Rate, window, margin and metric.
+    pub how: &'a CompareFlags,
+    /// The path, if it is given.
+    pub path: &'a str,
+    /// The folder for records.
+    pub records: Option<&'a Path>,
+    /// The exit status of an undecided gate.
+    pub undecided: Status,
+}
+
+/// A load with what its runs need.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingsLoad {
+    pub name: String,
+    pub path: String,
+    pub connections: u32,
+    pub rate_per_s: Option<f64>,
+    pub flags: Vec<String>,
+    pub metrics: Vec<GateMetric>,
+}
+
+/// Everything about a gate.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub here: PathBuf,
+    pub cache: PathBuf,
+    pub base: String,
+    pub candidate: Option<String>,
+    pub build: Option<String>,
+    pub start: String,
+    pub folder: Option<PathBuf>,
+    pub env: BTreeMap<String, String>,
+    pub ready: (String, u16),
+    pub start_timeout: Duration,
+    pub build_timeout: Duration,
+    pub budget: Duration,
+    pub window: Duration,
+    pub warm_up: Duration,
+    pub loads: Vec<SettingsLoad>,
+    launch: Vec<GateMetric>,
+    judge: JudgeRule,
+    failures_most: f64,
+    pub ignore: Vec<glob::Pattern>,
+    pub records: Option<PathBuf>,
+    pub undecided: Status,
+}
+
+/// Reads the file in or above `here` and adds the flags.
+pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyhow::Result<Settings> {
+    let (file, found) = gate_file(here, flags)?;
+    let base = flags.base.clone().or(file.base.clone()).ok_or_else(|| {
+        Complaint::usage("no base to compare with")
+            .hint(format!("use --base REF, or set `base` in {GATE_FILE}"))
+    })?;
+    let start = flags.start.clone().or(file.start.clone()).ok_or_else(|| {
+        let place = found.as_ref().map_or(GATE_FILE.to_owned(), |path| path.display().to_string());
+        Complaint::usage(format!("no command starts the server: there is no `start` in {place}"))
+            .hint("use --start COMMAND, or write the file with `paceline gate init`")
+    })?;
+    let margins = margins(&file, &shared)?;
+    let loads = loads(&file, &shared, &margins)?;
+    let launch = |metric: &&GateMetric| is_of_launch(metric.metric);
+    let first_path = loads.first().map_or("/", |load| load.path.as_str()).to_owned();
+    Ok(Settings {
+        here: here.to_owned(),
+        cache: flags
+            .cache
+            .clone()
+            .filter(|cache| !cache.as_os_str().is_empty())
+            .map_or_else(cache_folder, Ok)?,
+        base,
+        candidate: flags.head.clone(),
+        build: flags.build.clone().or(file.build.clone()),
+        start,
+        folder: folder(&file, found.as_deref()),
+        env: file.env.clone(),
+        ready: (file.ready.clone().unwrap_or(first_path), file.ready_status.unwrap_or(200)),
+        start_timeout: file.start_timeout.unwrap_or(START_TIMEOUT),
+        build_timeout: file.build_timeout.unwrap_or(BUILD_TIMEOUT),
+        budget: flags.budget.or(file.budget).unwrap_or(BUDGET),
+        window: file.window.unwrap_or(WINDOW),
+        warm_up: file.warm_up.unwrap_or(WARM_UP),
+        launch: margins.iter().flatten().filter(launch).copied().collect(),
+        judge: if margins.is_some() { JudgeRule::All } else { JudgeRule::Quietest },
+        loads,
+        failures_most: file.max_errors.map_or(FAILURES_MOST, |most| most.0),
+        ignore: patterns(&file)?,
+        records: shared.records.map(Path::to_owned),
+        undecided: shared.undecided,
+    })
+}
+
+/// The file, and where it was found.
+fn gate_file(here: &Path, flags: &RevisionFlags) -> anyhow::Result<(GateFile, Option<PathBuf>)> {
+    let named = |path: &Path| {
+        let path = here.join(path);
+        let file = GateFile::read(&path).map_err(|error| complain(error))?;
+        anyhow::Ok(file.map(|file| (file, path)))
+    };
+    let found = match &flags.config {
+        Some(path) => Some(
+            named(path)?.ok_or_else(|| Complaint::usage(format!("there is no file {}", path.display())))?,
+        ),
+        None => match named(Path::new(GATE_FILE))? {
+            Some(found) => Some(found),
+            None => named(&Repository::find(here).map_err(complain)?.root().join(GATE_FILE))?,
+        },
+    };
+    Ok(found.map_or((GateFile::default(), None), |(file, path)| (file, Some(path))))
+}
+
+/// The folder of the commands: `folder`, relative to the folder of the file.
+fn folder(file: &GateFile, found: Option<&Path>) -> Option<PathBuf> {
+    let beside = found.and_then(Path::parent).map(Path::to_owned);
+    match (&file.folder, beside) {
+        (Some(folder), Some(beside)) => Some(beside.join(folder)),
+        (Some(folder), None) => Some(folder.clone()),
+        (None, beside) => beside,
+    }
+}
+
+/// The margins that the file or `--metric` gives; none for the defaults.
+fn margins(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<Option<Vec<GateMetric>>> {
+    if let Some(metric) = shared.how.metric {
+        return Ok(Some(vec![GateMetric { metric, margin: shared.how.margin / 100.0 }]));
+    }
+    if file.margins.is_empty() {
+        return Ok(None);
+    }
+    let metric = |(name, margin): (&String, &paceline_catalogue::Margin)| {
+        let metric = ComparedMetric::of_name(name).filter(|metric| *metric != ComparedMetric::CapacityPerS);
+        let metric = metric.ok_or_else(|| {
+            let names = ComparedMetric::ALL.iter().filter(|metric| **metric != ComparedMetric::CapacityPerS);
+            let names: Vec<&str> = names.map(|metric| metric.name()).collect();
+            Complaint::usage(format!("{GATE_FILE}: [gate.margins] has no metric `{name}`"))
+                .hint(format!("use {}", names.join(", ")))
+        })?;
+        anyhow::Ok(GateMetric { metric, margin: margin.0 })
+    };
+    file.margins.iter().map(metric).collect::<anyhow::Result<Vec<_>>>().map(Some)
+}
+
+fn is_of_launch(metric: ComparedMetric) -> bool {
+    matches!(metric, ComparedMetric::RssBytes | ComparedMetric::StartNs)
+}
+
+/// The metrics of a load: those of the margins that its loop has, or the defaults.
+fn metrics(is_open: bool, margins: Option<&[GateMetric]>, margin: f64) -> Vec<GateMetric> {
+    let has = |metric: ComparedMetric| match metric {
+        ComparedMetric::RatePerS | ComparedMetric::ServiceTimeNsP50 | ComparedMetric::ServiceTimeNsP99 => {
+            !is_open
+        }
+        ComparedMetric::ResponseTimeNsP50 | ComparedMetric::ResponseTimeNsP99 => is_open,
+        ComparedMetric::ServerCpuNsPerRequest => true,
+        ComparedMetric::CapacityPerS | ComparedMetric::RssBytes | ComparedMetric::StartNs => false,
+    };
+    if let Some(margins) = margins {
+        return margins.iter().filter(|metric| has(metric.metric)).copied().collect();
+    }
+    let first = if is_open { ComparedMetric::ResponseTimeNsP50 } else { ComparedMetric::RatePerS };
+    [first, ComparedMetric::ServerCpuNsPerRequest].map(|metric| GateMetric { metric, margin }).to_vec()
+}
+
+fn loads(
+    file: &GateFile,
+    shared: &SharedFlags<'_>,
+    margins: &Option<Vec<GateMetric>>,
+) -> anyhow::Result<Vec<SettingsLoad>> {
+    let of_flags = || GateFileLoad {
+        path: Some(shared.path.to_owned()),
+        rate: shared.how.rate,
+        ..GateFileLoad::default()
+    };
+    if !file.loads.is_empty() && shared.how.rate.is_some() {
+        return Err(Complaint::usage(format!("--rate conflicts with the loads in {GATE_FILE}")).into());
+    }
+    let written = if file.loads.is_empty() { vec![of_flags()] } else { file.loads.clone() };
+    let margin = shared.how.margin / 100.0;
+    let loads: Vec<SettingsLoad> = written
+        .into_iter()
+        .map(|load| {
+            let path = load.path.unwrap_or_else(|| "/".to_owned());
+            let rate = load.rate.map_or(String::new(), |rate| format!(" at {rate}/s"));
+            SettingsLoad {
+                name: load.name.unwrap_or_else(|| format!("{path}{rate}")),
+                connections: load.connections.unwrap_or(CONNECTIONS),
+                rate_per_s: load.rate,
+                flags: load.flags,
+                metrics: metrics(load.rate.is_some(), margins.as_deref(), margin),
+                path,
+            }
+        })
+        .collect();
+    for (index, load) in loads.iter().enumerate() {
+        if loads[..index].iter().any(|other| other.name == load.name) {
+            return Err(
+                Complaint::usage(format!("{GATE_FILE}: two loads have the name `{}`", load.name)).into()
+            );
+        }
+        if !load.path.starts_with('/') {
+            return Err(Complaint::usage(format!(
+                "{GATE_FILE}: the path {:?} does not begin with /",
+                load.path
+            ))
+            .into());
+        }
+    }
+    let judged = loads.iter().map(|load| load.metrics.len()).sum::<usize>();
+    let of_launch = margins.iter().flatten().filter(|metric| is_of_launch(metric.metric)).count();
+    if judged + of_launch == 0 {
+        return Err(Complaint::usage(format!(
+            "{GATE_FILE}: no metric of [gate.margins] applies to its loads"
+        ))
+        .hint("rate and service.* need a load without `rate`, response.* a load with it")
+        .into());
+    }
+    Ok(loads)
+}
+
+fn patterns(file: &GateFile) -> anyhow::Result<Vec<glob::Pattern>> {
+    let pattern = |text: &String| {
+        glob::Pattern::new(text).map_err(|error| {
+            Complaint::usage(format!("{GATE_FILE}: invalid pattern {text:?}: {error}")).into()
+        })
+    };
+    file.ignore.iter().map(pattern).collect()
+}
+
+/// `paceline/gate` in the user's cache folder (XDG Base Directory Specification).
+fn cache_folder() -> anyhow::Result<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let cache = cache.ok_or_else(|| {
+        Complaint::usage("no folder for checkouts and builds: HOME is not set").hint("use --cache DIR")
+    })?;
+    Ok(cache.join("paceline").join("gate"))
+}
+
+impl Settings {
+    /// The plan of the comparison.
+    pub fn plan(&self, names: [String; 2], notes: Vec<String>) -> RegressionPlan {
+        let load = |load: &SettingsLoad| GateLoad { name: load.name.clone(), metrics: load.metrics.clone() };
+        RegressionPlan {
+            names,
+            loads: self.loads.iter().map(load).collect(),
+            launch: self.launch.clone(),
+            judge: self.judge,
+            budget: self.budget,
+            failures_most: self.failures_most,
+            notes,
+        }
+    }
+
+    /// How a revision is built.
+    pub fn build_order(&self, repository: &Repository) -> anyhow::Result<BuildOrder> {
+        let folder = match &self.folder {
+            None => PathBuf::from("."),
+            Some(folder) => {
+                let canonical = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+                let root = repository.root().canonicalize().unwrap_or_else(|_| repository.root().to_owned());
+                let inside = canonical.strip_prefix(&root).map_err(|_| {
+                    Complaint::usage(format!("the folder {} is outside the repository", folder.display()))
+                })?;
+                inside.to_owned()
+            }
+        };
+        Ok(BuildOrder {
+            command: self.build.clone(),
+            folder,
+            env: self.env.clone(),
+            limit: self.build_timeout,
+        })
+    }
+
+    /// Whether a changed file cannot change the speed.
+    pub fn ignores(&self, file: &str) -> bool {
+        self.ignore.iter().any(|pattern| pattern.matches(file))
+    }
+}

@@ -1,0 +1,192 @@
+//! Tests `paceline gate --base`: builds, worktrees, files, exit statuses and error messages, with a repository that has
+//! the reference server as its server. No figure of a run is asserted.
+
+use crate::reference::PACELINE;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A repository with one commit on `main`, and a folder for builds.
+struct TestRepository {
+    folder: tempfile::TempDir,
+}
+
+impl TestRepository {
+    /// Its `[gate]` table ends with `more`.
+    fn new(more: &str) -> Self {
+        let repository = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(repository.root()).unwrap();
+        repository.git(&["init", "--quiet", "--initial-branch", "main"]);
+        let start = format!(
+            "tail -f /dev/null | {PACELINE} reference-server --service immediate --listen 127.0.0.1:$PORT"
+        );
+        let table = format!(
+            "[gate]\nbase = \"main\"\nbuild = \"cat number > built && test -e .git\"\nstart = \"\"\"{start}\"\"\"\n\
+             window = \"100ms\"\nwarm_up = \"50ms\"\n{more}"
+        );
+        repository.write("paceline.toml", &table);
+        repository.write("number", "1");
+        repository.commit("first");
+        repository
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.folder.path().join("repository")
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.root().join(name), text).unwrap();
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+        let output =
+            Command::new("git").args(identity).args(arguments).current_dir(self.root()).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        text(&output.stdout)
+    }
+
+    fn commit(&self, subject: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "-m", subject]);
+    }
+
+    fn gate(&self, arguments: &[&str]) -> Output {
+        Command::new(PACELINE)
+            .arg("gate")
+            .args(arguments)
+            .args(["--format", "json"])
+            .current_dir(self.root())
+            .env("PACELINE_GATE_CACHE", self.folder.path().join("cache"))
+            .output()
+            .unwrap()
+    }
+
+    /// Checks that git knows only the main worktree, and that nothing was added to it.
+    fn assert_clean(&self, changes: &str) {
+        assert_eq!(self.git(&["worktree", "list"]).lines().count(), 1);
+        assert_eq!(self.git(&["status", "--porcelain"]).trim(), changes);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn report(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn one_block_is_undecided_and_leaves_only_builds() {
+    let repository = TestRepository::new("");
+    repository.write("number", "2");
+    let files =
+        ["--markdown", "../gate.md", "--junit", "../gate.xml", "--html", "../gate.html", "--annotations"];
+    let output = repository.gate(&[&["--budget", "1ms"][..], &files].concat());
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let (annotation, json) = std::str::from_utf8(&output.stdout).unwrap().split_once('\n').unwrap();
+    assert!(annotation.starts_with("::warning title=Performance gate undecided::"), "{annotation}");
+    let report: Value = serde_json::from_str(json).unwrap();
+    assert_eq!((report["outcome"].as_str(), report["blocks"].as_u64()), (Some("undecided"), Some(1)));
+    assert!(report["candidate"].as_str().unwrap().contains("1 changed file)"), "{report}");
+    assert!(text(&output.stderr).contains("build of main"), "{output:?}");
+    let read = |name: &str| std::fs::read_to_string(repository.folder.path().join(name)).unwrap();
+    assert!(read("gate.md").starts_with("### Performance gate undecided"));
+    assert!(read("gate.xml").contains("name=\"failed requests of /hello\""));
+    assert!(read("gate.html").starts_with("<!doctype html>"));
+    repository.assert_clean("M number");
+
+    repository.commit("second");
+    let again = repository.gate(&["--budget", "1ms", "--pass-undecided"]);
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    let said = text(&again.stderr);
+    assert_eq!(said.matches("): built earlier").count(), 2, "the same content is not built again: {said}");
+    let notes = report_notes(&again);
+    assert!(notes.contains("this is an A/A run"), "{notes}");
+}
+
+fn report_notes(output: &Output) -> String {
+    report(output)["notes"].to_string()
+}
+
+#[test]
+fn ignored_files_are_not_measured() {
+    let repository = TestRepository::new("ignore = [\"*.md\"]\n");
+    repository.git(&["checkout", "--quiet", "-b", "change"]);
+    repository.write("README.md", "text");
+    repository.commit("documents");
+    let output = repository.gate(&[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(report(&output)["reason"].as_str().unwrap().starts_with("nothing was measured"), "{output:?}");
+}
+
+#[test]
+fn a_failed_build_or_start_is_not_a_slow_server() {
+    let repository = TestRepository::new("start_timeout = \"5s\"\n");
+    let failed = repository.gate(&["--build", "echo the compiler says no; exit 9", "--junit", "../gate.xml"]);
+    assert_eq!(failed.status.code(), Some(3), "{failed:?}");
+    let said = text(&failed.stderr);
+    assert!(said.contains("exit status 9") && said.contains("| the compiler says no"), "{said}");
+    let junit = std::fs::read_to_string(repository.folder.path().join("gate.xml")).unwrap();
+    assert!(junit.contains("errors=\"1\""), "{junit}");
+    repository.assert_clean("");
+    let failed = repository.gate(&["--start", "echo no configuration; exit 7"]);
+    assert_eq!(failed.status.code(), Some(3), "{failed:?}");
+    let said = text(&failed.stderr);
+    assert!(said.contains("the server of main") && said.contains("| no configuration"), "{said}");
+    repository.assert_clean("");
+}
+
+#[test]
+fn wrong_settings_exit_with_two_and_say_why() {
+    let repository = TestRepository::new("");
+    for (arguments, said) in [
+        (&["--base", "no-such-branch"][..], "there is no revision `no-such-branch`"),
+        (&["--head", "no-such-tag"], "there is no revision `no-such-tag`"),
+        (&["--config", "other.toml"], "there is no file other.toml"),
+        (&["--base", "main", "http://127.0.0.1:1/"], "cannot be used with"),
+        (&["--metric", "response.p50"], "no metric of [gate.margins] applies"),
+    ] {
+        let output = repository.gate(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        assert!(text(&output.stderr).contains(said), "{arguments:?}: {output:?}");
+    }
+    repository.write("paceline.toml", "[gate]\nbasis = \"main\"\n");
+    let output = repository.gate(&[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("paceline.toml:2"), "{output:?}");
+}
+
+#[test]
+fn a_folder_without_a_repository_is_named_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(PACELINE)
+        .args(["gate", "--base", "main", "--start", "true"])
+        .current_dir(folder.path())
+        .env("GIT_CEILING_DIRECTORIES", folder.path().parent().unwrap_or(Path::new("/")))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("not a git repository"), "{output:?}");
+}
+
+#[test]
+fn init_writes_what_it_can_find_out_and_overwrites_nothing() {
+    let repository = TestRepository::new("");
+    std::fs::remove_file(repository.root().join("paceline.toml")).unwrap();
+    repository.write("go.mod", "module example.test/app\n");
+    let init =
+        || Command::new(PACELINE).args(["gate", "init"]).current_dir(repository.root()).output().unwrap();
+    let output = init();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let read = |name: &str| std::fs::read_to_string(repository.root().join(name)).unwrap();
+    let file = read("paceline.toml");
+    assert!(file.contains("base = \"main\"") && file.contains("build = \"go build -o server .\""), "{file}");
+    assert!(paceline_catalogue::GateFile::read(&repository.root().join("paceline.toml")).unwrap().is_some());
+    assert!(read(".github/workflows/performance.yml").contains("fetch-depth: 0"));
+    repository.write("paceline.toml", "mine");
+    let again = init();
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    assert!(read("paceline.toml") == "mine" && text(&again.stdout).contains("kept"), "{again:?}");
+}
