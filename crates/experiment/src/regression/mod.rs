@@ -16,6 +16,7 @@ pub use text::{MARGIN_SENTENCE, regression_text};
 use crate::compare::ComparedMetric;
 use crate::load::{LoadError, LoadResult};
 use cells::Cells;
+use paceline_record::{Blame, Severity, Verdict};
 use paceline_stats::next_look;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,6 +133,10 @@ pub struct LoadFailures {
     pub candidate_requests: u64,
     /// Those that did not end ok.
     pub candidate_failed: u64,
+    /// The base's windows, both copies, and those that are invalid by its own fault.
+    pub base_windows: [usize; 2],
+    /// The same of the candidate.
+    pub candidate_windows: [usize; 2],
     /// Whether the candidate fails more often than accepted.
     pub is_worse: bool,
 }
@@ -139,6 +144,13 @@ pub struct LoadFailures {
 impl LoadFailures {
     fn share(failed: u64, requests: u64) -> f64 {
         failed as f64 / requests.max(1) as f64
+    }
+
+    /// Whether most windows of the candidate are invalid by its own fault, and not those of the base: a server that stops
+    /// answering need not have many failed requests.
+    fn is_invalid(&self) -> bool {
+        let is_most = |[all, invalid]: [usize; 2]| 2 * invalid > all;
+        is_most(self.candidate_windows) && !is_most(self.base_windows)
     }
 
     /// The failed shares of base and candidate.
@@ -230,6 +242,14 @@ pub fn run_regression(
     }
 }
 
+/// Whether a window is invalid by the server's own fault. Overload is a matter of speed.
+fn is_own_fault(window: &LoadResult) -> bool {
+    let is_own = |verdict: &Verdict| {
+        verdict.blame == Blame::Server && verdict.severity == Severity::Invalid && verdict.name != "saturated"
+    };
+    window.verdicts.iter().any(is_own)
+}
+
 /// The state of a gate.
 struct Gate<'a> {
     plan: &'a RegressionPlan,
@@ -278,21 +298,27 @@ impl<'a> Gate<'a> {
         for (load, failures) in self.failures.iter_mut().enumerate() {
             let counts = |side: &BlockSide| {
                 let windows = side.windows.get(load).into_iter().flatten();
-                windows.fold((0, 0), |(requests, failed), window| {
+                windows.fold((0, 0, [0, 0]), |(requests, failed, [all, invalid]), window| {
                     let missing = window.scheduled.saturating_sub(window.ok);
-                    (requests + window.scheduled, failed + missing)
+                    let invalid = invalid + usize::from(is_own_fault(window));
+                    (requests + window.scheduled, failed + missing, [all + 1, invalid])
                 })
             };
+            let add = |sum: &mut [usize; 2], [all, invalid]: [usize; 2]| {
+                *sum = [sum[0] + all, sum[1] + invalid];
+            };
             for side in [BASE, CONTROL] {
-                let (requests, failed) = counts(&sides[side]);
+                let (requests, failed, windows) = counts(&sides[side]);
                 failures.base_requests += requests;
                 failures.base_failed += failed;
+                add(&mut failures.base_windows, windows);
             }
-            let (requests, failed) = counts(&sides[CANDIDATE]);
+            let (requests, failed, windows) = counts(&sides[CANDIDATE]);
             failures.candidate_requests += requests;
             failures.candidate_failed += failed;
+            add(&mut failures.candidate_windows, windows);
             let [base, candidate] = failures.shares();
-            failures.is_worse = candidate > base + self.plan.failures_most;
+            failures.is_worse = candidate > base + self.plan.failures_most || failures.is_invalid();
         }
     }
 

@@ -149,6 +149,25 @@ fn failures_are_compared_first() {
 }
 
 #[test]
+fn a_candidate_that_stops_answering_fails() {
+    let plan = plan(1);
+    let mut gate = Gate::new(&plan);
+    let side = |is_dead: bool| {
+        let mut window = result(None, 1_000.0);
+        if is_dead {
+            window.verdicts.push(invalid("stopped_answering", Blame::Server));
+        }
+        BlockSide { windows: vec![vec![window]], ..BlockSide::default() }
+    };
+    for _ in 0..4 {
+        gate.take(&[side(false), side(true), side(false)]);
+    }
+    assert_eq!(gate.outcome(), RegressionOutcome::Failed);
+    let reason = gate.report(Duration::ZERO, RegressionOutcome::Failed).reason;
+    assert!(reason.contains("4 of 4 windows are invalid by the server's fault"), "{reason}");
+}
+
+#[test]
 fn a_disturbed_window_counts_only_for_cpu_time() {
     let mut bench = SimulatedBench { disturbed: 3, ..SimulatedBench::new(1.0, 0.01, 3) };
     let report = gate(&mut bench);

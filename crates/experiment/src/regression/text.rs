@@ -127,8 +127,13 @@ pub(super) fn span(seconds: f64) -> String {
 /// The failed shares of a load.
 pub(super) fn failed_shares(failures: &LoadFailures) -> String {
     let [base, candidate] = failures.shares().map(|share| share * 100.0);
+    let [all, invalid] = failures.candidate_windows;
+    let windows = match invalid {
+        0 => String::new(),
+        invalid => format!("; {invalid} of {all} windows are invalid by the server's fault"),
+    };
     format!(
-        "{candidate:.2} % of {} (base: {base:.2} % of {})",
+        "{candidate:.2} % of {} (base: {base:.2} % of {}){windows}",
         failures.candidate_requests, failures.base_requests
     )
 }

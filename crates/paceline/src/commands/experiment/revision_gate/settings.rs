@@ -141,7 +141,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         launch: margins.iter().flatten().filter(launch).copied().collect(),
         judge: if margins.is_some() { JudgeRule::All } else { JudgeRule::Quietest },
         loads,
-        failures_most: file.max_errors.map_or(FAILURES_MOST, |most| most.0),
+        failures_most: failures_most(&file, &shared)?,
         ignore: patterns(&file)?,
         records: shared.records.map(Path::to_owned),
         undecided: shared.undecided,
@@ -273,6 +273,16 @@ fn loads(
         .into());
     }
     Ok(loads)
+}
+
+/// The accepted share of failed requests.
+fn failures_most(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<f64> {
+    let of_file = file.max_errors.map_or(FAILURES_MOST, |most| most.0);
+    let Some(text) = &shared.how.max_errors else { return Ok(of_file) };
+    let percent = text.trim().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
+    percent.map(|percent| percent / 100.0).ok_or_else(|| {
+        Complaint::usage(format!("--max-errors {text}: with --base, write a share such as 0.1%")).into()
+    })
 }
 
 fn patterns(file: &GateFile) -> anyhow::Result<Vec<glob::Pattern>> {
