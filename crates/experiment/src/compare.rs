@@ -5,6 +5,7 @@
 //! `paceline_stats::compare_pairs`, so that stopping early does not raise the number of false alarms. Stored
 //! measurements are compared as two independent sets of launches.
 
+use crate::conditions::Conditions;
 use crate::failures::{FailureComparison, ObservedOutcomes};
 use crate::load::{LoadError, LoadResult, Range};
 use paceline_stats::{Comparison, Decision, Variance, compare_launches, compare_pairs, holm, next_look};
@@ -117,16 +118,22 @@ pub struct SampleSet {
     /// The outcomes of every observation. Empty in files of earlier versions.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub outcomes: Vec<ObservedOutcomes>,
+    /// The load, the machine and the time of the first observation. None in files of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub conditions: Option<Box<Conditions>>,
 }
 
 impl SampleSet {
     /// An empty set.
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), values: BTreeMap::new(), outcomes: Vec::new() }
+        Self { name: name.to_owned(), values: BTreeMap::new(), outcomes: Vec::new(), conditions: None }
     }
 
     /// Adds an observation. One that cannot be used adds only its outcomes.
     pub fn add(&mut self, result: &LoadResult) {
+        if self.conditions.is_none() {
+            self.conditions.clone_from(&result.conditions);
+        }
         let outcomes = ObservedOutcomes::of(result);
         let is_usable = outcomes.unusable_because.is_none();
         self.outcomes.push(outcomes);

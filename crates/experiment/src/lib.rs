@@ -9,6 +9,7 @@ mod capacity_text;
 mod compare;
 mod compare_html;
 mod compare_text;
+mod conditions;
 mod failures;
 mod gate;
 mod limit;
@@ -28,6 +29,7 @@ pub use compare::{
 };
 pub use compare_html::compare_html;
 pub use compare_text::{compare_markdown, compare_text};
+pub use conditions::{Conditions, Difference};
 pub use failures::{FailureComparison, FailureDirection, ObservedOutcomes, SideFailures};
 pub use gate::{
     GatePolicy, GateResult, gate_annotations, gate_error_junit, gate_error_markdown, gate_junit,

@@ -2,6 +2,7 @@
 //!
 //! The binary makes a [`LoadResult`] from each run's record, so that experiments can be tested without records.
 
+use crate::conditions::Conditions;
 use paceline_record::{Blame, GateOutcome, LoopKind, Phase, Run, Severity, Times, Verdict};
 use paceline_stats::{ConfidenceInterval, Histogram, RunPercentile, is_warm, run_percentile};
 use schemars::JsonSchema;
@@ -158,6 +159,9 @@ pub struct LoadResult {
     /// Valid responses of the whole run, warm-up included; 0 in results of earlier versions.
     #[serde(default)]
     pub ok_in_run: u64,
+    /// The load, the machine and the time.
+    #[serde(skip)]
+    pub conditions: Option<Box<Conditions>>,
     /// Achieved rate of each full second of the run, warm-up included.
     #[serde(skip)]
     pub rate_per_second: Vec<f64>,
@@ -204,6 +208,7 @@ impl LoadResult {
             server,
             load_s: loaded_ns as f64 * 1e-9,
             ok_in_run: run.intervals.iter().map(|interval| interval.block.counts.ok).sum(),
+            conditions: Some(Box::new(Conditions::of(run))),
             rate_per_second: rate_per_second(run),
             intervals: intervals.collect(),
             start_ns: None,

@@ -79,6 +79,7 @@ pub(crate) fn result(offered: Option<f64>, achieved: f64) -> LoadResult {
         server: None,
         load_s: 6.0,
         ok_in_run: 0,
+        conditions: None,
         rate_per_second: Vec::new(),
         intervals: Vec::new(),
         start_ns: None,

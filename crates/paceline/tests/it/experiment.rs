@@ -222,3 +222,32 @@ fn failed_requests_fail_a_gate_and_a_comparison() {
     assert_eq!(saved.status.code(), Some(1), "{saved:?}");
     assert!(text(&saved.stderr).contains("no baseline was written"), "{saved:?}");
 }
+
+#[test]
+fn a_baseline_of_another_load_or_machine_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = |name: &str, connections: u32, cores: u32| {
+        let samples = serde_json::json!({
+            "name": name,
+            "values": { "rate_per_s": [100.0, 102.0, 98.0, 101.0] },
+            "conditions": {
+                "measured_at": "2026-01-02T03:04:05Z", "paceline": "0.1.0",
+                "load": { "connections": connections }, "machine": { "cores": cores },
+            },
+        });
+        std::fs::write(folder.path().join(name), samples.to_string()).unwrap();
+    };
+    set("a.json", 64, 2);
+    set("load.json", 128, 2);
+    set("machine.json", 64, 4);
+    let gate = |more: &[&str]| paceline(folder.path(), &[&["gate", "a.json", "--against"], more].concat());
+    let load = gate(&["load.json"]);
+    assert_eq!(load.status.code(), Some(2), "{load:?}");
+    assert!(text(&load.stderr).contains("different loads: connections 128 / 64"), "{load:?}");
+    let machine = gate(&["machine.json"]);
+    assert_eq!(machine.status.code(), Some(2), "{machine:?}");
+    let said = text(&machine.stderr);
+    assert!(said.contains("different machines: cores 4 / 2") && said.contains("gate --base REF"), "{said}");
+    assert_eq!(gate(&["machine.json", "--accept-other-machine"]).status.code(), Some(0));
+    assert_eq!(gate(&["load.json", "--accept-other-machine"]).status.code(), Some(2));
+}

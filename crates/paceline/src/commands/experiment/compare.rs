@@ -10,11 +10,12 @@ use super::{ExperimentContext, ExperimentTarget, OpenTarget, complaint, status_o
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText, markdown};
 use paceline_experiment::{
-    CapacityPlan, ComparePlan, CompareProgress, ComparedMetric, ComparedSide, LoadError, LoadRequest,
-    LoadResult, LoadRunner as _, LoadServerUse, Objective, PairedComparison, SampleSet, compare_html,
-    compare_markdown, compare_rounds, compare_samples, compare_text, find_capacity, observe, rounds_markdown,
-    run_comparison,
+    CapacityPlan, ComparePlan, CompareProgress, ComparedMetric, ComparedSide, Difference, LoadError,
+    LoadRequest, LoadResult, LoadRunner as _, LoadServerUse, Objective, PairedComparison, SampleSet,
+    compare_html, compare_markdown, compare_rounds, compare_samples, compare_text, find_capacity, observe,
+    rounds_markdown, run_comparison,
 };
+use paceline_host::CpuQuota;
 use paceline_record::Round;
 use paceline_web::{Records, SingleFilePages, single_file};
 use std::path::Path;
@@ -79,6 +80,9 @@ pub struct CompareFlags {
     /// more than on the other side.
     #[arg(long, value_name = "SHARE|N", value_parser = super::super::run::checked_max_errors, allow_hyphen_values = true)]
     pub(super) max_errors: Option<String>,
+    /// Compare with a result of another machine, kernel, CPU quota or version of Paceline
+    #[arg(long)]
+    pub(super) accept_other_machine: bool,
     /// Also find the highest rate that meets this objective
     ///
     /// Each search takes 14 to 30 windows of --duration.
@@ -220,16 +224,53 @@ pub(super) fn compare(
             run_comparison([&mut first, &mut second], &plan, &mut |progress| exit::say(&line(&progress)))
                 .map_err(complaint)
         }
-        [Some(first), Some(second)] => Ok(compare_samples(&[first, second], how.metric, margin)),
+        [Some(first), Some(second)] => compare_stored([first, second], how),
         [Some(first), None] => {
-            let samples = [first, measure(sides[1], how, load)?];
-            Ok(compare_samples(&samples, how.metric, margin))
+            let second = measure_like(sides[1], how, load, Some(&first))?;
+            compare_stored([first, second], how)
         }
         [None, Some(second)] => {
-            let samples = [measure(sides[0], how, load)?, second];
-            Ok(compare_samples(&samples, how.metric, margin))
+            let first = measure_like(sides[0], how, load, Some(&second))?;
+            compare_stored([first, second], how)
         }
     }
+}
+
+/// Compares two sets that were measured at different times, if their conditions were the same.
+fn compare_stored(samples: [SampleSet; 2], how: &CompareFlags) -> anyhow::Result<PairedComparison> {
+    check_conditions([&samples[0], &samples[1]], how)?;
+    Ok(compare_samples(&samples, how.metric, how.margin / 100.0))
+}
+
+/// Refuses sets of another load, and sets of another machine or version unless the user accepts that.
+fn check_conditions([first, second]: [&SampleSet; 2], how: &CompareFlags) -> anyhow::Result<()> {
+    let [Some(a), Some(b)] = [&first.conditions, &second.conditions] else {
+        exit::say("one side does not say under which load and on which machine it was measured");
+        return Ok(());
+    };
+    let listed = |differences: &[Difference]| {
+        differences.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")
+    };
+    let times = format!("{} ({}) and {} ({})", first.name, a.measured_at, second.name, b.measured_at);
+    let load = a.load_differences(b);
+    if !load.is_empty() {
+        return Err(Complaint::usage(format!("{times} have different loads: {}", listed(&load)))
+            .hint("measure with the same flags, or save the baseline again with `paceline gate URL --save FILE`")
+            .into());
+    }
+    let machine = a.machine_differences(b);
+    if !machine.is_empty() && !how.accept_other_machine {
+        return Err(Complaint::usage(format!(
+            "{times} were measured on different machines: {}",
+            listed(&machine)
+        ))
+        .hint(
+            "compare both versions on one machine: `paceline gate --base REF`, or two URLs; \
+                 --accept-other-machine compares in any case",
+        )
+        .into());
+    }
+    Ok(())
 }
 
 /// Whether a side is a file: its name ends in `.json`, and it is not a URL.
@@ -239,12 +280,30 @@ fn is_file(side: &str) -> bool {
 
 /// Measures one side alone, half as often as there are pairs.
 pub(super) fn measure(side: &str, how: &CompareFlags, load: LoadFlags) -> anyhow::Result<SampleSet> {
+    measure_like(side, how, load, None)
+}
+
+/// As [`measure`]. If the first observation has other conditions than a stored set, no more are made.
+fn measure_like(
+    side: &str,
+    how: &CompareFlags,
+    load: LoadFlags,
+    stored: Option<&SampleSet>,
+) -> anyhow::Result<SampleSet> {
     let context = ExperimentContext::new(load.accepting(how.max_errors.clone()))?;
     let mut measured =
         MeasuredSide::open(&context, how, ExperimentTarget::of(side), "").map_err(complaint)?;
     let mut samples = SampleSet::new(side);
     for number in 1..=usize::from(how.pairs).div_ceil(2) {
-        samples.add(&observe(&mut measured).map_err(complaint)?);
+        let mut result = observe(&mut measured).map_err(complaint)?;
+        if let Some(conditions) = &mut result.conditions {
+            let quota = CpuQuota::now().map_or(serde_json::Value::Null, |quota| quota.cores.into());
+            conditions.machine.insert("cpu_quota_cores".to_owned(), quota);
+        }
+        samples.add(&result);
+        if let Some(stored) = stored.filter(|_| number == 1) {
+            check_conditions([stored, &samples], how)?;
+        }
         exit::say(&format!("{side}: run {number}"));
         if samples.unusable_because().is_some() {
             break;
