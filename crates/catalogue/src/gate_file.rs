@@ -25,6 +25,9 @@ pub struct GateFile {
     /// Variables for both commands.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Variables of the caller that both commands get, beside the known ones.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
     /// The path that shows that the server is ready.
     pub ready: Option<String>,
     /// The status of its response.

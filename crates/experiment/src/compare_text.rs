@@ -2,7 +2,8 @@
 //! second side is described relative to the first.
 
 use crate::capacity_text::{percent, rate, time};
-use crate::compare::{ComparedMetric, Direction, MetricComparison, PairedComparison};
+use crate::compare::{Direction, MetricComparison, PairedComparison};
+use crate::compared_metric::ComparedMetric;
 use crate::failures::{FailureComparison, FailureDirection, SideFailures};
 use paceline_escape::{MarkdownText, markdown};
 use paceline_stats::counted;

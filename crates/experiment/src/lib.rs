@@ -9,6 +9,7 @@ mod capacity_text;
 mod compare;
 mod compare_html;
 mod compare_text;
+mod compared_metric;
 mod conditions;
 mod failures;
 mod gate;
@@ -24,11 +25,12 @@ pub use capacity::{
 };
 pub use capacity_text::{capacity_text, rate as format_rate, time as format_time};
 pub use compare::{
-    ComparePlan, CompareProgress, ComparedMetric, ComparedSide, Direction, MetricComparison,
-    PairedComparison, SampleSet, compare_samples, observe, run_comparison,
+    ComparePlan, CompareProgress, ComparedSide, Direction, MetricComparison, PairedComparison, SampleSet,
+    compare_samples, observe, run_comparison,
 };
 pub use compare_html::compare_html;
 pub use compare_text::{compare_markdown, compare_text};
+pub use compared_metric::ComparedMetric;
 pub use conditions::{Conditions, Difference};
 pub use failures::{FailureComparison, FailureDirection, ObservedOutcomes, SideFailures};
 pub use gate::{

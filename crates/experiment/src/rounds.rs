@@ -3,8 +3,9 @@
 //! The rounds were not measured side by side, so each cell uses Welch's t test over launches. With many cells some
 //! differ by chance: a difference is claimed only if it survives Holm's correction over all cells.
 
-use crate::compare::{ComparedMetric, Direction, PairedComparison, SampleSet, compare_samples};
+use crate::compare::{Direction, PairedComparison, SampleSet, compare_samples};
 use crate::compare_text::{compared_cells, failure_cells};
+use crate::compared_metric::ComparedMetric;
 use crate::failures::ObservedOutcomes;
 use crate::load::LoadResult;
 use paceline_escape::{MarkdownText, markdown};

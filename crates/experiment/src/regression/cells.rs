@@ -6,60 +6,13 @@
 //! rate: the gate passes only if all judges exclude the loss, so that one wrong test is not enough (intersection-union
 //! test; Berger, *Technometrics* 24(4), 1982).
 
-use super::{BASE, BlockSide, CANDIDATE, CONTROL, ERROR_RATE, GateMetric, JudgeRule, RegressionPlan, SIDES};
-use crate::compare::ComparedMetric;
+use super::report::{
+    BASE, BlockSide, CANDIDATE, CONTROL, CellReport, CellVerdict, ERROR_RATE, GateMetric, JudgeRule,
+    RegressionPlan, SIDES,
+};
+use crate::compared_metric::ComparedMetric;
 use crate::load::{LoadResult, Range};
 use paceline_stats::{BoundDecision, BoundTest, LookLevels, test_bound};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// What is proven about one metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CellVerdict {
-    /// The candidate's loss is larger than the margin.
-    Worse,
-    /// The candidate has a loss, which is smaller than the margin.
-    SlightlyWorse,
-    /// A loss larger than the margin is excluded.
-    NotWorse,
-    /// The candidate is better.
-    Better,
-    /// Nothing is proven.
-    Undecided,
-    /// A loss larger than the margin would be proven, but both copies of the base differ by as much.
-    WithinNoise,
-}
-
-/// One metric of a gate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CellReport {
-    /// The load; none for a metric of a launch.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub load: Option<String>,
-    /// The metric.
-    pub metric: ComparedMetric,
-    /// The largest accepted loss, as a share.
-    pub margin: f64,
-    /// Whether the gate passes only if this metric excludes a loss.
-    pub is_judge: bool,
-    /// Blocks that count for it.
-    pub blocks: usize,
-    /// Geometric mean of the base, both copies.
-    pub base: f64,
-    /// Geometric mean of the candidate.
-    pub candidate: f64,
-    /// Candidate divided by base.
-    pub ratio: f64,
-    /// The range of the ratio that matches the verdict.
-    pub ratio_interval: Range,
-    /// The largest difference of both copies of the base that its interval includes, as a share.
-    pub noise: f64,
-    /// The smallest loss that this look proves with 80 % probability, as a share.
-    pub detectable_loss: f64,
-    /// The verdict.
-    pub verdict: CellVerdict,
-}
 
 /// All cells of a gate.
 pub(super) struct Cells {

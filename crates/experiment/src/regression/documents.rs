@@ -1,10 +1,9 @@
 //! The report of a gate for CI: Markdown for the summary and a comment, JUnit XML, a page in one file, and annotations.
 
-use super::cells::{CellReport, CellVerdict};
+use super::report::{CellReport, CellVerdict, RegressionOutcome, RegressionReport};
 use super::text::{
     HEADS, change, failed_shares, footnotes, interval, outcome_word, percent, row, subject, verdict_word,
 };
-use super::{RegressionOutcome, RegressionReport};
 use crate::compare_html::STYLE;
 use crate::gate::annotation;
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};

@@ -2,94 +2,27 @@
 //!
 //! A block starts the base, the candidate and the base again (the control), and puts every load on each of them in
 //! turn. A metric's loss is the candidate's figure against the mean of both copies of the base; its noise is one copy
-//! against the other. `cells.rs` tests the losses at the looks of a sequential test; this file decides when to measure
+//! against the other. `cells.rs` tests the losses at the looks of a sequential test, `report.rs` has the types; this file decides when to measure
 //! another block. Text is in `text.rs`, documents for CI are in `documents.rs`.
 
 mod cells;
 mod documents;
+mod report;
 mod text;
 
-pub use cells::{CellReport, CellVerdict};
 pub use documents::{regression_annotations, regression_html, regression_junit, regression_markdown};
+pub use report::{
+    BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
+    RegressionOutcome, RegressionPlan, RegressionReport, SIDES,
+};
 pub use text::{MARGIN_SENTENCE, regression_text};
 
-use crate::compare::ComparedMetric;
 use crate::load::{LoadError, LoadResult};
 use cells::Cells;
 use paceline_record::{Blame, Severity, Verdict};
 use paceline_stats::next_look;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use report::{BASE, CANDIDATE, CONTROL, SCHEMA};
 use std::time::Duration;
-
-/// The version of the report's keys.
-const SCHEMA: u32 = 1;
-/// The share of gates that fail although no judged loss is larger than its margin, at most.
-pub const ERROR_RATE: f64 = 0.05;
-/// The sides of a block: base, candidate, and the base again.
-pub const SIDES: usize = 3;
-const BASE: usize = 0;
-const CANDIDATE: usize = 1;
-const CONTROL: usize = 2;
-
-/// A metric with the largest loss that is accepted.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GateMetric {
-    /// The metric.
-    pub metric: ComparedMetric,
-    /// The largest accepted loss, as a share: 0.05.
-    pub margin: f64,
-}
-
-/// A load of the gate.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GateLoad {
-    /// Its name.
-    pub name: String,
-    /// The metrics that are judged under it.
-    pub metrics: Vec<GateMetric>,
-}
-
-/// Which metrics must exclude a loss for the gate to pass. Each can fail it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum JudgeRule {
-    /// All of them.
-    All,
-    /// Of each load, the one whose control pair scatters least, as a share of its margin.
-    Quietest,
-}
-
-/// What is measured and how it is judged.
-#[derive(Clone, Debug)]
-pub struct RegressionPlan {
-    /// What base and candidate are, for people.
-    pub names: [String; 2],
-    /// The loads.
-    pub loads: Vec<GateLoad>,
-    /// Metrics of a launch: memory and start-up.
-    pub launch: Vec<GateMetric>,
-    /// Which metrics must exclude a loss.
-    pub judge: JudgeRule,
-    /// The time within which it must be decided.
-    pub budget: Duration,
-    /// The share of failed requests by which the candidate may exceed the base.
-    pub failures_most: f64,
-    /// Facts to print beside the result: the same content on both sides, uncommitted changes.
-    pub notes: Vec<String>,
-}
-
-/// One side in one block.
-#[derive(Clone, Debug, Default)]
-pub struct BlockSide {
-    /// From the start to the first response, in nanoseconds.
-    pub start_ns: Option<u64>,
-    /// Resident memory after the last load, in bytes.
-    pub rss_bytes: Option<u64>,
-    /// The windows of each load. Of one that the generator or the machine disturbed, only the CPU time per request
-    /// counts.
-    pub windows: Vec<Vec<LoadResult>>,
-}
 
 /// Measures blocks; the binary implements it with servers of the lab.
 pub trait RegressionBench {
@@ -104,100 +37,6 @@ pub trait RegressionBench {
 
     /// Waits until the machine is quiet, at most `limit`.
     fn wait_for_quiet(&mut self, limit: Duration);
-}
-
-/// How a gate ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RegressionOutcome {
-    /// A loss beyond the margin is excluded.
-    Passed,
-    /// A loss beyond the margin is proven, or more requests fail.
-    Failed,
-    /// Neither, within the budget.
-    Undecided,
-    /// The user stopped it before a decision.
-    Interrupted,
-}
-
-/// Requests of one load, all blocks together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LoadFailures {
-    /// The load.
-    pub load: String,
-    /// Requests that the base should have answered, both copies.
-    pub base_requests: u64,
-    /// Those that did not end ok.
-    pub base_failed: u64,
-    /// The same of the candidate.
-    pub candidate_requests: u64,
-    /// Those that did not end ok.
-    pub candidate_failed: u64,
-    /// The base's windows, both copies, and those that are invalid by its own fault.
-    pub base_windows: [usize; 2],
-    /// The same of the candidate.
-    pub candidate_windows: [usize; 2],
-    /// Whether the candidate fails more often than accepted.
-    pub is_worse: bool,
-}
-
-impl LoadFailures {
-    fn share(failed: u64, requests: u64) -> f64 {
-        failed as f64 / requests.max(1) as f64
-    }
-
-    /// Whether most windows of the candidate are invalid by its own fault, and not those of the base: a server that stops
-    /// answering need not have many failed requests.
-    fn is_invalid(&self) -> bool {
-        let is_most = |[all, invalid]: [usize; 2]| 2 * invalid > all;
-        is_most(self.candidate_windows) && !is_most(self.base_windows)
-    }
-
-    /// The failed shares of base and candidate.
-    pub fn shares(&self) -> [f64; 2] {
-        [
-            Self::share(self.base_failed, self.base_requests),
-            Self::share(self.candidate_failed, self.candidate_requests),
-        ]
-    }
-}
-
-/// The result of a gate. Its keys are stable; new ones are added beside them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RegressionReport {
-    /// The version of these keys.
-    pub schema: u32,
-    /// How it ended.
-    pub outcome: RegressionOutcome,
-    /// The same in one sentence.
-    pub reason: String,
-    /// The base.
-    pub base: String,
-    /// The candidate.
-    pub candidate: String,
-    /// Blocks.
-    pub blocks: usize,
-    /// Windows, all sides and loads together.
-    pub windows: usize,
-    /// Windows of which only the CPU time per request counts, because the generator or the machine was disturbed.
-    pub disturbed_windows: usize,
-    /// Why the last of these was disturbed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub disturbed_by: Option<String>,
-    /// How long the measurement took, in seconds.
-    pub elapsed_s: f64,
-    /// How long it could have taken, in seconds.
-    pub budget_s: f64,
-    /// The share of gates that fail although no judged loss is larger than its margin, at most.
-    pub error_rate: f64,
-    /// Which metrics must exclude a loss.
-    pub judge: JudgeRule,
-    /// The metrics of each load, then those of a launch.
-    pub metrics: Vec<CellReport>,
-    /// Failed requests of each load.
-    pub failures: Vec<LoadFailures>,
-    /// Facts beside the result.
-    pub notes: Vec<String>,
 }
 
 impl RegressionReport {

@@ -1,7 +1,9 @@
 //! The gate with simulated sides: what a margin means, the shared error rate, noise and the budget.
 
+use super::cells::Cells;
 use super::*;
 use crate::capacity::tests::{invalid, result};
+use crate::compared_metric::ComparedMetric;
 use crate::load::LoadServerUse;
 use paceline_record::Blame;
 use paceline_stats::Random;

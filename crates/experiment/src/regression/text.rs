@@ -1,7 +1,6 @@
 //! The report of a gate for a terminal: the outcome in one sentence, then a row for each metric.
 
-use super::cells::{CellReport, CellVerdict};
-use super::{JudgeRule, LoadFailures, RegressionOutcome, RegressionReport};
+use super::report::{CellReport, CellVerdict, JudgeRule, LoadFailures, RegressionOutcome, RegressionReport};
 use crate::compare_text::compared_value;
 use paceline_stats::counted;
 use std::fmt::Write as _;

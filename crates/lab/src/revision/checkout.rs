@@ -29,6 +29,8 @@ pub struct BuildOrder {
     pub folder: PathBuf,
     /// Its variables.
     pub env: BTreeMap<String, String>,
+    /// Variables of the caller that it gets.
+    pub pass_env: Vec<String>,
     /// How long it may take.
     pub limit: Duration,
 }
@@ -130,6 +132,7 @@ impl<'a> Checkouts<'a> {
                     command: CommandWords::Shell(command),
                     folder: &work,
                     environment: order.env.clone(),
+                    pass_env: &order.pass_env,
                     log: self.folder.join(format!("{name}.log")),
                     printed: None,
                     limit: order.limit,
@@ -219,6 +222,7 @@ mod tests {
             command: Some(command.into()),
             folder: PathBuf::from("."),
             env: BTreeMap::new(),
+            pass_env: Vec::new(),
             limit: Duration::from_secs(1),
         };
         let name = build_name(&revision("t"), &order("make"));

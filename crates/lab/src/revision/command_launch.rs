@@ -20,6 +20,8 @@ pub struct CommandLaunch<'a> {
     pub folder: &'a Path,
     /// Its variables.
     pub env: &'a BTreeMap<String, String>,
+    /// Variables of the caller that it gets.
+    pub pass_env: &'a [String],
     /// The cores it may run on.
     pub cores: &'a [u32],
     /// The path that shows that it is ready, and the status of the response.
@@ -43,6 +45,7 @@ impl Starter {
             folder: of.folder.to_owned(),
             command: of.command.to_owned(),
             env: own.chain(port).collect(),
+            pass_env: of.pass_env.to_vec(),
             variables: Variables {
                 port: None,
                 host: "127.0.0.1".to_owned(),

@@ -113,6 +113,7 @@ impl<'a> Bench<'a> {
             command: &self.settings.start,
             folder: &server.folder,
             env: &self.settings.env,
+            pass_env: &self.settings.pass_env,
             cores: &self.cores,
             ready: (path, *status),
             start_timeout: self.settings.start_timeout,

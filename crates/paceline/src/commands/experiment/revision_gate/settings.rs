@@ -88,6 +88,7 @@ pub struct Settings {
     pub start: String,
     pub folder: Option<PathBuf>,
     pub env: BTreeMap<String, String>,
+    pub pass_env: Vec<String>,
     pub ready: (String, u16),
     pub start_timeout: Duration,
     pub build_timeout: Duration,
@@ -132,6 +133,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         start,
         folder: folder(&file, found.as_deref()),
         env: file.env.clone(),
+        pass_env: file.pass_env.clone(),
         ready: (file.ready.clone().unwrap_or(first_path), file.ready_status.unwrap_or(200)),
         start_timeout: file.start_timeout.unwrap_or(START_TIMEOUT),
         build_timeout: file.build_timeout.unwrap_or(BUILD_TIMEOUT),
@@ -336,6 +338,7 @@ impl Settings {
             command: self.build.clone(),
             folder,
             env: self.env.clone(),
+            pass_env: self.pass_env.clone(),
             limit: self.build_timeout,
         })
     }
