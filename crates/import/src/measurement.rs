@@ -4,7 +4,7 @@
 
 use paceline_record::{RecordError, Round, SCHEMA, Trial, read_round, read_trial};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// How far times of one report may contradict each other by rounding: programs print from two digits on (0.95m for 56,950
 /// ms), and ab and siege whole milliseconds and steps of 10 ms.
@@ -135,8 +135,15 @@ impl ImportedReport {
             "planned": self.measurements.len(), "environment": self.environment(), "sittings": [],
             "changes": self.changes(file, format),
         });
+        let mut repeats: HashMap<String, u32> = HashMap::new();
         let trials = (0..).zip(&self.measurements).map(|(order, measurement)| {
-            read_trial(&measurement.trial(self, &id, order, format, file).to_string())
+            let mut trial = measurement.trial(self, &id, order, format, file);
+            // Of the same server, workload and load, a report is another launch.
+            let same = [&trial["server"]["id"], &trial["form"], &trial["workload"], &trial["load"]["name"]];
+            let repeat = repeats.entry(format!("{same:?}")).or_default();
+            trial["repeat"] = (*repeat).into();
+            *repeat += 1;
+            read_trial(&trial.to_string())
         });
         Ok((read_round(&round.to_string())?, trials.collect::<Result<_, _>>()?))
     }
@@ -197,7 +204,7 @@ impl Measurement {
                 "kind": "", "tags": [], "versions": self.versions,
             },
             "form": if self.form.is_empty() { "published" } else { &self.form },
-            "workload": if self.workload.is_empty() { "unknown" } else { &self.workload },
+            "workload": self.workload(),
             "load": self.load(),
             "pinning": { "server": [], "generator": [], "disjoint": false },
             "generator_argv": self.argv, "samples": [], "cores": [], "log_tail": "", "verdicts": [],
@@ -210,6 +217,16 @@ impl Measurement {
             None => trial["run"] = self.run(report, round, order),
         }
         trial
+    }
+
+    /// The workload: the path of the URL, if the report gives no name.
+    fn workload(&self) -> &str {
+        let path = self.url.split_once("://").and_then(|(_, rest)| Some(&rest[rest.find('/')?..]));
+        match path {
+            _ if !self.workload.is_empty() => &self.workload,
+            Some(path) if path.len() > 1 => path,
+            _ => "unknown",
+        }
     }
 
     /// The kind of loop. wrk2 is always an open loop: it requires a rate, but its report does not print it.

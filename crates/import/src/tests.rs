@@ -259,6 +259,8 @@ fn several_reports_in_a_file_are_several_rows() {
         let (round, two) = read("report", &format!("{text}\n{text}")).unwrap();
         assert_eq!((two.len(), round.planned), (2 * one.len(), 2 * one.len() as u32), "{format}");
         assert_eq!(sums(two.last().unwrap()), sums(one.last().unwrap()), "{format}");
+        let firsts = |trials: &[Trial]| trials.iter().filter(|trial| trial.repeat == 0).count();
+        assert_eq!(firsts(&two), firsts(&one), "{format}: the others are launches of the same rows");
     }
     let text = |name: &str| REPORTS.iter().find(|(format, _)| *format == name).unwrap().1;
     let (round, trials) =
