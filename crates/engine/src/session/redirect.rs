@@ -72,17 +72,17 @@ impl Redirect<'_> {
     /// # Errors
     /// The reason why the redirect is not followed.
     pub fn next_request(&self, scheme: Scheme, most: u16) -> Result<Vec<u8>, RedirectFault> {
-        let location = field(self.head, "Location").next().map(String::from_utf8_lossy);
-        let fault =
-            |problem| RedirectFault { location: location.as_deref().unwrap_or("").to_owned(), problem };
-        let Some(text) = &location else { return Err(fault(RedirectProblem::NoLocation)) };
+        let location = field(self.head, "Location").next();
+        let shown = location.map(String::from_utf8_lossy);
+        let fault = |problem| RedirectFault { location: shown.as_deref().unwrap_or("").to_owned(), problem };
+        let Some(location) = location else { return Err(fault(RedirectProblem::NoLocation)) };
         if self.followed >= most {
             return Err(fault(RedirectProblem::TooMany(most)));
         }
         let request = RequestParts::of(self.request).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
         let origin = Url::parse(&format!("{}://{}{}", scheme.name(), request.host, request.path))
             .map_err(|_| fault(RedirectProblem::NotAUrl))?;
-        let target = resolve(&origin, text).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
+        let target = resolve(&origin, &encoded(location)).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
         let same_host = target.host.eq_ignore_ascii_case(&origin.host) && target.port == origin.port;
         if !same_host || target.scheme != origin.scheme {
             let own = format!("{}://{}", scheme.name(), origin.authority());
@@ -155,13 +155,13 @@ impl<'r> RequestParts<'r> {
 
 /// Resolves a reference against the URL that contained it (RFC 3986 §5.2).
 fn resolve(base: &Url, reference: &str) -> Option<Url> {
-    let reference = encoded(reference.split('#').next().unwrap_or_default());
+    let reference = reference.split('#').next().unwrap_or_default();
     let (base_path, _) = base.path.split_once('?').unwrap_or((&base.path, ""));
     let at_origin = |path: &str| format!("{}://{}{path}", base.scheme.name(), base.authority());
     let scheme_end = reference.find(':').filter(|end| !reference[..*end].contains(['/', '?']));
-    let url = match reference.as_str() {
+    let url = match reference {
         "" => at_origin(&base.path),
-        _ if scheme_end.is_some() => reference,
+        _ if scheme_end.is_some() => reference.to_owned(),
         text if text.starts_with("//") => format!("{}:{text}", base.scheme.name()),
         text if text.starts_with('/') => at_origin(text),
         text if text.starts_with('?') => at_origin(&format!("{base_path}{text}")),
@@ -175,9 +175,9 @@ fn resolve(base: &Url, reference: &str) -> Option<Url> {
 }
 
 /// Percent-encodes bytes that are invalid in a URL: servers send them unencoded.
-fn encoded(text: &str) -> String {
+fn encoded(text: &[u8]) -> String {
     let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
+    for &byte in text {
         match byte.is_ascii_graphic() {
             true => encoded.push(char::from(byte)),
             false => encoded.push_str(&format!("%{byte:02X}")),
@@ -244,6 +244,13 @@ mod tests {
             let sent = next(POST, 307, location).unwrap();
             assert_eq!(sent.split(' ').nth(1), Some(path), "{location}");
         }
+    }
+
+    #[test]
+    fn bytes_of_a_location_are_encoded_as_they_are() {
+        let head = b"HTTP/1.1 302 X\r\nLocation: /caf\xe9\r\n\r\n";
+        let redirect = Redirect { request: POST, status: 302, head, followed: 0 };
+        assert!(redirect.next_request(Scheme::Http, 3).unwrap().starts_with(b"GET /caf%E9 HTTP"));
     }
 
     #[test]
