@@ -6,7 +6,7 @@
 use crate::RunError;
 use paceline_http::Url;
 use paceline_job::{IpVersion, Job};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 
 /// Every address that may be connected to, at least one.
 pub(super) fn candidates(job: &Job, sources: &[IpAddr]) -> Result<Vec<SocketAddr>, RunError> {
@@ -128,9 +128,23 @@ fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
         };
         RunError::environment(format!("the name {name:?} does not resolve")).hint(hint)
     };
-    let found: Vec<SocketAddr> =
+    let mut found: Vec<SocketAddr> =
         (name.as_str(), url.port).to_socket_addrs().map_err(|error| unknown().because(error))?.collect();
+    if url.host.eq_ignore_ascii_case("localhost") {
+        found.extend(other_loopback(&found, url.port));
+    }
     if found.is_empty() { Err(unknown()) } else { Ok(found) }
+}
+
+/// The loopback address of the IP version that a file of hosts leaves out: `localhost` stands for both (RFC 6761 section
+/// 6.3), and a server may listen on either.
+fn other_loopback(found: &[SocketAddr], port: u16) -> Option<SocketAddr> {
+    let both = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
+    let missing =
+        both.into_iter().find(|ip| found.iter().all(|address| address.is_ipv4() != ip.is_ipv4()))?;
+    // A machine without this IP version has no such address.
+    UdpSocket::bind((missing, 0)).ok()?;
+    Some(SocketAddr::new(missing, port))
 }
 
 /// The addresses that `--resolve` gives for the URL's host and port. An entry for another target is an error: it was
@@ -199,6 +213,16 @@ mod tests {
         {
             assert!(parse(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn localhost_has_both_loopback_addresses() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let (v4, v6) = (address("127.0.0.1:80"), address("[::1]:80"));
+        assert_eq!(other_loopback(&[v6], 80), Some(v4));
+        assert_eq!(other_loopback(&[v4, v6], 80), None);
+        let has_v6 = UdpSocket::bind("[::1]:0").is_ok();
+        assert_eq!(other_loopback(&[v4], 80), has_v6.then_some(v6));
     }
 
     #[test]
