@@ -70,6 +70,11 @@ pub trait Transport {
         None
     }
 
+    /// Whether the slot is connected to a proxy that has not yet opened the tunnel it was asked for.
+    fn awaits_tunnel(&self, _slot: Slot) -> bool {
+        false
+    }
+
     /// Sends bytes on the slot; returns how many were taken, at least one.
     ///
     /// # Errors

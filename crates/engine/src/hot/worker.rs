@@ -324,6 +324,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let mut slots = 0..pool.count();
         if slots.clone().any(|slot| pool.state(slot) == ConnectionState::Greeting) {
             ConnectionFailure::NoSettings
+        } else if slots.clone().any(|slot| self.traffic.transport().awaits_tunnel(slot)) {
+            ConnectionFailure::Tls(TlsFault::SilentProxy)
         } else if slots.any(shakes_hands) {
             ConnectionFailure::Tls(TlsFault::TooSlow)
         } else {

@@ -47,6 +47,8 @@ pub enum TlsFault {
     NoTunnel(u16),
     /// The response to the request for a tunnel does not come from an HTTP proxy.
     NoProxy,
+    /// The proxy did not answer the request for a tunnel within the connect timeout.
+    SilentProxy,
 }
 
 impl TlsFault {
@@ -147,6 +149,7 @@ impl std::fmt::Display for TlsFault {
             TlsFault::NoTunnel(status) => {
                 return write!(f, "the proxy opened no tunnel: it answered CONNECT with status {status}");
             }
+            TlsFault::SilentProxy => "the proxy did not answer CONNECT within the connect timeout",
             TlsFault::NoProxy => "the response to CONNECT is not that of an HTTP proxy",
         })
     }

@@ -240,6 +240,10 @@ impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
         self.sessions[slot as usize].as_ref().map(|session| session.began)
     }
 
+    fn awaits_tunnel(&self, slot: Slot) -> bool {
+        self.tunnels[slot as usize].is_some()
+    }
+
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
         let certificate = self.certificate();
         let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };

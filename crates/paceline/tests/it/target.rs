@@ -237,6 +237,9 @@ fn an_error_of_a_proxy_names_the_proxy() {
     let (at, free) = (proxy(&Seen::default()), closed_port().port());
     let (port, _) = secure();
     let https = format!("https://localhost:{port}/");
+    // It accepts connections, and reads nothing.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = listener.local_addr().unwrap().to_string();
     let [without, away] = [at, free].map(|port| format!("127.0.0.1:{port}"));
     for (url, arguments, status, words) in [
         (https.as_str(), &["-k", "--proxy", &without][..], 3, &["user and password", "USER:PASS@"][..]),
@@ -245,6 +248,12 @@ fn an_error_of_a_proxy_names_the_proxy() {
             &["--proxy", &away],
             3,
             &["the proxy http://127.0.0.1:", "that the proxy is running"],
+        ),
+        (
+            "https://a.test/",
+            &["--proxy", &silent, "--connect-timeout", "300ms"],
+            3,
+            &["did not answer CONNECT within the connect timeout", "supports CONNECT"],
         ),
         ("http://a.test/", &["--proxy", "https://a:1"], 2, &["not https://"]),
         ("http://a.test/", &["--proxy", &away, "--http", "2"], 2, &["--http 2"]),

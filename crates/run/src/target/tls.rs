@@ -126,6 +126,9 @@ pub fn remedy(fault: TlsFault) -> &'static str {
         TlsFault::NoTunnel(_) => {
             "check that the proxy allows CONNECT to this host and port, and read the proxy's log"
         }
+        TlsFault::SilentProxy => {
+            "check that the address in --proxy is an HTTP proxy that supports CONNECT, and read the proxy's log"
+        }
         TlsFault::NoProxy => "check that the address in --proxy is an HTTP proxy",
         TlsFault::UnknownName => "use a host name that the server knows: --sni",
         TlsFault::NothingInCommon => {

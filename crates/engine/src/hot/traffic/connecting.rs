@@ -135,6 +135,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let in_handshake = self.transport.handshake_began(slot).is_some();
         let failure = match state {
             ConnectionState::Greeting => ConnectionFailure::NoSettings,
+            _ if self.transport.awaits_tunnel(slot) => ConnectionFailure::Tls(TlsFault::SilentProxy),
             _ if in_handshake => ConnectionFailure::Tls(TlsFault::TooSlow),
             _ => ConnectionFailure::ConnectLimit,
         };
