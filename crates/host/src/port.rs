@@ -5,7 +5,7 @@
 use crate::process;
 use crate::sock_diag::{self, ListeningSocket};
 use crate::system::Pid;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
@@ -158,6 +158,57 @@ pub fn ports_of(pids: &[Pid]) -> Vec<u16> {
     ports.into_iter().collect()
 }
 
+/// Every process that listens on TCP ports, with these, as far as `/proc` shows them.
+pub fn listening_processes() -> Vec<(Pid, Vec<u16>)> {
+    let ports: HashMap<u64, u16> =
+        listening_in_proc().into_iter().map(|(port, listener)| (listener.inode, port)).collect();
+    let of_process = |pid: Pid| {
+        let theirs: BTreeSet<u16> = sockets_of(pid).filter_map(|inode| ports.get(&inode).copied()).collect();
+        (!theirs.is_empty()).then(|| (pid, theirs.into_iter().collect()))
+    };
+    process::all().into_iter().filter_map(of_process).collect()
+}
+
+/// The established connections from this machine to itself.
+#[derive(Debug)]
+pub struct LocalConnections {
+    /// The inode of the socket at one end, and the port of the other.
+    ends: HashMap<u64, u16>,
+}
+
+/// Reads the connections of this machine to itself. The kernel walks its table of connections for it, which takes
+/// milliseconds if there are tens of thousands.
+pub fn local_connections() -> LocalConnections {
+    let tables =
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    LocalConnections { ends: tables.iter().flat_map(|table| table.lines()).filter_map(local_end).collect() }
+}
+
+impl LocalConnections {
+    /// The ports that these processes are connected to.
+    pub fn ports_from(&self, pids: &[Pid]) -> BTreeSet<u16> {
+        let sockets = pids.iter().flat_map(|pid| sockets_of(*pid));
+        sockets.filter_map(|inode| self.ends.get(&inode).copied()).collect()
+    }
+}
+
+/// The inodes of a process's sockets.
+fn sockets_of(pid: Pid) -> impl Iterator<Item = u64> {
+    process::descriptors(pid)
+        .filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
+}
+
+/// The socket and the remote port, if the line of `/proc/net/tcp` is an established connection to the same address:
+/// proc_pid_net(5).
+fn local_end(line: &str) -> Option<(u64, u16)> {
+    const ESTABLISHED: &str = "01";
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (local, _) = fields.get(1)?.rsplit_once(':')?;
+    let (remote, port) = fields.get(2)?.rsplit_once(':')?;
+    let inode = fields.get(9).filter(|_| fields.get(3) == Some(&ESTABLISHED))?.parse().ok()?;
+    (local == remote).then_some((inode, u16::from_str_radix(port, 16).ok()?))
+}
+
 /// Whether a process listens on a port at every address of the machine, so that other machines can also reach it.
 pub fn is_open_to_others(port: u16) -> bool {
     listening(port).iter().any(|listener| listener.is_wildcard)
@@ -260,6 +311,18 @@ mod tests {
         assert_eq!((port, found.inode, found.is_wildcard), (8080, 4711, false));
         assert!(listener(&line.replace(" 0A ", " 01 ")).is_none());
         assert!(listener(&line.replace("0100007F", "00000000")).unwrap().1.is_wildcard);
+    }
+
+    #[test]
+    fn a_connection_of_this_machine_to_itself_is_found() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let own = std::process::id().cast_signed();
+        assert!(!local_connections().ports_from(&[own]).contains(&port));
+        let connection = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        assert!(local_connections().ports_from(&[own]).contains(&port));
+        assert!(listening_processes().iter().any(|(pid, ports)| *pid == own && ports.contains(&port)));
+        drop(connection);
     }
 
     #[test]

@@ -59,6 +59,10 @@ pub struct Run {
     /// CPU time and memory of the server, if it runs on this machine and could be observed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerUse>,
+    /// The same of the servers on this machine that the server has connections to, such as an application behind a proxy
+    /// and its database, nearest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub behind_server: Vec<ServerUse>,
     /// All requests that were due in the window: their outcomes and their times.
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.
@@ -266,6 +270,8 @@ pub enum FoundBy {
     Pid,
     /// They listen on the target's port.
     Port,
+    /// They listen on a port to which the server has connections.
+    Connection,
 }
 
 /// Requests of the warm-up that were outstanding when the window opened. They are in no count of the window's cohort.

@@ -7,7 +7,7 @@
 
 use crate::events::PhaseEventWriter;
 use crate::free_resources::Sockets;
-use crate::server::ServerWatch;
+use crate::server_chain::ServerChain;
 use paceline_engine::{Nanos, Observer, Phase};
 use paceline_host::{CoreTicks, ThrottleCounts, Throttling};
 use paceline_record::{CoreTime, ServerUse};
@@ -80,7 +80,7 @@ pub struct Health {
     /// The machine's overflows of listen queues before the run.
     overflows_before: Option<u64>,
     /// The server, if it is watched.
-    server: Option<ServerWatch>,
+    server: Option<ServerChain>,
 }
 
 impl Health {
@@ -100,13 +100,18 @@ impl Health {
 
     /// Also watches the server.
     #[must_use]
-    pub(crate) fn with_server(self, server: Option<ServerWatch>) -> Self {
+    pub(crate) fn with_server(self, server: Option<ServerChain>) -> Self {
         Self { server, ..self }
     }
 
     /// The server's CPU and memory over a window of this many seconds, in which this many requests were sent.
     pub(crate) fn server(&self, window_s: f64, requests: u64) -> Option<ServerUse> {
         self.server.as_ref()?.used(window_s, requests)
+    }
+
+    /// The same of the processes behind the server.
+    pub(crate) fn behind_server(&self, window_s: f64, requests: u64) -> Vec<ServerUse> {
+        self.server.as_ref().map_or_else(Vec::new, |server| server.used_behind(window_s, requests))
     }
 
     /// The use of each thread over the window.

@@ -20,6 +20,7 @@ mod requests;
 mod schedule;
 mod segments;
 mod server;
+mod server_chain;
 mod sessions;
 mod sources;
 mod target;

@@ -117,6 +117,7 @@ fn record(
         bad_bodies: blocks::bad_bodies(settings, &outcome),
         by_generator: None,
         server: health.server(window_s, sent_in_window(&outcome)),
+        behind_server: health.behind_server(window_s, sent_in_window(&outcome)),
         loaders: Vec::new(),
         intervals: intervals(&outcome),
         carried_over: Some(carried_over(&outcome)),

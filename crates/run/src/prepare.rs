@@ -1,6 +1,7 @@
 //! Turns a job into a run that can start: everything is checked and looked up, but not started.
 
 use crate::server::ServerWatch;
+use crate::server_chain::ServerChain;
 use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
 use crate::{Inputs, RunError, read_schedule, requests};
@@ -40,7 +41,7 @@ pub struct Prepared {
     /// Keeps the processors out of idle states.
     quiet_cpu: Option<QuietCpu>,
     /// The server, if it is watched.
-    pub(crate) server: Option<ServerWatch>,
+    pub(crate) server: Option<ServerChain>,
 }
 
 impl Prepared {
@@ -84,17 +85,18 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Watches the CPU and memory of a server: of the given process, or of the processes that listen at the target's
-    /// address on this machine.
+    /// Watches the CPU and memory of a server: of the given processes, or of those that listen at the target's address on
+    /// this machine; and of the processes behind them.
     ///
     /// # Errors
-    /// [`RunError`] if the process does not exist.
-    pub fn watch_server(&mut self, pid: Option<u32>) -> Result<(), RunError> {
-        self.server = match pid {
-            Some(pid) => Some(ServerWatch::of_process(pid)?),
-            None if self.settings.job.proxy.is_some() => None,
-            None => ServerWatch::of_address(&self.settings.address),
+    /// [`RunError`] if one of the processes does not exist.
+    pub fn watch_server(&mut self, pids: &[u32]) -> Result<(), RunError> {
+        let front = match pids {
+            [] if self.settings.job.proxy.is_some() => None,
+            [] => ServerWatch::of_address(&self.settings.address),
+            pids => Some(ServerWatch::of_processes(pids)?),
         };
+        self.server = front.map(ServerChain::of);
         Ok(())
     }
 

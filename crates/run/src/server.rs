@@ -22,6 +22,8 @@ pub struct ServerWatch {
     found_by: FoundBy,
     /// The processes that were given or found, at least one.
     roots: Vec<ProcessId>,
+    /// All its processes before the load, if they are looked up then.
+    at_start: Vec<ProcessId>,
     /// At the beginning and at the end of the window.
     samples: Mutex<[Option<ProcessSample>; 2]>,
 }
@@ -37,18 +39,51 @@ struct ProcessSample {
 }
 
 impl ServerWatch {
-    /// Watches a process.
+    /// Watches processes.
     ///
     /// # Errors
-    /// [`RunError`] if the process does not exist.
-    pub(crate) fn of_process(pid: u32) -> Result<Self, RunError> {
-        let exists = i32::try_from(pid).ok().filter(|pid| *pid > 0 && Stat::read(*pid).is_some());
-        let root = exists.ok_or_else(|| {
-            RunError::usage(format!("--pid {pid}: there is no such process")).hint(
-                "find the process id with `pgrep NAME`, or remove --pid: a server on this machine is found by its port",
-            )
-        })?;
-        Ok(Self { found_by: FoundBy::Pid, roots: vec![root], samples: Mutex::default() })
+    /// [`RunError`] if one of them does not exist.
+    pub(crate) fn of_processes(pids: &[u32]) -> Result<Self, RunError> {
+        let root = |pid: &u32| {
+            let exists = i32::try_from(*pid).ok().filter(|pid| *pid > 0 && Stat::read(*pid).is_some());
+            exists.ok_or_else(|| {
+                RunError::usage(format!("--pid {pid}: there is no such process")).hint(
+                    "find the process id with `pgrep NAME`, or remove --pid: a server on this machine is found by its port",
+                )
+            })
+        };
+        Ok(Self::of_roots(FoundBy::Pid, pids.iter().map(root).collect::<Result<_, _>>()?))
+    }
+
+    fn of_roots(found_by: FoundBy, roots: Vec<ProcessId>) -> Self {
+        Self { found_by, roots, at_start: Vec::new(), samples: Mutex::default() }
+    }
+
+    /// Watches a process that may be behind the server.
+    pub(crate) fn behind(pid: ProcessId) -> Self {
+        Self::of_roots(FoundBy::Connection, vec![pid])
+    }
+
+    /// Adds another process of the same server.
+    pub(crate) fn add(&mut self, root: ProcessId) {
+        self.roots.push(root);
+    }
+
+    /// Looks up its processes now: reading their counters at the beginning of the window then needs no search.
+    pub(crate) fn fix_processes(&mut self) {
+        self.at_start = self.pids();
+    }
+
+    /// The processes that were given or found.
+    pub(crate) fn roots(&self) -> &[ProcessId] {
+        &self.roots
+    }
+
+    /// All its processes.
+    pub(crate) fn pids(&self) -> Vec<ProcessId> {
+        let mut pids = self.roots.clone();
+        pids.extend(process::descendants(&self.roots));
+        pids
     }
 
     /// Watches the processes that listen at an address; `None` if the address is not on this machine, or the processes
@@ -60,13 +95,15 @@ impl ServerWatch {
         let mut roots = port::listeners(address.port());
         roots.retain(|pid| *pid != own);
         roots.sort_unstable();
-        (!roots.is_empty()).then(|| Self { found_by: FoundBy::Port, roots, samples: Mutex::default() })
+        (!roots.is_empty()).then(|| Self::of_roots(FoundBy::Port, roots))
     }
 
     /// Reads the counters, at one end of the window.
     pub(crate) fn sample(&self, edge: usize) {
         if let Ok(mut samples) = self.samples.lock() {
-            samples[edge] = Some(ProcessSample::now(&self.roots));
+            let is_fixed = edge == 0 && !self.at_start.is_empty();
+            let pids = if is_fixed { self.at_start.clone() } else { self.pids() };
+            samples[edge] = Some(ProcessSample::of(&pids));
         }
     }
 
@@ -125,11 +162,10 @@ fn since(now: u64, before: Option<&u64>) -> u64 {
 }
 
 impl ProcessSample {
-    fn now(roots: &[ProcessId]) -> Self {
+    fn of(pids: &[ProcessId]) -> Self {
         let mut sample = Self::default();
-        let descendants = process::descendants(roots);
         let own = std::process::id().cast_signed();
-        for pid in roots.iter().copied().chain(descendants).filter(|pid| *pid != own) {
+        for pid in pids.iter().copied().filter(|pid| *pid != own) {
             let Some(stat) = Stat::read(pid) else { continue };
             if sample.ticks.insert(pid, stat.cpu_ticks).is_none() {
                 sample.rss_bytes += stat.rss_pages * system::page_bytes();
@@ -163,7 +199,7 @@ mod tests {
     fn a_busy_process_is_found_with_its_busiest_thread() {
         let mut busy =
             Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
-        let watch = ServerWatch::of_process(busy.id()).unwrap();
+        let watch = ServerWatch::of_processes(&[busy.id()]).unwrap();
         watch.sample(0);
         let on_core = || process::core_time(busy.id().cast_signed(), busy.id().cast_signed());
         while on_core().is_some_and(|times| times.on_core_ns < 50_000_000) {
@@ -188,7 +224,7 @@ mod tests {
         let second = system::ticks_per_s() as u64;
         let used = |ticks, on_core_ns| {
             let samples = Mutex::new([Some(sample(0, 0)), Some(sample(ticks, on_core_ns))]);
-            let watch = ServerWatch { found_by: FoundBy::Pid, roots: vec![7], samples };
+            let watch = ServerWatch { samples, ..ServerWatch::of_roots(FoundBy::Pid, vec![7]) };
             let used = watch.used(2.0, 10).unwrap();
             assert_eq!(used.run_delay_s, Some(on_core_ns as f64 / 2e9));
             assert_eq!(used.most_delayed_thread_share, Some(on_core_ns as f64 / 4e9));
@@ -201,8 +237,8 @@ mod tests {
 
     #[test]
     fn a_missing_process_is_not_sampled() {
-        assert!(ServerWatch::of_process(0).is_err());
-        assert!(ServerWatch::of_process(u32::MAX).is_err());
+        assert!(ServerWatch::of_processes(&[0]).is_err());
+        assert!(ServerWatch::of_processes(&[std::process::id(), u32::MAX]).is_err());
         let away = Address::Tcp("192.0.2.1:80".parse().unwrap());
         assert!(ServerWatch::of_address(&away).is_none());
         // This process listens, but is not a server for its own run.

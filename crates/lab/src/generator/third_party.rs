@@ -105,6 +105,7 @@ impl ThirdPartyGenerator {
             bad_bodies: Vec::new(),
             by_generator: None,
             server: None,
+            behind_server: Vec::new(),
             loaders: Vec::new(),
             intervals: Vec::new(),
             rate_per_s: Rates {

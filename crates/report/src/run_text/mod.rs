@@ -20,7 +20,7 @@ pub(crate) use times::{STEPS_PER_HALF, bars};
 use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
-use paceline_record::{Distribution, Loop, LoopKind, Run, Shape, Verdict};
+use paceline_record::{Distribution, Loop, LoopKind, Run, ServerUse, Shape, Verdict};
 use paceline_stats::plural;
 use quantity::{bytes, count, counted, nanos, not_ok, seconds};
 
@@ -242,6 +242,7 @@ fn facts_of(run: &Run, style: Style) -> String {
         ("fairness", fairness(run, style)),
         ("generator", generator(run)),
         ("server", server(run)),
+        ("behind it", behind_server(run)),
     ];
     facts(&reported, style)
 }
@@ -328,6 +329,20 @@ fn fairness(run: &Run, style: Style) -> String {
 /// CPU and memory of the server, if it was observed.
 fn server(run: &Run) -> String {
     let Some(server) = &run.server else { return String::new() };
+    let limit = match (run.loop_.kind, paceline_judge::server_limit(run)) {
+        (LoopKind::Closed, Some(limit)) => format!("; bottleneck: {limit}"),
+        (LoopKind::Open, _) | (LoopKind::Closed, None) => String::new(),
+    };
+    format!("{}{limit}", server_use(server))
+}
+
+/// CPU and memory of the servers behind it.
+fn behind_server(run: &Run) -> String {
+    let servers: Vec<String> = run.behind_server.iter().map(server_use).collect();
+    servers.join("; ")
+}
+
+fn server_use(server: &ServerUse) -> String {
     let cores = server.utilization * f64::from(server.cores_allowed);
     let busiest = server.busiest_thread_utilization;
     let busiest = busiest.map_or_else(String::new, |busy| format!(", busiest thread {:.0}%", 100.0 * busy));
@@ -335,12 +350,8 @@ fn server(run: &Run) -> String {
         1 => String::new(),
         several => format!(", {several} processes"),
     };
-    let limit = match (run.loop_.kind, paceline_judge::server_limit(run)) {
-        (LoopKind::Closed, Some(limit)) => format!("; bottleneck: {limit}"),
-        (LoopKind::Open, _) | (LoopKind::Closed, None) => String::new(),
-    };
     format!(
-        "{} (process {}){processes}, {}, {cores:.2} of {} busy{busiest}, {} of CPU per request, {} of memory{limit}",
+        "{} (process {}){processes}, {}, {cores:.2} of {} busy{busiest}, {} of CPU per request, {} of memory",
         server.name,
         server.pid,
         counted(f64::from(server.threads), "thread"),

@@ -235,6 +235,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         summary: None,
         by_generator: None,
         server: None,
+        behind_server: Vec::new(),
         loaders: Vec::new(),
         intervals: Vec::new(),
         bad_bodies: Vec::new(),

@@ -71,8 +71,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
     // The lab follows the events and watches the server itself.
-    if arguments.target.pid.is_some() || outputs.events.is_none() {
-        prepared.watch_server(arguments.target.pid).map_err(explain)?;
+    if !arguments.target.pid.is_empty() || outputs.events.is_none() {
+        prepared.watch_server(&arguments.target.pid).map_err(explain)?;
     }
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
     if arguments.debug {

@@ -46,10 +46,12 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
 
-    /// Show CPU, memory and threads of the server with this process id and its children [default: the processes that
+    /// Show CPU, memory and threads of the server with these process ids and their children [default: the processes that
     /// listen on the port, if on this machine]
-    #[arg(hide_short_help = true, long, value_name = "PID", conflicts_with_all = ["loaders", "on"])]
-    pub pid: Option<u32>,
+    ///
+    /// The servers on this machine to which it has connections, such as an application behind a proxy, are shown too.
+    #[arg(hide_short_help = true, long, value_name = "PID[,PID]", value_delimiter = ',', conflicts_with_all = ["loaders", "on"])]
+    pub pid: Vec<u32>,
 
     /// Connect only to IPv4 addresses of the host
     #[arg(hide_short_help = true, short = '4', long, conflicts_with = "ipv6")]
