@@ -10,6 +10,26 @@ use std::ops::Deref;
 pub struct JsonText(String);
 
 impl JsonText {
+    /// The document with every unsafe character outside ASCII as visible text: a reader of its values gets the
+    /// letters `\u{202e}` instead of a character that changes the direction of what follows. For values that are shown
+    /// to people as they are.
+    pub fn visible(document: String) -> String {
+        if !document.chars().any(|letter| !letter.is_ascii() && is_unsafe(letter)) {
+            return document;
+        }
+        let mut safe = String::with_capacity(document.len() + document.len() / 8);
+        for letter in document.chars() {
+            match letter {
+                letter if !letter.is_ascii() && is_unsafe(letter) => {
+                    // A backslash is written as two in a JSON string.
+                    safe.push_str(&format!("\\\\u{{{:x}}}", u32::from(letter)));
+                }
+                letter => safe.push(letter),
+            }
+        }
+        safe
+    }
+
     /// Takes a document as a serializer wrote it. Characters outside ASCII occur only in strings, where `\u` and four
     /// digits mean the same (RFC 8259 §7): reading it gives equal values. A newline is added.
     pub fn of_document(document: &str) -> Self {
@@ -84,6 +104,12 @@ impl fmt::Display for Printable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unsafe_characters_become_visible_in_values() {
+        assert_eq!(JsonText::visible("[\"a\u{202e}b\"]".to_owned()), "[\"a\\\\u{202e}b\"]");
+        assert_eq!(JsonText::visible("[\"é\"]\n".to_owned()), "[\"é\"]\n");
+    }
 
     #[test]
     fn escaping_does_not_change_a_json_value() {

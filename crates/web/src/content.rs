@@ -6,6 +6,7 @@ use axum::http::Response;
 use axum::http::header::{self, HeaderMap, HeaderValue};
 use flate2::Compression;
 use flate2::read::GzEncoder;
+use paceline_escape::JsonText;
 use serde::Serialize;
 use std::io::Read as _;
 use std::sync::OnceLock;
@@ -29,7 +30,7 @@ impl ResponseContent {
     /// # Errors
     /// [`WebError::Json`] when it cannot be written.
     pub fn json(page: &impl Serialize) -> Result<Self, WebError> {
-        Ok(Self::new("application/json", serde_json::to_vec(page)?))
+        Ok(Self::new("application/json", page_json(page)?))
     }
 
     /// The bytes compressed with gzip, to about a third for programs and an eighth for pages.
@@ -52,6 +53,15 @@ impl ResponseContent {
         response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         response
     }
+}
+
+/// The data of a page. Pages show texts of other people: characters that change how the text around them is displayed
+/// become visible.
+///
+/// # Errors
+/// [`serde_json::Error`] when it cannot be written.
+pub fn page_json(page: &impl Serialize) -> Result<String, serde_json::Error> {
+    Ok(JsonText::visible(serde_json::to_string(page)?))
 }
 
 /// A response of a media type.

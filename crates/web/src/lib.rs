@@ -5,6 +5,7 @@
 //! writes, and no page refers to another host.
 
 mod assets;
+mod connections;
 mod content;
 mod download;
 mod error;

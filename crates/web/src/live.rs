@@ -2,6 +2,7 @@
 //!
 //! Every event is kept, up to a limit, so that a page that is opened late or reloaded shows all events so far.
 
+use crate::content::page_json;
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::broadcast;
@@ -42,7 +43,7 @@ impl Default for LiveFeed {
 impl LiveFeed {
     /// Sends an event to every visitor.
     pub fn publish(&self, kind: &'static str, what: &impl Serialize) {
-        let Ok(json) = serde_json::to_string(what) else { return };
+        let Ok(json) = page_json(what) else { return };
         let mut events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let event = LiveEvent { number: events.next, kind, json: json.into() };
         events.next += 1;

@@ -4,7 +4,8 @@
 //! is in `guard.rs`, the contents of pages in `page`. Records are read in blocking threads, a few at a time.
 
 use crate::assets::ASSETS;
-use crate::content::{ResponseContent, accepts_gzip, typed};
+use crate::connections::Connections;
+use crate::content::{ResponseContent, accepts_gzip, page_json, typed};
 use crate::guard::{Access, protect};
 use crate::live::LiveFeed;
 use crate::page::{ComparePage, RunPage};
@@ -19,6 +20,7 @@ use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::get;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde::{Deserialize, Serialize};
@@ -44,6 +46,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The time after which a connection is closed whose client reads nothing of its response.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest time that a request waits for its turn to be answered: the largest round takes some seconds.
+const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pause after an accept that failed, usually because no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -150,10 +155,9 @@ impl WebServer {
 
 /// Serves connections until the process ends. `axum::serve` has no limit on connections and no timeout.
 async fn accept(listener: tokio::net::TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
-    // The semaphore is never closed.
-    while let Ok(place) = places.clone().acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else {
+    let connections = Connections::at_most(CONNECTIONS_MOST);
+    loop {
+        let Ok((stream, client)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
@@ -163,13 +167,20 @@ async fn accept(listener: tokio::net::TcpListener, router: Router) {
         }
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+        let place = connections.place(client.ip());
+        let (number, touched) = (place.number(), connections.clone());
         let service = TowerToHyperService::new(router.clone());
+        let service = service_fn(move |request| {
+            touched.touch(number);
+            service.call(request)
+        });
         let connection = server.serve_connection(TokioIo::new(stream), service);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             // An error concerns only this client, which is gone.
             let _ = connection.await;
             drop(place);
         });
+        connections.run_by(number, task.abort_handle());
     }
 }
 
@@ -312,7 +323,10 @@ async fn read<T: Send + 'static>(
     make: impl FnOnce(Arc<Library>) -> Result<T, WebError> + Send + 'static,
 ) -> Result<T, Response<Body>> {
     let library = state.library.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-    let turn = state.turns.clone().acquire_owned().await;
+    let Ok(turn) = tokio::time::timeout(TURN_TIMEOUT, state.turns.clone().acquire_owned()).await else {
+        let what = "other pages are being created: reload this page in a minute";
+        return Err(problem(StatusCode::SERVICE_UNAVAILABLE, what));
+    };
     let made = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         make(library)
@@ -367,7 +381,7 @@ async fn attachment(
 
 /// What went wrong, as the pages show it.
 fn problem(status: StatusCode, what: &str) -> Response<Body> {
-    let json = serde_json::to_vec(&HashMap::from([("error", what)])).unwrap_or_default();
+    let json = page_json(&HashMap::from([("error", what)])).unwrap_or_default();
     let mut response = typed("application/json", Body::from(json));
     *response.status_mut() = status;
     response

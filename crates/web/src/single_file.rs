@@ -4,6 +4,7 @@
 
 use crate::WebError;
 use crate::assets::{PLOT, SCRIPT, STYLE};
+use crate::content::page_json;
 use crate::page::{ComparePage, IndexPage, Records, RoundPage, RunPage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -91,7 +92,7 @@ new Response(stream).text().then((text) => {
 /// [`WebError`] when the contents cannot be written.
 pub fn single_file(title: &str, contents: &SingleFilePages) -> Result<Printable, WebError> {
     let program = packed([PLOT, SCRIPT].join("\n").as_bytes())?;
-    let contents = packed(&serde_json::to_vec(contents)?)?;
+    let contents = packed(page_json(contents)?.as_bytes())?;
     // The style must not contain its element's end tag.
     let style = STYLE.replace("</", "<\\/");
     let title = HtmlText::of(title);
