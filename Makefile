@@ -9,8 +9,10 @@ PREFIX ?= $(HOME)/.local
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Paths reach the shell as variables: they may contain a quote.
+install: export INSTALL_PREFIX = $(PREFIX)
 install: ## Build and install to PREFIX (~/.local): binary, servers, documents, manual pages
-	@scripts/package install '$(PREFIX)'
+	@scripts/package install "$$INSTALL_PREFIX"
 
 release: ## Build and try dist/: archives and Debian packages for x86_64 and aarch64, formula, SBOM, checksums
 	@scripts/setup release
@@ -19,9 +21,10 @@ release: ## Build and try dist/: archives and Debian packages for x86_64 and aar
 image: ## Build the container image paceline:VERSION from the archive of make release
 	@scripts/package image
 
+bench: export BENCH_PLAN = $(PLAN)
 bench: ## Set up, build, run PLAN (plans/quick.toml) over real servers, print and store the ranked result
 	@scripts/setup bench
-	@scripts/bench '$(PLAN)'
+	@scripts/bench "$$BENCH_PLAN"
 
 test: ## Set up and run every test; the last line is the total
 	@scripts/setup test
