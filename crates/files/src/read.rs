@@ -5,7 +5,7 @@
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek as _};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Largest hand-written text: plans, manifests, workloads, certificates. The largest in the repository has 30 kB.
@@ -14,6 +14,8 @@ pub const TEXT_BYTES_MOST: u64 = 4 << 20;
 pub const OUTPUT_BYTES_MOST: u64 = 64 << 20;
 /// The first bytes of a gzip stream (RFC 1952, section 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// The device number of `/dev/null`: major 1, minor 3 (null(4)).
+const NULL_DEVICE: u64 = 1 << 8 | 3;
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -65,9 +67,13 @@ impl From<FileError> for io::Error {
 pub fn open(path: &Path) -> io::Result<File> {
     // O_NONBLOCK has no effect on regular files; without it, opening a named pipe returns only when a writer opens it.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    let kind = file.metadata()?.file_type();
+    of_kind(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+fn of_kind(kind: std::fs::FileType) -> io::Result<()> {
     let what = match () {
-        () if kind.is_file() => return Ok(file),
+        () if kind.is_file() => return Ok(()),
         () if kind.is_dir() => "a folder",
         () if kind.is_fifo() => "a named pipe",
         () if kind.is_socket() => "a socket",
@@ -76,19 +82,32 @@ pub fn open(path: &Path) -> io::Result<File> {
     Err(FileError::NotRegular(what).into())
 }
 
-/// Opens an input that the user names: a regular file, a device, or a pipe that is already open (`<(command)` of a
-/// shell, `/dev/stdin`). Reading from it needs a limit.
+/// Opens an input that the user names: a regular file, `/dev/null`, or what is open already (`<(command)` of a shell,
+/// `/dev/stdin`). Reading from it needs a limit.
 ///
 /// # Errors
-/// The system's error; [`FileError::NotRegular`] for a folder, a socket, and a named pipe, which might never get a
-/// writer.
+/// The system's error; [`FileError::NotRegular`] for anything else: a device might have no end, a named pipe might never
+/// get a writer.
 pub fn open_input(path: &Path) -> io::Result<File> {
     let is_open = ["/dev/fd", "/dev/stdin", "/proc"].iter().any(|folder| path.starts_with(folder));
-    let kind = std::fs::metadata(path)?.file_type();
-    if kind.is_file() || kind.is_char_device() || kind.is_block_device() || kind.is_fifo() && is_open {
+    let about = std::fs::metadata(path)?;
+    if !about.is_dir() && (is_open || about.rdev() == NULL_DEVICE && about.file_type().is_char_device()) {
         return File::open(path);
     }
     open(path)
+}
+
+/// Checks that a path, if it exists, is a regular file: to be opened for writing by another library, which would accept
+/// a device and wait for the reader of a pipe.
+///
+/// # Errors
+/// The system's error, or [`FileError::NotRegular`].
+pub fn check_regular(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(about) => of_kind(about.file_type()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// The last `most` bytes of a regular file, or all of a shorter one.
@@ -284,6 +303,10 @@ mod tests {
         let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
         assert_eq!(take_text(open_input(Path::new(&path)).unwrap(), 5).unwrap(), "lines");
         assert!(open_input(Path::new("/dev/null")).is_ok());
+        assert_eq!(rejected(open_input(Path::new("/dev/zero"))), FileError::NotRegular("a device"));
+        assert_eq!(rejected(check_regular(Path::new("/dev/null"))), FileError::NotRegular("a device"));
+        assert_eq!(rejected(check_regular(&fifo)), FileError::NotRegular("a named pipe"));
+        assert!(check_regular(&folder.path().join("none")).is_ok());
     }
 
     #[test]

@@ -105,6 +105,10 @@ fn endless_inputs_are_refused() {
             format!("round {input}"),
             format!("report --store {input}"),
             format!("store check --store {input}"),
+            format!("store import x --store {input}"),
+            format!("run http://127.0.0.1:1/ --mix {input}"),
+            format!("run --har {input}"),
+            format!("run --job {input}"),
         ] {
             let output = shell(&format!("ulimit -v 4000000; timeout 60 \"$0\" {command}"));
             let said = text(&output.stderr);
