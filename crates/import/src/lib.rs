@@ -108,6 +108,7 @@ pub fn read(name: &str, text: &str) -> Result<(Round, Vec<Trial>), ImportError> 
             return Err(damaged("it contains no measurement".to_owned()));
         }
         report.refuse_impossible_figures().map_err(damaged)?;
+        report.refuse_other_times().map_err(damaged)?;
         if !formats.contains(&format.name) {
             formats.push(format.name);
         }

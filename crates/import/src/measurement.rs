@@ -2,7 +2,7 @@
 //!
 //! Records are deserialized from JSON, so that keys that are not set here are left out or have their defaults.
 
-use paceline_record::{RecordError, Round, SCHEMA, Trial, read_round, read_trial};
+use paceline_record::{RecordError, Round, SCHEMA, Trial, is_timestamp, read_round, read_trial};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -121,6 +121,16 @@ impl ImportedReport {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a time that is none: rounds are ordered by them, as text.
+    pub fn refuse_other_times(&self) -> Result<(), String> {
+        let times = [Some(&self.started_at), self.finished_at.as_ref()];
+        let mut given = times.into_iter().flatten().filter(|time| !time.is_empty());
+        match given.find(|time| !is_timestamp(time)) {
+            Some(found) => Err(format!("{found:?} is not a time in the form 2026-11-21T01:06:39Z")),
+            None => Ok(()),
+        }
     }
 
     /// Converts the report to a round and its trials. The ids are derived from the text, so the same file gives the

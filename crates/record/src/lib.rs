@@ -26,6 +26,7 @@ mod second;
 pub mod slim;
 mod summary;
 mod target;
+mod timestamp;
 mod trial;
 mod verdict;
 
@@ -60,6 +61,7 @@ pub use schema::{
 pub use second::Second;
 pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};
+pub use timestamp::is_timestamp;
 pub use trial::{
     Check, CheckOutcome, CpuSource, Fault, Imported, MemoryUse, Pinning, RoleMachine, Sample, Server, Stage,
     Startup, Trial, Usage, Validation, WarmUp,
