@@ -7,6 +7,7 @@ use crate::exit::{Complaint, Status, error_text, say};
 use crate::lab_folders::path_or_nothing;
 use paceline_catalogue::{FolderFlags, Folders};
 use paceline_store::{Store, StoreError};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// File name of the store in the state folder.
@@ -16,15 +17,24 @@ const FILE: &str = "results.sqlite";
 #[derive(clap::Args)]
 pub struct StoreArguments {
     /// Where results are stored: a SQLite file or a `postgres://` URL [default: `results.sqlite` in the state folder]
-    #[arg(long, global = true, value_name = "FILE|URL", env = "PACELINE_STORE", hide_env_values = true)]
-    #[arg(value_parser = path_or_nothing())]
+    /// [env: PACELINE_STORE=]
+    // Not clap's `env`, by which the variable would conflict with flags as if the user had given this one.
+    #[arg(long, global = true, value_name = "FILE|URL", value_parser = path_or_nothing())]
     store: Option<PathBuf>,
 }
 
+/// The variable for the store, where no flag names one.
+const VARIABLE: &str = "PACELINE_STORE";
+
 impl StoreArguments {
     /// The store that was given; an empty variable counts as unset.
-    fn named(&self) -> Option<&PathBuf> {
-        self.store.as_ref().filter(|store| !store.as_os_str().is_empty())
+    fn named(&self) -> Option<PathBuf> {
+        self.named_by(std::env::var_os(VARIABLE))
+    }
+
+    fn named_by(&self, variable: Option<OsString>) -> Option<PathBuf> {
+        let is_set = |store: &PathBuf| !store.as_os_str().is_empty();
+        self.store.clone().filter(is_set).or_else(|| variable.map(PathBuf::from).filter(is_set))
     }
 
     /// Whether a store was given, by flag or environment variable.
@@ -34,7 +44,7 @@ impl StoreArguments {
 
     /// The path of the store; `state_dir` is the state folder.
     pub fn path(&self, state_dir: &Path) -> PathBuf {
-        self.named().cloned().unwrap_or_else(|| state_dir.join(FILE))
+        self.named().unwrap_or_else(|| state_dir.join(FILE))
     }
 }
 
@@ -65,7 +75,10 @@ pub fn complain(error: StoreError) -> anyhow::Error {
         StoreError::Newer { .. } => {
             (Status::Usage, Some("use the version of Paceline that wrote the store, or a later one"))
         }
-        StoreError::Folder { .. } | StoreError::Unwritable { .. } | StoreError::Copy { .. } => {
+        StoreError::Folder { .. }
+        | StoreError::Unwritable { .. }
+        | StoreError::Copy { .. }
+        | StoreError::Link { .. } => {
             (Status::Environment, Some("choose another store with --store or PACELINE_STORE"))
         }
         StoreError::Full { .. } => (Status::Environment, Some("free some space")),
@@ -75,6 +88,12 @@ pub fn complain(error: StoreError) -> anyhow::Error {
         StoreError::Unreachable { .. } => (
             Status::Environment,
             Some("check the URL, and that the server runs and accepts connections without TLS"),
+        ),
+        StoreError::Denied { .. } => (
+            Status::Environment,
+            Some(
+                "grant the user: USAGE ON SCHEMA paceline; SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA paceline (reading: SELECT); CREATE ON DATABASE only to create the schema",
+            ),
         ),
         StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => (
             Status::Environment,
@@ -94,6 +113,11 @@ pub fn complain(error: StoreError) -> anyhow::Error {
     };
     let what = error_text(&error);
     anyhow::Error::new(Complaint { what, hint: hint.map(str::to_owned), status })
+}
+
+/// Prints what a store waits for.
+pub fn tell_wait(what: &str) {
+    say(&format!("paceline: {what}"));
 }
 
 /// Records that could be read.
@@ -146,11 +170,15 @@ mod tests {
 
     #[test]
     fn the_store_is_the_flag_or_else_in_the_state_folder() {
-        let flag = StoreArguments { store: Some("a/b.sqlite".into()) };
-        assert_eq!(flag.path(Path::new("/state")), Path::new("a/b.sqlite"));
-        for unset in [None, Some("".into())] {
-            let path = StoreArguments { store: unset }.path(Path::new("/state"));
-            assert_eq!(path, Path::new("/state/results.sqlite"));
+        let named = |flag: Option<&str>, variable: Option<&str>| {
+            let arguments = StoreArguments { store: flag.map(PathBuf::from) };
+            arguments.named_by(variable.map(OsString::from))
+        };
+        let (flag, variable) = (Some("a/b.sqlite"), Some("other.sqlite"));
+        assert_eq!(named(flag, variable), Some("a/b.sqlite".into()));
+        for unset in [None, Some("")] {
+            assert_eq!(named(unset, variable), Some("other.sqlite".into()));
+            assert_eq!(named(unset, unset), None);
         }
     }
 

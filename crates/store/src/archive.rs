@@ -6,7 +6,7 @@
 
 use flate2::{Compression, GzBuilder};
 use paceline_files::{FileError, StagedFile, TEXT_BYTES_MOST};
-use paceline_record::{Id, InvalidId, RecordError, Round, Trial, read_round, read_trial};
+use paceline_record::{Id, InvalidId, RecordError, Round, Trial, is_timestamp, read_round, read_trial};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read as _, Write as _};
@@ -68,6 +68,14 @@ pub enum ArchiveError {
         /// The problem.
         source: InvalidId,
     },
+    /// User: a time that is none, by which rounds would be ordered.
+    #[error("{at}: {found:?} is not a time in the form 2026-11-21T01:06:39Z")]
+    Time {
+        /// The file, and the line if there is one.
+        at: String,
+        /// The text in its place.
+        found: String,
+    },
     /// User: two exports are mixed, or one was interrupted.
     #[error("{at}: {problem}")]
     Mixed {
@@ -98,7 +106,8 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
     let at = path.display().to_string();
     let text = paceline_files::read_text(&path, TEXT_BYTES_MOST).map_err(cannot(at.clone()))?;
     let round = read_round(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
-    check_id(&round.id, || at)?;
+    check_id(&round.id, || at.clone())?;
+    check_times([Some(&round.started_at), round.finished_at.as_ref()], &at)?;
     let trials = read_trials(&folder.join(TRIALS), &round, inflated_most);
     let previous = folder.join(PREVIOUS);
     let trials = match trials {
@@ -118,6 +127,7 @@ fn read_trials(path: &Path, round: &Round, inflated_most: u64) -> Result<Vec<Tri
         let text = text.map_err(cannot(at.clone()))?;
         let trial = read_trial(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
         check_id(&trial.id, || at.clone())?;
+        check_times([Some(&trial.started_at), None], &at)?;
         let first = *lines_by_id.entry(trial.id.clone()).or_insert(line);
         let mixed = |problem| Err(ArchiveError::Mixed { at: at.clone(), problem, round: round.id.clone() });
         if let Some(problem) = misplaced(&trial, round, (first < line).then_some(first)) {
@@ -140,6 +150,15 @@ pub fn check_ids(round: &Round, trials: &[Trial]) -> Result<(), ArchiveError> {
     let of_trial =
         |(number, trial): (usize, &Trial)| check_id(&trial.id, || format!("trial {number} of the round"));
     (1..).zip(trials).try_for_each(of_trial)
+}
+
+/// Checks the times of a record: rounds are ordered by them, as text. Some imported reports have none.
+fn check_times(times: [Option<&String>; 2], at: &str) -> Result<(), ArchiveError> {
+    let mut given = times.into_iter().flatten().filter(|time| !time.is_empty());
+    match given.find(|time| !is_timestamp(time)) {
+        Some(found) => Err(ArchiveError::Time { at: at.to_owned(), found: found.clone() }),
+        None => Ok(()),
+    }
 }
 
 fn check_id(id: &str, at: impl FnOnce() -> String) -> Result<(), ArchiveError> {
@@ -366,6 +385,19 @@ mod tests {
         trial.id = "../../home".to_owned();
         let error = refused(&[&[trial]]);
         assert!(error.contains("line 1: invalid id \"../../home\""), "{error}");
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_refused() {
+        let mut trial = stored("one").1[0].clone();
+        trial.started_at = "zz<b>next year".to_owned();
+        let error = refused(&[&[trial]]);
+        assert!(error.contains("line 1: \"zz<b>next year\" is not a time"), "{error}");
+        let (mut round, trials) = stored("one");
+        round.started_at = "zz<b>next year".to_owned();
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &round, &pack(&trials).unwrap(), &[]).unwrap();
+        assert!(matches!(read(folder.path()), Err(ArchiveError::Time { .. })));
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! Used by `paceline store check`. A record that was imported, or whose histograms were omitted from an export, is
 //! checked as far as its content allows.
 
-use crate::{Store, StoreError, sqlite};
-use paceline_record::{Round, Trial};
-use std::collections::HashSet;
+use crate::database::{Parameter, SqlRow};
+use crate::error::is_damage;
+use crate::{Store, StoreError, rounds, sqlite, trials};
+use paceline_record::Trial;
+use std::collections::{HashMap, HashSet};
 
 /// The number of checked records, and the problems found.
 #[derive(Debug, Default)]
@@ -44,11 +46,33 @@ impl Store {
             let (trials, damaged) = self.readable_whole_trials(id)?;
             checked.add(damaged);
             trials.iter().for_each(|trial| checked.trial(trial, id));
+            let stored = trials.iter().map(|trial| (trial.id.as_str(), trials::columns(trial).to_vec()));
+            let list = format!("SELECT {} FROM trials WHERE round = $1", trials::COLUMNS.join(", "));
+            if let Some(rows) = self.column_rows(&list, &[id.as_str().into()])? {
+                checked.columns("trial", &trials::COLUMNS, stored, rows);
+            }
         }
-        rounds.iter().for_each(|round| checked.round(round, &ids));
+        let stored = rounds.iter().map(|round| (round.id.as_str(), rounds::columns(round).to_vec()));
+        let list = format!("SELECT {} FROM rounds", rounds::COLUMNS.join(", "));
+        if let Some(rows) = self.column_rows(&list, &[])? {
+            checked.columns("round", &rounds::COLUMNS, stored, rows);
+        }
+        checked.rounds = rounds.len() as u64;
         checked.without_checksum = self.without_checksum()?;
         checked.strays(self, &ids)?;
         Ok(checked)
+    }
+
+    /// The rows of a query for columns; `None` if the file is damaged, which is reported for its records.
+    fn column_rows(
+        &self,
+        list: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Vec<SqlRow>>, StoreError> {
+        match self.database().query(list, parameters) {
+            Err(error) if is_damage(&error) => Ok(None),
+            rows => rows.map(Some).map_err(|error| self.failed(error)),
+        }
     }
 
     fn without_checksum(&self) -> Result<u64, StoreError> {
@@ -71,14 +95,29 @@ impl Checked {
         self.problems.extend(damaged.iter().map(reported));
     }
 
-    fn round(&mut self, round: &Round, ids: &[String]) {
-        self.rounds += 1;
-        if !ids.contains(&round.id) {
-            self.problems.push(format!(
-                "round {}: the id in its record differs from the id under which it is stored",
-                round.id
-            ));
+    /// Compares the columns by which records are looked up with the records themselves.
+    fn columns<'a>(
+        &mut self,
+        kind: &str,
+        names: &[&str],
+        stored: impl Iterator<Item = (&'a str, Vec<Parameter<'a>>)>,
+        rows: Vec<SqlRow>,
+    ) {
+        let stored: HashMap<&str, Vec<Parameter<'_>>> = stored.collect();
+        let mut seen = HashSet::new();
+        for mut row in rows {
+            let id = row.clone().text(0);
+            // A record that cannot be read was reported.
+            let Some(columns) = stored.get(id.as_str()) else { continue };
+            if let Some(name) = row.first_difference(columns).and_then(|place| names.get(place)) {
+                self.problems.push(format!("{kind} {id}: the column {name} differs from the record"));
+            }
+            seen.insert(row.text(0));
         }
+        let lost = stored.keys().filter(|id| !seen.contains(**id));
+        self.problems.extend(lost.map(|id| {
+            format!("{kind} {id}: the id in its record differs from the id under which it is stored")
+        }));
     }
 
     fn trial(&mut self, trial: &Trial, round: &str) {

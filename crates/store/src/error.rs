@@ -127,6 +127,15 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
+    /// Environment: the file is a symbolic link of another user, which may lead anywhere.
+    #[error("cannot open {place}")]
+    Link {
+        /// The file.
+        place: StoreLocation,
+        /// The owner of the link, or the system's error.
+        #[source]
+        source: std::io::Error,
+    },
     /// User: not a database, or a database of another program.
     #[error(
         "{place} is not a Paceline store ({found}) and was not changed; select another store with --store"
@@ -191,6 +200,15 @@ pub enum StoreError {
     /// Environment: the database server cannot be reached, or refuses the login.
     #[error("cannot connect to {place}")]
     Unreachable {
+        /// The URL.
+        place: StoreLocation,
+        /// The database's error.
+        #[source]
+        source: Box<DatabaseError>,
+    },
+    /// Environment: the user of a database server may not do this, or the server is read-only.
+    #[error("{place} refuses an operation to this user")]
+    Denied {
         /// The URL.
         place: StoreLocation,
         /// The database's error.
@@ -301,6 +319,7 @@ enum DatabaseErrorKind {
     Full,
     NotADatabase,
     Unreachable,
+    Denied,
     UnknownReference,
     Other,
 }
@@ -339,8 +358,8 @@ impl DatabaseErrorKind {
         match error.code() {
             None => Self::Unreachable,
             Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::Locked,
-            Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Self::Unwritable,
-            Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::Unwritable,
+            Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Self::Denied,
+            Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::Denied,
             Some(code) if *code == SqlState::FOREIGN_KEY_VIOLATION => Self::UnknownReference,
             Some(code) if *code == SqlState::DISK_FULL => Self::Full,
             Some(code) if ["XX001", "XX002"].contains(&code.code()) => Self::Damaged,
@@ -367,6 +386,7 @@ impl StoreError {
                 Self::NotAStore { place, found: "not a SQLite database".to_owned() }
             }
             DatabaseErrorKind::Unreachable => Self::Unreachable { place, source },
+            DatabaseErrorKind::Denied => Self::Denied { place, source },
             DatabaseErrorKind::UnknownReference | DatabaseErrorKind::Other => {
                 Self::Database { place, source }
             }
@@ -387,6 +407,11 @@ pub(crate) fn is_locked(error: &DatabaseError) -> bool {
 /// Whether the file or its folder cannot be written.
 pub(crate) fn is_unwritable(error: &DatabaseError) -> bool {
     matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Unwritable)
+}
+
+/// Whether the connection to a server is lost.
+pub(crate) fn is_unreachable(error: &DatabaseError) -> bool {
+    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Unreachable)
 }
 
 /// Whether the bytes of the file are damaged.

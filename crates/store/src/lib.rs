@@ -12,6 +12,7 @@ mod error;
 mod histograms;
 mod migrations;
 mod postgres;
+mod postgres_connection;
 mod rounds;
 mod sqlite;
 mod store;

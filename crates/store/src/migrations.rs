@@ -7,6 +7,7 @@
 use crate::StoreError;
 use crate::database::DatabaseConnection;
 use crate::error::{DatabaseError, StoreLocation};
+use crate::postgres_connection::SCHEMA;
 
 /// The number of a version and its statements.
 type Migration = (i64, &'static str);
@@ -35,7 +36,9 @@ pub fn version(database: &mut DatabaseConnection, place: &StoreLocation) -> Resu
     let list = match database {
         DatabaseConnection::Sqlite(_) => "SELECT name FROM sqlite_master WHERE type = 'table'",
         DatabaseConnection::Postgres(..) => {
-            "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
+            // The tables also if this user has no rights to them.
+            "SELECT relname::text FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+             WHERE nspname = 'paceline' AND relkind = 'r'"
         }
     };
     let rows = database.query(list, &[]).map_err(failed)?;
@@ -48,7 +51,11 @@ pub fn version(database: &mut DatabaseConnection, place: &StoreLocation) -> Resu
             return Err(StoreError::NotAStore { place: place.clone(), found });
         }
     };
-    let newest = database.query(&format!("SELECT MAX(version) FROM {table}"), &[]).map_err(failed)?;
+    let schema = match database {
+        DatabaseConnection::Sqlite(_) => String::new(),
+        DatabaseConnection::Postgres(..) => format!("{SCHEMA}."),
+    };
+    let newest = database.query(&format!("SELECT MAX(version) FROM {schema}{table}"), &[]).map_err(failed)?;
     match newest.first().and_then(|row| row.integer(0)) {
         Some(found) if found > NEWEST => {
             Err(StoreError::Newer { place: place.clone(), found, known: NEWEST })

@@ -1,7 +1,8 @@
 //! Code for PostgreSQL only: its URL, and the creation and upgrade of our tables under a lock.
 
-use crate::database::{DatabaseConnection, SCHEMA};
+use crate::database::DatabaseConnection;
 use crate::error::{DatabaseError, StoreLocation};
+use crate::postgres_connection::SCHEMA;
 use crate::{StoreError, migrations};
 use postgres::Config;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub fn open(url: &str, place: &StoreLocation, writes: bool) -> Result<(DatabaseC
         // The lock is released with the transaction.
         database.transaction(place, |database| {
             let lock = format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})");
-            database.batch(&lock).and_then(|()| database.batch(&schema())).map_err(failed)?;
+            database.batch(&lock).and_then(|()| create_schema(database)).map_err(failed)?;
             migrations::apply(database, place, &migrations::POSTGRES)
         })?;
     }
@@ -40,8 +41,11 @@ pub fn open(url: &str, place: &StoreLocation, writes: bool) -> Result<(DatabaseC
     Ok((database, version))
 }
 
-fn schema() -> String {
-    format!("CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+/// Creates our schema unless it exists: `IF NOT EXISTS` needs the right to create one in any case.
+fn create_schema(database: &mut DatabaseConnection) -> Result<(), DatabaseError> {
+    let known =
+        database.query("SELECT nspname::text FROM pg_namespace WHERE nspname = $1", &[SCHEMA.into()])?;
+    if known.is_empty() { database.batch(&format!("CREATE SCHEMA {SCHEMA}")) } else { Ok(()) }
 }
 
 /// The URL without its password, for messages.

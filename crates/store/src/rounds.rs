@@ -34,14 +34,9 @@ impl Store {
              VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (id) DO UPDATE SET plan = excluded.plan, started_at = excluded.started_at,
              finished_at = excluded.finished_at, document = excluded.document, checksum = excluded.checksum";
-        let parameters = [
-            round.id.as_str().into(),
-            round.plan.as_str().into(),
-            round.started_at.as_str().into(),
-            round.finished_at.as_deref().into(),
-            document.as_str().into(),
-            checksum(&round.id, &document).into(),
-        ];
+        let [id, plan, started_at, finished_at] = columns(round);
+        let checksum = checksum(&round.id, &document).into();
+        let parameters = [id, plan, started_at, finished_at, document.as_str().into(), checksum];
         database.execute(put, &parameters).map(drop).map_err(|error| self.failed(error))
     }
 
@@ -181,6 +176,19 @@ impl Store {
         );
         self.database().query(&get, parameters).map_err(|error| self.failed(error))
     }
+}
+
+/// The columns beside the document of a round that are copied from it.
+pub(crate) const COLUMNS: [&str; 4] = ["id", "plan", "started_at", "finished_at"];
+
+/// The values of [`COLUMNS`].
+pub(crate) fn columns(round: &Round) -> [Parameter<'_>; 4] {
+    [
+        round.id.as_str().into(),
+        round.plan.as_str().into(),
+        round.started_at.as_str().into(),
+        round.finished_at.as_deref().into(),
+    ]
 }
 
 /// Parses the round in a row of id, document and checksum.

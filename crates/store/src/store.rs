@@ -51,6 +51,7 @@ impl Store {
         }
         let path = absolute(place)?;
         let place = StoreLocation::File(path.clone());
+        check_file(&path)?;
         let database = sqlite::open(&path, &place)?;
         Ok(Self { database: Mutex::new(database), place, version: migrations::NEWEST, _copy: None })
     }
@@ -65,6 +66,7 @@ impl Store {
         if let Some(url) = url_of(place) {
             return Self::open_url(url, false);
         }
+        check_file(place)?;
         let path = place.canonicalize().unwrap_or_else(|_| place.to_owned());
         let not_a_store = |found: &str| {
             Err(StoreError::NotAStore {
@@ -72,11 +74,8 @@ impl Store {
                 found: found.to_owned(),
             })
         };
-        match std::fs::metadata(&path) {
-            Err(_) => return Err(StoreError::Missing { place: StoreLocation::File(place.to_owned()) }),
-            Ok(found) if found.is_dir() => return not_a_store("a folder"),
-            Ok(found) if !found.is_file() => return not_a_store("not a regular file"),
-            Ok(_) => {}
+        if std::fs::metadata(&path).is_err() {
+            return Err(StoreError::Missing { place: StoreLocation::File(place.to_owned()) });
         }
         let begun = Instant::now();
         loop {
@@ -132,14 +131,20 @@ impl Store {
     /// # Errors
     /// [`StoreError::LockedRound`] when another process holds the lock.
     pub fn lock_round(&self, id: &str) -> Result<(), StoreError> {
-        if self.file().is_some() {
-            return Ok(());
+        let is_taken = match &mut *self.database() {
+            DatabaseConnection::Sqlite(_) => Ok(true),
+            DatabaseConnection::Postgres(connection, _) => connection.lock(id).map_err(DatabaseError::from),
+        };
+        match is_taken.map_err(|error| self.failed(error))? {
+            true => Ok(()),
+            false => Err(StoreError::LockedRound { round: id.to_owned() }),
         }
-        let lock = "SELECT CAST(pg_try_advisory_lock(hashtextextended($1, 0))::int AS BIGINT)";
-        let rows = self.database().query(lock, &[id.into()]).map_err(|error| self.failed(error))?;
-        match rows.first().and_then(|row| row.integer(0)) {
-            Some(1) => Ok(()),
-            _ => Err(StoreError::LockedRound { round: id.to_owned() }),
+    }
+
+    /// Tells `notice` what this store waits for: a lost connection to a database server is opened again for a minute.
+    pub fn notify_of_waits(&self, notice: fn(&str)) {
+        if let DatabaseConnection::Postgres(connection, _) = &mut *self.database() {
+            connection.notify(notice);
         }
     }
 
@@ -186,6 +191,20 @@ pub(crate) fn checksum(key: &str, text: &str) -> i64 {
 fn is_new(path: &Path) -> bool {
     let changed = std::fs::metadata(path).and_then(|file| file.modified());
     changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age <= NEW_MOST))
+}
+
+/// Refuses a path that another user may have placed (a link), and one that is not a regular file. A missing one is
+/// valid.
+fn check_file(path: &Path) -> Result<(), StoreError> {
+    let place = || StoreLocation::File(path.to_owned());
+    paceline_files::check_link(path).map_err(|source| StoreError::Link { place: place(), source })?;
+    match paceline_files::check_regular(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+            Err(StoreError::NotAStore { place: place(), found: error.to_string() })
+        }
+        // Opening it reports any other problem.
+        _ => Ok(()),
+    }
 }
 
 /// The place as a URL, if it is one.

@@ -263,20 +263,8 @@ fn write(
     cuts: &[RemovedHistogram],
 ) -> Result<bool, DatabaseError> {
     database.execute("DELETE FROM histograms WHERE trial = $1", &[trial.id.as_str().into()])?;
-    let parameters: [Parameter<'_>; 12] = [
-        trial.id.as_str().into(),
-        trial.round.as_str().into(),
-        trial.server.id.as_str().into(),
-        trial.form.as_str().into(),
-        trial.workload.as_str().into(),
-        trial.load.name.as_str().into(),
-        i64::from(trial.repeat).into(),
-        i64::from(trial.block).into(),
-        trial.started_at.as_str().into(),
-        i64::from(trial.is_usable()).into(),
-        document.into(),
-        checksum(&trial.id, document).into(),
-    ];
+    let mut parameters: Vec<Parameter<'_>> = columns(trial).into();
+    parameters.extend([Parameter::from(document), checksum(&trial.id, document).into()]);
     let written = database.execute(
         "INSERT INTO trials
          (id, round, server, form, workload, load, repeat, block, started_at, ok, document, checksum)
@@ -299,6 +287,26 @@ fn write(
         )?;
     }
     Ok(written > 0)
+}
+
+/// The columns beside the document of a trial that are copied from it.
+pub(crate) const COLUMNS: [&str; 10] =
+    ["id", "round", "server", "form", "workload", "load", "repeat", "block", "started_at", "ok"];
+
+/// The values of [`COLUMNS`].
+pub(crate) fn columns(trial: &Trial) -> [Parameter<'_>; 10] {
+    [
+        trial.id.as_str().into(),
+        trial.round.as_str().into(),
+        trial.server.id.as_str().into(),
+        trial.form.as_str().into(),
+        trial.workload.as_str().into(),
+        trial.load.name.as_str().into(),
+        i64::from(trial.repeat).into(),
+        i64::from(trial.block).into(),
+        trial.started_at.as_str().into(),
+        i64::from(trial.is_usable()).into(),
+    ]
 }
 
 /// Builds a trial from its document and rows of trial, place, histogram and checksum.

@@ -72,7 +72,9 @@ fn complain(error: ArchiveError) -> anyhow::Error {
                  writes the folder again"
             )),
         ),
-        ArchiveError::Record { .. } | ArchiveError::Forged { .. } => (Status::Usage, None),
+        ArchiveError::Record { .. } | ArchiveError::Forged { .. } | ArchiveError::Time { .. } => {
+            (Status::Usage, None)
+        }
         ArchiveError::File { .. } => (Status::Environment, None),
     };
     Complaint { what: error_text(&error), hint, status }.into()

@@ -427,3 +427,9 @@ pub fn some_trial(round: &str, id: &str) -> Trial {
     trial.id = id.to_owned();
     trial
 }
+
+/// The trial without NUL, which PostgreSQL does not support in a text; real histograms do not contain it.
+pub fn without_nul(trial: &Trial) -> Trial {
+    let text = serde_json::to_string(trial).unwrap().replace("\\u0000", "");
+    serde_json::from_str(&text).unwrap()
+}

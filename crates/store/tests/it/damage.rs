@@ -120,3 +120,23 @@ fn no_flipped_byte_goes_unnoticed() {
     }
     assert!(noticed > 10, "only {noticed} flips were noticed: the test flips nothing");
 }
+
+#[test]
+fn a_column_that_differs_from_its_record_is_found() {
+    let (_folder, path) = damaged(
+        "UPDATE trials SET started_at = '2030-01-01T00:00:00.000Z' WHERE id = 't1';
+         UPDATE trials SET ok = 1 - ok WHERE id = 't2'; UPDATE trials SET repeat = repeat + 1 WHERE id = 't3';
+         UPDATE rounds SET plan = 'other' WHERE id = 'r2'",
+    );
+    let problems = Store::open_existing(&path).unwrap().check().unwrap().problems;
+    for expected in [
+        "trial t1: the column started_at differs from the record",
+        "trial t2: the column ok differs from the record",
+        "trial t3: the column repeat differs from the record",
+        "round r2: the column plan differs from the record",
+    ] {
+        assert!(problems.iter().any(|problem| problem == expected), "{expected}: {problems:?}");
+    }
+    let columns = problems.iter().filter(|problem| problem.contains("the column"));
+    assert_eq!(columns.count(), 4, "{problems:?}");
+}

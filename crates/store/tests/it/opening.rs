@@ -260,3 +260,39 @@ fn a_full_store_refuses_the_trial_and_keeps_the_earlier_ones() {
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     assert_eq!(store.trials("r").unwrap(), [some_trial("r", "t1")]);
 }
+
+#[test]
+fn only_a_regular_file_is_opened_and_nothing_is_left_beside_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let device = folder.path().join("device");
+    std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+    for path in [fifo, device] {
+        for opened in [Store::open(&path), Store::open_existing(&path)] {
+            assert!(matches!(opened, Err(StoreError::NotAStore { .. })), "{opened:?}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_link_of_another_user_is_not_followed() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (link, target) = (folder.path().join("results.sqlite"), folder.path().join("victim"));
+    drop(Store::open(&target).unwrap());
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    drop(Store::open(&link).unwrap());
+    std::os::unix::fs::lchown(&link, Some(54_321), None).unwrap();
+    for opened in [Store::open(&link), Store::open_existing(&link)] {
+        assert!(matches!(opened, Err(StoreError::Link { .. })), "{opened:?}");
+    }
+}
+
+fn is_root() -> bool {
+    // SAFETY: takes no arguments and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}

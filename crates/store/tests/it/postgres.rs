@@ -3,8 +3,7 @@
 //! Skipped with a message if PostgreSQL is not installed (Debian: `postgresql`). The server runs as an ordinary user,
 //! since PostgreSQL refuses to run as root.
 
-use crate::any_trial::{round, some_trial};
-use paceline_record::Trial;
+use crate::any_trial::{round, some_trial, without_nul};
 use paceline_store::{Store, StoreError};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -110,11 +109,6 @@ fn postgres_passes_the_tests_of_sqlite() {
     for (id, at) in [("r1", "2026-11-21T01:00:00.000Z"), ("r2", "2026-11-21T02:00:00.000Z")] {
         store.put_round(&round(id, at)).unwrap();
     }
-    // PostgreSQL does not support NUL in a text, and histograms do not contain it.
-    let without_nul = |trial: &Trial| {
-        let text = serde_json::to_string(trial).unwrap().replace("\\u0000", "");
-        serde_json::from_str::<Trial>(&text).unwrap()
-    };
     let mut trials: Vec<_> = ["t1", "t2"].map(|id| without_nul(&some_trial("r1", id))).into();
     for (trial, minute) in trials.iter_mut().zip([1, 2]) {
         // PostgreSQL does not support NUL in a text; in a document it is escaped.
@@ -152,13 +146,20 @@ fn postgres_passes_the_tests_of_sqlite() {
 /// Errors of a store with two rounds, of which `r1` has two trials.
 fn faults(server: &Server, url: &str, store: &Store) {
     let place = Path::new(url);
-    // A connection that the server closed is opened again.
-    server
-        .run("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'results'");
-    let begun = Instant::now();
-    while store.trials("r1").is_err() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "not connected again");
-    }
+    // A connection that the server closed is opened again, for a query and for a transaction, with its locks.
+    let close = || {
+        let sessions = "FROM pg_stat_activity WHERE datname = 'results'";
+        server.run("postgres", &format!("SELECT pg_terminate_backend(pid, 60000) {sessions}"));
+    };
+    close();
+    assert_eq!(store.trials("r1").unwrap().len(), 2);
+    let trials = store.trials("r1").unwrap();
+    close();
+    store.put_trial(&trials[0]).unwrap();
+    close();
+    store.put_round(&round("r1", "2026-11-21T01:00:00.000Z")).unwrap();
+    let second = Store::open(place).unwrap();
+    assert!(matches!(second.lock_round("r1"), Err(StoreError::LockedRound { .. })));
 
     server.run("results", "UPDATE paceline.trials SET document = document || ' ' WHERE id = 't1'");
     let (readable, damaged) = Store::open_existing(place).unwrap().readable_trials("r1").unwrap();
@@ -169,13 +170,21 @@ fn faults(server: &Server, url: &str, store: &Store) {
     server.run(
         "results",
         "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA paceline TO reader;
-         GRANT SELECT ON ALL TABLES IN SCHEMA paceline TO reader",
+         GRANT SELECT ON ALL TABLES IN SCHEMA paceline TO reader;
+         CREATE ROLE writer LOGIN; GRANT USAGE ON SCHEMA paceline TO writer;
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA paceline TO writer;
+         CREATE ROLE stranger LOGIN",
     );
+    let as_user = |name: &str| Store::open(Path::new(&url.replace("tester:secret", name)));
+    as_user("writer").unwrap().put_round(&round("r4", "2026-11-21T01:00:00.000Z")).unwrap();
+    assert_eq!(as_user("writer").unwrap().delete_round("r4").unwrap(), 0);
+    let refused = as_user("stranger").unwrap_err();
+    assert!(matches!(refused, StoreError::Denied { .. }), "{refused:?}");
     let reader = url.replace("tester:secret", "reader");
     let store = Store::open_existing(Path::new(&reader)).unwrap();
     assert_eq!(store.rounds().unwrap().len(), 1);
     let refused = store.put_round(&round("r3", "2026-11-21T03:00:00.000Z"));
-    assert!(matches!(refused, Err(StoreError::Unwritable { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Denied { .. })), "{refused:?}");
 }
 
 #[test]

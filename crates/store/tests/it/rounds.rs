@@ -3,7 +3,7 @@
 //! The trials of a round are in `trials.rs`; a round that cannot be read any more is in `opening.rs`. The binary
 //! decides which round is resumed: the store only finds it.
 
-use crate::any_trial::{round, some_trial};
+use crate::any_trial::{round, some_trial, without_nul};
 use paceline_record::Trial;
 use paceline_store::{Store, StoreError};
 
@@ -61,7 +61,7 @@ fn a_round_is_found_by_the_beginning_of_its_id() {
 
 /// A round `id` whose trials have this log, stored whole.
 fn import(store: &Store, id: &str, trials: &[&str], log: &str, replace: bool) -> Result<(), StoreError> {
-    let of_round = |trial: &&str| Trial { log_tail: log.to_owned(), ..some_trial(id, trial) };
+    let of_round = |trial: &&str| Trial { log_tail: log.to_owned(), ..without_nul(&some_trial(id, trial)) };
     let trials: Vec<Trial> = trials.iter().map(of_round).collect();
     store.put_whole(&round(id, "2026-11-21T01:00:00.000Z"), &trials, replace)
 }

@@ -49,6 +49,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let place = store.path(&catalogue.folders.state_dir);
     let store = Store::open(&place).map_err(store_location::complain)?;
+    store.notify_of_waits(store_location::tell_wait);
     // Before the machine is described: what an earlier lab left may keep it busy.
     let left_overs = end_left_overs();
     let mut opened = open::open(&plan_flags, &resume_flags, &catalogue, &store)?;
