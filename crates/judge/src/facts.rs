@@ -114,7 +114,7 @@ pub(crate) fn is_pinned(run: &Run) -> bool {
 pub(crate) fn throttled_share(run: &Run) -> f64 {
     let available_s = run.window_s * f64::from(run.generator.threads);
     let throttled_s = run.generator.throttling.map_or(0.0, |limit| limit.throttled_s);
-    throttled_s / available_s.max(f64::MIN_POSITIVE)
+    paceline_stats::ratio(throttled_s, available_s)
 }
 
 /// Whether a CPU limit stopped the generator for long enough to matter.

@@ -168,7 +168,7 @@ pub(crate) fn arrivals_off(run: &Run) -> Option<TypedVerdict> {
 /// The time that the generator's threads were ready but did not run, as a share of the window.
 fn run_delay_share(run: &Run) -> f64 {
     let available_s = run.window_s * f64::from(run.generator.threads);
-    run.generator.run_delay_s / available_s.max(f64::MIN_POSITIVE)
+    paceline_stats::ratio(run.generator.run_delay_s, available_s)
 }
 
 /// Whether the environment took so much time from the generator that a change of the numbers may be due to it.
@@ -224,7 +224,7 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
 /// in use shares them with the server; if one was idle meanwhile, or the generator has its own cores, another placement
 /// gives a higher rate.
 fn rate_lost(run: &Run, share: f64) -> (Severity, String) {
-    let waited_cores = run.generator.run_delay_s / run.window_s.max(f64::MIN_POSITIVE);
+    let waited_cores = paceline_stats::ratio(run.generator.run_delay_s, run.window_s);
     let avoidable = idle_cores(run).is_some_and(|idle| idle >= waited_cores);
     let finding = match avoidable && !is_pinned(run) {
         true => {

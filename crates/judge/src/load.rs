@@ -115,7 +115,7 @@ pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
     let (longest_ns, pauses) = (silent_ns(run), 1).max(delaying_pauses(run)?);
     let median_ns = times(run)?.p50 as f64;
     let longest_s = longest_ns as f64 / 1e9;
-    let paused_share = pauses as f64 * longest_s / run.window_s.max(f64::MIN_POSITIVE);
+    let paused_share = paceline_stats::ratio(pauses as f64 * longest_s, run.window_s);
     let counts = longest_ns >= OUTAGE_NS_LEAST
         && paused_share >= OUTAGE_SHARE_LEAST
         && longest_ns as f64 >= OUTAGE_MEDIANS_LEAST * median_ns

@@ -122,5 +122,5 @@ fn others_cores(run: &Run, server: &ServerUse) -> Option<f64> {
     let used = used.reduce(|a, b| a + b)?;
     let is_shared = run.generator.cores.iter().any(|core| server.cores.contains(core));
     let generator_s = if is_shared { run.generator.cpu_s } else { 0.0 };
-    Some((used - (server.cpu_s + generator_s) / run.window_s.max(f64::MIN_POSITIVE)).max(0.0))
+    Some((used - paceline_stats::ratio(server.cpu_s + generator_s, run.window_s)).max(0.0))
 }

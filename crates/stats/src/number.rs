@@ -1,6 +1,16 @@
-//! Numbers as text: with thousands separators (`12,175`) and with a noun (`1 request`, `2 requests`).
+//! Numbers as text: with thousands separators (`12,175`) and with a noun (`1 request`, `2 requests`); and ratios.
 //!
 //! Here, and not in the report, because errors of the engine and the evidence of a limit contain such numbers.
+
+/// A part by its whole: a rate or a share; 0 of an empty whole, such as the window of a run that ended at once.
+pub fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+#[test]
+fn the_ratio_to_an_empty_whole_is_0() {
+    assert_eq!((ratio(3.0, 4.0), ratio(3.0, 0.0), ratio(3.0, f64::NAN)), (0.75, 0.0, 0.0));
+}
 
 /// A whole number with thousands separators.
 pub fn whole(value: f64) -> String {

@@ -170,7 +170,7 @@ fn generator(report: &PeerReport, threads: u32, finished: &GeneratorExit) -> pac
         cpu_s: finished.cpu_s,
         busy_s: finished.cpu_s,
         cpu_ns_per_request: if answers > 0 { finished.cpu_s * 1e9 / answers as f64 } else { 0.0 },
-        utilization: (per_thread / finished.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0),
+        utilization: paceline_stats::ratio(per_thread, finished.elapsed_s).min(1.0),
         ..paceline_record::Generator::default()
     }
 }

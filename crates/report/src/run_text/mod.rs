@@ -191,7 +191,7 @@ fn received_per_s(run: &Run) -> f64 {
         0 => 1.0,
         ok => run.total.completed_in_window as f64 / ok as f64,
     };
-    run.total.bytes.received as f64 * in_window / run.window_s.max(f64::MIN_POSITIVE)
+    paceline_stats::ratio(run.total.bytes.received as f64 * in_window, run.window_s)
 }
 
 /// The outcomes of the window's requests, and the statuses of the responses.
