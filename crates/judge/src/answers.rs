@@ -98,9 +98,11 @@ fn advice(run: &Run) -> String {
         run.total.status.iter().filter(|(status, _)| status.starts_with('3') && status.as_str() != "304");
     let redirected = redirects.fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
     // If a connection fails, all requests that are outstanding on it fail.
-    let not_http = counts.io_failed.min(run.connections.broke_rules.saturating_mul(run.loop_.depth.into()));
+    let requests_of =
+        |connections: u64| counts.io_failed.min(connections.saturating_mul(run.loop_.depth.into()));
+    let not_http = requests_of(run.connections.broke_rules);
+    let too_long = requests_of(run.connections.heads_too_long);
     let look = look(run);
-    let too_long = counts.io_failed.min(run.connections.heads_too_long);
     let ways = [
         (redirected, redirect_advice(run, &look)),
         (counts.bad_status - redirected.min(counts.bad_status), status_advice(run, &look)),
