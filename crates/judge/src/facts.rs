@@ -88,7 +88,7 @@ pub(crate) fn window(run: &Run) -> Vec<WindowSlice> {
         .collect()
 }
 
-fn added(a: Counts, b: Counts) -> Counts {
+pub(crate) fn added(a: Counts, b: Counts) -> Counts {
     Counts {
         scheduled: a.scheduled.saturating_add(b.scheduled),
         ok: a.ok.saturating_add(b.ok),

@@ -13,6 +13,7 @@ mod loaders;
 mod metric;
 mod overload;
 mod server;
+mod silence;
 mod steady;
 mod table;
 mod trial;
@@ -51,6 +52,8 @@ const JUDGES: [(Judge, bool); 38] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::no_valid_response, false),
+    (silence::stopped_answering, false),
+    (silence::held_connections, true),
     (load::gave_up, false),
     (loaders::lost, false),
     (loaders::apart, false),

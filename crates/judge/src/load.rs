@@ -5,6 +5,7 @@
 
 use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look, offered_per_s_peak, outstanding_max};
 use crate::overload::{is_saturated, rate_to_try};
+use crate::silence::stopped_answering;
 use crate::{TypedVerdict, generator, judged_times};
 use paceline_record::{Blame, LoopKind, Phase, Run, Times};
 use paceline_stats::little_outstanding;
@@ -90,6 +91,7 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
 
 pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
     let (asked, scheduled) = (run.loop_.requests?, run.total.counts.scheduled);
+    let is_known = run.stopped || has_no_stream(run) || stopped_answering(run).is_some();
     let url = run.target.url.clone();
     let commonest_failure = run.connections.commonest_failure.clone();
     let finding = match &commonest_failure {
@@ -99,7 +101,7 @@ pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
         Some(failure) => format!("No new connection could be opened: {failure}."),
         None => "No open connection accepted another request.".to_owned(),
     };
-    (scheduled < asked && !run.stopped && !has_no_stream(run)).then_some(TypedVerdict::GaveUp {
+    (scheduled < asked && !is_known).then_some(TypedVerdict::GaveUp {
         asked,
         scheduled,
         commonest_failure,
@@ -120,7 +122,7 @@ pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
         && paused_share >= OUTAGE_SHARE_LEAST
         && longest_ns as f64 >= OUTAGE_MEDIANS_LEAST * median_ns
         && longest_stall_ns(run) < longest_ns / 2;
-    (counts && !is_saturated(run)).then(|| TypedVerdict::Outage {
+    (counts && !is_saturated(run) && stopped_answering(run).is_none()).then(|| TypedVerdict::Outage {
         longest_s,
         pauses,
         paused_share: paused_share.min(1.0),
@@ -341,9 +343,10 @@ fn holds_little(run: &Run) -> bool {
     // What the generator lost while it waited for a CPU is reported as such.
     let paused =
         generator::stall(run).is_some() || generator::descheduled(run).is_some() || outage(run).is_some();
+    let is_gone = stopped_answering(run).is_some();
     // A connection without a response waited for one: its request is in no time.
     let starved = run.connections.served.is_some_and(|served| served.min == 0);
-    loop_.kind == LoopKind::Closed && !rests && !reconnects && is_known && !paused && !starved
+    loop_.kind == LoopKind::Closed && !rests && !reconnects && is_known && !paused && !is_gone && !starved
 }
 
 pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {

@@ -8,6 +8,7 @@ use crate::facts::{
     outstanding_on_connection,
 };
 use crate::server::server_limit;
+use crate::silence::stopped_answering;
 use crate::{ACHIEVED_LEAST, TypedVerdict, generator};
 use paceline_record::{Blame, Phase, Run, Segment, Shape, Times};
 use paceline_stats::{Growth, Histogram, little_outstanding};
@@ -41,7 +42,8 @@ pub(crate) fn rate_to_try(achieved_per_s: f64) -> String {
 
 /// Whether completions fell behind the schedule of an open loop.
 pub(crate) fn is_saturated(run: &Run) -> bool {
-    falls_behind(run) || first_break(run).is_some()
+    // No rate is low enough for a server that is gone.
+    (falls_behind(run) || first_break(run).is_some()) && stopped_answering(run).is_none()
 }
 
 /// Whether completions fell behind a schedule that is judged as a whole: the segments of a ramp and of steps are judged

@@ -5,6 +5,7 @@
 //! server if the generator itself was disturbed. For the rule and its false alarms see `paceline_stats::steadiness`.
 
 use crate::facts::{self, WindowSlice, is_open};
+use crate::silence::stopped_answering;
 use crate::{TypedVerdict, generator, load, overload, server};
 use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
@@ -19,7 +20,8 @@ const TIME_CHANGE_NS_LEAST_VIRTUAL: f64 = 60_000.0;
 /// elsewhere.
 pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
     let shaped = run.loop_.shape.is_some() || run.loop_.think.is_some() || run.loop_.requests.is_some();
-    if shaped || overload::is_saturated(run) || load::outage(run).is_some() || generator::is_spoiled(run) {
+    let is_judged = overload::is_saturated(run) || load::outage(run).is_some();
+    if shaped || is_judged || stopped_answering(run).is_some() || generator::is_spoiled(run) {
         return None;
     }
     let open = is_open(run);

@@ -28,6 +28,31 @@ verdict_table! {
     } with { advice: String = "Lower -r below the achieved rate, or check the server: `curl -i URL`" }
     => "No request of the window was sent. {advice}";
 
+    /// From some moment on, until the end of the run or for a part of it, no valid response arrived and requests failed:
+    /// the server ended, restarted, or answered only with errors. The rate is an average over that time, and a closed loop
+    /// sends hardly any requests in it. Given if the stretch is at least a tenth of the window (a second, if the window
+    /// is longer than 10 s) and at least ten responses are missing at the pace before. A server that answers the waiting
+    /// requests afterwards only paused (`outage`).
+    StoppedAnswering "stopped_answering" Run [Server] [Invalid] "The server stopped answering."
+    {
+        silent_share: f64 = "length of the stretch as a share of the window, 0 to 1",
+        silent_from_s: f64 = "when the stretch began, in seconds from the start of the window: the end of the last interval with a valid response",
+        silent_until_s: Option<f64> = "when it ended; none if it lasted until the end of the run",
+        failed: u64 = "requests that failed in the stretch, or got no response after it began",
+        commonest_failure: Option<String> = "the most frequent failure of the stretch",
+    } with { finding: String = "No valid response arrived after the first `<SECONDS>` s of the window." }
+    => "{finding} Look in the server's log for a crash, a restart or errors, then repeat the run.";
+
+    /// Closed loop: requests without a response held at least 5 % of the connections' time, as when one of several backends
+    /// is gone, or requests hang. The load was that of the other connections, although only a small share of the requests
+    /// failed: each holds its connection until the timeout.
+    HeldConnections "held_connections" Run [Server] [Invalid] "Requests that hang held connections."
+    {
+        held_share: f64 = "time that requests without a response held connections, as a share of the window on all connections, 0 to 1",
+        timed_out: u64 = "requests without a complete response within the timeout",
+    } with { percent: f64 }
+    => "Requests without a response held {percent:.0} % of the connections' time: the rate is that of the others. Look for the reason in the server's log: a backend that is gone, a lock, or a full pool.";
+
     /// A run bounded by a number of requests (`-n`) ended before it had sent them: for longer than a request may take, no
     /// connection could be opened or took a request; or connections were opened, and on each of them ten requests in a row
     /// failed. The rate does not include the time spent waiting.

@@ -154,6 +154,15 @@ fn of_load(name: VerdictName) -> Option<Scenario> {
             run.total.completed_in_window = 0;
         }),
         VerdictName::GaveUp => closed(|run| run.loop_.requests = Some(10_001)),
+        VerdictName::StoppedAnswering => closed(|run| {
+            for interval in &mut run.intervals[6..] {
+                interval.block.counts = Counts { scheduled: 5, connect_failed: 5, ..Counts::default() };
+            }
+        }),
+        VerdictName::HeldConnections => closed(|run| {
+            run.total.censored = Some(Censored { count: 2, lowest_ns: 5_000_000_000 });
+            run.intervals[9].block.counts.timed_out = 2;
+        }),
         VerdictName::Outage => closed(|run| run.intervals[4].block.counts.ok = 0),
         VerdictName::Saturated => open(|run| {
             for interval in &mut run.intervals {

@@ -1,0 +1,193 @@
+//! Finds stretches of the window in which the server was gone: no valid response, and requests failed meanwhile.
+//!
+//! A server that only pauses answers its requests afterwards; `load.rs` judges that. Judged by the run's intervals, so a
+//! stretch is at least one interval long, a tenth of the window or a second.
+
+use crate::TypedVerdict;
+use crate::facts::{added, is_open, outstanding_max};
+use paceline_record::{Counts, Phase, Run};
+use std::collections::BTreeMap;
+
+/// Valid responses that are missing in the stretch, at the pace before it: with fewer, their absence may be chance.
+const MISSING_LEAST: f64 = 10.0;
+/// The stretch is longer than this many median service times: responses that are under way are not missing.
+const MEDIANS_LEAST: f64 = 3.0;
+/// In an open loop this share of the missing responses must have failed: a schedule may have ended. One failed step of a
+/// session stands for all that follow.
+const FAILED_SHARE_LEAST: f64 = 0.2;
+
+/// A stretch without a valid response, in nanoseconds from the start of the run.
+struct Silence {
+    from_ns: u64,
+    /// None if it lasts until the end of the run.
+    until_ns: Option<u64>,
+    /// The requests that ended in it.
+    counts: Counts,
+    /// Their statuses.
+    status: BTreeMap<String, u64>,
+}
+
+pub(crate) fn stopped_answering(run: &Run) -> Option<TypedVerdict> {
+    let silence = until_end(run).or_else(|| within(run))?;
+    let window = run.phases.window;
+    let seconds = |ns: u64| (ns as f64 - window.start_ns as f64) / 1e9;
+    let silent_from_s = seconds(silence.from_ns).max(0.0);
+    let silent_until_s = silence.until_ns.map(seconds);
+    let finding = match silent_until_s {
+        Some(until_s) => {
+            format!("No valid response arrived from {silent_from_s:.2} s to {until_s:.2} s of the window.")
+        }
+        None if silence.from_ns <= window.start_ns => "No valid response arrived in the window.".to_owned(),
+        None => format!("No valid response arrived after the first {silent_from_s:.2} s of the window."),
+    };
+    let until_ns = silence.until_ns.unwrap_or(window.end_ns).min(window.end_ns);
+    let silent_ns = until_ns.saturating_sub(silence.from_ns.max(window.start_ns));
+    Some(TypedVerdict::StoppedAnswering {
+        silent_from_s,
+        silent_until_s,
+        silent_share: silent_ns as f64 / 1e9 / run.window_s.max(f64::MIN_POSITIVE),
+        failed: silence.counts.not_ok(),
+        commonest_failure: commonest_failure(run, &silence),
+        finding,
+    })
+}
+
+/// The most frequent failure of the stretch.
+fn commonest_failure(run: &Run, silence: &Silence) -> Option<String> {
+    let counts = &silence.counts;
+    let of_connections = run.connections.commonest_failure.clone();
+    let status = silence.status.iter().max_by_key(|(_, count)| **count);
+    let ways = [
+        (counts.connect_failed.saturating_add(counts.io_failed), of_connections.clone()),
+        (counts.bad_status, status.map(|(status, _)| format!("status {status}"))),
+        (counts.bad_body, Some("unexpected body".to_owned())),
+        (counts.timed_out, Some("no response within the timeout".to_owned())),
+        (counts.unsent, of_connections.or_else(|| Some("no free connection".to_owned()))),
+    ];
+    // The first of equals wins.
+    ways.into_iter().rev().max_by_key(|(count, _)| *count).and_then(|(_, failure)| failure)
+}
+
+/// The intervals from the warm-up to the end of the drain, by their start, with their length.
+struct Series {
+    by_start: BTreeMap<u64, (Counts, BTreeMap<String, u64>)>,
+    step_ns: u64,
+}
+
+impl Series {
+    fn of(run: &Run) -> Self {
+        let mut by_start = BTreeMap::<u64, (Counts, BTreeMap<String, u64>)>::new();
+        for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
+            let (counts, status) = by_start.entry(interval.start_ns).or_default();
+            *counts = added(*counts, interval.block.counts);
+            for (name, count) in &interval.block.status {
+                *status.entry(name.clone()).or_default() += count;
+            }
+        }
+        let starts: Vec<u64> = by_start.keys().copied().collect();
+        let shortest = starts.windows(2).map(|pair| pair[1] - pair[0]).min();
+        let step_ns = shortest.unwrap_or((run.window_s * 1e8) as u64).max(1);
+        Self { by_start, step_ns }
+    }
+
+    /// The starts of the intervals with a valid response.
+    fn answered(&self) -> Vec<u64> {
+        self.by_start.iter().filter(|(_, (counts, _))| counts.ok > 0).map(|(start, _)| *start).collect()
+    }
+
+    /// The stretch from the end of the interval at `last` on, with the requests that ended after that interval began to
+    /// answer; none if too few are missing or failed.
+    fn silence(&self, run: &Run, last_ns: u64, until_ns: Option<u64>) -> Option<Silence> {
+        let from_ns = last_ns + self.step_ns;
+        let inside =
+            (std::ops::Bound::Excluded(last_ns), std::ops::Bound::Excluded(until_ns.unwrap_or(u64::MAX)));
+        let (mut counts, mut status) = (Counts::default(), BTreeMap::<String, u64>::new());
+        for (_, (ended, statuses)) in self.by_start.range(inside) {
+            counts = added(counts, *ended);
+            for (name, count) in statuses {
+                *status.entry(name.clone()).or_default() += count;
+            }
+        }
+        let end_ns = until_ns.unwrap_or(u64::MAX).min(end_ns(run));
+        let silent_s = end_ns.checked_sub(from_ns.max(run.phases.window.start_ns))? as f64 / 1e9;
+        let before = self.by_start.range(..=last_ns);
+        let ok = before.map(|(_, (ended, _))| ended.ok as f64).sum::<f64>();
+        let begun_ns = *self.by_start.keys().next()?;
+        let missing = ok / (from_ns.saturating_sub(begun_ns) as f64 / 1e9) * silent_s;
+        let median_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.p50 as f64 / 1e9);
+        // A pause may outlast the timeout: only if it does not end, requests without a response show that the server is
+        // gone. If it ends, one refused connection shows it; requests that wait are answered afterwards.
+        let is_refused = match until_ns {
+            Some(_) => counts.connect_failed > 0 || counts.failed() as f64 >= FAILED_SHARE_LEAST * missing,
+            None if is_open(run) => counts.not_ok() as f64 >= FAILED_SHARE_LEAST * missing,
+            None => counts.not_ok() > 0,
+        };
+        let is_gone = missing >= MISSING_LEAST && is_refused && silent_s > MEDIANS_LEAST * median_s;
+        is_gone.then_some(Silence { from_ns, until_ns, counts, status })
+    }
+}
+
+/// The end of the time in which responses were expected: of the window, or, if a number of requests was asked for and not
+/// reached, of the run, which then waited for the server.
+fn end_ns(run: &Run) -> u64 {
+    let is_cut = run.loop_.requests.is_some_and(|asked| run.total.counts.scheduled < asked) && !run.stopped;
+    if is_cut { run.phases.drain.end_ns.max(run.phases.window.end_ns) } else { run.phases.window.end_ns }
+}
+
+/// The stretch from the last valid response to the end of the run.
+fn until_end(run: &Run) -> Option<Silence> {
+    let series = Series::of(run);
+    let last_ns = *series.answered().last()?;
+    // A response in the last interval leaves no stretch of the window.
+    let is_early = last_ns + series.step_ns + series.step_ns / 2 <= end_ns(run);
+    is_early.then(|| series.silence(run, last_ns, None)).flatten()
+}
+
+/// The longest stretch between valid responses that touches the window.
+fn within(run: &Run) -> Option<Silence> {
+    let series = Series::of(run);
+    let answered = series.answered();
+    let length = |silence: &Silence| silence.until_ns.unwrap_or(0) - silence.from_ns;
+    let gaps = answered.windows(2).filter(|pair| {
+        let is_whole = pair[1] - pair[0] >= 2 * series.step_ns;
+        is_whole
+            && pair[1] > run.phases.window.start_ns
+            && pair[0] + series.step_ns < run.phases.window.end_ns
+    });
+    gaps.filter_map(|pair| series.silence(run, pair[0], Some(pair[1]))).max_by_key(length)
+}
+
+/// Connection time in a closed loop that requests without a response took, from which the load is another one than
+/// requested: that of the remaining connections.
+const HELD_SHARE_LEAST: f64 = 0.05;
+
+/// In a closed loop: requests without a response held connections, as when one of several backends is gone. Few requests
+/// fail then, because each holds its connection until the timeout.
+pub(crate) fn held_connections(run: &Run) -> Option<TypedVerdict> {
+    let lowest_ns = run.total.censored?.lowest_ns;
+    let rests = run.loop_.think.is_some() || run.loop_.requests.is_some();
+    if is_open(run) || rests || stopped_answering(run).is_some() {
+        return None;
+    }
+    let (window, series) = (run.phases.window, Series::of(run));
+    let waited_ns = lowest_ns.min(run.timeout_ns);
+    // The latest moment at which the requests that ended in an interval can have been sent.
+    let held = |(start_ns, (counts, _)): (&u64, &(Counts, BTreeMap<String, u64>))| {
+        let ended_ns = (start_ns + series.step_ns).min(run.phases.drain.end_ns.max(window.end_ns));
+        let sent_ns = ended_ns.saturating_sub(waited_ns).max(window.start_ns);
+        counts.timed_out as f64 * ended_ns.min(window.end_ns).saturating_sub(sent_ns) as f64 / 1e9
+    };
+    let held_s = series.by_start.iter().map(held).sum::<f64>();
+    let held_share = held_s / (run.window_s * outstanding_max(run)).max(f64::MIN_POSITIVE);
+    let median_ns = run.total.service_time_ns.as_ref().map_or(0, |times| times.p50);
+    let hangs = waited_ns as f64 > 10.0 * median_ns as f64;
+    (held_share >= HELD_SHARE_LEAST && hangs).then(|| TypedVerdict::HeldConnections {
+        held_share: held_share.min(1.0),
+        timed_out: run.total.counts.timed_out,
+        percent: 100.0 * held_share.min(1.0),
+    })
+}
+
+#[cfg(test)]
+#[path = "silence/tests.rs"]
+mod tests;
