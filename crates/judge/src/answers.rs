@@ -48,7 +48,7 @@ pub(crate) fn broke_rules(run: &Run) -> Option<TypedVerdict> {
     (connections > 0).then(|| TypedVerdict::BrokeRules {
         connections,
         commonest_failure: run.connections.commonest_failure.clone(),
-        url: run.target.url.clone(),
+        look: look(run).replace("curl -i ", "curl -i --raw "),
     })
 }
 

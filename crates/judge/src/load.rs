@@ -92,7 +92,6 @@ pub(crate) fn nothing_sent(run: &Run) -> Option<TypedVerdict> {
 pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
     let (asked, scheduled) = (run.loop_.requests?, run.total.counts.scheduled);
     let is_known = run.stopped || has_no_stream(run) || stopped_answering(run).is_some();
-    let url = run.target.url.clone();
     let commonest_failure = run.connections.commonest_failure.clone();
     let finding = match &commonest_failure {
         Some(failure) if run.total.counts.io_failed > run.total.counts.connect_failed => {
@@ -106,7 +105,7 @@ pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
         scheduled,
         commonest_failure,
         finding,
-        url,
+        look: look(run),
     })
 }
 

@@ -61,8 +61,8 @@ verdict_table! {
         asked: u64 = "requests to send (`-n`)",
         scheduled: u64 = "requests that were due",
         commonest_failure: Option<String> = "the most frequent connection error",
-    } with { finding: String = "Every connection failed again and again." , url: String = "URL" }
-    => "{finding} Check that the server still runs: curl -i {url}";
+    } with { finding: String = "Every connection failed again and again." , look: String = "Check with: `curl -i URL`" }
+    => "{finding} {look}";
 
     /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
     /// rate is an average over that pause, and so are the percentiles of a closed loop. Given if the longest pause
@@ -84,8 +84,8 @@ verdict_table! {
     {
         connections: u64 = "connections that Paceline closed because of invalid HTTP",
         commonest_failure: Option<String> = "the most frequent connection error",
-    } with { url: String = "URL" }
-    => "The server sent responses that are not valid HTTP. If another protocol uses this port, correct the URL; otherwise fix the server before comparing it. Check with: curl -i --raw {url}";
+    } with { look: String = "Check with: `curl -i --raw URL`" }
+    => "The server sent responses that are not valid HTTP. If another protocol uses this port, correct the URL; otherwise fix the server before comparing it. {look}";
 
     /// Requests that were sent before the window opened got no response, or connections got no response in the
     /// window while others did, or requests that hang held at least half of the connections (`saturated`). The

@@ -837,6 +837,17 @@ fn failed_requests_make_a_run_invalid_above_one_percent() {
 }
 
 #[test]
+fn a_curl_command_is_proposed_only_for_a_request_without_placeholders() {
+    let mut run = closed();
+    (run.total.counts.ok, run.total.counts.bad_status) = (9_999, 1);
+    run.target.url = "http://127.0.0.1/a".to_owned();
+    assert!(run_verdicts(&run)[0].remedy.ends_with("curl -i http://127.0.0.1/a"));
+    run.target.url = "http://127.0.0.1/{line:p.txt}".to_owned();
+    let remedy = &run_verdicts(&run)[0].remedy;
+    assert!(remedy.contains("--debug") && !remedy.contains("curl"), "{remedy}");
+}
+
+#[test]
 fn missing_and_closed_connections_are_reported() {
     assert_eq!(verdicts(closed(), |run| run.connections.had = 4), caution("connections_short"));
     assert_eq!(verdicts(closed(), |run| run.connections.broke_rules = 1), caution("broke_rules"));
