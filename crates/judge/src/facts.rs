@@ -21,17 +21,12 @@ pub(crate) fn look(run: &Run) -> String {
     let is_plain = run.job.as_ref().is_none_or(|job| match job.requests.as_slice() {
         [only] => {
             let is_get = only.method == "GET" && only.headers.is_empty() && only.path.is_none();
-            // curl would send placeholders as they are.
-            let is_filled = !run.target.url.contains('{');
-            is_get
-                && is_filled
-                && job.unix_socket.is_none()
-                && job.connect_to.is_none()
-                && job.proxy.is_none()
+            is_get && job.unix_socket.is_none() && job.connect_to.is_none() && job.proxy.is_none()
         }
         _ => false,
     });
-    if is_plain {
+    // curl would send placeholders as they are.
+    if is_plain && !run.target.url.contains('{') {
         return format!("Check with: curl -i {}", run.target.url);
     }
     "Add --debug to the command: it sends each request once and shows the response.".to_owned()

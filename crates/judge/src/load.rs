@@ -6,8 +6,8 @@
 use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look, offered_per_s_peak, outstanding_max};
 use crate::overload::{is_saturated, rate_to_try};
 use crate::silence::stopped_answering;
-use crate::{TypedVerdict, generator, judged_times};
-use paceline_record::{Blame, LoopKind, Phase, Run, Times};
+use crate::{ACHIEVED_LEAST, TypedVerdict, generator, judged_times};
+use paceline_record::{Blame, LoopKind, Phase, Run, Severity, Times};
 use paceline_stats::little_outstanding;
 use std::collections::BTreeMap;
 
@@ -359,7 +359,10 @@ pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {
     } else {
         "Check the server's listen backlog and its limit of open files, or lower -c.".to_owned()
     };
+    // A closed loop puts another load on the server than requested.
+    let is_another = !is_open(run) && (had as f64) < ACHIEVED_LEAST * asked as f64;
     (had < asked).then(|| TypedVerdict::ConnectionsShort {
+        severity: if is_another { Severity::Invalid } else { Severity::Caution },
         asked,
         had,
         commonest_failure: connections.commonest_failure.clone(),

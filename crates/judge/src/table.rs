@@ -273,17 +273,17 @@ verdict_table! {
     }
     => "Some requests got no response; times marked ≥ are minimums.";
 
-    /// Fewer connections were open when the warm-up began than requested, so the load is not the requested one. The
-    /// environment is to blame if attempts failed on this machine (ports, descriptors, memory).
+    /// Fewer connections were open when the warm-up began than requested, so the load is not the requested one: a
+    /// closed loop with less than 99 % of them is invalid. The environment is to blame if attempts failed on this machine (ports, descriptors, memory).
     ConnectionsShort "connections_short" Run
-    [Server, Environment: if *failed_here > 0 { Blame::Environment } else { Blame::Server }] [Caution]
-    "Not all connections could be opened."
+    [Server, Environment: if *failed_here > 0 { Blame::Environment } else { Blame::Server }]
+    [Caution, Invalid: *severity] "Not all connections could be opened."
     {
         had: u64 = "connections open when the warm-up began",
         asked: u64 = "connections asked for",
         commonest_failure: Option<String> = "the most frequent reason why a connection failed",
         failed_here: u64 = "connection attempts that failed because of a limit of this machine",
-    } with { advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's listen backlog), or lower -c." }
+    } with { severity: Severity, advice: String = "Raise the limit that was reached (`ulimit -n 20000`, the server's listen backlog), or lower -c." }
     => "Not all connections could be opened ({had} of {asked}). {advice}";
 
     /// The server allows fewer concurrent HTTP/2 streams on a connection than requested

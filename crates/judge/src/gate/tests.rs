@@ -27,8 +27,16 @@ fn saturated() -> Verdict {
 
 fn connections_short() -> Verdict {
     let advice = String::new();
-    TypedVerdict::ConnectionsShort { asked: 2, had: 1, commonest_failure: None, failed_here: 0, advice }
-        .verdict()
+    let severity = paceline_record::Severity::Caution;
+    TypedVerdict::ConnectionsShort {
+        severity,
+        asked: 2,
+        had: 1,
+        commonest_failure: None,
+        failed_here: 0,
+        advice,
+    }
+    .verdict()
 }
 
 fn invalid() -> Verdict {

@@ -99,7 +99,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     Ok(status(&run, arguments.gates.allow_invalid))
 }
 
-/// The exit status of a run that has a record.
+/// The exit status of a run that has a record: whether its numbers can be used, as the table in
+/// `docs/outputs-and-gates.md` says.
 fn status(run: &Run, allow_invalid: bool) -> Status {
     let is_unusable = paceline_judge::unusable_because(&run.verdicts).is_some();
     let failed = is_unusable && !allow_invalid || run.gates.iter().any(|gate| !gate.passed);
@@ -162,6 +163,68 @@ fn without_secret(argument: String, headers: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The table of exit statuses: a row's text in the document, a run, its status, and that with `--allow-invalid`.
+    #[test]
+    fn the_exit_status_says_what_a_result_can_be_used_for() {
+        use paceline_judge::VerdictName;
+        use paceline_record::{Blame, GateOutcome, Severity, Verdict, fixture};
+        use std::collections::BTreeMap;
+        let verdict = |name: VerdictName, severity| Verdict {
+            name: name.as_str().to_owned(),
+            blame: Blame::Server,
+            severity,
+            evidence: BTreeMap::new(),
+            remedy: String::new(),
+        };
+        let judged = |name, severity| Run { verdicts: vec![verdict(name, severity)], ..fixture::run(0) };
+        let gate = GateOutcome {
+            gate: "errors<=0".to_owned(),
+            passed: false,
+            reasons: Vec::new(),
+            evidence: BTreeMap::new(),
+        };
+        let (done, failed, interrupted) = (Status::Done, Status::Failed, Status::Interrupted);
+        let document = include_str!("../../../../../docs/outputs-and-gates.md");
+        for (row, run, plain, allowed) in [
+            (
+                "no verdict, or only notes and cautions",
+                judged(VerdictName::Outage, Severity::Caution),
+                done,
+                done,
+            ),
+            (
+                "at most 1 % of the requests failed",
+                judged(VerdictName::FailedRequests, Severity::Caution),
+                done,
+                done,
+            ),
+            ("more requests failed", judged(VerdictName::FailedRequests, Severity::Invalid), failed, done),
+            (
+                "a verdict is *invalid*",
+                judged(VerdictName::StoppedAnswering, Severity::Invalid),
+                failed,
+                done,
+            ),
+            ("the target was overloaded", judged(VerdictName::Saturated, Severity::Caution), failed, done),
+            ("a gate failed", Run { gates: vec![gate.clone()], ..fixture::run(0) }, failed, failed),
+            (
+                "interrupted",
+                Run { stopped: true, gates: vec![gate], ..fixture::run(0) },
+                interrupted,
+                interrupted,
+            ),
+        ] {
+            assert_eq!((status(&run, false), status(&run, true)), (plain, allowed), "{row}");
+            let line = document.lines().find(|line| line.starts_with(&format!("| {row}")));
+            let numbers = format!(
+                "| {} | {} |",
+                crate::exit::number_of(Ok(plain)),
+                crate::exit::number_of(Ok(allowed))
+            );
+            assert!(line.is_some_and(|line| line.ends_with(&numbers)), "{row}: {line:?}");
+        }
+    }
 
     #[test]
     fn secrets_are_not_in_the_command_line() {

@@ -98,6 +98,7 @@ fn exhausted_ports_are_reported() {
     "#;
     let output = beside_server(&["unshare", "-n"], script);
     let printed = text(&output);
+    assert_eq!(output.status.code(), Some(1), "another load than requested: {printed}");
     for said in [
         "Not all connections could be opened (10 of 30)",
         "Cannot assign requested address",

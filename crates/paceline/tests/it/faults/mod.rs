@@ -4,6 +4,7 @@
 //! The table of all faults is docs/faults.md, which is checked against the results here; `UPDATE=1` regenerates it. A
 //! run that the machine delayed is repeated. The engine's `faults.rs` tests many of the faults without the messages.
 
+mod gone;
 mod http2;
 mod machine;
 mod secure;

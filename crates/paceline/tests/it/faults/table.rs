@@ -120,7 +120,7 @@ pub const FAULTS: &[Fault] = &[
         serve: half_closes,
         flags: EXPECT_OK,
         outcomes: &["ok", "io_failed"],
-        exits: &[0],
+        exits: &[0, 1],
         says: "The server closed connections after a response, so the results include connecting",
     },
     Fault {
@@ -455,8 +455,32 @@ const ELSEWHERE: &[[&str; 3]] = &[
     ],
     [
         "out of ports",
-        "`connections_short`: 10 of 30 connections, `Cannot assign requested address`; the run continues with the 10",
+        "`connections_short`: 10 of 30 connections, `Cannot assign requested address`; the run continues with the 10 and exits 1",
         "faults::machine::exhausted_ports_are_reported",
+    ],
+];
+
+/// Servers that are gone for a part of the run, each with the test that covers it.
+const GONE: &[[&str; 3]] = &[
+    [
+        "ends during the run (`-d`, `-n`, `-r`)",
+        "`stopped_answering` with the moment and the commonest failure; exit 1, also with `--max-errors`",
+        "faults::gone::a_server_that_ends_stopped_answering",
+    ],
+    [
+        "ends and comes back",
+        "`stopped_answering` from one moment to another; exit 1",
+        "faults::gone::a_server_that_comes_back_stopped_answering",
+    ],
+    [
+        "freezes and keeps its connections",
+        "`stopped_answering`, no response within the timeout; exit 1",
+        "faults::gone::a_server_that_freezes_stopped_answering",
+    ],
+    [
+        "one of two backends freezes: half of the connections get no response",
+        "`held_connections` with the share of the connections' time; exit 1",
+        "faults::gone::a_lost_backend_holds_its_connections",
     ],
 ];
 
@@ -481,11 +505,11 @@ pub fn page() -> String {
     page += &rows(super::secure::FAULTS);
     page += "\n## Over HTTP/2\n\nFour streams on each connection.\n\n| the server | outcome of the requests | exit status | a part of the message |\n|---|---|---|---|\n";
     page += &rows(super::http2::FAULTS);
-    if !ELSEWHERE.is_empty() {
-        page += "\n## Around the server\n\n| fault | result | tested by |\n|---|---|---|\n";
-    }
-    for [what, comes, test] in ELSEWHERE {
-        page += &format!("| {what} | {comes} | `{test}` |\n");
+    for (title, faults) in [("Gone for a part of the run", GONE), ("Around the server", ELSEWHERE)] {
+        page += &format!("\n## {title}\n\n| fault | result | tested by |\n|---|---|---|\n");
+        for [what, comes, test] in faults {
+            page += &format!("| {what} | {comes} | `{test}` |\n");
+        }
     }
     page
 }
