@@ -48,7 +48,7 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 38] = [
+const JUDGES: [(Judge, bool); 40] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::no_valid_response, false),
