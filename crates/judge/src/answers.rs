@@ -2,10 +2,8 @@
 //!
 //! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
-use crate::facts::{is_open, look};
-use crate::{
-    ACHIEVED_LEAST, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, SHARES_NEED_S, TypedVerdict, load, overload,
-};
+use crate::facts::{SHARES_NEED_S, is_open, look};
+use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
 use paceline_record::{Block, Expectations, Lengths, Phase, Run, Served, Severity, Times};
 use std::collections::BTreeMap;
 

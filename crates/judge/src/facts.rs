@@ -8,6 +8,9 @@ use paceline_record::{Block, Counts, LoopKind, Phase, Run, Times};
 use paceline_stats::{Histogram, RunPercentile, run_percentile};
 use std::collections::BTreeMap;
 
+/// Below this length of the window, in seconds, shares of it mean nothing: the kernel counts CPU time in steps of 10 ms,
+/// and a single time slice of another process takes some milliseconds.
+pub(crate) const SHARES_NEED_S: f64 = 0.1;
 /// Below this share of the scheduled requests a load counts as not delivered.
 pub const ACHIEVED_LEAST: f64 = 0.99;
 

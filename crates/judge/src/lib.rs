@@ -39,10 +39,6 @@ pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
 use paceline_record::{Run, Verdict};
 
-/// Below this length of the window, in seconds, shares of it mean nothing: the kernel counts CPU time in steps of 10 ms,
-/// and a single time slice of another process takes some milliseconds.
-const SHARES_NEED_S: f64 = 0.1;
-
 /// A judge of a run.
 type Judge = fn(&Run) -> Option<TypedVerdict>;
 
@@ -93,7 +89,7 @@ const JUDGES: [(Judge, bool); 40] = [
 
 /// Every verdict on a run, the most severe first.
 pub fn run_verdicts(run: &Run) -> Vec<Verdict> {
-    let is_short = run.window_s < SHARES_NEED_S;
+    let is_short = run.window_s < facts::SHARES_NEED_S;
     let judges = JUDGES.iter().filter(|(_, is_share)| !(is_short && *is_share));
     verdict::verdicts(judges.filter_map(|(judge, _)| judge(run)))
 }
