@@ -5,6 +5,7 @@
 
 mod connections;
 mod curl;
+mod dashboards;
 mod debug;
 mod explain;
 mod flags;
@@ -84,6 +85,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let mut sinks = sinks(outputs)?;
     let what = arguments.url.as_deref().unwrap_or("a run");
+    let dashboards = dashboards::Dashboards::start(what, outputs.metrics, outputs.otlp.as_ref())?;
+    sinks.extend(dashboards.map(|dashboards| Box::new(dashboards) as Box<dyn Sink>));
     let view = outputs.view.then(|| LiveServer::start(what, None, Library::empty())).transpose()?;
     sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
     let watching = RunObservers { events, sinks };

@@ -1,0 +1,159 @@
+//! Metrics of a run in progress: a page for Prometheus (`--metrics`), and exports to an OpenTelemetry collector
+//! (`--otlp`), each second.
+//!
+//! Both are written on threads of their own. A slow or missing collector delays nothing: the next export replaces one
+//! that was not sent yet.
+
+use crate::exit::Complaint;
+use paceline_engine::{Measure, WorkerSecond};
+use paceline_http::{Scheme, Url};
+use paceline_record::Second;
+use paceline_report::LiveMetrics;
+use paceline_run::{Rows, Sink, times};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long a client of the page, or the collector, may take.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// The longest request head that is read.
+const HEAD_BYTES_MOST: u64 = 16 * 1024;
+
+/// The metrics of a run and where they go.
+pub struct Dashboards {
+    metrics: Arc<Mutex<LiveMetrics>>,
+    started: SystemTime,
+    exports: Option<(SyncSender<String>, JoinHandle<Option<io::Error>>)>,
+}
+
+impl Dashboards {
+    /// Opens the page and prepares the exports; none if there are no such flags.
+    pub fn start(
+        target: &str,
+        page: Option<SocketAddr>,
+        collector: Option<&Url>,
+    ) -> anyhow::Result<Option<Self>> {
+        if page.is_none() && collector.is_none() {
+            return Ok(None);
+        }
+        let metrics = Arc::new(Mutex::new(LiveMetrics::new(target)));
+        if let Some(address) = page {
+            let cannot =
+                |error| Complaint::environment(format!("--metrics: cannot listen on {address}: {error}"));
+            let listener = TcpListener::bind(address).map_err(cannot)?;
+            let shown = listener.local_addr().map_err(cannot)?;
+            crate::exit::say(&format!("metrics: http://{shown}/metrics"));
+            let metrics = Arc::clone(&metrics);
+            // It ends with the process.
+            std::thread::spawn(move || serve(&listener, &metrics));
+        }
+        let exports = collector.map(|url| {
+            let (sender, receiver) = sync_channel(1);
+            let url = url.clone();
+            (sender, std::thread::spawn(move || export(&url, &receiver)))
+        });
+        Ok(Some(Self { metrics, started: SystemTime::now(), exports }))
+    }
+
+    fn request(&self) -> String {
+        let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        metrics.otlp(since_1970(self.started), since_1970(SystemTime::now())).to_string()
+    }
+}
+
+impl Sink for Dashboards {
+    fn second(&mut self, row: &Second, second: &WorkerSecond, rows: &Rows) {
+        let of = |measure| times(second, measure, |_| true);
+        let response = rows.is_open().then(|| of(Measure::Response));
+        let mut metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        metrics.add(row, &of(Measure::Service), response.as_ref());
+        drop(metrics);
+        if let Some((sender, _)) = &self.exports {
+            // If the last one is not sent yet, the totals are in the next.
+            let _ = sender.try_send(self.request());
+        }
+    }
+
+    fn end(mut self: Box<Self>) -> Vec<io::Error> {
+        let last = self.request();
+        let Some((sender, thread)) = self.exports.take() else { return Vec::new() };
+        // A thread that has ended reports its error below.
+        let _ = sender.send(last);
+        drop(sender);
+        let failed =
+            thread.join().unwrap_or_else(|_| Some(io::Error::other("a thread of Paceline panicked")));
+        failed.map(|error| io::Error::new(error.kind(), format!("--otlp: {error}"))).into_iter().collect()
+    }
+}
+
+/// Answers every request with the metrics, one client at a time.
+fn serve(listener: &TcpListener, metrics: &Mutex<LiveMetrics>) {
+    for stream in listener.incoming().flatten() {
+        let text = metrics.lock().unwrap_or_else(PoisonError::into_inner).prometheus();
+        // A client that goes away concerns nobody.
+        let _ = answer(stream, &text);
+    }
+}
+
+fn answer(stream: TcpStream, text: &str) -> io::Result<()> {
+    stream.set_read_timeout(Some(TIME_LIMIT))?;
+    stream.set_write_timeout(Some(TIME_LIMIT))?;
+    let mut lines = BufReader::new((&stream).take(HEAD_BYTES_MOST));
+    let mut line = String::new();
+    while lines.read_line(&mut line)? > 2 {
+        line.clear();
+    }
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        text.len()
+    );
+    (&stream).write_all(format!("{head}{text}").as_bytes())
+}
+
+/// Sends exports until the run ends. Returns the error of the last one that failed, if none after it succeeded.
+fn export(url: &Url, requests: &Receiver<String>) -> Option<io::Error> {
+    let mut failed = None;
+    for request in requests {
+        failed = post(url, &request).err();
+    }
+    failed
+}
+
+fn post(url: &Url, body: &str) -> io::Result<()> {
+    let address = (url.host.as_str(), url.port).to_socket_addrs()?.next();
+    let address = address.ok_or_else(|| io::Error::other(format!("{} has no address", url.host)))?;
+    let mut stream = TcpStream::connect_timeout(&address, TIME_LIMIT)?;
+    stream.set_read_timeout(Some(TIME_LIMIT))?;
+    stream.set_write_timeout(Some(TIME_LIMIT))?;
+    let path = if url.path == "/" { "/v1/metrics" } else { &url.path };
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        url.host,
+        url.port,
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes())?;
+    let mut line = String::new();
+    BufReader::new((&stream).take(HEAD_BYTES_MOST)).read_line(&mut line)?;
+    match line.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok()) {
+        Some(200..300) => Ok(()),
+        _ => Err(io::Error::other(format!("the collector answered {:?}", line.trim()))),
+    }
+}
+
+/// Parses the value of `--otlp`.
+pub fn collector(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    match url.scheme {
+        Scheme::Http => Ok(url),
+        Scheme::Https => {
+            Err("https is not supported: run a collector on this machine, and let it forward".to_owned())
+        }
+    }
+}
