@@ -11,6 +11,7 @@ use paceline_report::wrap;
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,11 +125,39 @@ pub fn status_of(error: &anyhow::Error) -> Status {
 fn render(error: &anyhow::Error) {
     let complaint = error.downcast_ref::<Complaint>();
     let hint = complaint.and_then(|complaint| complaint.hint.as_deref());
-    print_error(&error_text(error.as_ref()), hint);
+    print_error_with(&error_text(error.as_ref()), hint, status_of(error));
+}
+
+/// Whether errors are printed as JSON: the user asked for JSON. Set once, before the command line is parsed, because its
+/// errors are printed in the same form.
+static JSON_ERRORS: AtomicBool = AtomicBool::new(false);
+
+/// Prints errors as JSON from now on.
+pub fn print_errors_as_json() {
+    JSON_ERRORS.store(true, Ordering::Relaxed);
+}
+
+/// An error on standard error, as `docs/error.schema.json` describes it.
+#[derive(serde::Serialize)]
+struct JsonError<'a> {
+    error: &'a str,
+    hint: Option<&'a str>,
+    exit_status: u8,
 }
 
 /// Prints an error to standard error: what happened, then a hint at the remedy.
 pub fn print_error(what: &str, hint: Option<&str>) {
+    print_error_with(what, hint, Status::Usage);
+}
+
+fn print_error_with(what: &str, hint: Option<&str>, status: Status) {
+    if JSON_ERRORS.load(Ordering::Relaxed) {
+        let error = JsonError { error: what, hint, exit_status: status.number() };
+        let line = serde_json::to_string(&error).unwrap_or_default();
+        // Not eprintln, which panics when standard error is closed or full.
+        let _ = io::stderr().write_all(Printable::from(JsonText::of_document(&line)).as_bytes());
+        return;
+    }
     let width = crate::terminal::width_of_stderr();
     say(&fitted(&format!("paceline: {what}"), "  ", width));
     if let Some(hint) = hint {

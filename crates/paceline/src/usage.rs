@@ -6,6 +6,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Parser};
 use paceline_escape::TerminalText;
+use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 
 /// Parses the arguments of this process, or prints the error and exits.
@@ -28,11 +29,87 @@ pub fn read<Arguments: Parser>() -> Arguments {
 /// Parses the arguments of this process. clap would not find the width of a terminal that does not report its rows.
 fn parse<Arguments: Parser>() -> Result<Arguments, clap::Error> {
     let mut command = Arguments::command();
+    let given: Vec<OsString> = std::env::args_os().collect();
+    if wants_json(&given) {
+        crate::exit::print_errors_as_json();
+    }
+    if is_json_help(&given) {
+        std::process::exit(crate::exit::number_of(print_json_help(&command)).into());
+    }
     if std::io::stdout().is_terminal() {
         command = command.term_width(crate::terminal::width_for_text(true));
     }
-    let matches = command.try_get_matches()?;
+    let given = with_json_format(given, &command);
+    let matches = command.try_get_matches_from(given)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))
+}
+
+/// The arguments before `--`: those after it belong to other commands.
+fn own(given: &[OsString]) -> &[OsString] {
+    let end = given.iter().position(|argument| argument == "--").unwrap_or(given.len());
+    &given[..end]
+}
+
+/// Whether errors are JSON: with `--json`. `--format json` leaves them text, as programs have read them so far.
+fn wants_json(given: &[OsString]) -> bool {
+    own(given).iter().any(|argument| argument == "--json")
+}
+
+/// `--json` is `--format json` of every command that has formats.
+fn with_json_format(mut given: Vec<OsString>, command: &Command) -> Vec<OsString> {
+    let mut inner = command;
+    for argument in own(&given).iter().skip(1) {
+        match argument.to_str().and_then(|name| inner.find_subcommand(name)) {
+            Some(found) => inner = found,
+            None => break,
+        }
+    }
+    let has = |name: &str| inner.get_arguments().any(|argument| argument.get_long() == Some(name));
+    let place = own(&given).iter().position(|argument| argument == "--json");
+    if let Some(place) = place.filter(|_| has("format") && !has("json")) {
+        given[place] = "--format=json".into();
+    }
+    given
+}
+
+/// Whether the arguments are `help --json`.
+fn is_json_help(given: &[OsString]) -> bool {
+    given.len() == 3 && given[1] == "help" && given[2] == "--json"
+}
+
+/// Prints every command with its flags, as JSON.
+fn print_json_help(command: &Command) -> anyhow::Result<crate::exit::Status> {
+    crate::exit::print(crate::exit::json(&described(command))?)?;
+    Ok(crate::exit::Status::Done)
+}
+
+/// A command, its flags and its commands, without hidden ones.
+fn described(command: &Command) -> serde_json::Value {
+    let text = |styled: Option<&clap::builder::StyledStr>| styled.map(ToString::to_string);
+    let flags = command.get_arguments().filter(|argument| !argument.is_hide_set()).map(|argument| {
+        let values = argument.get_possible_values();
+        let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+        let names = argument.get_value_names().unwrap_or_default();
+        let defaults = argument.get_default_values().iter().map(|value| value.to_string_lossy());
+        serde_json::json!({
+            "long": argument.get_long().map(|long| format!("--{long}")),
+            "short": argument.get_short().map(|short| format!("-{short}")),
+            "value": argument.get_action().takes_values().then(|| names.iter().map(ToString::to_string).collect::<Vec<_>>()),
+            "values": if argument.get_action().takes_values() { values } else { Vec::new() },
+            "default": defaults.collect::<Vec<_>>(),
+            "is_required": argument.is_required_set(),
+            "about": text(argument.get_help()),
+            "more": text(argument.get_long_help()),
+        })
+    });
+    let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    serde_json::json!({
+        "name": command.get_name(),
+        "about": text(command.get_about()),
+        "has_json": command.get_arguments().any(|argument| matches!(argument.get_long(), Some("json" | "format"))),
+        "flags": flags.collect::<Vec<_>>(),
+        "commands": inner.map(described).collect::<Vec<_>>(),
+    })
 }
 
 /// Flags of other load generators, and the equivalent flag here.
@@ -174,6 +251,38 @@ mod tests {
         assert!(what.contains("were not provided: <URL>") && !what.contains("Usage"), "{what}");
         let (what, hints) = said("paceline run http://localhost/ --slo p99<1ms");
         assert!(what.contains("response.p99<1ms") && !(what + &hints).contains('\n'));
+    }
+
+    #[test]
+    fn json_is_a_format_of_every_command_that_has_formats() {
+        let command = crate::Arguments::command();
+        let given = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for (line, expected) in [
+            ("paceline gate --json", "paceline gate --format=json"),
+            ("paceline lab list --json", "paceline lab list --format=json"),
+            ("paceline run http://h/ --json", "paceline run http://h/ --json"),
+            ("paceline gate x -- --json", "paceline gate x -- --json"),
+            ("paceline store list --json", "paceline store list --json"),
+        ] {
+            assert_eq!(with_json_format(given(line), &command), given(expected), "{line}");
+        }
+        for (line, wanted) in [("paceline run h --json", true), ("paceline gate -- --json", false)] {
+            assert_eq!(wants_json(&given(line)), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn json_help_names_every_command_and_flag() {
+        let help = described(&crate::Arguments::command());
+        let find = |within: &serde_json::Value, key: &str, name: &str| {
+            let all = within[key].as_array().unwrap();
+            all.iter().find(|one| one["name"] == name || one["long"] == name).cloned().unwrap()
+        };
+        let gate = find(&help, "commands", "gate");
+        assert_eq!(find(&gate, "flags", "--base")["value"], serde_json::json!(["REF"]));
+        assert_eq!(gate["has_json"], true);
+        assert!(find(&gate, "flags", "--format")["values"].as_array().unwrap().contains(&"json".into()));
+        assert!(help["commands"].as_array().unwrap().iter().all(|one| one["name"] != "shepherd"));
     }
 
     #[test]

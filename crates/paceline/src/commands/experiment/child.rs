@@ -22,7 +22,7 @@ pub struct LoadFlags {
     #[arg(short, long, default_value_t = 64, value_name = "N")]
     connections: u32,
     /// Threads of the load generator
-    #[arg(short, long, default_value_t = 1, value_name = "N")]
+    #[arg(hide_short_help = true, short, long, default_value_t = 1, value_name = "N")]
     threads: u32,
     /// Warm-up before each window
     #[arg(long, default_value = "1s", value_name = "T", value_parser = duration)]
@@ -30,13 +30,13 @@ pub struct LoadFlags {
     /// Longest wait for a steady rate at the start
     ///
     /// 0s does not wait. A server counts as warm when its rate in the last 4 s is at most 5 % higher than in the 4 s before.
-    #[arg(long, default_value = "60s", value_name = "T", value_parser = duration)]
+    #[arg(hide_short_help = true, long, default_value = "60s", value_name = "T", value_parser = duration)]
     pub(super) warm_limit: Duration,
     /// Path to request, for servers of the lab
     #[arg(long, default_value = "/hello", value_name = "PATH")]
     pub(super) path: String,
     /// How servers of the lab are started: single (one process) or cores (all cores)
-    #[arg(long, default_value = "single", value_name = "FORM")]
+    #[arg(hide_short_help = true, long, default_value = "single", value_name = "FORM")]
     pub(super) form: String,
     /// Folder for the record of every run [default: a new one in .paceline/experiments]
     #[arg(hide_short_help = true, long, value_name = "DIR")]

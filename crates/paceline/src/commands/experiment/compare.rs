@@ -59,13 +59,16 @@ pub struct CompareFlags {
     /// Length of the measured window of each run
     #[arg(short, long, default_value = "3s", value_name = "T", value_parser = super::super::run::duration)]
     pub(super) duration: Duration,
-    /// Ignore differences below PERCENT
+    /// Differences below PERCENT do not matter
+    ///
+    /// With `gate --base`: the gate fails only if a loss of more than PERCENT is proven, and passes only if such a loss is
+    /// excluded.
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     pub(super) margin: f64,
     /// Maximum number of pairs to measure
     ///
     /// The comparison ends after 4, 6, 8, 10, 14 or 20 pairs if the result is then decided.
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
+    #[arg(hide_short_help = true, long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
     pub(super) pairs: u16,
     /// The metric that decides the comparison: capacity, rate, cpu, response.p50, response.p99, service.p50,
     /// service.p99, memory or start-up
@@ -78,15 +81,15 @@ pub struct CompareFlags {
     ///
     /// A run in which more fail cannot be compared, and fails a gate. Default: at most 1 % in each run, and together no
     /// more than on the other side.
-    #[arg(long, value_name = "SHARE|N", value_parser = super::super::run::checked_max_errors, allow_hyphen_values = true)]
+    #[arg(hide_short_help = true, long, value_name = "SHARE|N", value_parser = super::super::run::checked_max_errors, allow_hyphen_values = true)]
     pub(super) max_errors: Option<String>,
     /// Compare with a result of another machine, kernel, CPU quota or version of Paceline
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub(super) accept_other_machine: bool,
     /// Also find the highest rate that meets this objective
     ///
     /// Each search takes 14 to 30 windows of --duration.
-    #[arg(long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
+    #[arg(hide_short_help = true, long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
     pub(super) slo: Option<Objective>,
 }
 

@@ -28,16 +28,9 @@ use std::path::PathBuf;
     paceline gate http://127.0.0.1:8080/ --save baseline.json
     paceline gate http://127.0.0.1:8080/ --against baseline.json
 
-Measure both side by side where you can: with a stored baseline, changes of
-the machine since then count as differences. The result is text on a terminal,
-and Markdown elsewhere.
-
-Failed requests are compared first: the gate fails if the candidate fails more
-requests, or if a run of either side cannot be used (as in `paceline run`).
-
-Exit status: 0 passed, 1 the candidate is worse or fails, 2 usage, 3 environment,
-130 interrupted")]
-#[command(args_conflicts_with_subcommands = true)]
+Exit status: 0 passed, 1 the candidate is worse or fails, 2 usage,
+3 environment, 4 undecided (--base), 130 interrupted")]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct Arguments {
     #[command(subcommand)]
     command: Option<GateCommand>,
@@ -53,15 +46,15 @@ pub struct Arguments {
     /// Measure only this server, and save the result as a baseline
     ///
     /// FILE is JSON, for a later --against.
-    #[arg(long, value_name = "FILE", requires = "candidate")]
+    #[arg(hide_short_help = true, long, value_name = "FILE", requires = "candidate")]
     save: Option<PathBuf>,
     /// Also exit 1 if the result is undecided
     ///
     /// A result is undecided if neither a difference nor equivalence is shown after --pairs pairs.
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     fail_undecided: bool,
     /// Exit 0 if the result of --base is undecided, instead of 4
-    #[arg(long, conflicts_with = "fail_undecided")]
+    #[arg(hide_short_help = true, long, conflicts_with = "fail_undecided")]
     pass_undecided: bool,
     #[command(flatten)]
     output: GateOutput,

@@ -38,7 +38,7 @@ impl ResultFormat for GateFormat {
 #[derive(clap::Args, Clone, Debug)]
 pub struct GateOutput {
     /// Format of the printed result [default: text on a terminal, Markdown elsewhere]
-    #[arg(long, value_enum)]
+    #[arg(hide_short_help = true, long, value_enum)]
     format: Option<GateFormat>,
     /// Also write the Markdown summary to a file
     #[arg(long, value_name = "FILE")]
@@ -47,13 +47,13 @@ pub struct GateOutput {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Write a page to a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write everything as JSON to a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Also print the outcome as an annotation for GitHub Actions
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     annotations: bool,
 }
 

@@ -35,7 +35,7 @@ pub struct RevisionFlags {
     #[arg(long, value_name = "REF", conflicts_with_all = ["against", "save", "candidate"])]
     pub base: Option<String>,
     /// Measure this commit instead of the current content
-    #[arg(long, value_name = "REF", conflicts_with_all = ["against", "save", "candidate"])]
+    #[arg(hide_short_help = true, long, value_name = "REF", conflicts_with_all = ["against", "save", "candidate"])]
     pub head: Option<String>,
     /// Command that builds the server in a checkout, for sh -c
     #[arg(long, value_name = "COMMAND")]
@@ -44,13 +44,13 @@ pub struct RevisionFlags {
     #[arg(long, value_name = "COMMAND")]
     pub start: Option<String>,
     /// Time in which the gate must decide [default: 10m]
-    #[arg(long, value_name = "T", value_parser = duration)]
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration)]
     pub budget: Option<Duration>,
     /// File with the table [gate] [default: paceline.toml in this folder, or in the top folder of the repository]
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Folder for checkouts and builds, which are kept [default: paceline/gate in the user's cache folder]
-    #[arg(long, value_name = "DIR", env = "PACELINE_GATE_CACHE", hide_env_values = true, value_parser = path_or_nothing())]
+    #[arg(hide_short_help = true, long, value_name = "DIR", env = "PACELINE_GATE_CACHE", hide_env_values = true, value_parser = path_or_nothing())]
     pub cache: Option<PathBuf>,
 }
 
