@@ -12,6 +12,7 @@ use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{CoreTicks, CpuQuota, Interrupt};
 use paceline_lab::{CommandLaunch, Cores, CoresWanted, LaunchError, RunningServer, Starter};
 use paceline_run::wall_clock;
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ const WINDOW_WARM_UP: Duration = Duration::from_millis(200);
 const QUIET_SHARE: f64 = 0.25;
 /// The longest wait for a quiet machine between two blocks.
 const QUIET_WAIT: Duration = Duration::from_secs(10);
+/// After this many repetitions in a row that were disturbed again, the machine counts as always busy.
+const FUTILE_MOST: u32 = 6;
 /// The longest record that is read.
 const RECORD_BYTES_MOST: u64 = 1 << 28;
 
@@ -45,6 +48,8 @@ pub struct Bench<'a> {
     interrupt: Interrupt,
     begun: Instant,
     quota: Option<CpuQuota>,
+    /// Repetitions in a row that were disturbed again.
+    futile: Cell<u32>,
 }
 
 impl<'a> Bench<'a> {
@@ -74,6 +79,7 @@ impl<'a> Bench<'a> {
             interrupt,
             begun: Instant::now(),
             quota: CpuQuota::now(),
+            futile: Cell::new(0),
         })
     }
 
@@ -130,6 +136,12 @@ impl<'a> Bench<'a> {
         })
     }
 
+    /// Whether the machine is busy all the time: repeating and waiting cost blocks, and help only against a neighbour
+    /// that comes and goes.
+    fn is_always_busy(&self) -> bool {
+        self.futile.get() >= FUTILE_MOST
+    }
+
     /// One window on one side, repeated once if the generator or the machine was disturbed.
     fn window(
         &self,
@@ -140,10 +152,17 @@ impl<'a> Bench<'a> {
         record: &str,
     ) -> Result<LoadResult, LoadError> {
         let result = self.run(server, side, load, lengths, record)?;
-        match result.void_because() {
-            None => Ok(result),
-            Some(_) => self.run(server, side, load, lengths, record),
+        if result.void_because().is_none() {
+            self.futile.set(0);
+            return Ok(result);
         }
+        if self.is_always_busy() {
+            return Ok(result);
+        }
+        let again = self.run(server, side, load, lengths, record)?;
+        let is_futile = again.void_because().is_some();
+        self.futile.set(if is_futile { self.futile.get() + 1 } else { 0 });
+        Ok(again)
     }
 
     fn run(
@@ -241,6 +260,9 @@ impl RegressionBench for Bench<'_> {
     }
 
     fn wait_for_quiet(&mut self, limit: Duration) {
+        if self.is_always_busy() {
+            return;
+        }
         let until = Instant::now() + limit.min(QUIET_WAIT);
         while Instant::now() < until && !self.interrupt.requested() {
             let before = CoreTicks::now();
