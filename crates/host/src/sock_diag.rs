@@ -1,7 +1,8 @@
-//! Finds listening sockets by asking the kernel over netlink: sock_diag(7).
+//! Finds listening sockets and established connections by asking the kernel over netlink: sock_diag(7).
 //!
-//! Reading `/proc/net/tcp` makes the kernel walk its whole table of connections, which costs milliseconds of CPU time.
-//! Over netlink it walks only the listening sockets and returns those on one port.
+//! Reading `/proc/net/tcp` makes the kernel print its whole table of connections, closed ones included, which costs
+//! milliseconds of CPU time. Over netlink it returns only the listening sockets on one port, or only connections that are
+//! open.
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
 use std::io;
@@ -13,6 +14,7 @@ const NLMSG_DONE: u16 = 3;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const REQUEST_DUMP: u16 = 0x301;
 const LISTEN_STATE: u32 = 1 << 10;
+const ESTABLISHED_STATE: u32 = 1 << 1;
 /// Lengths of `nlmsghdr`, `inet_diag_req_v2` and `inet_diag_msg`.
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
@@ -26,11 +28,34 @@ pub(crate) struct ListeningSocket {
     pub(crate) is_wildcard: bool,
 }
 
+/// An end of an established connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ConnectedSocket {
+    pub(crate) inode: u64,
+    /// Whether both ends have the same address: both are on this machine.
+    pub(crate) is_local: bool,
+    /// The port of the other end.
+    pub(crate) remote_port: u16,
+}
+
 /// The TCP sockets that listen on a port, over IPv4 and IPv6.
 ///
 /// # Errors
 /// When the kernel does not answer such requests, for example inside a sandbox.
 pub(crate) fn listening(port: u16) -> io::Result<Vec<ListeningSocket>> {
+    dump(LISTEN_STATE, port, listener)
+}
+
+/// The ends of all established connections.
+///
+/// # Errors
+/// As [`listening`].
+pub(crate) fn established() -> io::Result<Vec<ConnectedSocket>> {
+    dump(ESTABLISHED_STATE, 0, connected)
+}
+
+/// The sockets in some states; with this local port, unless it is 0.
+fn dump<S>(states: u32, port: u16, of_message: fn(&[u8]) -> S) -> io::Result<Vec<S>> {
     let socket = net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
@@ -41,31 +66,31 @@ pub(crate) fn listening(port: u16) -> io::Result<Vec<ListeningSocket>> {
     let mut found = Vec::new();
     let mut buffer = vec![0; 32 * 1024];
     for family in [AddressFamily::INET, AddressFamily::INET6] {
-        net::send(&socket, &request(family, port), SendFlags::empty())?;
+        net::send(&socket, &request(family, states, port), SendFlags::empty())?;
         while {
             let (_, length) = net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-            read(&buffer[..length.min(buffer.len())], &mut found)?
+            read(&buffer[..length.min(buffer.len())], of_message, &mut found)?
         } {}
     }
     Ok(found)
 }
 
-/// A request for all listening sockets of one address family with this local port.
-fn request(family: AddressFamily, port: u16) -> Vec<u8> {
+/// A request for the sockets of one address family in some states; with this local port, unless it is 0.
+fn request(family: AddressFamily, states: u32, port: u16) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + REQUEST);
     bytes.extend(((HEADER + REQUEST) as u32).to_ne_bytes());
     bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     bytes.extend(REQUEST_DUMP.to_ne_bytes());
     bytes.extend([0; 8]);
     bytes.extend([family.as_raw() as u8, net::ipproto::TCP.as_raw().get() as u8, 0, 0]);
-    bytes.extend(LISTEN_STATE.to_ne_bytes());
+    bytes.extend(states.to_ne_bytes());
     bytes.extend(port.to_be_bytes());
     bytes.resize(HEADER + REQUEST, 0);
     bytes
 }
 
 /// Adds the sockets of one datagram of messages; returns whether more datagrams follow.
-fn read(mut datagram: &[u8], found: &mut Vec<ListeningSocket>) -> io::Result<bool> {
+fn read<S>(mut datagram: &[u8], of_message: fn(&[u8]) -> S, found: &mut Vec<S>) -> io::Result<bool> {
     while datagram.len() >= HEADER {
         let length = u32_at(datagram, 0) as usize;
         let kind = u16::from_ne_bytes([datagram[4], datagram[5]]);
@@ -73,7 +98,7 @@ fn read(mut datagram: &[u8], found: &mut Vec<ListeningSocket>) -> io::Result<boo
         match kind {
             NLMSG_DONE => return Ok(false),
             NLMSG_ERROR => return Err(io::ErrorKind::Unsupported.into()),
-            SOCK_DIAG_BY_FAMILY if content.len() >= MESSAGE => found.push(listener(content)),
+            SOCK_DIAG_BY_FAMILY if content.len() >= MESSAGE => found.push(of_message(content)),
             _ => {}
         }
         // Messages begin at multiples of four bytes.
@@ -86,6 +111,15 @@ fn read(mut datagram: &[u8], found: &mut Vec<ListeningSocket>) -> io::Result<boo
 fn listener(message: &[u8]) -> ListeningSocket {
     let is_wildcard = message[8..24].iter().all(|byte| *byte == 0);
     ListeningSocket { inode: u32_at(message, MESSAGE - 4).into(), is_wildcard }
+}
+
+/// The socket of an `inet_diag_msg`: after the ports, the local address is at byte 8 and the remote one at byte 24.
+fn connected(message: &[u8]) -> ConnectedSocket {
+    ConnectedSocket {
+        inode: u32_at(message, MESSAGE - 4).into(),
+        is_local: message[8..24] == message[24..40],
+        remote_port: u16::from_be_bytes([message[6], message[7]]),
+    }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -112,6 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn both_ends_of_a_connection_are_found() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (server, _) = listener.accept().unwrap();
+            let found = established().unwrap();
+            for end in [&client, &server] {
+                let port = end.peer_addr().unwrap().port();
+                let is_it = |socket: &&ConnectedSocket| socket.remote_port == port && socket.is_local;
+                assert!(found.iter().find(is_it).is_some_and(|socket| socket.inode > 0), "{address}");
+            }
+        }
+    }
+
+    #[test]
     fn damaged_datagrams_are_errors() {
         let mut found = Vec::new();
         let header = |length: u32, kind: u16| {
@@ -120,10 +169,16 @@ mod tests {
             bytes.resize(HEADER, 0);
             bytes
         };
-        assert!(read(&header(99, SOCK_DIAG_BY_FAMILY), &mut found).is_err(), "longer than the datagram");
-        assert!(read(&header(3, SOCK_DIAG_BY_FAMILY), &mut found).is_err(), "shorter than its header");
-        assert!(read(&header(16, NLMSG_ERROR), &mut found).is_err());
-        assert!(!read(&header(16, NLMSG_DONE), &mut found).unwrap());
-        assert!(read(&[0; 7], &mut found).unwrap() && found.is_empty());
+        assert!(
+            read(&header(99, SOCK_DIAG_BY_FAMILY), listener, &mut found).is_err(),
+            "longer than the datagram"
+        );
+        assert!(
+            read(&header(3, SOCK_DIAG_BY_FAMILY), listener, &mut found).is_err(),
+            "shorter than its header"
+        );
+        assert!(read(&header(16, NLMSG_ERROR), listener, &mut found).is_err());
+        assert!(!read(&header(16, NLMSG_DONE), listener, &mut found).unwrap());
+        assert!(read(&[0; 7], listener, &mut found).unwrap() && found.is_empty());
     }
 }

@@ -1,20 +1,36 @@
 //! The processes behind the server: those on this machine that serve its connections, such as the application behind a
 //! proxy and the database behind the application.
 //!
-//! They are unknown before the load, and connections to them may exist only during it. Therefore the CPU time of every
-//! process that listens on a port is read when the window begins, and the connections when it ends.
+//! They are unknown before the load, and connections to them may exist only during it, one for each request. Therefore
+//! the CPU time of every process that listens on a port is read when the window begins, and a thread of the lowest
+//! priority looks at the connections a few times during the window.
 
+use crate::follow::yield_to_workers;
 use crate::server::ServerWatch;
 use paceline_host::port;
 use paceline_record::ServerUse;
-use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How often the connections are looked at, and the pause before each look.
+const LOOKS_MOST: u32 = 25;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The server, and the processes that may be behind it.
 #[derive(Debug)]
 pub struct ServerChain {
+    links: Arc<ChainLinks>,
+    /// Dropped to end the search.
+    search: Mutex<Option<Sender<()>>>,
+}
+
+#[derive(Debug)]
+struct ChainLinks {
     front: ServerWatch,
     candidates: Vec<Candidate>,
-    /// The candidates that are behind the server, in order, at the end of the window.
+    /// The candidates that are behind the server, in the order in which they were found.
     behind: Mutex<Vec<usize>>,
 }
 
@@ -42,55 +58,85 @@ impl ServerChain {
         let of_front = front.pids();
         candidates.retain(|candidate| !candidate.watch.roots().iter().any(|root| of_front.contains(root)));
         candidates.iter_mut().for_each(|candidate| candidate.watch.fix_processes());
-        Self { front, candidates, behind: Mutex::default() }
+        let links = ChainLinks { front, candidates, behind: Mutex::default() };
+        Self { links: Arc::new(links), search: Mutex::default() }
     }
 
     /// Reads the counters, at one end of the window.
     pub(crate) fn sample(&self, edge: usize) {
-        self.front.sample(edge);
-        if edge == 0 {
-            self.candidates.iter().for_each(|candidate| candidate.watch.sample(0));
+        self.links.front.sample(edge);
+        if self.links.candidates.is_empty() {
             return;
         }
-        let found = if self.candidates.is_empty() { Vec::new() } else { self.find_behind() };
-        found
-            .iter()
-            .filter_map(|at| self.candidates.get(*at))
-            .for_each(|candidate| candidate.watch.sample(1));
-        if let Ok(mut behind) = self.behind.lock() {
-            *behind = found;
+        if edge == 0 {
+            self.links.candidates.iter().for_each(|candidate| candidate.watch.sample(0));
+            self.begin_search();
+            return;
         }
+        drop(self.search.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.links.look();
+        let found = self.links.behind().clone();
+        self.links.of(&found).for_each(|candidate| candidate.watch.sample(1));
     }
 
-    /// The candidates to which the server has connections, those to which these have some, and so on.
-    fn find_behind(&self) -> Vec<usize> {
-        let connections = port::local_connections();
-        let mut found: Vec<usize> = Vec::new();
-        let mut pids = self.front.pids();
-        let mut next = 0;
-        loop {
-            let ports = connections.ports_from(&pids);
-            for (at, candidate) in self.candidates.iter().enumerate() {
-                if !found.contains(&at) && candidate.ports.iter().any(|port| ports.contains(port)) {
-                    found.push(at);
-                }
-            }
-            let Some(at) = found.get(next) else { return found };
-            pids = self.candidates[*at].watch.pids();
-            next += 1;
+    /// Looks at the connections during the window. Without a thread (`ulimit -u`) they are looked at once, at its end.
+    fn begin_search(&self) {
+        let (sender, stop) = mpsc::channel();
+        let links = Arc::clone(&self.links);
+        if thread::Builder::new().name("behind".to_owned()).spawn(move || links.search(&stop)).is_ok() {
+            *self.search.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         }
     }
 
     /// The use of the server over the window; `None` unless it was sampled at both ends.
     pub(crate) fn used(&self, window_s: f64, requests: u64) -> Option<ServerUse> {
-        self.front.used(window_s, requests)
+        self.links.front.used(window_s, requests)
     }
 
     /// The use of the processes behind it, each server of the chain once.
     pub(crate) fn used_behind(&self, window_s: f64, requests: u64) -> Vec<ServerUse> {
-        let behind = self.behind.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let watches = behind.iter().filter_map(|at| self.candidates.get(*at));
-        watches.filter_map(|candidate| candidate.watch.used(window_s, requests)).collect()
+        let found = self.links.behind().clone();
+        let used = self.links.of(&found).filter_map(|candidate| candidate.watch.used(window_s, requests));
+        used.collect()
+    }
+}
+
+impl ChainLinks {
+    fn behind(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of<'l>(&'l self, found: &'l [usize]) -> impl Iterator<Item = &'l Candidate> {
+        found.iter().filter_map(|at| self.candidates.get(*at))
+    }
+
+    fn search(&self, stop: &Receiver<()>) {
+        yield_to_workers();
+        for _ in 0..LOOKS_MOST {
+            if stop.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            self.look();
+        }
+    }
+
+    /// Adds the candidates to which the server has connections now, those to which these have some, and so on.
+    fn look(&self) {
+        let mut pids = self.front.pids();
+        let connections = port::local_connections();
+        let mut next = 0;
+        loop {
+            let ports = connections.ports_from(&pids);
+            let mut behind = self.behind();
+            for (at, candidate) in self.candidates.iter().enumerate() {
+                if !behind.contains(&at) && candidate.ports.iter().any(|port| ports.contains(port)) {
+                    behind.push(at);
+                }
+            }
+            let Some(candidate) = behind.get(next).and_then(|at| self.candidates.get(*at)) else { return };
+            pids = candidate.watch.pids();
+            next += 1;
+        }
     }
 }
 

@@ -147,7 +147,7 @@ impl FollowThread {
 }
 
 /// Writing and drawing can wait, sending cannot: on a shared core this thread runs last (nice 19).
-fn yield_to_workers() {
+pub(crate) fn yield_to_workers() {
     // For "this process" the kernel uses the calling thread alone (setpriority(2), "C library/kernel differences"). If
     // it refuses, the priority is unchanged.
     let _ = rustix::process::setpriority_process(None, 19);
