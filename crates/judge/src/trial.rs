@@ -194,8 +194,8 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
             "It is unknown whether the server was warm: in its launch's warm-up it gave no valid response in the {WARM_UP_SECONDS} s before the last {WARM_UP_SECONDS} s."
         ),
         None => format!(
-            "The launch's warm-up of {:.1} s was too short to check whether the server was warm: this check needs {} whole seconds of load.",
-            warm_up.warmed_s,
+            "The launch's warm-up was too short to check whether the server was warm: it had {} of load, and this check needs {}.",
+            counted(warm_up.rate_per_s.len(), "whole second", "whole seconds"),
             2 * WARM_UP_SECONDS
         ),
     };

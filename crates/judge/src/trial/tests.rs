@@ -477,6 +477,6 @@ fn a_warm_up_that_is_too_short_for_the_rule_is_told_from_one_that_still_gains() 
     assert!(gains.starts_with("In the last 4 s of the launch's warm-up the rate was 20 % above"), "{gains}");
     assert!(has_rate);
     let (short, has_rate) = finding(&[100.0, 100.0, 100.0]);
-    assert!(short.starts_with("The launch's warm-up of 3.0 s was too short"), "{short}");
+    assert!(short.contains("too short") && short.contains("it had 3 whole seconds of load"), "{short}");
     assert!(!has_rate);
 }
