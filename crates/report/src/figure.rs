@@ -147,6 +147,13 @@ impl Figures {
         }
     }
 
+    /// The figure of a metric as every report shows it: the geometric mean over the launches, the median where one of
+    /// them is zero, and of failed requests the worst launch.
+    pub fn shown(&self, metric: &Metric) -> Option<f64> {
+        let figure = self.get(metric)?;
+        Some(if *metric == Metric::NOT_OK_SHARE { figure.max } else { figure.shown() })
+    }
+
     /// The figure of a metric.
     pub fn get(&self, metric: &Metric) -> Option<&Figure> {
         self.by_metric.get(&metric.index)

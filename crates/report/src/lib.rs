@@ -2,7 +2,7 @@
 //!
 //! Called by the binary after a round and by `paceline report`. Pure: records in, text out; without access to clock,
 //! files or terminal; the tables of a round are computed in parallel threads. Each launch is one observation: a figure
-//! is the median and the range over the launches, and nothing is pooled across them. `docs/reading-a-report.md`
+//! is the mean over the launches with its interval, and nothing is pooled across them. `docs/reading-a-report.md`
 //! explains columns and marks.
 
 mod balanced;
@@ -34,6 +34,7 @@ pub use copy_tally::{ClaimCount, CopyTally, copies_text};
 pub use figure::{ErrorBar, Figure, Figures};
 pub use format::layout::wrap;
 pub use format::number::whole;
+pub use format::resolution::resolution;
 pub use format::{Format, Options};
 pub use live::LiveView;
 pub use live_metrics::LiveMetrics;
@@ -41,9 +42,9 @@ pub use machine::Machine;
 pub use observed::{Beside, Standing as BesideStanding};
 pub use pairing::{PairRow, Pairing};
 pub use parallel::map_parallel;
-pub use rank::RankedBy;
+pub use rank::{RankedBy, fit};
 pub use report::{About, REPORT_SCHEMA, Report, schema};
-pub use row::{EvidenceRange, Failure, Note, Row, Standing, Subject};
+pub use row::{EvidenceRange, Failure, Note, Row, Standing, Subject, rate_is_minimum};
 pub use run_files::{hgrm, hlog_header, hlog_line, second_csv, seconds_csv_header};
 pub use run_text::{RunTextOptions, TimeUnit, gate_words, run_markdown, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};

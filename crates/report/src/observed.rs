@@ -30,7 +30,7 @@ pub struct Beside {
 pub enum Standing {
     /// It measures the server.
     Measured,
-    /// It is a minimum: the generator was the bottleneck.
+    /// It is a minimum: the generator was the bottleneck, or was disturbed.
     AtLeast,
     /// It is determined by a queue: less was answered than was offered.
     Overloaded,
@@ -72,10 +72,10 @@ fn none(row: &Row) -> Standing {
 fn standing(row: &Row, what: ObservedFigure) -> Standing {
     let is_rate = matches!(what, ObservedFigure::RequestsPerS | ObservedFigure::RequestsPerSPerCore);
     match row.standing {
-        RowStanding::GeneratorBound if is_rate => Standing::AtLeast,
+        RowStanding::GeneratorBound | RowStanding::Disturbed if is_rate => Standing::AtLeast,
         RowStanding::Ranked | RowStanding::GeneratorBound => Standing::Measured,
         RowStanding::Overloaded => Standing::Overloaded,
-        RowStanding::Invalid => Standing::Invalid,
+        RowStanding::Disturbed | RowStanding::Invalid => Standing::Invalid,
         RowStanding::Failed => Standing::Failed,
     }
 }

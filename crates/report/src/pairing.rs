@@ -8,6 +8,7 @@
 use crate::figure::{Figure, times_of};
 use crate::launch::{CellTrials, UsableTrial};
 use crate::machine::RoundMachines;
+use crate::row::rate_is_minimum;
 use paceline_judge::GENERATOR_BUSY_MOST;
 use paceline_record::{LoopKind, Times, Trial, VariantKind};
 use schemars::JsonSchema;
@@ -44,9 +45,10 @@ pub struct PairRow {
     pub achieved_per_s: Option<Figure>,
     /// The same under its twin.
     pub twin_achieved_per_s: Option<Figure>,
-    /// Whether the generator was the bottleneck under the load: the true ratio is then at most the one shown.
+    /// Whether the rate under the load is a minimum, because the generator was the bottleneck or was disturbed: the true
+    /// ratio is then at most the one shown.
     pub is_generator_bound: bool,
-    /// Whether the generator was the bottleneck under the twin: the true ratio is then at least the one shown.
+    /// Whether the rate under the twin is a minimum: the true ratio is then at least the one shown.
     pub twin_is_generator_bound: bool,
     /// Number of compared pairs from two launches: their ratio includes the difference between two starts.
     #[serde(skip_serializing_if = "is_zero")]
@@ -143,7 +145,9 @@ fn row(
     };
     let ratios =
         pairs.iter().filter(|(base, _)| kind == LoopKind::Closed && base.run.rate_per_s.achieved > 0.0);
-    let is_bound = |launch: &UsableTrial<'_>| launch.run.generator.utilization > GENERATOR_BUSY_MOST;
+    let is_bound = |launch: &UsableTrial<'_>| {
+        launch.run.generator.utilization > GENERATOR_BUSY_MOST || rate_is_minimum(launch.run)
+    };
     Some(PairRow {
         server: server.to_owned(),
         achieved_per_s: achieved(&base),

@@ -1,11 +1,12 @@
 //! The order of a table's rows, and the possible ranks of each.
 //!
 //! Closed loop: by requests per second. Rows in which the generator was the limit come first, because they are
-//! minimums; they are ordered by the server's CPU time per request, at a fixed rate if one was measured. Open loop: by
-//! the server's CPU time per request, at a share of each server's capacity by the p99 response time. A search: by the
-//! capacity found. A row has the set of ranks that its launches leave possible, for the whole table at once
-//! (`paceline_stats::BlockFit`: server and block effects on the log scale, largest t statistic). A row that is not
-//! sound has no rank; if it seems better than a ranked row, it widens that row's set.
+//! minimums; they are ordered by the server's CPU time per request, at a fixed rate if one was measured. Rows that were
+//! disturbed are minimums too, and are ordered by their rate. Open loop: by the server's CPU time per request, at a share
+//! of each server's capacity by the p99 response time. A search: by the capacity found. A row has the set of ranks that
+//! its launches leave possible, for the whole table at once (`paceline_stats::BlockFit`: server and block effects on the
+//! log scale, largest t statistic). Pages take ranks and ties from here. A row that is invalid has no rank; if its rate
+//! is better than that of a ranked row, it widens that row's set.
 
 use crate::figure::Figure;
 use crate::row::{Row, Standing};
@@ -63,20 +64,24 @@ pub fn draws() -> Draws {
     Draws::new(SEED)
 }
 
-/// Orders the rows and sets their ranks. Returns the typical difference from which this table distinguishes two rows,
-/// as a share.
-pub fn rank(rows: &mut [Row], by: RankedBy, draws: &Draws) -> Option<f64> {
+/// What a table claims.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Claims {
+    /// Pairs of rows, as places in the table, of which the first is ahead of the second with confidence.
+    pub ahead: Vec<(usize, usize)>,
+    /// The difference by which a typical pair of rows must differ to be told apart, as a share.
+    pub smallest_difference: Option<f64>,
+}
+
+/// Orders the rows, sets their ranks, and returns the claims on which the ranks rest.
+pub fn rank(rows: &mut [Row], by: RankedBy, draws: &Draws) -> Claims {
     rows.sort_by(|a, b| {
         let group = |row: &Row| group(row, by);
         group(a).cmp(&group(b)).then_with(|| by_key(a, b, by)).then_with(|| a.server.id.cmp(&b.server.id))
     });
-    let minimums = rows.iter().take_while(|row| group(row, by) == 0).count();
-    let ranked = rows.iter().take_while(|row| group(row, by) <= 1).count();
-    let of_minimums = rank_group(rows, 0..minimums, by, draws);
-    let of_estimates = rank_group(rows, minimums..ranked, by, draws);
-    join(rows, minimums, ranked);
-    widen_by_unsound(rows, ranked, by);
-    of_estimates.or(of_minimums)
+    let claims = claims(rows, by, draws);
+    set_ranks(rows, &claims.ahead, by);
+    claims
 }
 
 /// Rows of a group are adjacent.
@@ -84,7 +89,8 @@ fn group(row: &Row, by: RankedBy) -> u8 {
     match row.standing {
         Standing::GeneratorBound if by == RankedBy::RequestsPerS && key(row, by).is_some() => 0,
         Standing::Ranked if key(row, by).is_some() => 1,
-        Standing::Ranked | Standing::GeneratorBound => 2,
+        Standing::Disturbed if by == RankedBy::RequestsPerS && key(row, by).is_some() => 1,
+        Standing::Ranked | Standing::GeneratorBound | Standing::Disturbed => 2,
         Standing::Overloaded => 3,
         Standing::Invalid => 4,
         Standing::Failed => 5,
@@ -124,9 +130,9 @@ fn by_key(a: &Row, b: &Row, by: RankedBy) -> Ordering {
 }
 
 /// A fit of one metric of some rows; launches of one repeat belong to one block.
-pub(crate) fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
+pub fn fit(rows: &[&Row], metric: &Metric) -> Option<BlockFit> {
     let observed =
-        |row: &Row| row.figures.get(metric).map(|figure| figure.observed.clone()).unwrap_or_default();
+        |row: &&Row| row.figures.get(metric).map(|figure| figure.observed.clone()).unwrap_or_default();
     let observed: Vec<Vec<(u32, f64)>> = rows.iter().map(observed).collect();
     let blocks = observed.iter().flatten().map(|(repeat, _)| *repeat as usize + 1).max()?;
     let rows: Vec<BlockRow> = observed
@@ -143,54 +149,74 @@ pub(crate) fn fit(rows: &[Row], metric: &Metric) -> Option<BlockFit> {
     BlockFit::of(&rows)
 }
 
-/// Ranks rows that are ordered by one metric, starting at the position of the first.
-fn rank_group(rows: &mut [Row], range: std::ops::Range<usize>, by: RankedBy, draws: &Draws) -> Option<f64> {
-    let before = rows.iter().take(range.start).filter(|row| row.rank.is_some()).count();
-    let group = rows.get_mut(range)?;
-    let metric = key_metric(group.first()?, by);
-    let repeated = |row: &Row| {
-        let figure = row.figures.get(metric);
+/// Which rows are ahead of which: estimates by the table's criterion, rows that the generator limited by CPU time, and
+/// minimums against estimates by rate. An estimate is never ahead of a minimum, which may be any higher rate.
+fn claims(rows: &[Row], by: RankedBy, draws: &Draws) -> Claims {
+    let places = |wanted: &dyn Fn(&Row) -> bool| -> Vec<usize> {
+        let ordered = rows.iter().enumerate().filter(|(_, row)| group(row, by) <= 1 && wanted(row));
+        ordered.map(|(place, _)| place).collect()
+    };
+    let estimates = places(&|row| row.standing == Standing::Ranked);
+    let minimums = places(&|row| row.standing != Standing::Ranked);
+    let mut limited = places(&|row| row.standing == Standing::GeneratorBound);
+    let cpu = limited.first().map_or(by.metric(), |first| key_metric(&rows[*first], by));
+    limited.retain(|place| key_metric(&rows[*place], by) == cpu);
+    let of_limited = order(rows, &limited, cpu, draws);
+    let of_estimates = order(rows, &estimates, by.metric(), draws);
+    let mut all = [minimums.as_slice(), &estimates].concat();
+    all.retain(|_| !minimums.is_empty());
+    let mut across = order(rows, &all, by.metric(), draws);
+    across.ahead.retain(|(first, second)| minimums.contains(first) && estimates.contains(second));
+    Claims {
+        smallest_difference: of_estimates.smallest_difference.or(of_limited.smallest_difference),
+        ahead: [of_estimates.ahead, of_limited.ahead, across.ahead].concat(),
+    }
+}
+
+/// The claims about some rows by one metric.
+fn order(rows: &[Row], places: &[usize], metric: &Metric, draws: &Draws) -> Claims {
+    let some: Vec<&Row> = places.iter().map(|place| &rows[*place]).collect();
+    let ranking = fit(&some, metric).and_then(|fit| fit.rank(metric.better == Better::Higher, draws));
+    ranking.map_or_else(Claims::default, |ranking| Claims {
+        ahead: ranking.ahead.iter().map(|(i, j)| (places[*i], places[*j])).collect(),
+        smallest_difference: Some(ranking.smallest_difference),
+    })
+}
+
+/// The ranks that the claims leave to each row with at least two launches. Another row that may be ahead of it widens
+/// its set: an invalid one with a better rate, and one with a single launch.
+fn set_ranks(rows: &mut [Row], ahead: &[(usize, usize)], by: RankedBy) {
+    let metric = by.metric();
+    let is_ordered: Vec<bool> = rows.iter().map(|row| group(row, by) <= 1).collect();
+    let has_rank = |(row, is_ordered): (&Row, &bool)| {
+        let figure = row.figures.get(metric).filter(|_| *is_ordered);
         figure.is_some_and(|figure| figure.launches >= LAUNCHES_LEAST as usize)
     };
-    let alike = group.iter().take_while(|row| key_metric(row, by) == metric).count();
-    let group = group.get_mut(..alike)?;
-    if group.iter().filter(|row| repeated(row)).count() == 1 {
-        let only = group.iter_mut().find(|row| repeated(row))?;
-        (only.rank, only.rank_worst) = (Some(before as u32 + 1), Some(before as u32 + 1));
-        return None;
+    let has_rank: Vec<bool> = rows.iter().zip(&is_ordered).map(has_rank).collect();
+    let count = has_rank.iter().filter(|has_rank| **has_rank).count() as u32;
+    let mut sets = vec![(1, count); rows.len()];
+    for (first, second) in ahead.iter().filter(|(first, second)| has_rank[*first] && has_rank[*second]) {
+        sets[*first].1 -= 1;
+        sets[*second].0 += 1;
     }
-    let ranking = fit(group, metric)?.rank(metric.better == Better::Higher, draws)?;
-    for (row, set) in group.iter_mut().zip(&ranking.ranks) {
-        row.rank = set.map(|set| (before + set.best) as u32);
-        row.rank_worst = set.map(|set| (before + set.worst) as u32);
-    }
-    Some(ranking.smallest_difference)
-}
-
-/// Minimums come before estimates. If an estimate cannot be distinguished from a minimum, either may be ahead.
-fn join(rows: &mut [Row], minimums: usize, ranked: usize) {
-    let Some(fit) = rows.get(..ranked).and_then(|rows| fit(rows, &Metric::ACHIEVED_PER_S)) else { return };
-    for estimate in minimums..ranked {
-        for minimum in 0..minimums {
-            let apart = fit.ratio(estimate, minimum).is_some_and(|ratio| ratio.interval.high < 1.0);
-            if !apart {
-                rows[estimate].rank = rows[estimate].rank.map(|rank| rank.saturating_sub(1).max(1));
-                rows[minimum].rank_worst = rows[minimum].rank_worst.map(|rank| rank + 1);
-            }
-        }
-    }
-}
-
-/// A row that is not sound and seems better than a ranked row may be ahead of it.
-fn widen_by_unsound(rows: &mut [Row], ranked: usize, by: RankedBy) {
-    let (ranked, others) = rows.split_at_mut(ranked);
-    for row in ranked.iter_mut() {
-        let better = |other: &&Row| match (key(row, by), key(other, by)) {
-            (Some((_, a)), Some((_, b))) if a == b => by_key(other, row, by) == Ordering::Less,
-            _ => false,
+    let places = || 0..rows.len();
+    let is_rival = |place: &usize| {
+        let is_invalid = rows[*place].standing == Standing::Invalid && by == RankedBy::RequestsPerS;
+        !has_rank[*place] && (is_invalid || is_ordered[*place])
+    };
+    let rivals: Vec<&Row> = places().filter(is_rival).map(|place| &rows[place]).collect();
+    let may_be_ahead = |rival: &Row, row: &Row| {
+        let (Some(rival_figure), Some(figure)) = (rival.figures.get(metric), row.figures.get(metric)) else {
+            return false;
         };
-        let ahead = others.iter().filter(|other| other.standing == Standing::Invalid).filter(better).count();
-        row.rank_worst = row.rank_worst.map(|worst| worst + ahead as u32);
+        let (rate, other) = (rival_figure.shown(), figure.shown());
+        rival.is_minimum(metric) || if metric.better == Better::Higher { rate > other } else { rate < other }
+    };
+    let rivals_of = |row: &Row| rivals.iter().filter(|rival| may_be_ahead(rival, row)).count() as u32;
+    let widened: Vec<u32> = rows.iter().map(rivals_of).collect();
+    for (place, row) in rows.iter_mut().enumerate().filter(|(place, _)| has_rank[*place]) {
+        let (best, worst) = sets[place];
+        (row.rank, row.rank_worst) = (Some(best), Some(worst + widened[place]));
     }
 }
 

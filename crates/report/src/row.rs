@@ -6,9 +6,9 @@
 
 use crate::figure::Figures;
 use crate::launch::{CellTrials, UsableTrial};
-use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, VerdictName};
+use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, Metric, VerdictName};
 use paceline_record::{
-    Blame, FoundCapacity, Limit, LimitKind, Load, LoopKind, Server, Severity, Stage, Verdict,
+    Blame, FoundCapacity, Limit, LimitKind, Load, LoopKind, Run, Server, Severity, Stage, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,6 +25,9 @@ pub enum Standing {
     /// Open loop: in some launch less than 99 % of the scheduled requests were answered in the window, or the queue
     /// grew.
     Overloaded,
+    /// Closed loop: in some launch other processes or the hypervisor took so much CPU time, or the generator stalled for
+    /// so long, that it is invalid. That can only lower the rate: the server can do at least this.
+    Disturbed,
     /// Some launch has a verdict that makes it invalid.
     Invalid,
     /// No launch is usable.
@@ -102,11 +105,31 @@ impl Row {
         matches!(self.standing, Standing::Ranked | Standing::GeneratorBound)
     }
 
-    /// Whether no launch reports that the server was still changing: only then is it used to estimate the noise of
-    /// others.
+    /// Whether the row's figure of a metric answers the question, as an estimate or as a minimum: only such figures are
+    /// compared.
+    pub fn counts(&self, metric: &Metric) -> bool {
+        self.is_sound() || (self.standing == Standing::Disturbed && self.is_minimum(metric))
+    }
+
+    /// Whether the row's figure of a metric is a minimum: a rate that was limited by the generator or by a disturbance,
+    /// or a time that includes requests without a response.
+    pub fn is_minimum(&self, metric: &Metric) -> bool {
+        let rates: &[&Metric] = match self.figures.get(&Metric::CAPACITY) {
+            Some(_) => &[&Metric::CAPACITY],
+            None => &[&Metric::ACHIEVED_PER_S, &Metric::ACHIEVED_PER_CORE],
+        };
+        let is_limited = matches!(self.standing, Standing::GeneratorBound | Standing::Disturbed);
+        let figure = self.figures.get(metric);
+        (is_limited && rates.contains(&metric)) || figure.is_some_and(|figure| figure.at_least == Some(true))
+    }
+
+    /// Whether no launch was disturbed or reports that the server was still changing: only then is it used to estimate
+    /// the noise of others.
     pub fn is_steady(&self) -> bool {
         let changing = [VerdictName::SlowingDown, VerdictName::StillWarming, VerdictName::Unsteady];
-        !changing.iter().any(|name| self.verdicts.iter().any(|verdict| verdict == name.as_str()))
+        let is_changing =
+            changing.iter().any(|name| self.verdicts.iter().any(|verdict| verdict == name.as_str()));
+        !is_changing && self.standing != Standing::Disturbed
     }
 
     /// Whether the row has usable numbers.
@@ -146,13 +169,47 @@ fn standing(launches: &[&UsableTrial<'_>], load: &Load) -> Standing {
     } else if short {
         if bound { Standing::GeneratorBound } else { Standing::Overloaded }
     } else if any(&|launch| verdicts(launch).any(|verdict| verdict.severity == Severity::Invalid)) {
-        Standing::Invalid
+        let is_minimum = |launch: &&UsableTrial<'_>| lowers_only_the_rate(verdicts(launch));
+        match load.kind == LoopKind::Closed && launches.iter().all(is_minimum) {
+            true => Standing::Disturbed,
+            false => Standing::Invalid,
+        }
     } else if bound && load.kind == LoopKind::Closed {
         // A closed loop's rate is then a lower bound. An open loop that kept up is not affected.
         Standing::GeneratorBound
     } else {
         Standing::Ranked
     }
+}
+
+/// Verdicts on disturbances of the generator or the machine. In a closed loop they can only lower the rate, also where
+/// they make a run invalid.
+const DISTURBANCES: [VerdictName; 5] = [
+    VerdictName::GeneratorDescheduled,
+    VerdictName::GeneratorThrottled,
+    VerdictName::GeneratorStall,
+    VerdictName::Steal,
+    VerdictName::StolenTime,
+];
+
+/// Whether every verdict that makes a run of a closed loop invalid can only have lowered its rate.
+fn lowers_only_the_rate<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> bool {
+    let mut invalid = verdicts.filter(|verdict| verdict.severity == Severity::Invalid);
+    invalid.all(|verdict| DISTURBANCES.iter().any(|name| verdict.name == name.as_str()))
+}
+
+/// Whether the rate of a run is a minimum: the generator limited it, or a closed loop lost time because it waited for a
+/// CPU or was disturbed otherwise.
+pub fn rate_is_minimum(run: &Run) -> bool {
+    let is_bound = |verdict: &Verdict| verdict.name == VerdictName::GeneratorBound.as_str();
+    let waited = |verdict: &Verdict| verdict.name == VerdictName::GeneratorDescheduled.as_str();
+    let is_invalid = |verdict: &Verdict| verdict.severity == Severity::Invalid;
+    let limits = |verdict: &Verdict| match run.loop_.kind {
+        LoopKind::Closed => is_bound(verdict) || waited(verdict) || is_invalid(verdict),
+        LoopKind::Open => is_bound(verdict) && is_invalid(verdict),
+    };
+    let is_measured = run.loop_.kind == LoopKind::Open || lowers_only_the_rate(run.verdicts.iter());
+    is_measured && run.verdicts.iter().any(limits)
 }
 
 /// The standing of a search, which intentionally offers more than the server can do.

@@ -35,10 +35,13 @@ pub struct Table {
     pub ranked_by: RankedBy,
     /// The load at whose fixed rate the CPU of generator-bound rows is compared; none if none was measured.
     pub reference_load: Option<Load>,
-    /// The typical difference from which this table distinguishes two rows, as a share: 0.11 is 11 %. None with too few
-    /// launches.
+    /// The difference by which a typical pair of rows must differ to be told apart, as a share: 0.11 is 11 %. A true
+    /// difference of this size is found in about half of the cases. None with too few launches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smallest_difference: Option<f64>,
+    /// Pairs of rows of which the first is ahead of the second with confidence.
+    #[serde(skip)]
+    pub ahead: Vec<(usize, usize)>,
     /// The noise of its metrics, the least noisy first: that one is best for comparisons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<MetricNoise>,
@@ -52,9 +55,14 @@ pub struct Table {
 }
 
 impl Table {
+    /// The planned launches of a row.
+    pub fn launches_planned(&self) -> u32 {
+        self.rows.iter().map(|row| row.launches_planned).max().unwrap_or(0)
+    }
+
     /// Whether no row was planned to have more than one launch: the spread is then unknown.
     pub fn is_single(&self) -> bool {
-        self.rows.iter().all(|row| row.launches_planned <= 1)
+        self.launches_planned() <= 1
     }
 }
 
@@ -104,7 +112,8 @@ pub fn tables(machines: &RoundMachines, trials: &[&Trial], planned: u32) -> Vec<
     }
     let draws = draws();
     map_parallel(tables, |mut table| {
-        table.smallest_difference = rank(&mut table.rows, table.ranked_by, &draws);
+        let claims = rank(&mut table.rows, table.ranked_by, &draws);
+        (table.ahead, table.smallest_difference) = (claims.ahead, claims.smallest_difference);
         table.copies = copy_checks(&table.rows, table.ranked_by);
         table.noise = noise(&table.rows, table.ranked_by);
         table
@@ -142,6 +151,7 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
         ranked_by: RankedBy::of(&first.load),
         reference_load: None,
         smallest_difference: None,
+        ahead: Vec::new(),
         noise: Vec::new(),
         copies: Vec::new(),
         rows,

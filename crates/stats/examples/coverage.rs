@@ -48,8 +48,7 @@ fn over_launches(rounds: usize) {
     for (name, noise) in NOISES {
         for (servers, launches) in [(7, 3), (7, 5), (31, 3)] {
             let (figure, ratio) = figures_and_ratios(noise, servers, launches, rounds);
-            // Ranks draw 10,000 tables each, so they use a tenth of the rounds.
-            let (ranks, claimed) = ranks(noise, servers, launches, (rounds / 10).max(1));
+            let (ranks, claimed) = ranks(noise, servers, launches, rounds);
             println!(
                 "| {name}, {launches} | {servers} | {figure:.3} | {ratio:.3} | {ranks:.3} | {claimed:.3} |"
             );

@@ -4,10 +4,13 @@
 //! Residual variances are moderated as in `launches.rs`; a ratio's interval has Satterthwaite's degrees of freedom.
 //! Ranks are confidence sets that hold simultaneously for the whole table (Mogstad, Romano, Shaikh and Wilhelm,
 //! "Inference for ranks", *Review of Economic Studies*, 2024, doi 10.1093/restud/rdad006): the critical value is a
-//! quantile of the largest of all pairwise t statistics, simulated with a fixed seed.
+//! quantile of the largest of all pairwise t statistics, simulated with a fixed seed. The simulation moderates its
+//! variances too: the error of what servers share raises all t statistics of a table at once.
 
 use crate::draws::{DRAWS, Draws};
-use crate::launches::{CONFIDENCE, ConfidenceInterval, Prior, UPPER, Variance, launches_needed, logarithms};
+use crate::launches::{
+    CONFIDENCE, ConfidenceInterval, Prior, UPPER, Variance, launches_needed, launches_to_find, logarithms,
+};
 use crate::special::{t_quantile, t_two_sided};
 use crate::spread::quantile;
 
@@ -27,6 +30,8 @@ pub struct BlockFit {
     effects: Vec<f64>,
     /// The residual variance of each server, moderated; none for a server with too few launches.
     variances: Vec<Option<Variance>>,
+    /// The composition of each of these variances.
+    mixtures: Vec<Mixture>,
     /// Launches of each server.
     launches: Vec<usize>,
     /// The upper left part of the inverse normal matrix: covariances of the effects, per unit of variance.
@@ -65,9 +70,12 @@ impl RankSet {
 pub struct Ranking {
     /// The ranks of each server in the order given; none for a server that cannot be compared.
     pub ranks: Vec<Option<RankSet>>,
+    /// Pairs of servers of which the first is ahead of the second with confidence, as places in the order given.
+    pub ahead: Vec<(usize, usize)>,
     /// The critical value of the t statistic.
     pub critical_t: f64,
-    /// The typical difference from which this table can distinguish two of its servers: 0.11 is 11 %.
+    /// The difference by which a typical pair of servers must differ to be told apart, as a share: 0.11 is 11 %. A true
+    /// difference of this size is found in about half of the cases.
     pub smallest_difference: f64,
 }
 
@@ -118,11 +126,17 @@ impl BlockFit {
         let own = residual_variances(cells, &launches, &unknowns, &solution, &inverse);
         let steady = own.iter().zip(is_steady).filter(|(_, is_steady)| **is_steady);
         let prior = Prior::estimate(&steady.filter_map(|(own, _)| *own).collect::<Vec<_>>());
-        let moderate = |(own, is_steady): (&Option<Variance>, &bool)| match prior {
-            Some(prior) if *is_steady => own.map(|own| prior.moderate(own)),
-            _ => *own,
+        let prior_of = |is_steady: &bool| prior.filter(|_| *is_steady);
+        let moderate = |(own, is_steady): (&Option<Variance>, &bool)| match prior_of(is_steady) {
+            Some(prior) => own.map(|own| prior.moderate(own)),
+            None => *own,
+        };
+        let mixture = |(own, is_steady): (&Option<Variance>, &bool)| {
+            let own_df = own.map_or(0.0, |own| own.df);
+            Mixture { own_df, of_prior: prior_of(is_steady).map_or(0.0, |prior| prior.weight(own_df)) }
         };
         let variances = own.iter().zip(is_steady).map(moderate).collect();
+        let mixtures = own.iter().zip(is_steady).map(mixture).collect();
         let effects = (0..servers).map(|server| unknowns.server(server).map_or(f64::NAN, |at| solution[at]));
         let mut of_servers = Matrix::zero(servers);
         for row in 0..servers {
@@ -132,7 +146,7 @@ impl BlockFit {
                 }
             }
         }
-        Some(Self { effects: effects.collect(), variances, launches, inverse: of_servers })
+        Some(Self { effects: effects.collect(), variances, mixtures, launches, inverse: of_servers })
     }
 
     /// Figure of server `first` divided by that of `second`. None if either has too few launches.
@@ -176,21 +190,33 @@ impl BlockFit {
         Some(Variance { value: sum * weight, df })
     }
 
-    /// The median over all pairs of the half width of a ratio's 95 % interval, as a share: smaller differences cannot
-    /// be detected for one pair chosen in advance. None if no pair can be compared.
-    pub fn smallest_ratio_difference(&self) -> Option<f64> {
+    /// The median over all pairs of the half width of a ratio's interval, as a share: an observed difference below it
+    /// may be noise, a true difference of this size is found in about half of the cases. The interval is that of one
+    /// pair chosen in advance (95 %), or with `comparisons` above 1 of one among so many (Bonferroni). None if no pair can
+    /// be compared.
+    pub fn smallest_ratio_difference(&self, comparisons: usize) -> Option<f64> {
+        let upper = 1.0 - (1.0 - UPPER) / comparisons.max(1) as f64;
         let half_width =
-            |(i, j)| self.error(i, j).map(|error| t_quantile(UPPER, error.df) * error.value.sqrt());
+            |(i, j)| self.error(i, j).map(|error| t_quantile(upper, error.df) * error.value.sqrt());
         median(self.pairs().filter_map(half_width).collect()).map(f64::exp_m1)
     }
 
-    /// The number of launches of each server with which a difference of `share` (0.05 for 5 %) between a typical pair,
-    /// chosen in advance, is the smallest that can be detected. None above 10,000, or if no pair can be compared.
-    pub fn launches_for_difference(&self, share: f64) -> Option<usize> {
+    /// The standard deviation of the difference of the logarithms of a typical pair's launches.
+    fn pair_deviation(&self) -> Option<f64> {
         let variance = |server: usize| Some((*self.variances.get(server)?)?.value);
         let of_pair = |(i, j)| Some(variance(i)? + variance(j)?);
-        let variance_of_difference = median(self.pairs().filter_map(of_pair).collect())?;
-        launches_needed(variance_of_difference.sqrt(), share)
+        median(self.pairs().filter_map(of_pair).collect()).map(f64::sqrt)
+    }
+
+    /// The number of launches of each server with which an observed difference of `share` (0.05 for 5 %) between a
+    /// typical pair, chosen in advance, is claimed. None above 10,000, or if no pair can be compared.
+    pub fn launches_for_difference(&self, share: f64) -> Option<usize> {
+        launches_needed(self.pair_deviation()?, share)
+    }
+
+    /// The same for a true difference that is to be found in four of five cases: about twice as many.
+    pub fn launches_to_find(&self, share: f64) -> Option<usize> {
+        launches_to_find(self.pair_deviation()?, share)
     }
 
     /// Pairs of servers, each once.
@@ -213,36 +239,63 @@ impl BlockFit {
             self.error(i, j).is_some_and(|error| score(i) - score(j) > critical_t * error.value.sqrt())
         };
         let mut ranks = vec![None; self.effects.len()];
-        for server in &comparable {
-            let ahead = comparable.iter().filter(|other| is_ahead(**other, *server)).count();
-            let behind = comparable.iter().filter(|other| is_ahead(*server, **other)).count();
-            ranks[*server] = Some(RankSet { best: 1 + ahead, worst: comparable.len() - behind });
+        comparable
+            .iter()
+            .for_each(|server| ranks[*server] = Some(RankSet { best: 1, worst: comparable.len() }));
+        let pairs = comparable.iter().flat_map(|i| comparable.iter().map(move |j| (*i, *j)));
+        let ahead: Vec<(usize, usize)> = pairs.filter(|(i, j)| is_ahead(*i, *j)).collect();
+        for (first, second) in &ahead {
+            ranks[*first].iter_mut().for_each(|set| set.worst -= 1);
+            ranks[*second].iter_mut().for_each(|set| set.best += 1);
         }
         let half_widths =
             self.pairs().filter_map(|(i, j)| self.error(i, j)).map(|error| critical_t * error.value.sqrt());
         let smallest_difference = median(half_widths.collect())?.exp_m1();
-        Some(Ranking { ranks, critical_t, smallest_difference })
+        Some(Ranking { ranks, ahead, critical_t, smallest_difference })
     }
 
-    /// The 95 % point of the largest of all pairwise t statistics under the hypothesis that the servers are equal.
-    /// Means are drawn with the moderated variances, and each variance with its degrees of freedom.
+    /// The 95 % point of the largest of all pairwise t statistics under the hypothesis that the servers are equal. In
+    /// each draw every server has a mean and an own variance; the variances are then moderated as those of the table
+    /// are, so that the error of what they share is in all of them at once.
     fn largest_t(&self, servers: &[usize], draws: &Draws) -> f64 {
+        let mixtures: Vec<Mixture> = servers.iter().map(|server| self.mixtures[*server]).collect();
         let of_mean = |server: &usize| {
-            let variance = self.variances[*server].unwrap_or(Variance { value: 0.0, df: 1.0 });
-            Variance { value: variance.value / self.launches[*server] as f64, df: variance.df }
+            let variance = self.variances[*server].map_or(0.0, |variance| variance.value);
+            variance / self.launches[*server] as f64
         };
-        let errors: Vec<Variance> = servers.iter().map(of_mean).collect();
-        let df: Vec<f64> = errors.iter().map(|error| error.df).collect();
-        let scales: Vec<(f64, f64)> = errors.iter().map(|error| (error.value.sqrt(), error.value)).collect();
+        let errors: Vec<f64> = servers.iter().map(of_mean).collect();
+        let deviations: Vec<f64> = errors.iter().map(|error| error.sqrt()).collect();
+        let df: Vec<f64> = mixtures.iter().map(|mixture| mixture.own_df).collect();
+        let shared_df: f64 = mixtures.iter().map(Mixture::shared_df).sum();
         let mut drawn = vec![(0.0, 0.0); errors.len()];
         let mut largest = Vec::with_capacity(DRAWS);
         draws.for_each(&df, |draw| {
-            for ((place, (normal, ratio)), (deviation, variance)) in drawn.iter_mut().zip(draw).zip(&scales) {
-                *place = (normal * deviation, variance * ratio);
+            let of_all = mixtures.iter().zip(draw).map(|(mixture, (_, own))| mixture.shared_df() * own);
+            let shared = of_all.sum::<f64>() / shared_df.max(f64::MIN_POSITIVE);
+            for (at, place) in drawn.iter_mut().enumerate() {
+                let ((normal, own), Mixture { of_prior, .. }) = (draw[at], mixtures[at]);
+                let ratio = of_prior * shared + (1.0 - of_prior) * own;
+                *place = (normal * deviations[at], errors[at] * ratio);
             }
             largest.push(largest_squared_t(&drawn).sqrt());
         });
         quantile(&mut largest, CONFIDENCE)
+    }
+}
+
+/// How a moderated variance is composed.
+#[derive(Clone, Copy, Debug)]
+struct Mixture {
+    /// Degrees of freedom of the server's own variance.
+    own_df: f64,
+    /// The weight of the variance that the servers share, 0 to 1; the server's own has the rest.
+    of_prior: f64,
+}
+
+impl Mixture {
+    /// The degrees of freedom that the server contributes to the shared variance.
+    fn shared_df(&self) -> f64 {
+        if self.of_prior > 0.0 { self.own_df } else { 0.0 }
     }
 }
 
@@ -510,14 +563,35 @@ mod tests {
     fn the_launches_for_a_difference_are_enough_for_it() {
         let mut random = Random::new(6);
         let few = BlockFit::of(&table(&mut random, &[0.0; 8], 5, 0.06, 0.1)).unwrap();
-        assert!(few.smallest_ratio_difference().unwrap() > 0.05);
+        assert!(few.smallest_ratio_difference(1).unwrap() > 0.05);
+        assert!(few.smallest_ratio_difference(28) > few.smallest_ratio_difference(1));
         let launches = few.launches_for_difference(0.05).unwrap();
         // t (n - 1 degrees of freedom) * 0.06 * sqrt(2 / n) <= ln 1.05 from n = 15 on.
         assert!((10..=21).contains(&launches), "{launches}");
         let many = BlockFit::of(&table(&mut random, &[0.0; 8], launches, 0.06, 0.1)).unwrap();
-        let smallest = many.smallest_ratio_difference().unwrap();
+        let smallest = many.smallest_ratio_difference(1).unwrap();
         assert!((0.03..=0.06).contains(&smallest), "{smallest} with {launches} launches");
         assert_eq!(few.launches_for_difference(0.0), None);
+    }
+
+    #[test]
+    fn a_difference_of_the_half_width_is_found_in_half_of_the_cases_and_with_the_launches_to_find_it_in_four_of_five()
+     {
+        let mut random = Random::new(8);
+        let found = |random: &mut Random, launches: usize| {
+            let claims = (0..400).filter(|_| {
+                let rows = table(random, &[1.1f64.ln(), 0.0], launches, 0.06, 0.1);
+                BlockFit::of(&rows).unwrap().ratio(0, 1).unwrap().interval.low > 1.0
+            });
+            claims.count() as f64 / 400.0
+        };
+        let deviation = 0.06 * 2f64.sqrt();
+        let (half, four_of_five) =
+            (launches_needed(deviation, 0.1).unwrap(), launches_to_find(deviation, 0.1).unwrap());
+        assert_eq!((half, four_of_five), (6, 9));
+        let (half, four_of_five) = (found(&mut random, half), found(&mut random, four_of_five));
+        assert!((0.4..0.68).contains(&half), "{half}");
+        assert!((0.74..0.9).contains(&four_of_five), "{four_of_five}");
     }
 
     #[test]

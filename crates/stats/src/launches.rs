@@ -13,6 +13,8 @@ use crate::special::{digamma, t_quantile, trigamma, trigamma_inverse};
 pub const CONFIDENCE: f64 = 0.95;
 /// The upper quantile of a two-sided interval of [`CONFIDENCE`].
 pub(crate) const UPPER: f64 = 0.975;
+/// The probability with which a true difference is found, where a number of launches is advised.
+const POWER: f64 = 0.8;
 /// Minimum number of servers in a table that share variances. With fewer, each has a plain t interval.
 const ROWS_TO_SHARE: usize = 4;
 
@@ -125,13 +127,19 @@ impl Prior {
         })
     }
 
+    /// The weight of the prior's variance beside that of a server with some degrees of freedom, 0 to 1.
+    pub(crate) fn weight(&self, own_df: f64) -> f64 {
+        self.df / (self.df + own_df)
+    }
+
     /// Shrinks a server's variance towards the prior's.
     ///
     /// If the servers do not differ beyond chance, the cap only limits the prior's weight; the degrees of freedom are
     /// then those of a sum of two independent variances (Satterthwaite 1946), which are more.
     pub fn moderate(&self, own: Variance) -> Variance {
         let sum = self.df + own.df;
-        let (of_prior, of_own) = (self.df / sum, own.df / sum);
+        let of_prior = self.weight(own.df);
+        let of_own = 1.0 - of_prior;
         let of_sum = |pooled: f64| 1.0 / (of_prior.powi(2) / pooled + of_own.powi(2) / own.df);
         let df = self.pooled_df.map_or(sum, |pooled| of_sum(pooled).max(sum));
         Variance { value: of_prior * self.variance + of_own * own.value, df }
@@ -208,8 +216,19 @@ pub(crate) fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
 /// The number of launches for an interval of ± `half_width` (0.05 for ±5 %), if the logarithm's standard deviation
 /// between launches is `sd` and the servers do not share variances. None above 10,000.
 pub fn launches_needed(sd: f64, half_width: f64) -> Option<usize> {
-    let is_enough =
-        |n: usize| t_quantile(UPPER, (n - 1) as f64) * sd / (n as f64).sqrt() <= half_width.ln_1p();
+    fewest(|n| t_quantile(UPPER, (n - 1) as f64) * sd / (n as f64).sqrt() <= half_width.ln_1p())
+}
+
+/// The number of launches with which a true change by `difference` (0.05 for 5 %) is found with probability
+/// [`POWER`]: the sum of the quantiles of both errors (Cochran and Cox, *Experimental Designs*, 1957, chapter 2). None
+/// above 10,000.
+pub fn launches_to_find(sd: f64, difference: f64) -> Option<usize> {
+    let quantiles = |df: f64| t_quantile(UPPER, df) + t_quantile(POWER, df);
+    fewest(|n| quantiles((n - 1) as f64) * sd / (n as f64).sqrt() <= difference.ln_1p())
+}
+
+/// The fewest launches, at least two, that are enough; none above 10,000.
+fn fewest(is_enough: impl Fn(usize) -> bool) -> Option<usize> {
     const MOST: usize = 10_000;
     if !is_enough(MOST) {
         return None;

@@ -26,7 +26,7 @@ pub use exponential::{AndersonDarling, exponential_test};
 pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, SpectrumStep};
 pub use launches::{
     CONFIDENCE, ConfidenceInterval, LaunchMean, Prior, ServerLaunches, Variance, launch_means,
-    launches_needed,
+    launches_needed, launches_to_find,
 };
 pub use number::{counted, plural, ratio, thousands, whole};
 pub use percentile::{RunPercentile, SLICES, percentile_interval, run_percentile};

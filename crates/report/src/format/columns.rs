@@ -67,7 +67,7 @@ fn is_wanted(metric: &Metric, table: &Table) -> bool {
 /// The mark of a row without a rank.
 pub fn mark(standing: Standing) -> &'static str {
     match standing {
-        Standing::Ranked | Standing::GeneratorBound => "–",
+        Standing::Ranked | Standing::GeneratorBound | Standing::Disturbed => "–",
         Standing::Overloaded => "!",
         Standing::Invalid => "?",
         Standing::Failed => "×",
@@ -144,8 +144,7 @@ fn cell(row: &Row, metric: &Metric, scale: f64) -> [String; 2] {
         return ["·".to_owned(), String::new()];
     }
     if metric.unit == Unit::Share {
-        // The error share is that of the worst launch.
-        let share = if *metric == Metric::NOT_OK_SHARE { figure.max } else { figure.median };
+        let share = row.figures.shown(metric).unwrap_or_default();
         let text = if *metric == Metric::NOT_OK_SHARE {
             number::percent(share)
         } else {
@@ -153,8 +152,7 @@ fn cell(row: &Row, metric: &Metric, scale: f64) -> [String; 2] {
         };
         return [text, String::new()];
     }
-    let bound = row.standing == Standing::GeneratorBound && *metric == Metric::ACHIEVED_PER_S;
-    let mark = if bound || figure.at_least == Some(true) { "≥ " } else { "" };
+    let mark = if row.is_minimum(metric) { "≥ " } else { "" };
     let [text, spread] = number::with_interval(figure, scale);
     [format!("{mark}{text}"), spread]
 }

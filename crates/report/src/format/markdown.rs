@@ -75,11 +75,7 @@ fn section(text: &mut MarkdownText, table: &Table) {
     let (title, load) = (sentence(&sentences::title(table)), sentence(&sentences::load(table)));
     let form = sentences::form(table).map(|form| format!(", {form}")).unwrap_or_default();
     text.push(&markdown!("\n## {}\n\n{}{}.", title, load, form));
-    for line in sentences::pinning(&table.pinnings)
-        .into_iter()
-        .chain([sentences::ranking(table)])
-        .chain(sentences::noise(table))
-    {
+    for line in sentences::pinning(&table.pinnings).into_iter().chain([sentences::ranking(table)]) {
         text.push(&markdown!(" {}.", sentence(&line).trim_end_matches('.')));
     }
     text.push(&MarkdownText::literal("\n\n"));

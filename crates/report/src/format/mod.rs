@@ -9,6 +9,7 @@ pub(crate) mod layout;
 mod markdown;
 mod notes;
 pub(crate) mod number;
+pub(crate) mod resolution;
 pub(crate) mod sentences;
 mod sheet;
 mod text;

@@ -120,16 +120,24 @@ pub fn severity_and_blame(note: &Note, table: &Table) -> String {
 
 /// The severity of a note, which can differ between rows.
 fn severity(note: &Note, table: &Table) -> &'static str {
-    let on = |is: fn(&Row) -> bool| {
+    let on = |is: &dyn Fn(&Row) -> bool| {
         table.rows.iter().any(|row| is(row) && note.launches_by_server.contains_key(&row.server.id))
     };
     match note.severity {
         Severity::Note => "note",
         Severity::Caution => "caution",
-        Severity::Invalid if on(Row::is_sound) && on(|row| row.standing == Standing::Invalid) => {
-            "invalid where the row is marked `?`, otherwise a caution"
+        Severity::Invalid => {
+            let [invalid, disturbed] =
+                [Standing::Invalid, Standing::Disturbed].map(|standing| on(&|row| row.standing == standing));
+            match (on(&Row::is_sound), disturbed, invalid) {
+                (true, false, true) => "invalid where the row is marked `?`, otherwise a caution",
+                (_, true, true) => {
+                    "invalid where the row is marked `?`; where it is marked ≥, the rate is a minimum"
+                }
+                (_, true, false) => "invalid, except that the rate is a minimum",
+                (_, false, _) => "invalid",
+            }
         }
-        Severity::Invalid => "invalid",
     }
 }
 

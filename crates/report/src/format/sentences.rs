@@ -4,7 +4,8 @@
 //! escapes them. CSV and JSON use the record's names instead.
 
 use super::number;
-use crate::copies::{CopyCheck, WISHED_DIFFERENCE};
+use super::resolution::resolution;
+use crate::copies::CopyCheck;
 use crate::rank::RankedBy;
 use crate::row::{Row, Standing};
 use crate::{About, Figure, Machine, Table};
@@ -201,15 +202,9 @@ pub fn reference(table: &Table) -> Option<String> {
     )
 }
 
-/// Two launches have one degree of freedom: the difference they could detect is then a meaningless factor.
-const LARGEST_SHOWN: f64 = 10.0;
-/// If the smallest detectable difference is larger than this, the report advises more launches.
-const LARGE_DIFFERENCE: f64 = 0.5;
-
 /// The order of the rows, and the meaning of their ranks.
 pub fn ranking(table: &Table) -> String {
     let bound = table.rows.iter().any(|row| row.standing == Standing::GeneratorBound);
-    let ranked = table.rows.iter().any(|row| row.rank.is_some());
     let by = match (table.ranked_by, bound) {
         (RankedBy::ServerCpuPerRequest, _) => "Sorted by server CPU per request at this rate.".to_owned(),
         (RankedBy::ResponseTimeP99, _) => {
@@ -226,23 +221,19 @@ pub fn ranking(table: &Table) -> String {
             format!("Sorted by requests/s; rows with ≥ come first, sorted by server CPU per request {at}.")
         }
     };
-    let smallest = table.smallest_difference.map(|share| {
-        if share > LARGEST_SHOWN {
-            " Any difference may be noise: measure more launches (--repeats).".to_owned()
-        } else {
-            let more = if share > LARGE_DIFFERENCE { ": measure more launches (--repeats)" } else { "" };
-            format!(" Differences below {} between any two rows may be noise{more}.", number::percent(share))
-        }
-    });
-    let unranked = match (ranked, table.rows.iter().any(Row::is_sound)) {
+    let has_ranks = table.rows.iter().any(|row| row.rank.is_some());
+    let unranked = match (has_ranks, table.rows.iter().any(|row| row.counts(table.ranked_by.metric()))) {
         (true, _) => "",
         (false, true) => " Not ranked: one launch per row.",
         (false, false) => " Not ranked: every row is invalid, overloaded or failed.",
     };
-    let copies = copy_sentence(table).map(|sentence| format!(" {sentence}"));
-    let limit = common_limit_sentence(table).map(|sentence| format!(" {sentence}"));
-    let [smallest, copies, limit] = [smallest, copies, limit].map(Option::unwrap_or_default);
-    format!("{by}{smallest}{copies}{unranked}{limit}")
+    let added = [
+        resolution(table, table.ranked_by.metric(), table.smallest_difference, !table.ahead.is_empty()),
+        copy_sentence(table),
+        common_limit_sentence(table),
+    ];
+    let added: String = added.into_iter().flatten().map(|sentence| format!(" {sentence}")).collect();
+    format!("{by}{unranked}{added}")
 }
 
 /// The limit that all measured rows have in common; none if they differ, or if there is only one row.
@@ -289,34 +280,6 @@ pub fn limited_by(table: &Table) -> Vec<(String, String)> {
         Some((row.server.id.clone(), format!("{} ({})", limit.kind.words(), limit.evidence)))
     };
     table.rows.iter().filter_map(one).collect()
-}
-
-/// The smallest difference that each metric can distinguish, the least noisy first.
-pub fn noise(table: &Table) -> Option<String> {
-    let name = |key: &str| Metric::parse(key).map_or_else(|| key.to_owned(), |metric| metric.name.to_owned());
-    let parts: Vec<String> = table
-        .noise
-        .iter()
-        .filter(|noise| noise.smallest_difference <= LARGEST_SHOWN)
-        .map(|noise| format!("{} {}", name(noise.metric), number::percent(noise.smallest_difference)))
-        .collect();
-    let named = "Smallest detectable differences, if you compare only one pair of servers, chosen before you saw the results \
-                 (least noisy metric first)";
-    let launches = launches_for_difference(table).unwrap_or_default();
-    (!parts.is_empty()).then(|| format!("{named}: {}.{launches}", parts.join(", ")))
-}
-
-/// The launches that the table would need to show a small difference in the metric it is sorted by; none if it has
-/// enough.
-fn launches_for_difference(table: &Table) -> Option<String> {
-    let metric = table.ranked_by.metric();
-    let noise = table.noise.iter().find(|noise| noise.metric == metric.key)?;
-    let launches = noise.launches_for_5_percent.filter(|_| noise.smallest_difference > WISHED_DIFFERENCE)?;
-    let wished = number::percent(WISHED_DIFFERENCE);
-    Some(format!(
-        " To detect a difference of {wished} in {}, measure about {launches} launches of each server (--repeats {launches}).",
-        metric.name
-    ))
 }
 
 /// The sentence below a table on the differences between copies.
@@ -401,6 +364,11 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<LegendEntry> {
             any(Standing::GeneratorBound),
             "≥ req/s",
             "the true rate is at least this: the load generator was over 90 % busy",
+        ),
+        (
+            any(Standing::Disturbed),
+            "≥ req/s",
+            "the true rate is at least this: other processes or the hypervisor took CPU time (see the notes)",
         ),
         (any(Standing::Overloaded), "!", "overloaded (requests queued), not ranked"),
         (any(Standing::Invalid), "?", "invalid (see the notes), not ranked"),

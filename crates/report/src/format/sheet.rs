@@ -135,7 +135,7 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     };
     let heads = ["server".to_owned()].into_iter().chain(rates).chain(between).chain(cpu).collect();
     let bound = pairing.rows.iter().any(|row| row.is_generator_bound || row.twin_is_generator_bound);
-    let note = "≥, ≤ and ~ mark ratios of rates that may be too low, because the generator's core was over 90 % busy. ≥: the \
+    let note = "≥, ≤ and ~ mark ratios of rates that may be too low, because the generator's core was over 90 % busy or it was disturbed. ≥: the \
                 numerator may be too low, so the true ratio is at least this; ≤: the denominator, so it is at most \
                 this; ~: both, so it may be higher or lower";
     Sheet {
@@ -457,7 +457,7 @@ fn what(figure: ObservedFigure) -> &'static str {
 fn remark(standing: Standing) -> &'static str {
     match standing {
         Standing::Measured => "",
-        Standing::AtLeast => "limited by the generator",
+        Standing::AtLeast => "limited by the generator, or disturbed",
         Standing::Overloaded => "overloaded: requests queued",
         Standing::Invalid => "invalid: its verdicts say why",
         Standing::Failed => "failed",

@@ -181,9 +181,6 @@ impl Page {
             self.prose("", &pinning, if shared { DOUBT } else { DIM });
         }
         self.prose("", &sentences::ranking(table), DIM);
-        if let Some(noise) = sentences::noise(table).filter(|_| self.options.full) {
-            self.prose("", &noise, DIM);
-        }
         let fitted = fit(&columns(table, |row| notes.letters(row)), self.options.width);
         self.grid(table, &fitted.columns);
         let new: Vec<_> = fitted.left_out.into_iter().filter(|what| !self.left_out.contains(what)).collect();

@@ -84,7 +84,7 @@ fn a_better_row_that_is_invalid_leaves_the_first_rank_open() {
 }
 
 #[test]
-fn one_launch_has_a_position_but_no_rank() {
+fn one_launch_has_a_position_but_no_rank_and_may_be_ahead() {
     let once = |median| Figure::of([median]).unwrap();
     let rows = vec![
         row("a", Standing::Ranked, once(100.0), None),
@@ -92,17 +92,17 @@ fn one_launch_has_a_position_but_no_rank() {
         row("c", Standing::Ranked, once(80.0), None),
         row("d", Standing::Ranked, figure(70.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["- a", "1 b", "- c", "2 d"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["- a", "1-2 b", "- c", "2-4 d"]);
 }
 
 #[test]
-fn a_figure_with_one_observation_gives_no_rank() {
+fn minimums_without_repeated_cpu_times_are_not_told_apart() {
     let rows = vec![
         row("dear", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([9.0])),
         row("cheap", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([5.0])),
         row("c", Standing::Ranked, figure(80.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["- cheap", "- dear", "1 c"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1-2 cheap", "1-2 dear", "3 c"]);
 }
 
 #[test]
@@ -144,5 +144,19 @@ fn a_row_that_is_ranked_by_another_figure_is_never_tied_to_it() {
         row("with", Standing::GeneratorBound, figure(100.0, 1.0), Some(figure(100.0, 1.0))),
         row("without", Standing::GeneratorBound, figure(100.0, 1.0), None),
     ];
-    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1 with", "- without"]);
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1-2 with", "1-2 without"]);
+}
+
+#[test]
+fn disturbed_rows_are_minimums_and_stand_where_their_rate_belongs() {
+    let rows = vec![
+        row("express", Standing::Ranked, figure(4_700.0, 40.0), None),
+        row("bun", Standing::Disturbed, figure(54_000.0, 2_000.0), None),
+        row("fastapi", Standing::Ranked, figure(4_680.0, 40.0), None),
+        row("go", Standing::Disturbed, figure(30_000.0, 9_000.0), None),
+        row("slow", Standing::Disturbed, figure(900.0, 20.0), None),
+    ];
+    // Any of the minimums may be the fastest; no estimate is ahead of one.
+    let order = ["1-3 bun", "1-3 go", "3-4 express", "4-5 fastapi", "1-5 slow"];
+    assert_eq!(ranked(rows, RankedBy::RequestsPerS), order);
 }

@@ -3,9 +3,9 @@
 //! Called by `paceline run` for `--format md` and `-o FILE.md`. It has the figures of [`Run::summarize`].
 
 use super::concerns::gate_words;
-use super::is_at_least;
 use super::quantity::{TimeUnit, count, nanos, not_ok};
 use super::times::has_tail;
+use crate::row::rate_is_minimum;
 use paceline_escape::{MarkdownText, markdown};
 use paceline_record::{Run, SummaryTime};
 
@@ -15,11 +15,6 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
     let time = |ns: f64| unit.map_or_else(|| nanos(ns), |unit| unit.of_nanos(ns));
     let mut rows = vec![(achieved_name(run).to_owned(), count(summary.achieved_per_s))];
     rows.extend(summary.offered_per_s.map(|rate| ("offered requests/s".to_owned(), count(rate))));
-    let several = [
-        ("kept up with requests/s", summary.kept_up_at_per_s),
-        ("fell behind at requests/s", summary.fell_behind_at_per_s),
-    ];
-    rows.extend(several.into_iter().filter_map(|(name, rate)| Some((name.to_owned(), count(rate?)))));
     rows.push(("requests".to_owned(), count(summary.requests as f64)));
     rows.push(("ok".to_owned(), count(summary.ok as f64)));
     let bad = not_ok(&run.total.counts).into_iter().filter(|(_, number)| *number > 0);
@@ -58,9 +53,9 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
     )
 }
 
-/// The name of the achieved rate, which is a lower bound if the generator was the limit.
+/// The name of the achieved rate, which may be a minimum.
 fn achieved_name(run: &Run) -> &'static str {
-    if is_at_least(run) { "requests/s, at least" } else { "requests/s" }
+    if rate_is_minimum(run) { "requests/s, at least" } else { "requests/s" }
 }
 
 #[cfg(test)]

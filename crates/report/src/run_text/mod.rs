@@ -17,6 +17,7 @@ pub use markdown::run_markdown;
 pub use quantity::TimeUnit;
 pub(crate) use times::{STEPS_PER_HALF, bars};
 
+use crate::row::rate_is_minimum;
 use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
@@ -133,18 +134,11 @@ fn shape_words(shape: &Shape) -> String {
     }
 }
 
-/// Whether the achieved rate is a lower bound: the generator was the limit, or a closed loop lost time because it
-/// waited for a CPU.
-fn is_at_least(run: &Run) -> bool {
-    let waited = run.loop_.kind == LoopKind::Closed && VerdictName::GeneratorDescheduled.is_in(&run.verdicts);
-    waited || VerdictName::GeneratorBound.is_in(&run.verdicts)
-}
-
 /// The rate, and first of all whether the target kept up with the offered rate. A load that changes has no single rate:
 /// the line says which rate the target kept up with.
 fn headline(run: &Run, style: Style) -> String {
     let achieved = format!("{} requests/s", count(run.rate_per_s.achieved));
-    let achieved = if is_at_least(run) { format!("at least {achieved}") } else { achieved };
+    let achieved = if rate_is_minimum(run) { format!("at least {achieved}") } else { achieved };
     let received = match received_per_s(run) {
         0.0 => String::new(),
         bytes_per_s => format!(", {}/s received", bytes(bytes_per_s as u64)),

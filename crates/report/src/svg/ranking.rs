@@ -5,7 +5,6 @@ use super::canvas::{Anchor, Axis, Canvas, MARGIN, WIDTH, title, unit};
 use crate::format::number;
 use crate::{ErrorBar, Figure, Row, Standing, Table};
 use paceline_judge::{Better, Metric};
-use paceline_record::LoopKind;
 
 /// Height of a row.
 const ROW: f64 = 24.0;
@@ -19,7 +18,7 @@ pub fn draw(canvas: &mut Canvas, table: &Table, asked: Option<&'static Metric>, 
     let mut rows: Vec<(&Row, &Figure)> = table
         .rows
         .iter()
-        .filter(|row| row.is_sound())
+        .filter(|row| row.counts(metric))
         .filter_map(|row| Some((row, row.figures.get(metric)?)))
         .collect();
     if rows.is_empty() {
@@ -38,7 +37,7 @@ pub fn draw(canvas: &mut Canvas, table: &Table, asked: Option<&'static Metric>, 
     for (place, (row, figure)) in rows.iter().enumerate() {
         let y = plot_top + (place as f64 + 0.5) * ROW;
         let rank = if metric == ordered_by { rank(row) } else { String::new() };
-        self::row(canvas, table, metric, (row, figure, &rank), &axis, y);
+        self::row(canvas, metric, (row, figure, &rank), &axis, y);
     }
     apart(canvas, table, metric, bottom) + 20.0
 }
@@ -73,16 +72,13 @@ fn typical(rows: &[(&Row, &Figure)]) -> f64 {
 
 fn row(
     canvas: &mut Canvas,
-    table: &Table,
     metric: &Metric,
     (row, figure, rank): (&Row, &Figure, &str),
     axis: &Axis,
     y: f64,
 ) {
     let [low, high] = row.figures.error_bar(metric).map_or([figure.min, figure.max], ErrorBar::ends);
-    let is_rate = [Metric::ACHIEVED_PER_S, Metric::ACHIEVED_PER_CORE].contains(metric);
-    let is_bound = is_rate && table.load.kind == LoopKind::Closed && row.standing == Standing::GeneratorBound;
-    let at_least = is_bound || figure.at_least == Some(true);
+    let at_least = row.is_minimum(metric);
     canvas.text((56.0, y + 4.0), Anchor::End, "m", rank);
     canvas.text((66.0, y + 4.0), Anchor::Start, "t", &short(&row.server.name, &row.server.language));
     canvas.interval((axis.place(low), y), (axis.place(high), y));
@@ -114,7 +110,7 @@ fn short(name: &str, language: &str) -> String {
 /// The servers without valid numbers, with the reason.
 fn apart(canvas: &mut Canvas, table: &Table, metric: &Metric, top: f64) -> f64 {
     let rows: Vec<&Row> =
-        table.rows.iter().filter(|row| !row.is_sound() || row.figures.get(metric).is_none()).collect();
+        table.rows.iter().filter(|row| !row.counts(metric) || row.figures.get(metric).is_none()).collect();
     if rows.is_empty() {
         return top + 8.0;
     }
@@ -125,7 +121,7 @@ fn apart(canvas: &mut Canvas, table: &Table, metric: &Metric, top: f64) -> f64 {
         let reason = match row.standing {
             Standing::Failed => "failed".to_owned(),
             Standing::Overloaded => "overloaded: times include queueing".to_owned(),
-            Standing::Invalid | Standing::Ranked | Standing::GeneratorBound => {
+            Standing::Invalid | Standing::Ranked | Standing::GeneratorBound | Standing::Disturbed => {
                 row.verdicts.first().map_or("no figure".to_owned(), |name| name.replace('_', " "))
             }
         };

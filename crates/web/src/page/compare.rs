@@ -5,7 +5,6 @@
 
 use super::metric::{FigurePage, MetricPage};
 use super::round::{RoundPage, RowPage, ServerEntry, TablePage};
-use super::ties::counts;
 use paceline_record::{Load, Variant};
 use paceline_report::{About, Standing};
 use paceline_stats::{Decision, compare_launches, holm};
@@ -185,11 +184,10 @@ impl CompareRow {
     ) -> (Self, BTreeMap<&'static str, f64>) {
         let entry =
             |page: &RoundPage, row: &RowPage| page.servers.get(&row.server).cloned().unwrap_or_default();
-        let counts = counts(a.standing) && counts(b.standing);
         let (mut pairs, mut p_values) = (BTreeMap::new(), BTreeMap::new());
         for (metric, a) in &a.values {
             let Some(b) = b.values.get(metric) else { continue };
-            let compared = ratio(a, b, counts);
+            let compared = ratio(a, b, !a.invalid && !b.invalid);
             p_values.extend(compared.map(|(_, p_value)| (*metric, p_value)));
             let ratio = compared.map(|(ratio, _)| ratio);
             pairs.insert(*metric, PairValue { a: a.clone(), b: b.clone(), ratio });
@@ -301,6 +299,8 @@ mod tests {
             is_range: true,
             at_least: false,
             too_few: false,
+            invalid: false,
+            ranks: None,
             observed,
         }
     }

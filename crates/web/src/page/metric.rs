@@ -3,8 +3,7 @@
 //! The pages show only these metrics. Names, units and definitions come from the judge.
 
 use paceline_judge::{Better, Metric as Judged, Unit as JudgedUnit};
-use paceline_record::LoopKind;
-use paceline_report::{ErrorBar, Figure, Row, Standing};
+use paceline_report::{ErrorBar, Figure, Row};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -53,7 +52,8 @@ pub struct MetricPage {
 /// One figure of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FigurePage {
-    /// The geometric mean over the launches, or the median where one of them is zero.
+    /// The figure that every report shows: the geometric mean over the launches, the median where one of them is zero,
+    /// of failed requests the worst launch.
     #[serde(serialize_with = "short")]
     #[schemars(with = "f64")]
     pub estimate: f64,
@@ -73,6 +73,12 @@ pub struct FigurePage {
     /// Whether it is a minimum.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
+    /// Whether a verdict on its row says that it does not answer the question: it is not compared.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub invalid: bool,
+    /// The first and the last rank that it may have in its table; none where it is not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<[u32; 2]>,
     /// Whether too few requests were sampled for this percentile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub too_few: bool,
@@ -152,22 +158,22 @@ pub fn judged(id: &str) -> Option<&'static Judged> {
 }
 
 /// The figure of a row; none where it was not measured.
-pub fn figure(id: &str, row: &Row, kind: LoopKind) -> Option<FigurePage> {
+pub fn figure(id: &str, row: &Row) -> Option<FigurePage> {
     let metric = judged(id)?;
     let figure = row.figures.get(metric)?;
-    let Figure { launches, at_least, enough, .. } = *figure;
-    let is_rate = [Judged::ACHIEVED_PER_S, Judged::ACHIEVED_PER_CORE].contains(metric);
-    let bound = is_rate && kind == LoopKind::Closed && row.standing == Standing::GeneratorBound;
+    let Figure { launches, enough, .. } = *figure;
     let bar = row.figures.error_bar(metric)?;
     let [low, high] = bar.ends();
     Some(FigurePage {
-        estimate: figure.shown(),
+        estimate: row.figures.shown(metric)?,
         observed: figure.observed.iter().map(|(_, value)| *value).collect(),
         low,
         high,
         launches: launches as u32,
         is_range: matches!(bar, ErrorBar::Range(_)),
-        at_least: at_least.unwrap_or(false) || bound,
+        at_least: row.is_minimum(metric),
+        invalid: !row.counts(metric),
+        ranks: None,
         too_few: enough == Some(false),
     })
 }

@@ -5,12 +5,12 @@
 
 use super::explanation::{self, Explanation};
 use super::index::plan_about;
-use super::metric::{FigurePage, MetricPage, figure, metrics};
+use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
 use super::ties;
 use paceline_record::{Limit, Load, Pinning, Round, Server, Trial};
 use paceline_report::Standing;
-use paceline_report::map_parallel;
 use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table, WarmUpTable};
+use paceline_report::{map_parallel, resolution};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -153,8 +153,8 @@ pub struct TablePage {
     /// out. A metric that is not a key has no ranks: each row has one launch, or there are too many rows to compare in
     /// pairs.
     pub ties: BTreeMap<&'static str, Vec<(u16, u16)>>,
-    /// The smallest difference between two rows that is claimed, as a share, by metric.
-    pub smallest_difference: BTreeMap<&'static str, f64>,
+    /// What the table can tell apart by each metric, as a sentence: the one above the table in a report.
+    pub resolution: BTreeMap<&'static str, String>,
     /// The verdicts that some rows carry.
     pub notes: Vec<Note>,
 }
@@ -279,18 +279,23 @@ impl TablePage {
         };
         let ordered_by = table.ranked_by.metric().key;
         let mut rows: Vec<RowPage> = table.rows.iter().map(|row| RowPage::of(row, trials(row))).collect();
-        let (mut tied, mut smallest_difference) = (BTreeMap::new(), BTreeMap::new());
+        let (mut tied, mut resolutions) = (BTreeMap::new(), BTreeMap::new());
         let is_compared = !single && table.rows.len() <= COMPARED_MOST;
         for metric in metrics {
-            let figures: Vec<Option<FigurePage>> =
-                table.rows.iter().map(|row| figure(metric.id, row, table.load.kind)).collect();
-            if is_compared && figures.iter().any(Option::is_some) {
-                let ties = ties::by_metric(metric.id, &table.rows, &figures);
-                let by_rank = metric.id == ordered_by
-                    && table.rows.iter().all(|row| row.standing != Standing::GeneratorBound);
-                tied.insert(metric.id, if by_rank { ties::by_rank(&table.rows) } else { ties.pairs });
-                let smallest = if by_rank { table.smallest_difference } else { ties.smallest_difference };
-                smallest_difference.extend(smallest.map(|share| (metric.id, share)));
+            let mut figures: Vec<Option<FigurePage>> =
+                table.rows.iter().map(|row| figure(metric.id, row)).collect();
+            let compared = judged(metric.id).filter(|_| is_compared && figures.iter().any(Option::is_some));
+            if let Some(judged) = compared {
+                let ties = match metric.id == ordered_by {
+                    true => ties::of_report(&table),
+                    false => ties::by_metric(judged, &table.rows, &figures),
+                };
+                for (figure, ranks) in figures.iter_mut().zip(ties.ranks) {
+                    figure.iter_mut().for_each(|figure| figure.ranks = ranks);
+                }
+                tied.insert(metric.id, ties.pairs);
+                let resolution = resolution(&table, judged, ties.smallest_difference, ties.is_apart);
+                resolutions.extend(resolution.map(|sentence| (metric.id, sentence)));
             }
             for (row, figure) in rows.iter_mut().zip(figures) {
                 row.values.extend(figure.map(|figure| (metric.id, figure)));
@@ -303,7 +308,7 @@ impl TablePage {
             single,
             rows,
             ties: tied,
-            smallest_difference,
+            resolution: resolutions,
             machine: table.machine,
             workload: table.workload,
             form: table.form,
@@ -368,8 +373,8 @@ fn order(metric: &MetricPage, tables: &[TablePage]) -> Vec<String> {
 
 /// The figure of a row that counts.
 fn estimate(metric: &MetricPage, row: &RowPage) -> Option<f64> {
-    let estimate = row.values.get(metric.id)?.estimate;
-    (ties::counts(row.standing) && estimate > 0.0).then_some(estimate)
+    let figure = row.values.get(metric.id).filter(|figure| !figure.invalid)?;
+    (figure.estimate > 0.0).then_some(figure.estimate)
 }
 
 #[cfg(test)]

@@ -105,6 +105,10 @@ pub struct Measured {
     pub stopped: bool,
     /// Rates over the window.
     pub rate_per_s: Rates,
+    /// Whether the achieved rate is a minimum, because the generator was the bottleneck or was disturbed.
+    pub rate_is_minimum: bool,
+    /// The seconds in which pauses of the server ended, that of the longest first.
+    pub pauses_at_s: Vec<f64>,
     /// How the window's requests ended.
     pub counts: Counts,
     /// Responses by status code.
@@ -305,6 +309,8 @@ impl Measured {
             window_s: run.window_s,
             stopped: run.stopped,
             rate_per_s: run.rate_per_s,
+            rate_is_minimum: paceline_report::rate_is_minimum(run),
+            pauses_at_s: series::pauses(run),
             counts: total.counts,
             status: total.status.clone(),
             bytes: total.bytes,

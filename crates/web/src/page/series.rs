@@ -2,6 +2,7 @@
 //!
 //! Made for the page of a run and for its CSV. Long runs are joined to a bounded number of stretches.
 
+use paceline_judge::VerdictName;
 use paceline_record::{Interval, LoopKind, Phase, Run, Sample, Times};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -95,6 +96,22 @@ fn second(run: &Run, start: u64, end: u64, intervals: &[&Interval]) -> Stretch {
         p99: times.map(|times| times.p99),
         max: times.map(|times| times.max),
     }
+}
+
+/// The middle of each second of the window in which a pause of the server ended, by its longest time; that of the longest
+/// pause first. A second counts if its longest time is at least half of that pause, and the second before does not.
+pub fn pauses(run: &Run) -> Vec<f64> {
+    let outage = run.verdicts.iter().find(|verdict| verdict.name == VerdictName::Outage.as_str());
+    let Some(longest_s) = outage.and_then(|outage| outage.evidence.get("longest_s")?.as_f64()) else {
+        return Vec::new();
+    };
+    let all = seconds(run);
+    let longest = |second: &Stretch| second.max.filter(|_| second.phase == Phase::Window).unwrap_or(0);
+    let is_long = |second: &Stretch| longest(second) as f64 >= longest_s * 1e9 / 2.0;
+    let begins = |at: &usize| is_long(&all[*at]) && (*at == 0 || !is_long(&all[at - 1]));
+    let mut found: Vec<&Stretch> = (0..all.len()).filter(begins).map(|at| &all[at]).collect();
+    found.sort_by_key(|second| std::cmp::Reverse(longest(second)));
+    found.iter().map(|second| second.start_s + second.length_s / 2.0).collect()
 }
 
 /// The times of the larger cohort: percentiles of two cohorts cannot be combined.

@@ -1,107 +1,96 @@
-//! Which rows of a table cannot be distinguished, by each metric.
+//! Which rows of a table are told apart by each metric, and the ranks that this leaves them.
 //!
-//! For the metric that orders the table, the ranks of the report decide, so that page and report agree. For any other,
-//! all pairs are compared in one fit of the table, with Holm's correction: with 95 % confidence no pair is declared
-//! different wrongly. A lower bound is distinguished only from figures that certainly are below it.
+//! For the metric that orders the table, the claims and ranks of the report decide, so that page and report agree. For
+//! any other, all pairs are compared in one fit of the table, with Holm's correction: with 95 % confidence no pair is
+//! declared different wrongly. A minimum is told apart only from figures that certainly are below it.
 
-use super::metric::{FigurePage, judged};
-use paceline_report::{Row, Standing};
-use paceline_stats::{BlockFit, BlockRow, holm};
+use super::metric::FigurePage;
+use paceline_judge::{Better, Metric};
+use paceline_report::{Row, Table, fit};
+use paceline_stats::{BlockFit, holm};
 
-/// Pairs are distinguished below this p value.
+/// Pairs are told apart below this p value.
 const SIGNIFICANCE: f64 = 0.05;
 
 /// Pairs of rows, as places in the table, the smaller first.
 pub type Pairs = Vec<(u16, u16)>;
 
-/// Pairs that cannot be distinguished, and the smallest difference that distinguishes two rows, as a share.
+/// The first and the last rank that a row may have.
+pub type Ranks = [u32; 2];
+
+/// What a table says by one metric.
 pub struct Ties {
-    /// The pairs.
+    /// Pairs of rows that are not told apart.
     pub pairs: Pairs,
-    /// None where no row has two launches.
+    /// The ranks of each row; none for a row that is not compared.
+    pub ranks: Vec<Option<Ranks>>,
+    /// The difference by which two rows must differ to be told apart, as a share. None where no row has two launches.
     pub smallest_difference: Option<f64>,
+    /// Whether some rows are told apart.
+    pub is_apart: bool,
 }
 
-/// Whether a row's numbers answer the question, so that it is compared with others.
-pub fn counts(standing: Standing) -> bool {
-    matches!(standing, Standing::Ranked | Standing::GeneratorBound)
-}
-
-/// By the metric that the table is ordered by: two rows differ if their ranks allow only one order.
-pub fn by_rank(rows: &[Row]) -> Pairs {
-    let ranked: Vec<(u16, u32, u32)> = (0..)
-        .zip(rows)
-        .filter(|(_, row)| counts(row.standing))
-        .filter_map(|(place, row)| Some((place, row.rank?, row.rank_worst?)))
-        .collect();
-    let mut pairs = unranked(rows);
-    for (at, (place, _, worst)) in (1u32..).zip(&ranked) {
-        for (other_at, (other, best, _)) in (1u32..).zip(&ranked).skip(at as usize) {
-            let apart = at < *best && other_at > *worst;
-            if !apart {
-                pairs.push((*place, *other));
-            }
-        }
+/// By the metric that the table is ordered by: as the report claims.
+pub fn of_report(table: &Table) -> Ties {
+    let metric = table.ranked_by.metric();
+    let counted: Vec<usize> = places(table.rows.iter().map(|row| row.counts(metric)));
+    let is_apart =
+        |pair: (usize, usize)| table.ahead.contains(&pair) || table.ahead.contains(&(pair.1, pair.0));
+    Ties {
+        pairs: pairs_of(&counted).filter(|pair| !is_apart(*pair)).map(small).collect(),
+        ranks: table.rows.iter().map(|row| Some([row.rank?, row.rank_worst?])).collect(),
+        smallest_difference: table.smallest_difference,
+        is_apart: !table.ahead.is_empty(),
     }
-    pairs
 }
 
-/// Valid rows without a rank are distinguished from no other row.
-fn unranked(rows: &[Row]) -> Pairs {
-    let all: Vec<(u16, &Row)> = (0..).zip(rows).filter(|(_, row)| counts(row.standing)).collect();
-    pairs_of(&all, |(_, a), (_, b)| a.rank.is_none() || b.rank.is_none())
-}
-
-/// By any metric.
-pub fn by_metric(id: &str, rows: &[Row], figures: &[Option<FigurePage>]) -> Ties {
-    let all: Vec<(u16, &Row, &FigurePage)> = (0..)
-        .zip(rows)
-        .zip(figures)
-        .filter(|((_, row), _)| counts(row.standing))
-        .filter_map(|((place, row), figure)| Some((place, row, figure.as_ref()?)))
-        .collect();
-    let fit = fit(id, &all.iter().map(|(_, row, _)| *row).collect::<Vec<_>>());
-    let p_values = apart(&fit, all.len());
-    let mut p_values = p_values.into_iter();
-    let pairs = pairs_of(&all, |(_, _, a), (_, _, b)| {
-        let p_value = p_values.next().flatten();
-        if a.at_least || b.at_least {
-            a.launches < 2 || b.launches < 2 || !(exceeds(a, b) || exceeds(b, a))
-        } else {
-            p_value.is_none_or(|p_value| p_value >= SIGNIFICANCE)
-        }
-    });
-    Ties { pairs, smallest_difference: fit.and_then(|fit| fit.smallest_ratio_difference()) }
-}
-
-/// The pairs for which `are_tied` is true; it is called once for each, in order.
-fn pairs_of<T: TablePosition>(all: &[T], mut are_tied: impl FnMut(&T, &T) -> bool) -> Pairs {
+/// By any other metric, from the figures of the rows.
+pub fn by_metric(metric: &'static Metric, rows: &[Row], figures: &[Option<FigurePage>]) -> Ties {
+    let is_compared = |figure: &Option<FigurePage>| figure.as_ref().is_some_and(|figure| !figure.invalid);
+    let counted: Vec<usize> = places(figures.iter().map(is_compared));
+    let counted_rows: Vec<&Row> = counted.iter().map(|place| &rows[*place]).collect();
+    let fit = fit(&counted_rows, metric);
+    let mut p_values = apart(&fit, counted.len()).into_iter();
     let mut pairs = Vec::new();
-    for (index, one) in all.iter().enumerate() {
-        for other in all.get(index + 1..).unwrap_or_default() {
-            if are_tied(one, other) {
-                pairs.push((one.place(), other.place()));
-            }
+    let is_repeated = |place: &&usize| figures[**place].as_ref().is_some_and(|figure| figure.launches > 1);
+    let repeated = counted.iter().filter(is_repeated).count() as u32;
+    let mut ranks: Vec<Option<Ranks>> = vec![None; rows.len()];
+    counted.iter().filter(is_repeated).for_each(|place| ranks[*place] = Some([1, repeated]));
+    let mut is_apart = false;
+    for (first, second) in pairs_of(&counted) {
+        let p_value = p_values.next().flatten();
+        let (Some(a), Some(b)) = (&figures[first], &figures[second]) else { continue };
+        let are_tied = match a.at_least || b.at_least {
+            true => a.launches < 2 || b.launches < 2 || !(exceeds(a, b) || exceeds(b, a)),
+            false => p_value.is_none_or(|p_value| p_value >= SIGNIFICANCE),
+        };
+        if are_tied {
+            pairs.push(small((first, second)));
+            continue;
         }
+        is_apart = true;
+        let is_first_ahead = (a.estimate > b.estimate) == (metric.better == Better::Higher);
+        let (ahead, behind) = if is_first_ahead { (first, second) } else { (second, first) };
+        ranks[ahead].iter_mut().for_each(|[_, worst]| *worst -= 1);
+        ranks[behind].iter_mut().for_each(|[best, _]| *best += 1);
     }
-    pairs
+    let comparisons = counted.len() * counted.len().saturating_sub(1) / 2;
+    let smallest_difference = fit.and_then(|fit| fit.smallest_ratio_difference(comparisons));
+    Ties { pairs, ranks, smallest_difference, is_apart }
 }
 
-/// Something with a place in the table.
-trait TablePosition {
-    fn place(&self) -> u16;
+fn places(flags: impl Iterator<Item = bool>) -> Vec<usize> {
+    flags.enumerate().filter(|(_, is_set)| *is_set).map(|(place, _)| place).collect()
 }
 
-impl TablePosition for (u16, &Row) {
-    fn place(&self) -> u16 {
-        self.0
-    }
+fn small((first, second): (usize, usize)) -> (u16, u16) {
+    (first as u16, second as u16)
 }
 
-impl TablePosition for (u16, &Row, &FigurePage) {
-    fn place(&self) -> u16 {
-        self.0
-    }
+/// Each pair of some places once, in order.
+fn pairs_of(places: &[usize]) -> impl Iterator<Item = (usize, usize)> {
+    let after = move |at: usize| places.get(at + 1..).unwrap_or_default();
+    places.iter().enumerate().flat_map(move |(at, one)| after(at).iter().map(move |other| (*one, *other)))
 }
 
 /// Whether a figure is certainly more than another, which is no minimum.
@@ -119,23 +108,4 @@ fn apart(fit: &Option<BlockFit>, rows: usize) -> Vec<Option<f64>> {
     }
     let mut corrected = holm(&found.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
     found.into_iter().map(|p_value| p_value.and_then(|_| corrected.next())).collect()
-}
-
-/// Launches of one repeat are one block, which removes drift of the machine.
-fn fit(id: &str, rows: &[&Row]) -> Option<BlockFit> {
-    let metric = judged(id)?;
-    let observed =
-        |row: &&Row| row.figures.get(metric).map(|figure| figure.observed.clone()).unwrap_or_default();
-    let observed: Vec<Vec<(u32, f64)>> = rows.iter().map(observed).collect();
-    let blocks = observed.iter().flatten().map(|(repeat, _)| *repeat as usize + 1).max()?;
-    let of_row = |(observed, row): (&Vec<(u32, f64)>, &&Row)| {
-        let mut values = vec![None; blocks];
-        for (repeat, value) in observed.iter().filter(|(_, value)| *value > 0.0) {
-            if let Some(cell) = values.get_mut(*repeat as usize) {
-                *cell = Some(*value);
-            }
-        }
-        BlockRow { values, is_steady: row.is_steady() }
-    };
-    BlockFit::of(&observed.iter().zip(rows).map(of_row).collect::<Vec<_>>())
 }
