@@ -1,4 +1,4 @@
-// Which rows are shown in which order, and who shares a rank: counted from the ties that the server computed.
+// Which rows are shown in which order. Ranks and ties are computed by the server, for the whole table.
 import type { RoundPage, RowPage, ServerEntry, TablePage, FigurePage } from "./wire";
 
 export interface Ranked {
@@ -7,7 +7,7 @@ export interface Ranked {
   place: number;
   server: ServerEntry;
   value: FigurePage;
-  /** The first and last rank it may have among the rows shown; none where one launch says nothing. */
+  /** The first and last rank it may have in the table; none where one launch says nothing. */
   ranks: [number, number] | null;
   /** Places of the rows that it cannot be told apart from. */
   ties: Set<number>;
@@ -19,8 +19,15 @@ export interface Ranking {
   apart: RowPage[];
 }
 
-export function counts(row: RowPage): boolean {
+/** Whether all of a row's figures count. */
+export function isSound(row: RowPage): boolean {
   return row.standing === "ranked" || row.standing === "generator_bound";
+}
+
+/** The figure of a row, where it answers the question. */
+export function validValue(row: RowPage | undefined, metric: string): FigurePage | undefined {
+  const value = row?.values[metric];
+  return value?.invalid ? undefined : value;
 }
 
 export function ranking(page: RoundPage, table: TablePage, metric: string, shown: (server: ServerEntry) => boolean): Ranking {
@@ -36,20 +43,12 @@ export function ranking(page: RoundPage, table: TablePage, metric: string, shown
   table.rows.forEach((row, place) => {
     const server = page.servers[row.server];
     if (!server || !shown(server)) return;
-    const value = row.values[metric];
-    if (counts(row) && value) ranked.push({ row, place, server, value, ranks: null, ties: ties.get(place) ?? new Set() });
+    const value = validValue(row, metric);
+    if (value) ranked.push({ row, place, server, value, ranks: value.ranks ? [value.ranks[0]!, value.ranks[1]!] : null, ties: ties.get(place) ?? new Set() });
     else apart.push(row);
   });
-  // Lower bounds come first where more is better: what is known of them is that they are at least so good.
-  const bound = (r: Ranked) => (r.value.at_least && !less ? 0 : 1);
-  ranked.sort((a, b) => bound(a) - bound(b) || (less ? a.value.estimate - b.value.estimate : b.value.estimate - a.value.estimate));
-  ranked.forEach((r, at) => {
-    if (r.value.launches < 2 || !pairs) return;
-    const apartFrom = (other: Ranked) => !r.ties.has(other.place);
-    const ahead = ranked.slice(0, at).filter(apartFrom).length;
-    const behind = ranked.slice(at + 1).filter(apartFrom).length;
-    r.ranks = [ahead + 1, ranked.length - behind];
-  });
+  // The rows of a table are in the order of its own metric.
+  if (metric !== table.metric) ranked.sort((a, b) => (less ? a.value.estimate - b.value.estimate : b.value.estimate - a.value.estimate));
   return { ranked, apart };
 }
 

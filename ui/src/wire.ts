@@ -175,14 +175,24 @@ export interface Connections {
   commonest_failure?: string;
   /** Whether a response was compressed although no request accepts that. */
   compressed_unasked?: boolean;
+  /** Cookies that were not kept, because a user had 64 already or the cookie was longer than 4,096 bytes. */
+  cookies_dropped?: number;
+  /** HTTP/2 connections that the server ended with ENHANCE_YOUR_CALM after requests on it that timed out were cancelled. */
+  ended_after_cancels?: number;
   /** Attempts to connect that failed, the first connect phase included. */
   failed_attempts: number;
   /** Failed attempts caused by missing resources of this machine: descriptors, ports, memory. */
   failed_here: number;
   /** Open at the same time when the warm-up began. */
   had: number;
+  /** Failures because a response had more than 64 KiB of headers, which Paceline does not read. */
+  heads_too_long?: number;
+  /** Handshakes that this machine's kernel dropped during the run because a listen queue was full; if the target is on this machine. */
+  listen_overflows?: number;
   /** Redirects that were followed, including the warm-up. */
   redirects_followed?: number;
+  /** Responses that timed out because they had neither a length nor chunks, and the server did not close the connection. */
+  responses_without_end?: number;
   /** Requests of the window served by each connection. */
   served?: Served;
   /** The median service time of each connection, in nanoseconds, within a ninth; open loop, of connections with at least 16 responses. */
@@ -397,16 +407,20 @@ export type Figure2 = "requests_per_s" | "requests_per_s_per_core" | "time_ms_p5
 export interface FigurePage {
   /** Whether it is a minimum. */
   at_least?: boolean;
-  /** The geometric mean over the launches, or the median where one of them is zero. */
+  /** The figure that every report shows: the geometric mean over the launches, the median where one of them is zero, of failed requests the worst launch. */
   estimate: number;
   /** The upper end, likewise. */
   high: number;
+  /** Whether a verdict on its row says that it does not answer the question: it is not compared. */
+  invalid?: boolean;
   /** Whether `low` and `high` are the lowest and highest launch for want of an interval. */
   is_range?: boolean;
   /** Launches that have the figure. */
   launches: number;
   /** The lower end of the 95 % interval; without one, the lowest launch. */
   low: number;
+  /** The first and the last rank that it may have in its table; none where it is not compared. */
+  ranks?: (number)[];
   /** Whether too few requests were sampled for this percentile. */
   too_few?: boolean;
 }
@@ -478,6 +492,8 @@ export interface Generator {
   steal_s: number;
   /** Number of threads that sent load. */
   threads: number;
+  /** What a CPU limit of the generator's control group cost in the window, if it was reached. */
+  throttling?: Throttling;
   /** Share of wall-clock time for which the busiest thread was busy, or the share of all threads on all their cores if that is higher, 0 to 1. */
   utilization: number;
 }
@@ -666,8 +682,12 @@ export interface Measured {
   loop: Loop;
   /** How the generator waited for the next send. */
   pace: Pace;
+  /** The seconds in which pauses of the server ended, that of the longest first. */
+  pauses_at_s: (number)[];
   /** When each phase was, from the start of the run. */
   phases: Phases;
+  /** Whether the achieved rate is a minimum, because the generator was the bottleneck or was disturbed. */
+  rate_is_minimum: boolean;
   /** Rates over the window. */
   rate_per_s: Rates;
   /** Each request of a mix, and each step of a session. */
@@ -1183,7 +1203,7 @@ export interface Span {
 export type Stage = "setup" | "build" | "start" | "validate" | "load" | "generate";
 
 /** The standing of a row: whether its numbers measure the server. */
-export type Standing = "ranked" | "generator_bound" | "overloaded" | "invalid" | "failed";
+export type Standing = "ranked" | "generator_bound" | "overloaded" | "disturbed" | "invalid" | "failed";
 
 /** How far a figure beside a source's is comparable. */
 export type Standing2 = "measured" | "at_least" | "overloaded" | "invalid" | "failed" | "not_measured" | "no_server";
@@ -1288,12 +1308,12 @@ export interface TablePage {
   notes: (Note)[];
   /** Where server and generator ran. */
   pinnings: (Pinning)[];
+  /** What the table can tell apart by each metric, as a sentence: the one above the table in a report. */
+  resolution: Record<string, string>;
   /** The rows, best first by that metric. */
   rows: (RowPage)[];
   /** Whether each row has one launch at most, so that nothing is known of its spread. */
   single: boolean;
-  /** The smallest difference between two rows that is claimed, as a share, by metric. */
-  smallest_difference: Record<string, number>;
   /** Pairs of rows without a claimed difference, by metric, as indexes into `rows`. Rows that do not count are left out. A metric that is not a key has no ranks: each row has one launch, or there are too many rows to compare in pairs. */
   ties: Record<string, ([number, number])[]>;
   /** The workload. */
@@ -1338,6 +1358,18 @@ export interface Think {
   distribution: Distribution;
   /** Mean length of the pause, in nanoseconds. */
   mean_ns: number;
+}
+
+/** A CPU limit that was reached in the window: the kernel stopped all threads of the control group until the next period. */
+export interface Throttling {
+  /** The CPU time that the limit allows, in cores. */
+  cores_allowed?: number;
+  /** Periods of the limit in which the group ran. */
+  periods: number;
+  /** Periods in which the limit was reached. */
+  throttled_periods: number;
+  /** Time in which the group was stopped, added up over its cores, in seconds. */
+  throttled_s: number;
 }
 
 /** A distribution of times, in nanoseconds. */

@@ -526,3 +526,35 @@ test("a round is shown while it goes on, and its ranking when it is over", async
   child.kill("SIGINT");
   await done(page);
 });
+
+/** Opens the first run of a round, whose answer is changed on the way. */
+async function changedRun(page, change) {
+  const round = await (await fetch(`${url}api/rounds/${roundOf("frameworks")}`)).json();
+  await page.route(/\/runs\/[^/]+$/, async (route) => {
+    const run = await (await route.fetch()).json();
+    change(run);
+    await route.fulfill({ json: run });
+  });
+  await page.goto(`${url}#/round/${round.about.id}/run/${round.tables[0].rows[0].trials[0].id}`);
+}
+
+test("verdicts of one name are all shown", async () => {
+  const page = await open(url);
+  const verdict = { name: "steal", blame: "environment", severity: "note", evidence: {}, remedy: "Repeat it." };
+  await changedRun(page, (run) => run.verdicts.push(verdict, verdict));
+  await page.getByRole("heading", { name: "How requests ended" }).waitFor();
+  assert.ok((await page.getByText("Repeat it.").count()) >= 2);
+  await done(page);
+});
+
+test("a page that cannot be drawn says so, and the next one is drawn", async () => {
+  const page = await open(url);
+  await changedRun(page, (run) => delete run.measured.counts);
+  await page.getByRole("alert").getByText("This page cannot be drawn").waitFor();
+  assert.ok(page.problems.length > 0);
+  page.problems.length = 0;
+  await page.goto(`${url}#/round/${roundOf("frameworks")}`);
+  await rowsOf(page).first().waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await done(page);
+});

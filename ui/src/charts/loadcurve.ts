@@ -2,7 +2,7 @@
 // closed loop reached.
 import type { RowPage, TablePage } from "../wire";
 import { rate, time } from "../format";
-import { counts } from "../ranking";
+import { isSound } from "../ranking";
 import { Plot, draw, rateTick, timeAxis, timeTick, type Markish } from "./plot";
 import { PERCENTILES } from "./percentiles";
 import type { ChartSource } from "./source";
@@ -26,7 +26,7 @@ const offered = (table: TablePage) => table.load.rate_per_s ?? 0;
 
 /** Whether a row met an objective: every launch counts, so the upper end has to be at or below the limit. */
 function met(row: RowPage, objective: Objective): boolean | null {
-  if (!counts(row)) return row.standing === "overloaded" ? false : null;
+  if (!isSound(row)) return row.standing === "overloaded" ? false : null;
   const value = row.values[objective.metric];
   if (!value || value.too_few) return null;
   return !value.at_least && value.estimate <= objective.ns;
@@ -73,7 +73,7 @@ function pointsOf(steps: TablePage[], server: string) {
     steps.flatMap((step) => {
       const row = rowOf(step, server);
       const value = row?.values[line.metric];
-      return row && value ? [{ ...line, x: offered(step), y: value.estimate, low: value.low, high: value.high, sound: counts(row) && !value.too_few }] : [];
+      return row && value ? [{ ...line, x: offered(step), y: value.estimate, low: value.low, high: value.high, sound: isSound(row) && !value.too_few }] : [];
     }),
   );
 }

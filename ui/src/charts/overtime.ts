@@ -100,16 +100,14 @@ export function overTime(over: Over, all: Series[]): ChartSource {
   };
 }
 
-/** A pause of the server, written where the longest time of any second was: the responses that waited for its end. */
-function pause(run: RunPage): Markish[] {
-  const outage = run.verdicts.find((verdict) => verdict.name === "outage");
-  const longest = (run.measured?.seconds ?? []).filter((s) => s.phase === "window").reduce<Stretch | null>((most, s) => ((s.max ?? 0) > (most?.max ?? 0) ? s : most), null);
-  const seconds = Number((outage?.evidence as Record<string, unknown> | undefined)?.["longest_s"]);
-  if (!outage || !longest || !Number.isFinite(seconds)) return [];
-  const x = longest.start_s + longest.length_s / 2;
+/** Each pause of the server, where the responses that waited for it ended; the words stand at the longest. */
+function pauses(run: RunPage): Markish[] {
+  const all = run.measured?.pauses_at_s ?? [];
+  const evidence = run.verdicts.find((verdict) => verdict.name === "outage")?.evidence as Record<string, unknown> | undefined;
+  const longest = significant(Number(evidence?.["longest_s"]), 2);
   return [
-    Plot.ruleX([x], { stroke: "var(--bad)", strokeDasharray: "2 2" }),
-    Plot.text([x], { x: (at: number) => at, frameAnchor: "top", text: () => `server paused ${significant(seconds, 2)} s`, dy: -9, fill: "var(--bad)" }),
+    Plot.ruleX(all, { stroke: "var(--bad)", strokeDasharray: "2 2" }),
+    Plot.text(all.slice(0, 1), { x: (at: number) => at, frameAnchor: "top", text: () => (all.length > 1 ? `longest of ${all.length} pauses: ${longest} s` : `server paused ${longest} s`), dy: -9, fill: "var(--bad)" }),
   ];
 }
 
@@ -146,7 +144,7 @@ export function heatMap(run: RunPage): ChartSource | null {
           ...spread([...line((s) => s.p99).slice(-1).map((p) => ({ ...p, name: "p99" })), ...line((s) => s.p50).slice(-1).map((p) => ({ ...p, name: "p50" }))], low, high, height - 52)
             .map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 8, textAnchor: "start", fill: "var(--text)" })),
           ...warmUpEnd(measured),
-          ...pause(run),
+          ...pauses(run),
         ],
       }),
     table: () => ({ columns: ["from second", "to second", "from ns", "to ns", "requests"], rows: cells.map((c) => [c.x1, c.x2, c.y1, c.y2, c.count]) }),
@@ -181,7 +179,7 @@ export function fan(run: RunPage): ChartSource | null {
           Plot.lineY(known, { x: "x", y: "p50", stroke: "var(--text)", strokeWidth: 1.5 }),
           ...names(known[known.length - 1]!, low, high, height).map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 4, textAnchor: "start", fill: "var(--text)" })),
           ...warmUpEnd(measured),
-          ...pause(run),
+          ...pauses(run),
         ],
       }),
     table: () => ({ columns: ["second", "p50", "p90", "p99", "max"], rows: known.map((k) => [k.x1, time(k.p50), time(k.p90), time(k.p99), time(k.max)]) }),

@@ -1,7 +1,7 @@
 // Percentiles of several servers on one logarithmic axis: p50, p90, p99 and p99.9 as aligned dots, a row for each server.
 import type { RoundPage, TablePage } from "../wire";
 import { time } from "../format";
-import { counts } from "../ranking";
+import { isSound } from "../ranking";
 import { Plot, draw, nameMargin, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource } from "./source";
 
@@ -16,7 +16,7 @@ export const ROW = 26;
 
 /** The servers of a table that have percentiles, in its order. */
 export function percentileRows(table: TablePage, shown: (server: string) => boolean) {
-  return table.rows.filter((row) => counts(row) && shown(row.server) && PERCENTILES.some((p) => row.values[p.metric]));
+  return table.rows.filter((row) => isSound(row) && shown(row.server) && PERCENTILES.some((p) => row.values[p.metric]));
 }
 
 export function percentileDots(round: RoundPage, table: TablePage, servers: string[]): ChartSource {
