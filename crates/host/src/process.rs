@@ -195,6 +195,13 @@ pub fn descriptors(pid: Pid) -> impl Iterator<Item = PathBuf> {
     open.filter_map(|fd| fs::read_link(fd.path()).ok())
 }
 
+/// Gives the calling thread the lowest priority (nice 19): on a shared core it runs after others.
+pub fn run_thread_last() {
+    // For "this process" the kernel uses the calling thread alone (setpriority(2), "C library/kernel differences"). If
+    // it refuses, the priority is unchanged.
+    let _ = rustix::process::setpriority_process(None, 19);
+}
+
 /// Number of open sockets of a process.
 pub fn sockets(pid: Pid) -> u64 {
     let is_socket = |link: &PathBuf| link.as_os_str().as_encoded_bytes().starts_with(b"socket:");

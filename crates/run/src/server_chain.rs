@@ -5,9 +5,8 @@
 //! the CPU time of every process that listens on a port is read when the window begins, and a thread of the lowest
 //! priority looks at the connections a few times during the window.
 
-use crate::follow::yield_to_workers;
 use crate::server::ServerWatch;
-use paceline_host::port;
+use paceline_host::{port, process};
 use paceline_record::ServerUse;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,7 +110,7 @@ impl ChainLinks {
     }
 
     fn search(&self, stop: &Receiver<()>) {
-        yield_to_workers();
+        process::run_thread_last();
         for _ in 0..LOOKS_MOST {
             if stop.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout) {
                 return;
@@ -143,7 +142,6 @@ impl ChainLinks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_host::process;
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::net::{TcpListener, TcpStream};
     use std::process::{Command, Stdio};

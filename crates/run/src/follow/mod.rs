@@ -12,6 +12,7 @@ pub use row::{RowSettings, Rows, RunProgress, times};
 use crate::{Health, RunError};
 use gather::PendingSeconds;
 use paceline_engine::{Nanos, Observer, Phase, StopFlag, WorkerSecond};
+use paceline_host::process;
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -115,7 +116,8 @@ struct FollowThread {
 
 impl FollowThread {
     fn until_the_end(mut self, messages: &Receiver<FollowMessage>) -> Vec<io::Error> {
-        yield_to_workers();
+        // Writing and drawing can wait, sending cannot: on a shared core this thread runs last.
+        process::run_thread_last();
         let mut gather = PendingSeconds::new(self.rows.workers());
         let ticks = self.sinks.iter().any(|sink| sink.wants_ticks());
         loop {
@@ -144,11 +146,4 @@ impl FollowThread {
             self.sinks.iter_mut().for_each(|sink| sink.second(&row, &second, rows));
         }
     }
-}
-
-/// Writing and drawing can wait, sending cannot: on a shared core this thread runs last (nice 19).
-pub(crate) fn yield_to_workers() {
-    // For "this process" the kernel uses the calling thread alone (setpriority(2), "C library/kernel differences"). If
-    // it refuses, the priority is unchanged.
-    let _ = rustix::process::setpriority_process(None, 19);
 }
