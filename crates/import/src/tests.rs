@@ -186,6 +186,9 @@ fn published_figures_have_their_source() {
     assert_eq!(origin(&trials[0]).place, "s.toml, lines 1 to 2");
     let (_, trials) = read("s.toml", &format!("{text}error = \"not tested\"\n")).unwrap();
     assert!(trials[0].run.is_none() && !trials[0].is_usable());
+    let other_time = text.replace("2013-06-11T00:00:00.000Z", "zz<b>next year");
+    let wrong = read("s.toml", &format!("{other_time}requests_per_s = 1.0\n")).unwrap_err().to_string();
+    assert!(wrong.ends_with("\"zz<b>next year\" is not a time in the form 2026-11-21T01:06:39Z"), "{wrong}");
     let wrong = read("s.toml", &format!("{text}requests_per_second = 1.0\n")).unwrap_err().to_string();
     assert!(
         wrong.starts_with("s.toml: cannot be read as a report of figures: line 10: unknown field"),

@@ -1,9 +1,14 @@
 //! The form of times in records, which are ordered as text: RFC 3339 with four digits of the year.
 //!
-//! Records of this program are in UTC; imported reports may have another offset.
+//! Records of this program are in UTC; imported reports may have another offset, or only a date, a month or a year.
 
-/// Whether a text is a time in this form, such as `2026-11-21T01:06:39.125Z`. A leap second is one.
+/// Whether a text is a time in this form, such as `2026-11-21T01:06:39.125Z`, or the beginning of one: a date, a month or
+/// a year. A leap second is one.
 pub fn is_timestamp(text: &str) -> bool {
+    const REST: &str = "2026-01-01T00:00:00Z";
+    if ["2026", "2026-11", "2026-11-21"].iter().any(|short| short.len() == text.len()) {
+        return REST.get(text.len()..).is_some_and(|rest| is_timestamp(&format!("{text}{rest}")));
+    }
     let Some((date_time, rest)) = text.split_at_checked("2026-11-21T01:06:39".len()) else { return false };
     let fits = |(letter, form): (u8, u8)| if form == b'0' { letter.is_ascii_digit() } else { letter == form };
     let rest = match rest.strip_prefix('.') {
@@ -52,6 +57,9 @@ mod tests {
             "2026-11-21T01:06:39Z",
             "2026-11-22T18:09:05.857768703+02:00",
             "2016-12-31T23:59:60Z",
+            "2013-06-11",
+            "2013-06",
+            "2014",
         ] {
             assert!(is_timestamp(text), "{text}");
         }
@@ -62,7 +70,9 @@ mod tests {
         for text in [
             "",
             "zz<b>next year",
-            "2026-11-21",
+            "2026-11-32",
+            "2026-13",
+            "next",
             "2026-13-21T01:06:39Z",
             "2026-11-21T01:06:39",
             "2026-11-21T01:06:39.Z",

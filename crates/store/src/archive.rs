@@ -388,6 +388,15 @@ mod tests {
     }
 
     #[test]
+    fn every_round_of_the_project_is_read() {
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
+        let folders = std::fs::read_dir(history).unwrap().map(|entry| entry.unwrap().path());
+        let rounds: Vec<PathBuf> = folders.filter(|folder| folder.join(ROUND).exists()).collect();
+        assert!(!rounds.is_empty());
+        rounds.iter().for_each(|folder| drop(read(folder).unwrap()));
+    }
+
+    #[test]
     fn a_time_that_is_none_is_refused() {
         let mut trial = stored("one").1[0].clone();
         trial.started_at = "zz<b>next year".to_owned();
