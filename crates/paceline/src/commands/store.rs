@@ -25,6 +25,10 @@ Examples:
   paceline store prune --keep 3 --dry-run          show what would be deleted
   paceline store delete 20261121-01";
 
+/// Largest report of another program. The results of a whole TechEmpower round have some megabytes; JSON needs twenty
+/// times its size in memory.
+const REPORT_BYTES_MOST: u64 = 16 << 20;
+
 /// Flags of `paceline store`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -162,7 +166,7 @@ fn cannot_import(path: &Path, error: StoreError) -> anyhow::Error {
 
 /// Reads a report of another program, or a file of published figures.
 fn foreign(path: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
-    let text = paceline_files::read_text(path, paceline_files::OUTPUT_BYTES_MOST)
+    let text = paceline_files::read_text(path, REPORT_BYTES_MOST)
         .with_context(|| Complaint::usage(format!("cannot read {}", path.display())))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     paceline_import::read(&name, &text).map_err(|error| Complaint::usage(error_text(&error)).into())
