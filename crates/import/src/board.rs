@@ -236,7 +236,7 @@ impl ArenaEntry {
             }
         }
         // Its wrapper of some generators stores the average as the 99th percentile.
-        if times_ns.get("p99").is_some() && times_ns.get("p99") == times_ns.get("mean") {
+        if times_ns.contains_key("p99") && times_ns.get("p99") == times_ns.get("mean") {
             times_ns.remove("p99");
         }
         let mut figures = BTreeMap::from([("reconnects".to_owned(), self.reconnects)]);

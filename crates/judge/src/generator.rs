@@ -82,8 +82,11 @@ struct LagEffect {
     spoils: bool,
 }
 
+/// A percentile, by its name.
+type Level = (&'static str, fn(&Times) -> u64);
+
 /// Percentiles by which the effect of lag is judged: those of a report.
-const LEVELS: [(&str, fn(&Times) -> u64); 5] = [
+const LEVELS: [Level; 5] = [
     ("p50", |times| times.p50),
     ("p75", |times| times.p75),
     ("p90", |times| times.p90),

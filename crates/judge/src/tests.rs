@@ -781,7 +781,8 @@ fn a_rate_needs_rate_times_service_time_connections() {
     assert_eq!(verdicts(sound(), had(4, 0)), [], "nothing waited");
     let overloaded = |times: [u64; 2]| {
         move |run: &mut Run| {
-            (had(4, 1)(run), answered(500)(run));
+            had(4, 1)(run);
+            answered(500)(run);
             with_service(run, times);
         }
     };

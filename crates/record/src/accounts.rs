@@ -47,7 +47,7 @@ impl Run {
     /// The difference between the counts of the parts and those of the run; none if the record has no such parts.
     fn of_parts<'a>(&self, name: &str, parts: impl Iterator<Item = &'a Block>) -> Option<String> {
         let parts: Vec<&Counts> = parts.map(|block| &block.counts).collect();
-        let differs = |(what, of): &(&str, fn(&Counts) -> u64)| {
+        let differs = |(what, of): &NamedCount| {
             let (sum, all) = (total(parts.iter().map(|counts| of(counts))), of(&self.total.counts));
             (sum != all).then(|| format!("{name}: the sum of {what} is {sum}, but the run has {all}"))
         };
@@ -55,8 +55,11 @@ impl Run {
     }
 }
 
-/// Each count, by its key in the record.
-const OUTCOMES: [(&str, fn(&Counts) -> u64); 8] = [
+/// A count, by its key in the record.
+type NamedCount = (&'static str, fn(&Counts) -> u64);
+
+/// Each count.
+const OUTCOMES: [NamedCount; 8] = [
     ("scheduled", |counts| counts.scheduled),
     ("ok", |counts| counts.ok),
     ("bad_status", |counts| counts.bad_status),

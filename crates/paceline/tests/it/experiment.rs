@@ -184,7 +184,7 @@ fn a_round_does_not_differ_from_itself() {
 /// A server that answers most requests with status 500 after its first answers.
 fn mostly_failing() -> String {
     let answer = |stream: &mut std::net::TcpStream, number: usize| {
-        let status = if number % 10 == 0 { "200 OK" } else { "500 Internal Server Error" };
+        let status = if number.is_multiple_of(10) { "200 OK" } else { "500 Internal Server Error" };
         let response = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
         std::io::Write::write_all(stream, response.as_bytes()).is_ok()
     };

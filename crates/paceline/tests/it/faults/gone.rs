@@ -76,7 +76,7 @@ impl Server {
             let is_frozen = match self.fate {
                 Fate::Ends | Fate::Returns(_) => false,
                 Fate::Freezes => self.is_over(),
-                Fate::LosesBackend => self.is_over() && number % 2 == 0,
+                Fate::LosesBackend => self.is_over() && number.is_multiple_of(2),
             };
             if self.is_gone() {
                 return reset(&stream);

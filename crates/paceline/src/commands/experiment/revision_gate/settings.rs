@@ -154,7 +154,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
 fn gate_file(here: &Path, flags: &RevisionFlags) -> anyhow::Result<(GateFile, Option<PathBuf>)> {
     let named = |path: &Path| {
         let path = here.join(path);
-        let file = GateFile::read(&path).map_err(|error| complain(error))?;
+        let file = GateFile::read(&path).map_err(complain)?;
         anyhow::Ok(file.map(|file| (file, path)))
     };
     let found = match &flags.config {

@@ -73,7 +73,7 @@ impl Data {
         let value = self.value.as_str();
         let (name, content) = match value.find(['=', '@']) {
             Some(at) if value[at..].starts_with('@') => (&value[..at], read(&value[at + 1..], inputs)?),
-            Some(at) => (&value[..at], value[at + 1..].as_bytes().to_vec()),
+            Some(at) => (&value[..at], value.as_bytes()[at + 1..].to_vec()),
             None => ("", value.as_bytes().to_vec()),
         };
         if !name.is_empty() {
