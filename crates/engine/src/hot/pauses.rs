@@ -81,8 +81,7 @@ mod tests {
         pauses.wait_until(at(11));
         pauses.runs(at(31), at(11));
         assert_eq!(pauses.free_at(at(32)), at(12), "20 ms");
-        pauses.runs(at(32), at(15));
-        pauses.runs(at(42), at(15));
+        pauses.runs(at(41), at(15));
         assert_eq!(pauses.free_at(at(42)), at(12), "30 ms");
         pauses.caught_up();
         assert_eq!(pauses.free_at(at(42)), at(42));

@@ -175,8 +175,9 @@ type Integral = Box<dyn Fn(f64) -> f64>;
 fn due(shape: &Shape, warmup: Nanos, window: Nanos) -> Vec<u64> {
     let (from, ends, integral): (f64, Vec<u64>, Integral) = match shape {
         Shape::Trace(trace) => {
-            let inside = |at: &&Nanos| **at >= warmup && **at < warmup + window;
-            return vec![trace.moments.iter().filter(inside).count() as u64];
+            let edge = |i: u64| warmup + Nanos((u128::from(window.0) * u128::from(i) / 10) as u64);
+            let sends = |i| trace.moments.iter().filter(|at| (edge(i)..edge(i + 1)).contains(at)).count();
+            return (0..10).map(|i| sends(i) as u64).collect();
         }
         Shape::Steady { rate } => {
             let rate = rate.get() / 1e9;
