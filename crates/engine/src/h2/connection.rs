@@ -46,6 +46,8 @@ pub(super) struct Http2Connection {
     pub cancels: u32,
     /// Frames since then, or since a part of a body moved, that moved nothing; negative while sent bytes pay for more.
     pub stray_frames: i64,
+    /// The window for received DATA at the last of them: it shows whether any came since.
+    pub window_at_stray: u32,
     /// Whether a part of a request body was written since frames were last read.
     pub has_written_body: bool,
     /// Whether Paceline has reset a stream: its frames may still come (RFC 9113 §5.1).
@@ -69,6 +71,7 @@ impl Default for Http2Connection {
             blocked: VecDeque::new(),
             cancels: 0,
             stray_frames: 0,
+            window_at_stray: 0,
             has_written_body: false,
             has_reset: false,
         }

@@ -248,9 +248,7 @@ impl Http2State {
         let bytes = FRAME_HEAD_BYTES + piece.len();
         stream.bytes += bytes as u64;
         stream.receive_window.count(flow_bytes);
-        let connection = &mut self.connections[slot as usize];
-        connection.stray_frames = 0;
-        connection.count_received(flow_bytes);
+        self.connections[slot as usize].count_received(flow_bytes);
         self.on_piece(place, piece, end_stream, &mut ReadContext { slot, now, bytes, tracker });
         Some(bytes)
     }
@@ -446,9 +444,6 @@ impl Http2State {
         let stream = self.begin_response(slot, place, now);
         stream.bytes += bytes as u64;
         stream.receive_window.receive(id, flow_bytes)?;
-        if !piece.is_empty() {
-            self.connections[slot as usize].stray_frames = 0;
-        }
         self.on_piece(place, piece, end_stream, received);
         Ok(())
     }
@@ -613,14 +608,24 @@ impl Http2State {
     fn surplus(&mut self, slot: Slot, id: u32, frame: FrameName) -> Result<(), Http2Error> {
         let connection = &self.connections[slot as usize];
         if connection.has_reset || connection.is_ending {
-            return self.stray(slot);
+            return self.count_stray(slot);
         }
         Err(Http2Error::ClosedStream { frame, stream: id })
     }
 
-    /// Counts a frame that may move nothing.
+    /// Counts a frame that may move nothing, unless DATA for an open stream came since the last one.
     fn stray(&mut self, slot: Slot) -> Result<(), Http2Error> {
         let connection = &mut self.connections[slot as usize];
+        if connection.window_at_stray != connection.receive_window.available() {
+            connection.stray_frames = connection.stray_frames.min(0);
+        }
+        self.count_stray(slot)
+    }
+
+    /// Counts a frame that moves nothing, even if it is DATA.
+    fn count_stray(&mut self, slot: Slot) -> Result<(), Http2Error> {
+        let connection = &mut self.connections[slot as usize];
+        connection.window_at_stray = connection.receive_window.available();
         connection.stray_frames += 1;
         if connection.stray_frames <= STRAY_FRAMES_MAX {
             return Ok(());
