@@ -21,6 +21,8 @@ struct Silence {
     from_ns: u64,
     /// None if it lasts until the end of the run.
     until_ns: Option<u64>,
+    /// The end of the time in which responses were expected.
+    end_ns: u64,
     /// The requests that ended in it.
     counts: Counts,
     /// Their statuses.
@@ -40,12 +42,13 @@ pub(crate) fn stopped_answering(run: &Run) -> Option<TypedVerdict> {
         None if silence.from_ns <= window.start_ns => "No valid response arrived in the window.".to_owned(),
         None => format!("No valid response arrived after the first {silent_from_s:.2} s of the window."),
     };
-    let until_ns = silence.until_ns.unwrap_or(window.end_ns).min(window.end_ns);
+    let until_ns = silence.until_ns.unwrap_or(silence.end_ns).min(silence.end_ns);
     let silent_ns = until_ns.saturating_sub(silence.from_ns.max(window.start_ns));
+    let expected_ns = silence.end_ns.saturating_sub(window.start_ns).max(1);
     Some(TypedVerdict::StoppedAnswering {
         silent_from_s,
         silent_until_s,
-        silent_share: silent_ns as f64 / 1e9 / run.window_s.max(f64::MIN_POSITIVE),
+        silent_share: silent_ns as f64 / expected_ns as f64,
         failed: silence.counts.not_ok(),
         commonest_failure: commonest_failure(run, &silence),
         finding,
@@ -98,7 +101,10 @@ impl Series {
     /// The stretch from the end of the interval at `last` on, with the requests that ended after that interval began to
     /// answer; none if too few are missing or failed.
     fn silence(&self, run: &Run, last_ns: u64, until_ns: Option<u64>) -> Option<Silence> {
-        let from_ns = last_ns + self.step_ns;
+        let (from_ns, end_ns) = (last_ns + self.step_ns, end_ns(run));
+        // The window of a number of requests ends with the last response.
+        let is_cut = end_ns > run.phases.window.end_ns && run.phases.window.end_ns > last_ns;
+        let from_ns = if is_cut { from_ns.min(run.phases.window.end_ns) } else { from_ns };
         let inside =
             (std::ops::Bound::Excluded(last_ns), std::ops::Bound::Excluded(until_ns.unwrap_or(u64::MAX)));
         let (mut counts, mut status) = (Counts::default(), BTreeMap::<String, u64>::new());
@@ -108,8 +114,10 @@ impl Series {
                 *status.entry(name.clone()).or_default() += count;
             }
         }
-        let end_ns = until_ns.unwrap_or(u64::MAX).min(end_ns(run));
-        let silent_s = end_ns.checked_sub(from_ns.max(run.phases.window.start_ns))? as f64 / 1e9;
+        let silent_s =
+            until_ns.unwrap_or(u64::MAX).min(end_ns).checked_sub(from_ns.max(run.phases.window.start_ns))?
+                as f64
+                / 1e9;
         let before = self.by_start.range(..=last_ns);
         let ok = before.map(|(_, (ended, _))| ended.ok as f64).sum::<f64>();
         let begun_ns = *self.by_start.keys().next()?;
@@ -123,7 +131,7 @@ impl Series {
             None => counts.not_ok() > 0,
         };
         let is_gone = missing >= MISSING_LEAST && is_refused && silent_s > MEDIANS_LEAST * median_s;
-        is_gone.then_some(Silence { from_ns, until_ns, counts, status })
+        is_gone.then_some(Silence { from_ns, until_ns, end_ns, counts, status })
     }
 }
 

@@ -35,7 +35,7 @@ verdict_table! {
     /// requests afterwards only paused (`outage`).
     StoppedAnswering "stopped_answering" Run [Server] [Invalid] "The server stopped answering."
     {
-        silent_share: f64 = "length of the stretch as a share of the window, 0 to 1",
+        silent_share: f64 = "length of the stretch as a share of the window, 0 to 1; with `-n`, of the time until the run gave up",
         silent_from_s: f64 = "when the stretch began, in seconds from the start of the window: the end of the last interval with a valid response",
         silent_until_s: Option<f64> = "when it ended; none if it lasted until the end of the run",
         failed: u64 = "requests that failed in the stretch, or got no response after it began",

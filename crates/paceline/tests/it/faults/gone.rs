@@ -100,7 +100,7 @@ impl Server {
 fn verdicts(fate: Fate, flags: &[&str]) -> (Vec<String>, Option<i32>, String) {
     let url = format!("http://{}/", Server::start(fate));
     let output = Command::new(PACELINE)
-        .args(["run", &url, "-c", "4", "--warmup", "0s", "--timeout", "1500ms", "--format", "json"])
+        .args(["run", &url, "-c", "4", "--timeout", "1500ms", "--format", "json"])
         .args(flags)
         .output()
         .unwrap();
