@@ -124,25 +124,25 @@ fn check(fate: Fate, flags: &[&str], expected: &str) {
 
 #[test]
 fn a_server_that_ends_stopped_answering() {
-    let slo = ["-d", "3s", "--slo", "service.p99<10s", "--max-errors", "20%"];
+    let slo = ["-d", "3s", "--warmup", "0s", "--slo", "service.p99<10s", "--max-errors", "20%"];
     check(Fate::Ends, &slo, "stopped_answering");
-    check(Fate::Ends, &["-d", "3s", "-r", "400"], "stopped_answering");
+    check(Fate::Ends, &["-d", "3s", "--warmup", "0s", "-r", "400"], "stopped_answering");
     check(Fate::Ends, &["-n", "100000"], "stopped_answering");
 }
 
 #[test]
 fn a_server_that_comes_back_stopped_answering() {
     let returns = Fate::Returns(Duration::from_millis(900));
-    check(returns, &["-d", "3s"], "stopped_answering");
-    check(returns, &["-d", "3s", "-r", "400"], "stopped_answering");
+    check(returns, &["-d", "3s", "--warmup", "0s"], "stopped_answering");
+    check(returns, &["-d", "3s", "--warmup", "0s", "-r", "400"], "stopped_answering");
 }
 
 #[test]
 fn a_server_that_freezes_stopped_answering() {
-    check(Fate::Freezes, &["-d", "3s"], "stopped_answering");
+    check(Fate::Freezes, &["-d", "3s", "--warmup", "0s"], "stopped_answering");
 }
 
 #[test]
 fn a_lost_backend_holds_its_connections() {
-    check(Fate::LosesBackend, &["-d", "3s"], "held_connections");
+    check(Fate::LosesBackend, &["-d", "3s", "--warmup", "0s"], "held_connections");
 }
