@@ -888,6 +888,8 @@ export interface Rates {
   offered?: number;
   /** Requests handed to sockets inside the window. */
   sent: number;
+  /** Sessions completed inside the window. */
+  sessions_achieved?: number;
 }
 
 /** B relative to A. */

@@ -274,6 +274,8 @@ pub struct ThreadOutcome {
     pub tls: Option<TlsOutcome>,
     /// The first wrong body of each kind of request.
     pub wrong_bodies: Vec<Option<WrongBody>>,
+    /// Sessions that were completed inside the window, by session.
+    pub sessions_completed: Vec<u64>,
     /// The durations of the window's completed sessions, by session.
     pub session_times: Vec<Histogram>,
 }
@@ -310,6 +312,8 @@ pub struct RunOutcome {
     pub spans: PhaseTimes,
     /// The first wrong body of each kind of request, warm-up included.
     pub wrong_bodies: Vec<Option<WrongBody>>,
+    /// Sessions of either cohort that were completed inside the window, by session; empty without sessions.
+    pub sessions_completed: Vec<u64>,
     /// The durations of the window's completed sessions, by session; empty without sessions.
     pub session_times: Vec<Histogram>,
     /// Whether it was stopped before its planned end.

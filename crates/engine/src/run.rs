@@ -345,6 +345,7 @@ fn gather(
         backlog: 0,
         spans: PhaseTimes { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..PhaseTimes::default() },
         wrong_bodies: Vec::new(),
+        sessions_completed: Vec::new(),
         session_times: Vec::new(),
         stopped,
         tls: None,
@@ -371,6 +372,12 @@ fn gather(
         outcome.spans.drain = outcome.spans.drain.max(worker.spans.drain);
         outcome.spans.end = outcome.spans.end.max(worker.spans.end);
         keep_first(&mut outcome.wrong_bodies, worker.wrong_bodies);
+        outcome.sessions_completed.resize(worker.sessions_completed.len(), 0);
+        outcome
+            .sessions_completed
+            .iter_mut()
+            .zip(&worker.sessions_completed)
+            .for_each(|(ours, theirs)| *ours += theirs);
         outcome.session_times.resize_with(worker.session_times.len(), Histogram::new);
         outcome
             .session_times

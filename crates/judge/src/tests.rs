@@ -640,6 +640,7 @@ fn with_pauses(run: &mut Run, pause_s: f64) {
     session_time.mean = responses_ns + pause_s * 1e9;
     let steps = ["a", "b"].map(|name| SessionStep { name: name.to_owned(), not_reached: 0 });
     let session = SessionPart {
+        completed_in_window: None,
         name: "s".to_owned(),
         weight: 1,
         started: 5_000,

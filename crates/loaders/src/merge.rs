@@ -173,10 +173,12 @@ impl Merge {
                 offered: first.rate_per_s.offered,
                 sent: self.sent / window_s.max(f64::MIN_POSITIVE),
                 achieved: total.completed_in_window as f64 / window_s.max(f64::MIN_POSITIVE),
+                sessions_achieved: None,
             },
             total,
             ..*first
         };
+        run.rate_per_s.sessions_achieved = run.sessions_achieved_per_s();
         paceline_judge::judge_run(&mut run, &prepared.gates);
         run.summary = Some(run.summarize());
         Ok(run)

@@ -57,6 +57,9 @@ pub struct SessionPart {
     pub started: u64,
     /// Sessions whose last step was answered as expected.
     pub completed: u64,
+    /// Sessions that were completed inside the window, those that began in the warm-up included; none in older records.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub completed_in_window: Option<u64>,
     /// Sessions with a failed step; the steps after it were not sent.
     pub failed: u64,
     /// Sessions that the end of the run interrupted between two steps.
@@ -76,6 +79,8 @@ impl SessionPart {
     pub fn add(&mut self, other: &Self) -> Result<(), RecordError> {
         self.started += other.started;
         self.completed += other.completed;
+        self.completed_in_window =
+            self.completed_in_window.zip(other.completed_in_window).map(|(ours, theirs)| ours + theirs);
         self.failed += other.failed;
         self.unfinished += other.unfinished;
         for (step, other) in self.steps.iter_mut().zip(&other.steps) {

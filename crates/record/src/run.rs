@@ -130,7 +130,15 @@ impl Run {
             verdicts: verdicts.into_iter().map(|verdict| verdict.name.clone()).collect(),
             kept_up_at_per_s: self.kept_up_at_per_s(),
             fell_behind_at_per_s: self.of_saturated("fell_behind_at_per_s"),
+            sessions_achieved_per_s: self.rate_per_s.sessions_achieved,
         }
+    }
+
+    /// Sessions that were completed inside the window, per second of it; none without sessions, and in older records.
+    pub fn sessions_achieved_per_s(&self) -> Option<f64> {
+        let completed = self.sessions.as_deref()?.iter().map(|session| session.completed_in_window);
+        let completed: Option<u64> = completed.sum();
+        completed.filter(|_| self.window_s > 0.0).map(|completed| completed as f64 / self.window_s)
     }
 
     /// For a load of several rates, the last one with which the server kept up.
@@ -293,4 +301,7 @@ pub struct Rates {
     pub sent: f64,
     /// Valid responses completed inside the window.
     pub achieved: f64,
+    /// Sessions completed inside the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sessions_achieved: Option<f64>,
 }

@@ -43,6 +43,9 @@ pub struct Summary {
     /// For a load of several rates, the first one at which the server fell behind, per second.
     #[serde(default)]
     pub fell_behind_at_per_s: Option<f64>,
+    /// Sessions completed in the window, per second of it; none without sessions.
+    #[serde(default)]
+    pub sessions_achieved_per_s: Option<f64>,
 }
 
 /// The kind of time in a summary.
@@ -60,7 +63,7 @@ impl Summary {
     pub fn cells(&self) -> Vec<(String, String)> {
         let value = serde_json::to_value(self).unwrap_or_default();
         // The order of the fields, which a map of JSON does not keep.
-        const KEYS: [&str; 16] = [
+        const KEYS: [&str; 17] = [
             "achieved_per_s",
             "offered_per_s",
             "requests",
@@ -77,6 +80,7 @@ impl Summary {
             "verdicts",
             "kept_up_at_per_s",
             "fell_behind_at_per_s",
+            "sessions_achieved_per_s",
         ];
         let text = |value: &serde_json::Value| match value {
             serde_json::Value::Null => String::new(),

@@ -131,6 +131,7 @@ fn record(
         offered: run.loop_.offered_per_s,
         sent: ratio(sent_in_window(&outcome) as f64, window_s),
         achieved: ratio(run.total.completed_in_window as f64, window_s),
+        sessions_achieved: run.sessions_achieved_per_s(),
     };
     paceline_judge::judge_run(&mut run, &prepared.gates);
     run.summary = Some(run.summarize());

@@ -116,7 +116,8 @@ pub(crate) fn of_run(settings: &Settings, outcome: &RunOutcome) -> Option<Vec<Se
         let (specs, tallies) = (job.requests.get(range.clone())?, tallies.get(range)?);
         let first = specs.first()?;
         let times = outcome.session_times.get(number).filter(|times| !times.is_empty());
-        Some(part_of(first, session.weight, specs, tallies, times.map(Times::of)))
+        let part = part_of(first, session.weight, specs, tallies, times.map(Times::of));
+        Some(SessionPart { completed_in_window: outcome.sessions_completed.get(number).copied(), ..part })
     };
     plan.sessions.iter().enumerate().map(part).collect()
 }
@@ -142,6 +143,7 @@ fn part_of(
         weight,
         started,
         completed,
+        completed_in_window: None,
         failed,
         unfinished: started.saturating_sub(completed + failed),
         steps: steps.collect(),

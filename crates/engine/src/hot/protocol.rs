@@ -152,6 +152,11 @@ pub trait ProtocolHandler {
         0
     }
 
+    /// Sessions that were completed inside the window, by session.
+    fn sessions_completed(&self) -> &[u64] {
+        &[]
+    }
+
     /// The durations of the window's completed sessions, by session.
     fn into_session_times(self) -> Vec<Histogram>
     where

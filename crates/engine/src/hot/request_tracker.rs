@@ -272,6 +272,11 @@ impl<'a> Tracker<'a> {
         self.recorder.is_windows(block)
     }
 
+    /// Whether a moment is inside the window.
+    pub(crate) fn in_window(&self, at: Nanos) -> bool {
+        self.recorder.in_window(at)
+    }
+
     /// Whether the next request begins alone: it has its own intended send.
     #[inline]
     pub(crate) fn begins_alone(&self) -> bool {

@@ -184,6 +184,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             spans: self.spans,
             tls: transport.tls_outcome().cloned(),
             wrong_bodies,
+            sessions_completed: protocol.sessions_completed().to_vec(),
             session_times: protocol.into_session_times(),
         }
     }

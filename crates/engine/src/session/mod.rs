@@ -109,6 +109,8 @@ pub struct Sessions {
     scheme: Scheme,
     /// The durations of the window's completed sessions, by session.
     times: Vec<Histogram>,
+    /// Sessions of either cohort that were completed inside the window, by session.
+    completed: Vec<u64>,
     /// Whether a response was compressed.
     saw_compressed: bool,
 }
@@ -227,8 +229,20 @@ impl Sessions {
             uncounted_bytes: 0,
         };
         tracker.answered(slot, &exchange, 1, &response, now);
+        if ending == Ending::Ok && tracker.in_window(now) {
+            self.count_completed(slot);
+        }
         self.advance(slot, ending, tracker.is_windows(exchange.block), now);
         SessionProgress::End(flow)
+    }
+
+    /// Counts the session as completed inside the window if its last step was answered.
+    fn count_completed(&mut self, slot: Slot) {
+        let Some(current) = &self.users[slot as usize].current else { return };
+        let session = usize::from(current.session);
+        if current.step + 1 == self.plan.sessions[session].count {
+            self.completed[session] += 1;
+        }
     }
 
     /// A step has ended: the next one falls due, or the session is over.
@@ -382,6 +396,7 @@ impl ProtocolHandler for Sessions {
                 .collect(),
             heads: kinds.iter().map(|_| HeadCache::new()).collect(),
             times: plan.sessions.iter().map(|_| Histogram::new()).collect(),
+            completed: vec![0; plan.sessions.len()],
             saw_compressed: false,
             expander,
             random,
@@ -593,6 +608,10 @@ impl ProtocolHandler for Sessions {
 
     fn open_sessions(&self) -> u64 {
         self.open
+    }
+
+    fn sessions_completed(&self) -> &[u64] {
+        &self.completed
     }
 
     fn into_session_times(self) -> Vec<Histogram> {

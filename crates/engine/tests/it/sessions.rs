@@ -170,6 +170,8 @@ fn sessions_in_an_open_loop_start_by_the_schedule_and_take_their_steps_and_pause
     let times = &outcome.session_times[0];
     let (min, max) = (times.min().unwrap(), times.max().unwrap());
     assert!(min >= THINK.0 + 3_003_000 && max < THINK.0 + 3_100_000, "{min} to {max}");
+    let in_window = outcome.sessions_completed[0];
+    assert!((990..=1_000).contains(&in_window), "as many as begin in the window: {in_window}");
     // A step is due when its pause is over, so that no response time includes a pause.
     let [_, order, _] = outcome.by_request.as_slice() else { panic!("three steps") };
     let response = order.times(paceline_engine::Measure::Response).max().unwrap();
@@ -184,6 +186,8 @@ fn sessions_that_wait_for_a_user_have_connection_wait() {
     assert_eq!((started, completed), (200, 200));
     let last = outcome.session_times[0].max().unwrap();
     assert!(last > 2_000_000_000, "the last was due at 2 s and served at 4.6 s: {last}");
+    let in_window = outcome.sessions_completed[0];
+    assert!((84..=88).contains(&in_window), "most are completed in the drain: {in_window}");
 }
 
 #[test]

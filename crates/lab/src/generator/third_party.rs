@@ -112,6 +112,7 @@ impl ThirdPartyGenerator {
                 offered: None,
                 sent: report.counts.scheduled as f64 / report.elapsed_s,
                 achieved: report.counts.ok as f64 / report.elapsed_s,
+                sessions_achieved: None,
             },
             verdicts: Vec::new(),
             gates: Vec::new(),

@@ -138,6 +138,11 @@ fn shape_words(shape: &Shape) -> String {
 /// the line says which rate the target kept up with.
 fn headline(run: &Run, style: Style) -> String {
     let achieved = format!("{} requests/s", count(run.rate_per_s.achieved));
+    let achieved = match run.rate_per_s.sessions_achieved {
+        Some(sessions) => format!("{} sessions/s, {achieved}", count(sessions)),
+        None => achieved,
+    };
+    let offered_rate = |per_s: f64| format!("{}{}", count(per_s), offered_unit(run));
     let achieved = if rate_is_minimum(run) { format!("at least {achieved}") } else { achieved };
     let received = match received_per_s(run) {
         0.0 => String::new(),
@@ -150,23 +155,32 @@ fn headline(run: &Run, style: Style) -> String {
             let mark = fell_behind_mark(verdict);
             let line = match (summary.fell_behind_at_per_s, summary.kept_up_at_per_s) {
                 (Some(at), Some(kept_up)) => {
-                    format!("{mark} at {}/s offered; the server kept up with {}/s", count(at), count(kept_up))
+                    let [at, kept_up] = [at, kept_up].map(offered_rate);
+                    format!("{mark} at {at} offered; the server kept up with {kept_up}")
                 }
-                (Some(at), None) => format!("{mark} at the first rate, {}/s offered", count(at)),
-                (None, _) => format!("{mark}: {achieved} achieved of {}/s offered", count(offered)),
+                (Some(at), None) => format!("{mark} at the first rate, {} offered", offered_rate(at)),
+                (None, _) => {
+                    let offered = offered_rate(run.loop_.sessions_offered_per_s.unwrap_or(offered));
+                    format!("{mark}: {achieved} achieved of {offered} offered")
+                }
             };
             style.lines(&(line + &received), 2, Style::bad)
         }
         _ => {
             let line = match summary.kept_up_at_per_s {
                 Some(kept_up) => {
-                    format!("the server kept up with {}/s; {achieved} on average", count(kept_up))
+                    format!("the server kept up with {}; {achieved} on average", offered_rate(kept_up))
                 }
                 None => achieved,
             };
             style.lines(&(line + &received), 2, Style::strong)
         }
     }
+}
+
+/// What the schedule counts, after a number.
+fn offered_unit(run: &Run) -> &'static str {
+    if run.loop_.sessions_offered_per_s.is_some() { " sessions/s" } else { "/s" }
 }
 
 /// The first words of a run whose responses fell behind the offered rate, by what its requests waited for. Older records

@@ -239,7 +239,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         loaders: Vec::new(),
         intervals: Vec::new(),
         bad_bodies: Vec::new(),
-        rate_per_s: Rates { offered, sent: seen.per_s, achieved: seen.per_s },
+        rate_per_s: Rates { offered, sent: seen.per_s, achieved: seen.per_s, sessions_achieved: None },
         verdicts: Vec::new(),
         gates: Vec::new(),
         not_ok_share_allowed: None,

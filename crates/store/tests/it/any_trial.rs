@@ -224,7 +224,7 @@ prop_compose! {
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             loaders: vec![paceline_record::Loader { host: "local".to_owned(), share: Some(ns), ..paceline_record::Loader::default() }],
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
-            rate_per_s: Rates { offered: None, sent: n, achieved: n }, verdicts, gates,
+            rate_per_s: Rates { offered: None, sent: n, achieved: n, sessions_achieved: None }, verdicts, gates,
         }
     }
 }
