@@ -26,7 +26,7 @@ pub struct Gate {
 }
 
 /// A requirement.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum GateRequirement {
     /// A statistic of a time is below the limit, or at most equal to it if `or_equal`.
     Time {
@@ -43,6 +43,8 @@ pub enum GateRequirement {
     AchievedShare(f64),
     /// At least this many valid responses per second.
     AchievedPerS(f64),
+    /// At least this many completed sessions per second.
+    SessionsPerS(f64),
     /// At most this share of the scheduled requests failed, 0 to 1.
     ErrorShare(f64),
     /// At most this many requests failed.
@@ -50,7 +52,7 @@ pub enum GateRequirement {
 }
 
 /// The times that a gate can limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateTime {
     /// Response time; open loop.
     Response,
@@ -64,6 +66,10 @@ pub enum GateTime {
     FirstByte,
     /// Generator lag; open loop.
     Lag,
+    /// Time of whole sessions, pauses included.
+    Session,
+    /// Response time (closed loop: service time) of one request of a mix, by its name without spaces.
+    Step(String),
 }
 
 /// A statistic of a distribution.
@@ -79,7 +85,7 @@ pub enum Statistic {
 
 impl GateTime {
     /// Its name in an expression.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             GateTime::Response => "response",
             GateTime::Service => "service",
@@ -87,11 +93,13 @@ impl GateTime {
             GateTime::Handshake => "handshake",
             GateTime::FirstByte => "first_byte",
             GateTime::Lag => "lag",
+            GateTime::Session => "session",
+            GateTime::Step(_) => "step",
         }
     }
 
     /// Its key in a block.
-    fn key(self) -> &'static str {
+    fn key(&self, loop_: LoopKind) -> &'static str {
         match self {
             GateTime::Response => "response_time_ns",
             GateTime::Service => "service_time_ns",
@@ -99,13 +107,16 @@ impl GateTime {
             GateTime::Handshake => "handshake_time_ns",
             GateTime::FirstByte => "first_byte_ns",
             GateTime::Lag => "generator_lag_ns",
+            GateTime::Session => "session_time_ns",
+            GateTime::Step(_) if loop_ == LoopKind::Closed => "service_time_ns",
+            GateTime::Step(_) => "response_time_ns",
         }
     }
 
     /// The verdicts on delays of the generator that the time may include. Only a response time begins before the send.
-    fn delays(self) -> &'static [VerdictName] {
+    fn delays(&self) -> &'static [VerdictName] {
         match self {
-            GateTime::Response => &[
+            GateTime::Response | GateTime::Session | GateTime::Step(_) => &[
                 VerdictName::GeneratorLag,
                 VerdictName::GeneratorStall,
                 VerdictName::GeneratorThrottled,
@@ -121,19 +132,21 @@ impl GateTime {
     }
 
     /// Whether the server's work is a part of the time.
-    fn is_of_server(self) -> bool {
+    fn is_of_server(&self) -> bool {
         match self {
             GateTime::Response
             | GateTime::Service
             | GateTime::Connect
             | GateTime::Handshake
-            | GateTime::FirstByte => true,
+            | GateTime::FirstByte
+            | GateTime::Session
+            | GateTime::Step(_) => true,
             GateTime::Lag => false,
         }
     }
 
     /// Whether the time exists only with a schedule: a closed loop has none.
-    pub fn needs_open_loop(self) -> bool {
+    pub fn needs_open_loop(&self) -> bool {
         matches!(self, GateTime::Response | GateTime::Lag)
     }
 }
@@ -167,7 +180,8 @@ pub fn not_ok_share_allowed(gates: &[Gate], scheduled: u64) -> Option<f64> {
         GateRequirement::ErrorCount(most) => Some((most as f64 / (scheduled as f64).max(1.0)).min(1.0)),
         GateRequirement::Time { .. }
         | GateRequirement::AchievedShare(_)
-        | GateRequirement::AchievedPerS(_) => None,
+        | GateRequirement::AchievedPerS(_)
+        | GateRequirement::SessionsPerS(_) => None,
     };
     gates.iter().filter_map(share).reduce(f64::min)
 }
@@ -199,7 +213,7 @@ impl Assessment {
 fn judge_one(gate: &Gate, run: &Run) -> GateOutcome {
     let mut found = Assessment::default();
     let judges_delivery = match gate.demand {
-        GateRequirement::Time { of, statistic, limit_ns, or_equal } => {
+        GateRequirement::Time { ref of, statistic, limit_ns, or_equal } => {
             time(&mut found, run, of, statistic, (limit_ns, or_equal));
             false
         }
@@ -208,12 +222,11 @@ fn judge_one(gate: &Gate, run: &Run) -> GateOutcome {
             true
         }
         GateRequirement::AchievedPerS(least) => {
-            found.with("achieved_per_s", json!(run.rate_per_s.achieved));
-            found.with("least_per_s", json!(least));
-            let is_missed = run.rate_per_s.achieved < least;
-            found.against(GateReason::BeyondLimit, is_missed);
-            let is_delayed = VerdictName::ServerDescheduled.is_in(&run.verdicts);
-            found.against(GateReason::ServerDelayed, is_missed && is_delayed);
+            rate(&mut found, run, "achieved_per_s", Some(run.rate_per_s.achieved), least);
+            true
+        }
+        GateRequirement::SessionsPerS(least) => {
+            rate(&mut found, run, "sessions_per_s", run.rate_per_s.sessions_achieved, least);
             true
         }
         GateRequirement::ErrorShare(most) => {
@@ -256,6 +269,17 @@ fn was_delivered(run: &Run) -> bool {
     !nothing && !short && !VerdictName::Saturated.is_in(&run.verdicts)
 }
 
+/// A gate on a rate; none if it was not measured.
+fn rate(found: &mut Assessment, run: &Run, key: &str, per_s: Option<f64>, least: f64) {
+    found.with("least_per_s", json!(least));
+    let Some(per_s) = per_s else { return found.reasons.push(GateReason::NotMeasured) };
+    found.with(key, json!(per_s));
+    let is_missed = per_s < least;
+    found.against(GateReason::BeyondLimit, is_missed);
+    let is_delayed = VerdictName::ServerDescheduled.is_in(&run.verdicts);
+    found.against(GateReason::ServerDelayed, is_missed && is_delayed);
+}
+
 fn delivered_share(found: &mut Assessment, run: &Run, least: f64) {
     let share = achieved_share(run);
     found.with("achieved_share", json!(share));
@@ -282,7 +306,7 @@ struct GateSample {
     censored_from_ns: u64,
 }
 
-fn time(found: &mut Assessment, run: &Run, of: GateTime, statistic: Statistic, limit: (u64, bool)) {
+fn time(found: &mut Assessment, run: &Run, of: &GateTime, statistic: Statistic, limit: (u64, bool)) {
     let (limit_ns, or_equal) = limit;
     found.with("limit_ns", json!(limit_ns));
     let Some(sample) = sample(run, of) else {
@@ -297,7 +321,7 @@ fn time(found: &mut Assessment, run: &Run, of: GateTime, statistic: Statistic, l
     found.with("within_share", json!(within_share(&sample, limit_ns, samples)));
     match value(&sample, statistic, samples) {
         Some(value_ns) => {
-            found.with(&format!("{}_{}", of.key(), statistic.key()), json!(value_ns));
+            found.with(&format!("{}_{}", of.key(run.loop_.kind), statistic.key()), json!(value_ns));
             let kept = value_ns < limit_ns as f64 || or_equal && value_ns == limit_ns as f64;
             found.against(GateReason::BeyondLimit, !kept);
             let is_late = of.delays().iter().any(|name| name.is_in(&run.verdicts));
@@ -338,23 +362,64 @@ fn value(sample: &GateSample, statistic: Statistic, samples: u64) -> Option<f64>
 }
 
 /// The times of one kind, with the number of requests that have none because they failed.
-fn sample(run: &Run, of: GateTime) -> Option<GateSample> {
-    let (total, counts) = (&run.total, run.total.counts);
-    let lowest_ns = total.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
-    let (times, misses, censored_from_ns) = match of {
-        GateTime::Response => (&total.response_time_ns, counts.failed(), lowest_ns),
-        // In an open loop the lowest censored time is a response time; the service time was then the timeout.
-        GateTime::Service => {
-            let censored = if counts.timed_out > 0 { lowest_ns.min(run.timeout_ns) } else { u64::MAX };
-            (&total.service_time_ns, counts.failed() + counts.unsent, censored)
-        }
-        GateTime::FirstByte => (&total.first_byte_ns, counts.not_ok(), u64::MAX),
-        GateTime::Lag => (&total.generator_lag_ns, 0, u64::MAX),
+fn sample(run: &Run, of: &GateTime) -> Option<GateSample> {
+    let block = match of {
         GateTime::Connect => return connects(run, |block| block.connect_time_ns.as_ref()),
         GateTime::Handshake => return connects(run, |block| block.handshake_time_ns.as_ref()),
+        GateTime::Session => return sessions(run),
+        GateTime::Step(name) => step(run, name)?,
+        GateTime::Response | GateTime::Service | GateTime::FirstByte | GateTime::Lag => &run.total,
+    };
+    let counts = block.counts;
+    let lowest_ns = block.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
+    let (times, misses, censored_from_ns) = match of.key(run.loop_.kind) {
+        "response_time_ns" => (&block.response_time_ns, counts.failed(), lowest_ns),
+        // In an open loop the lowest censored time is a response time; the service time was then the timeout.
+        "service_time_ns" => {
+            let censored = if counts.timed_out > 0 { lowest_ns.min(run.timeout_ns) } else { u64::MAX };
+            (&block.service_time_ns, counts.failed() + counts.unsent, censored)
+        }
+        "first_byte_ns" => (&block.first_byte_ns, counts.not_ok(), u64::MAX),
+        _ => (&block.generator_lag_ns, 0, u64::MAX),
     };
     let histogram = times.as_ref()?.decode().ok()?;
     Some(GateSample { histogram, misses, censored_from_ns })
+}
+
+/// The results of the request of a mix with this name, written without spaces. A file of one request has no parts.
+fn step<'a>(run: &'a Run, name: &str) -> Option<&'a Block> {
+    let Some(parts) = &run.by_request else { return Some(&run.total) };
+    parts.iter().find(|part| without_spaces(&part.name) == name).map(|part| &part.block)
+}
+
+/// All sessions. One that failed, or that the end of the run interrupted, has no time: it is a miss.
+fn sessions(run: &Run) -> Option<GateSample> {
+    let sessions = run.sessions.as_ref()?;
+    let mut histogram = Histogram::new();
+    for times in sessions.iter().filter_map(|session| session.session_time_ns.as_ref()) {
+        histogram.merge(&times.decode().ok()?);
+    }
+    let misses = sessions.iter().map(|session| session.failed + session.unfinished).sum();
+    (histogram.count() + misses > 0).then_some(GateSample { histogram, misses, censored_from_ns: u64::MAX })
+}
+
+/// Splits the subject of an expression, `response.p99` or `step(a.b).p99`, into the time and its statistic.
+pub fn split_subject(subject: &str) -> Option<(&str, &str)> {
+    if !subject.starts_with("step(") {
+        return subject.split_once('.');
+    }
+    let end = subject.rfind(").")?;
+    Some((&subject[..=end], &subject[end + 2..]))
+}
+
+/// `login` of `step(login)`.
+pub fn step_name(time: &str) -> Option<&str> {
+    time.strip_prefix("step(")?.strip_suffix(')')
+}
+
+/// A name as expressions have it.
+pub fn without_spaces(name: &str) -> String {
+    name.split_whitespace().collect()
 }
 
 /// Every connection of the run, from the first: with keep-alive only a few connections are opened in the window.

@@ -6,7 +6,10 @@
 use super::*;
 use crate::TypedVerdict;
 use paceline_record::fixture::run;
-use paceline_record::{Blame, Block, Censored, Counts, Interval, LoopKind, Phase, Run, Severity, Verdict};
+use paceline_record::{
+    Blame, Block, Censored, Counts, Interval, LoopKind, Phase, RequestPart, Run, SessionPart, Severity,
+    Verdict,
+};
 use serde_json::json;
 
 fn saturated() -> Verdict {
@@ -75,7 +78,7 @@ fn a_figure_with_delays_of_the_generator_says_so() {
     assert_eq!(reasons(percentile(99.0, 9_900), &late), both);
     assert_eq!(reasons(percentile(99.0, 10_000), &late), [], "a limit that is met in spite of them");
     let of_service = time(GateTime::Service, Statistic::Percentile(99.0), 1);
-    assert_eq!(reasons(of_service, &late), both);
+    assert_eq!(reasons(of_service.clone(), &late), both);
     let lag = TypedVerdict::GeneratorLag {
         affected_from: "p99",
         generator_lag_ns_p99: 1,
@@ -120,7 +123,7 @@ fn a_gate_passes_within_its_limit_and_fails_beyond() {
     assert_eq!(reasons(percentile(99.0, 9_900), &run), [GateReason::BeyondLimit]);
     assert_eq!(reasons(percentile(50.0, 5_010), &run), []);
     for of in [GateTime::Service, GateTime::FirstByte, GateTime::Lag] {
-        assert_eq!(reasons(time(of, Statistic::Mean, 5_001), &run), [], "{of:?}");
+        assert_eq!(reasons(time(of.clone(), Statistic::Mean, 5_001), &run), [], "{of:?}");
         assert_eq!(reasons(time(of, Statistic::Mean, 5_000), &run), [GateReason::BeyondLimit], "{of:?}");
     }
     let max = |or_equal| GateRequirement::Time {
@@ -147,6 +150,54 @@ fn a_failed_request_is_a_miss() {
     assert_eq!(reasons(percentile(99.9, 1_000_000), &run), [GateReason::Failures]);
     for statistic in [Statistic::Max, Statistic::Mean] {
         assert_eq!(reasons(time(GateTime::Service, statistic, 1_000_000), &run), [GateReason::Failures]);
+    }
+}
+
+/// A run whose requests are the steps of 10,000 sessions, of which 150 failed and 50 did not end.
+fn run_of_sessions() -> Run {
+    let mut run = run(0);
+    let part = RequestPart {
+        name: "log in".to_owned(),
+        weight: 1,
+        method: "POST".to_owned(),
+        path: "/".to_owned(),
+        expectations: paceline_record::Expectations::default(),
+        block: run.total.clone(),
+    };
+    run.sessions = Some(vec![SessionPart {
+        name: "shopper".to_owned(),
+        weight: 1,
+        started: 10_200,
+        completed: 10_000,
+        completed_in_window: Some(10_000),
+        failed: 150,
+        unfinished: 50,
+        steps: Vec::new(),
+        session_time_ns: run.total.response_time_ns.clone(),
+    }]);
+    run.by_request = Some(vec![part]);
+    run.rate_per_s.sessions_achieved = run.sessions_achieved_per_s();
+    run
+}
+
+#[test]
+fn sessions_and_steps_have_gates_of_their_own() {
+    let run = run_of_sessions();
+    let session = |p: f64, limit_us: u64| time(GateTime::Session, Statistic::Percentile(p), limit_us);
+    assert_eq!(reasons(session(50.0, 5_200), &run), []);
+    assert_eq!(reasons(session(50.0, 5_000), &run), [GateReason::BeyondLimit]);
+    assert_eq!(reasons(session(99.0, 1_000_000), &run), [GateReason::Failures], "2 % failed or did not end");
+    let step = |name: &str| time(GateTime::Step(name.to_owned()), Statistic::Percentile(99.0), 9_900);
+    let judged = outcome(step("login"), &run);
+    assert_eq!(judged.reasons, [GateReason::BeyondLimit]);
+    assert!(judged.evidence.contains_key("response_time_ns_p99"), "{judged:?}");
+    assert_eq!(reasons(step("logout"), &run), [GateReason::NotMeasured]);
+    let rate = 10_000.0 / run.window_s;
+    assert_eq!(reasons(GateRequirement::SessionsPerS(rate), &run), []);
+    assert_eq!(reasons(GateRequirement::SessionsPerS(rate + 1.0), &run), [GateReason::BeyondLimit]);
+    let without = paceline_record::fixture::run(0);
+    for demand in [session(50.0, 1_000_000), GateRequirement::SessionsPerS(1.0)] {
+        assert_eq!(reasons(demand, &without), [GateReason::NotMeasured]);
     }
 }
 

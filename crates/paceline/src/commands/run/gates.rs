@@ -5,18 +5,19 @@
 
 use crate::exit::Complaint;
 use paceline_catalogue::nearest;
-use paceline_job::{Arrivals, Bound, Job, LoadModel, Shape};
-use paceline_judge::gate::{Gate, GateRequirement, GateTime, Statistic};
+use paceline_job::{Arrivals, Bound, Job, LoadModel, RequestSpec, Shape};
+use paceline_judge::gate::{self, Gate, GateRequirement, GateTime, Statistic};
 use paceline_stats::whole;
 
 /// The times that a gate can limit.
-const TIMES: [GateTime; 6] = [
+const TIMES: [GateTime; 7] = [
     GateTime::Response,
     GateTime::Service,
     GateTime::Connect,
     GateTime::Handshake,
     GateTime::FirstByte,
     GateTime::Lag,
+    GateTime::Session,
 ];
 /// Statistics to suggest.
 const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
@@ -27,7 +28,8 @@ pub struct GateFlags {
     /// Exit 1 unless this limit is met
     ///
     /// May be repeated. A time is one of response, service, connect, handshake, first_byte and lag (generator lag), with a percentile
-    /// (p50 to p99.999), max or mean: 'response.p99<10ms'. A rate is a share of the offered rate or a number per second:
+    /// (p50 to p99.999), max or mean: 'response.p99<10ms'. With --mix also session (whole sessions, pauses included) and
+    /// step(NAME) (one request, by its name): 'session.p99<2s', 'step(login).p99<200ms', 'sessions>=50'. A rate is a share of the offered rate or a number per second:
     /// 'achieved>=99%', 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the
     /// requested load was not reached, the run is invalid or was interrupted, the value is only a lower bound (it falls
     /// among requests that got no response), or there were too few requests (p99 needs 1,000, so that 10 are above it).
@@ -60,6 +62,33 @@ impl GateFlags {
     }
 }
 
+/// Refuses a gate on sessions, or on a request of a mix, that the job does not have.
+pub fn check_requests(gates: &[Gate], job: &Job) -> anyhow::Result<()> {
+    for gate in gates {
+        let expression = &gate.expression;
+        let of_sessions = match &gate.demand {
+            GateRequirement::SessionsPerS(_) => true,
+            GateRequirement::Time { of: GateTime::Session, .. } => true,
+            GateRequirement::Time { of: GateTime::Step(step), .. } => {
+                let names: Vec<&str> = job.requests.iter().map(RequestSpec::shown_name).collect();
+                if !names.iter().any(|name| gate::without_spaces(name) == *step) {
+                    let why = format!("--slo {expression:?}: no request is called {step:?}");
+                    return Err(Complaint::usage(why)
+                        .hint(format!("the names are {}", names.join(", ")))
+                        .into());
+                }
+                false
+            }
+            _ => false,
+        };
+        if of_sessions && !job.has_sessions() {
+            let why = format!("--slo {expression:?}: the load has no sessions");
+            return Err(Complaint::usage(why).hint("give a request file with sessions (--mix FILE)").into());
+        }
+    }
+    Ok(())
+}
+
 /// A notice for each gate that fails because the run will have too few requests, if the job determines their number:
 /// not with sessions, nor with random arrivals.
 pub fn notices(gates: &[Gate], job: &Job) -> Vec<String> {
@@ -76,10 +105,11 @@ pub fn notices(gates: &[Gate], job: &Job) -> Vec<String> {
         (Bound::Duration(_), None) => return Vec::new(),
     };
     let notice = |gate: &Gate| {
-        let GateRequirement::Time { of, statistic, .. } = gate.demand else { return None };
+        let GateRequirement::Time { ref of, statistic, .. } = gate.demand else { return None };
         let needed = statistic.samples_needed();
         // Connections are counted apart from requests.
-        let is_per_request = !matches!(of, GateTime::Connect | GateTime::Handshake);
+        let is_per_request =
+            !matches!(of, GateTime::Connect | GateTime::Handshake | GateTime::Session | GateTime::Step(_));
         let flag = match per_s.filter(|_| matches!(job.window, Bound::Duration(_))) {
             Some(per_s) => format!("-d {:.0}s", (needed as f64 / per_s).ceil()),
             None => format!("-n {needed}"),
@@ -119,7 +149,7 @@ fn refusal(gate: &Gate) -> Option<Complaint> {
                 expression.replacen("response", "service", 1)
             )),
         ),
-        GateRequirement::Time { of, .. } if of.needs_open_loop() => Some(
+        GateRequirement::Time { ref of, .. } if of.needs_open_loop() => Some(
             Complaint::usage(format!("--slo {expression:?}: generator lag cannot be limited in a closed loop, which has no schedule"))
                 .hint("use an offered rate (-r 1000)"),
         ),
@@ -144,8 +174,9 @@ fn slo(text: &str) -> Result<Gate, String> {
             "the limit after {operator:?} is missing; write for example 'response.p99<10ms'"
         ));
     }
-    let demand = match subject.split_once('.') {
+    let demand = match gate::split_subject(subject) {
         None if subject == "achieved" => achieved(operator, value)?,
+        None if subject == "sessions" => sessions(operator, value)?,
         _ => time(subject, operator, value)?,
     };
     Ok(Gate { expression: dense, demand })
@@ -163,9 +194,17 @@ fn achieved(operator: &str, value: &str) -> Result<GateRequirement, String> {
     Ok(GateRequirement::AchievedPerS(rate.get()))
 }
 
+fn sessions(operator: &str, value: &str) -> Result<GateRequirement, String> {
+    if operator != ">=" {
+        return Err(format!("sessions supports only >=; write 'sessions>={value}'"));
+    }
+    let rate = super::values::rate(value).map_err(|_| format!("{value:?} is not a rate; write 50 or 2k"))?;
+    Ok(GateRequirement::SessionsPerS(rate.get()))
+}
+
 fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, String> {
-    let (name, figure) = subject.split_once('.').map_or((subject, None), |(name, f)| (name, Some(f)));
-    let names = || TIMES.iter().map(|time| time.name());
+    let (name, figure) = gate::split_subject(subject).map_or((subject, None), |(name, f)| (name, Some(f)));
+    let names = || TIMES.iter().map(GateTime::name);
     if figure.is_none() && statistic(name).is_ok() {
         let value = if value.parse::<f64>().is_ok() { &format!("{value}ms") } else { value };
         return Err(format!(
@@ -177,8 +216,9 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, S
     if name == "errors" {
         return Err(format!("errors have a separate flag; write --max-errors {value}"));
     }
-    let Some(of) = TIMES.into_iter().find(|time| time.name() == name) else {
-        let all = names().chain(["achieved"]);
+    let of_step = gate::step_name(name).map(|step| GateTime::Step(step.to_owned()));
+    let Some(of) = of_step.or_else(|| TIMES.into_iter().find(|time| time.name() == name)) else {
+        let all = names().chain(["step(NAME)", "achieved", "sessions"]);
         let meant =
             nearest(name, all.clone()).map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
         return Err(format!(
@@ -318,6 +358,16 @@ mod tests {
             ("connect.p50<=5ms", time(GateTime::Connect, Statistic::Percentile(50.0), 5_000_000, true)),
             ("achieved>=99%", GateRequirement::AchievedShare(0.99)),
             ("achieved >= 20k", GateRequirement::AchievedPerS(20_000.0)),
+            ("sessions >= 50", GateRequirement::SessionsPerS(50.0)),
+            ("session.p99<200ms", time(GateTime::Session, Statistic::Percentile(99.0), 200_000_000, false)),
+            (
+                "step(log in).max<1s",
+                time(GateTime::Step("login".into()), Statistic::Max, 1_000_000_000, false),
+            ),
+            (
+                "step(a.b).p99.9<1s",
+                time(GateTime::Step("a.b".into()), Statistic::Percentile(99.9), 1_000_000_000, false),
+            ),
         ] {
             assert_eq!(slo(text).unwrap().demand, demand, "{text}");
         }
@@ -329,10 +379,7 @@ mod tests {
     fn invalid_gates_are_answered_with_valid_ones() {
         for (text, part) in [
             ("respons.p99<10ms", "did you mean \"response\"?"),
-            (
-                "database.p99<10ms",
-                "The metrics are response, service, connect, handshake, first_byte, lag, achieved",
-            ),
+            ("database.p99<10ms", "lag, session, step(NAME), achieved, sessions"),
             ("response<10ms", "write response.p99"),
             ("p99<10ms", "write 'response.p99<10ms' with -r, or 'service.p99<10ms'"),
             ("response.p999<10ms", "did you mean \"p99.9\"?"),

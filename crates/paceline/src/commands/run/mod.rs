@@ -60,6 +60,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Done);
     }
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
+    gates::check_requests(&gates, &job)?;
     if !arguments.debug {
         gates::notices(&gates, &job).iter().for_each(|notice| crate::exit::say(notice));
     }
