@@ -6,7 +6,9 @@
 //! objective over a long time is lower: one long window at the interval's lower end confirms it.
 
 use crate::limit::limit_of;
-use crate::load::{LoadError, LoadRequest, LoadResult, LoadRunner, Range, TimeSummary};
+use crate::load::{
+    LoadError, LoadRequest, LoadResult, LoadRunner, Range, RateUnit, RequestSummary, TimeSummary,
+};
 use crate::objective::Objective;
 use paceline_record::{Blame, GateReason, Limit, Severity};
 use paceline_stats::{CapacitySearch, SearchEnd, SearchWindow};
@@ -39,6 +41,10 @@ const RECHECKS: usize = 2;
 const RECHECKED_MOST: usize = 3;
 /// The note in the record on a miss that did not recur.
 const ISOLATED: &str = "missed the objective once, but met it when repeated";
+/// Windows that a search takes on a quiet machine and on a noisy one (simulated, `stats/examples/coverage.rs`).
+const WINDOWS_USUAL: [usize; 2] = [14, 30];
+/// Disturbed windows cost time and give no result: with them, a search has at most this many times `windows_most`.
+const WINDOWS_WITH_VOID: usize = 2;
 /// The longest window that is chosen to get enough requests.
 const WINDOW_MOST: Duration = Duration::from_secs(60);
 
@@ -59,6 +65,20 @@ pub struct CapacityPlan {
     pub confirm: Duration,
     /// Whether to measure the load-response curve.
     pub curve: bool,
+}
+
+impl CapacityPlan {
+    /// The duration of what follows the closed loop with windows of this length: on a quiet machine, and on a noisy one.
+    /// Each load needs half a second more, to start and to end.
+    pub fn estimate(&self, window: Duration) -> [Duration; 2] {
+        let load = |length: Duration| self.warmup + length + Duration::from_millis(500);
+        let curve = if self.curve { CURVE.len() } else { 0 };
+        let confirmations = if self.confirm.is_zero() { [0, 0] } else { [1, LONG_TRIES] };
+        std::array::from_fn(|noisy| {
+            let windows = WINDOWS_USUAL[noisy].min(self.windows_most) + curve;
+            load(window) * windows as u32 + load(self.confirm) * confirmations[noisy] as u32
+        })
+    }
 }
 
 /// The result of a window against the objective.
@@ -128,6 +148,12 @@ pub struct CapacityWindow {
     /// Requests whose outcome is not ok.
     #[serde(default)]
     pub failed: u64,
+    /// The results of each kind of session.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub by_session: Vec<RequestSummary>,
+    /// The results of each request of a mix.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub by_request: Vec<RequestSummary>,
     /// The file with its record.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub record: Option<String>,
@@ -152,6 +178,12 @@ pub struct Confirmation {
     pub value_ns: Option<u64>,
     /// Its 95 % interval within the window.
     pub value_interval_ns: Option<Range>,
+    /// The results of each kind of session.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub by_session: Vec<RequestSummary>,
+    /// The results of each request of a mix.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub by_request: Vec<RequestSummary>,
     /// The file with its record.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub record: Option<String>,
@@ -183,6 +215,9 @@ pub struct Capacity {
     pub objective: Objective,
     /// Length of the windows, in seconds: the half-pass rate depends on it.
     pub window_s: f64,
+    /// What all of its rates count.
+    #[serde(default)]
+    pub unit: RateUnit,
     /// Connections of each load.
     pub connections: u32,
     /// The rate of the closed loop before the search.
@@ -221,6 +256,10 @@ pub enum CapacityProgress<'a> {
     ClosedLoop {
         /// Its rate.
         per_s: f64,
+        /// What this and all later rates count.
+        unit: RateUnit,
+        /// Length of the windows to come.
+        window: Duration,
     },
     /// A window has ended.
     Window {
@@ -249,13 +288,14 @@ pub fn find_capacity(
     observer: &mut dyn FnMut(CapacityProgress),
 ) -> Result<Capacity, LoadError> {
     let closed = closed_loop(load, plan)?;
-    observer(CapacityProgress::ClosedLoop { per_s: closed.achieved_per_s });
-    if closed.achieved_per_s <= 0.0 {
+    let (closed_per_s, unit) = (closed.achieved_in_unit_per_s(), closed.unit());
+    let window = window_length(plan, &closed);
+    observer(CapacityProgress::ClosedLoop { per_s: closed_per_s, unit, window });
+    if closed_per_s <= 0.0 {
         return Err(LoadError::NoValidResponse { load: "closed-loop run" });
     }
-    let window = window_length(plan, closed.achieved_per_s);
     let mut search = Search {
-        engine: CapacitySearch::new(closed.achieved_per_s, plan.half_width, plan.windows_most),
+        engine: CapacitySearch::new(closed_per_s, plan.half_width, plan.windows_most),
         windows: Vec::new(),
         ended_early: None,
     };
@@ -276,11 +316,25 @@ pub fn find_capacity(
     Ok(capacity)
 }
 
-/// The window length that gives enough requests for the objective's percentile at 40 % of the closed loop's rate.
-fn window_length(plan: &CapacityPlan, closed_per_s: f64) -> Duration {
-    let needed = plan.objective.samples_needed() / (0.4 * closed_per_s);
+/// The window length that gives enough requests for the objective's percentiles at 40 % of the closed loop's rate.
+fn window_length(plan: &CapacityPlan, closed: &LoadResult) -> Duration {
+    let needed = plan.objective.seconds_needed(|time| 0.4 * times_per_s(closed, time));
     let needed = Duration::from_secs_f64((needed - 1e-6).clamp(0.0, WINDOW_MOST.as_secs_f64()).ceil());
     plan.window.max(needed)
+}
+
+/// The times of one kind that the closed loop had per second: one for each session, or for each request.
+fn times_per_s(closed: &LoadResult, time: &str) -> f64 {
+    let of_step = |name: &str| {
+        let steps =
+            closed.by_request.iter().filter(|part| paceline_judge::gate::without_spaces(&part.name) == name);
+        steps.map(|part| part.scheduled).sum::<u64>() as f64 / closed.window_s.max(f64::MIN_POSITIVE)
+    };
+    match (time, paceline_judge::gate::step_name(time)) {
+        ("session", _) => closed.achieved_in_unit_per_s(),
+        (_, Some(name)) => of_step(name),
+        (_, None) => closed.achieved_per_s,
+    }
 }
 
 /// Runs the closed loop that gives the search its upper rate, repeated while it is spoiled.
@@ -336,7 +390,9 @@ impl Search {
     ) -> Result<(), LoadError> {
         let mut rechecked = 0;
         while self.ended_early.is_none() {
-            if self.engine.end().is_none() {
+            if self.windows.len() >= WINDOWS_WITH_VOID * self.engine.windows_most() {
+                self.ended_early = Some("half of the windows were disturbed".to_owned());
+            } else if self.engine.end().is_none() {
                 let rate = self.engine.next_rate();
                 self.offer(load, &request, rate, observer)?;
                 continue;
@@ -410,9 +466,11 @@ impl Search {
             void_because: void_because
                 .filter(|_| outcome == WindowOutcome::Void)
                 .map(|verdict| verdict.name.clone()),
-            achieved_per_s: result.achieved_per_s,
+            achieved_per_s: result.achieved_in_unit_per_s(),
             response_time_ns: result.response_time_ns,
             failed: result.scheduled.saturating_sub(result.ok),
+            by_session: result.by_session.clone(),
+            by_request: result.by_request.clone(),
             record: result.record.clone(),
         });
         if outcome != WindowOutcome::Void {
@@ -447,7 +505,7 @@ impl Search {
             .engine
             .stalls_decide()
             .map(|span| Range { low: span.lowest_failed, high: span.highest_passed });
-        let stalls = stalls.or_else(|| self.stalls_at_any_rate(closed.achieved_per_s));
+        let stalls = stalls.or_else(|| self.stalls_at_any_rate(closed.achieved_in_unit_per_s()));
         // Without a window that passed, the posterior is only the prior's lower end and carries no information.
         let is_known = self.engine.windows().iter().any(|window| window.passed);
         let has_interval = is_known && stalls.is_none();
@@ -455,8 +513,9 @@ impl Search {
             schema: SCHEMA,
             objective: plan.objective.clone(),
             window_s: window.as_secs_f64(),
+            unit: closed.unit(),
             connections: closed.connections,
-            closed_loop_per_s: closed.achieved_per_s,
+            closed_loop_per_s: closed.achieved_in_unit_per_s(),
             half_pass_per_s: has_interval.then_some(estimate.half_pass_rate),
             interval_per_s: has_interval.then(|| estimate.interval.into()),
             is_precise: has_interval && end == Some(SearchEnd::Precise),
@@ -498,7 +557,7 @@ fn confirm(
     for _ in 0..LONG_TRIES {
         let request = LoadRequest { rate_per_s: Some(rate), warmup: plan.warmup, window: plan.confirm };
         let (result, outcome) = offer(load, &request, &mut |_, _| {})?;
-        let percentile = plan.objective.percentile().and_then(|p| result.percentile(p));
+        let percentile = plan.objective.request_percentile().and_then(|p| result.percentile(p));
         let confirmation = Confirmation {
             offered_per_s: rate,
             window_s: plan.confirm.as_secs_f64(),
@@ -507,6 +566,8 @@ fn confirm(
             failed: result.scheduled.saturating_sub(result.ok),
             value_ns: percentile.map(|percentile| percentile.value),
             value_interval_ns: percentile.and_then(|percentile| percentile.interval).map(Range::from),
+            by_session: result.by_session.clone(),
+            by_request: result.by_request.clone(),
             record: result.record.clone(),
         };
         observer(CapacityProgress::Confirmation(&confirmation));
@@ -548,7 +609,7 @@ fn curve(
         let point = CurvePoint {
             share,
             offered_per_s: rate,
-            achieved_per_s: result.achieved_per_s,
+            achieved_per_s: result.achieved_in_unit_per_s(),
             outcome,
             response_time_ns: result.response_time_ns,
             server_cores_used: used,

@@ -3,7 +3,7 @@
 //! Everything printed here is a field of [`Capacity`]; its JSON has more digits.
 
 use crate::capacity::{Capacity, WindowOutcome};
-use crate::load::Range;
+use crate::load::{Range, RateUnit, RequestSummary};
 use paceline_stats::counted;
 use std::fmt::Write as _;
 
@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 pub fn capacity_text(capacity: &Capacity) -> String {
     let mut text = String::new();
     let objective = &capacity.objective;
+    let rate = |per_s| rate(per_s, capacity.unit);
     match (capacity.half_pass_per_s, capacity.interval_per_s, capacity.stalls_decide) {
         (_, _, Some(span)) => {
             line(
@@ -71,6 +72,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
         line(&mut text, "ended early", why);
     }
     curve(&mut text, capacity);
+    requests(&mut text, capacity);
     text
 }
 
@@ -81,13 +83,14 @@ fn is_spoiled(capacity: &Capacity) -> bool {
 }
 
 fn confirmations(text: &mut String, capacity: &Capacity) {
+    let rate = |per_s| rate(per_s, capacity.unit);
     for confirmation in &capacity.confirmations {
         let value = confirmation.value_ns.map_or(String::new(), |value| {
             let interval = confirmation
                 .value_interval_ns
                 .map_or(String::new(), |Range { low, high }| format!(" ({} to {})", time(low), time(high)));
             let percent =
-                capacity.objective.percentile().map_or(String::new(), |p| format!("p{} ", p * 100.0));
+                capacity.objective.request_percentile().map_or(String::new(), |p| format!("p{} ", p * 100.0));
             format!(", {percent}{}{interval}", time(value as f64))
         });
         let outcome = match confirmation.outcome {
@@ -112,15 +115,51 @@ fn curve(text: &mut String, capacity: &Capacity) {
     if capacity.curve.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n  load     offered    response p50        p99     server cores");
+    let _ = writeln!(text, "\n  load         offered    response p50        p99     server cores");
     for point in &capacity.curve {
         let (p50, p99) = point.response_time_ns.map_or(("-".to_owned(), "-".to_owned()), |times| {
             (time(times.p50 as f64), time(times.p99 as f64))
         });
         let cores = point.server_cores_used.map_or("-".to_owned(), |used| format!("{used:.2}"));
         let share = format!("{:.0} %", point.share * 100.0);
-        let _ =
-            writeln!(text, "{share:>6} {:>11} {p50:>15} {p99:>10} {cores:>16}", rate(point.offered_per_s));
+        let _ = writeln!(
+            text,
+            "{share:>6} {:>15} {p50:>15} {p99:>10} {cores:>16}",
+            rate(point.offered_per_s, capacity.unit)
+        );
+    }
+}
+
+/// The results of each request and session in the long window that met the objective; without one, in the window with
+/// the highest rate that met it.
+fn requests(text: &mut String, capacity: &Capacity) {
+    let is_met = |outcome: WindowOutcome| outcome == WindowOutcome::Pass;
+    let long = capacity.confirmations.iter().find(|long| is_met(long.outcome));
+    let long = long.map(|long| (long.offered_per_s, &long.by_session, &long.by_request));
+    let highest = || {
+        let met = capacity.windows.iter().filter(|window| is_met(window.outcome));
+        let highest = met.max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))?;
+        Some((highest.offered_per_s, &highest.by_session, &highest.by_request))
+    };
+    let Some((offered, sessions, steps)) = long.or_else(highest) else { return };
+    let rows =
+        sessions.iter().map(|part| ("session", part)).chain(steps.iter().map(|part| ("request", part)));
+    let rows: Vec<(&str, &RequestSummary)> = rows.collect();
+    if rows.is_empty() {
+        return;
+    }
+    let width = rows.iter().map(|(_, part)| part.name.chars().count()).max().unwrap_or(0);
+    let at = format!("at {}", rate(offered, capacity.unit));
+    let width = width.saturating_add(8).max(at.chars().count());
+    let _ = writeln!(text, "\n{at:<width$} {:>10} {:>9} {:>10} {:>10}", "count", "failed", "p50", "p99");
+    for (kind, part) in rows {
+        let (p50, p99) = part.time_ns.map_or(("-".to_owned(), "-".to_owned()), |times| {
+            (time(times.p50 as f64), time(times.p99 as f64))
+        });
+        let failed = percent(part.failed as f64 / part.scheduled.max(1) as f64);
+        let (name, scheduled) =
+            (format!("{kind} {}", part.name), paceline_stats::whole(part.scheduled as f64));
+        let _ = writeln!(text, "{name:<width$} {scheduled:>10} {failed:>9} {p50:>10} {p99:>10}");
     }
 }
 
@@ -129,12 +168,13 @@ fn line(text: &mut String, label: &str, value: &str) {
     let _ = writeln!(text, "{label:<12} {value}");
 }
 
-/// A rate with three significant digits or more: `16,230/s`.
-pub fn rate(per_s: f64) -> String {
-    if per_s < 100.0 {
-        return format!("{per_s:.1}/s");
+/// A rate with three significant digits or more: `16,230/s`, `42.5 sessions/s`.
+pub fn rate(per_s: f64, unit: RateUnit) -> String {
+    let number = if per_s < 100.0 { format!("{per_s:.1}") } else { paceline_stats::whole(per_s) };
+    match unit {
+        RateUnit::Requests => format!("{number}/s"),
+        RateUnit::Sessions => format!("{number} sessions/s"),
     }
-    format!("{}/s", paceline_stats::whole(per_s))
 }
 
 /// A share as a percentage with two digits or more: `0.031 %`.
@@ -178,9 +218,10 @@ mod tests {
     #[test]
     fn rates_and_times_have_units() {
         assert_eq!(
-            [rate(16_230.4), rate(1_234_567.0), rate(99.94), rate(100.0)],
+            [16_230.4, 1_234_567.0, 99.94, 100.0].map(|per_s| rate(per_s, RateUnit::Requests)),
             ["16,230/s", "1,234,567/s", "99.9/s", "100/s"]
         );
+        assert_eq!(rate(42.5, RateUnit::Sessions), "42.5 sessions/s");
         assert_eq!(
             [time(9.87e6), time(12_300.0), time(1.5e9), time(250e3)],
             ["9.87 ms", "12.3 µs", "1.50 s", "250 µs"]

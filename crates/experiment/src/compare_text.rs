@@ -232,7 +232,7 @@ pub(crate) fn footnote(comparison: &PairedComparison) -> String {
 /// A metric's value with its unit.
 pub(crate) fn compared_value(metric: ComparedMetric, value: f64) -> String {
     match metric {
-        ComparedMetric::CapacityPerS | ComparedMetric::RatePerS => rate(value),
+        ComparedMetric::CapacityPerS | ComparedMetric::RatePerS => rate(value, crate::RateUnit::Requests),
         ComparedMetric::RssBytes => format!("{:.1} MB", value / 1e6),
         ComparedMetric::ServerCpuNsPerRequest
         | ComparedMetric::ResponseTimeNsP50

@@ -37,7 +37,10 @@ pub use gate::{
     GatePolicy, GateResult, gate_annotations, gate_error_junit, gate_error_markdown, gate_junit,
     gate_markdown, gate_text, judge_gate,
 };
-pub use load::{LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, TimeSummary, warm_up};
+pub use load::{
+    LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, RateUnit, RequestSummary, TimeSummary,
+    warm_up,
+};
 pub use objective::{Objective, ObjectiveError};
 pub use regression::{
     BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,

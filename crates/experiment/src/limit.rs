@@ -3,7 +3,7 @@
 //! The closed-loop run decides, because it drives the server to its maximum, together with the generator's own figures.
 //! A limit that the data do not show is `unknown`.
 
-use crate::load::{LoadResult, LoadServerUse};
+use crate::load::{LoadResult, LoadServerUse, RateUnit};
 use paceline_judge::{DELAYED_LEAST, FULL_LEAST, GENERATOR_BUSY_MOST, cores_used, memory_shortage};
 use paceline_record::{Limit, LimitKind, MemoryUse};
 use paceline_stats::counted;
@@ -47,6 +47,10 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
             kind: LimitKind::Connections,
             evidence: format!("{}; {used}", counted(closed.connections, "connection", "connections")),
         }
+    } else if closed.unit() == RateUnit::Sessions {
+        let users = counted(closed.connections, "connection", "connections");
+        let evidence = format!("{users} are as many users at a time: raise -c; {used}");
+        Limit { kind: LimitKind::Connections, evidence }
     } else {
         Limit { kind: LimitKind::Waiting, evidence: format!("{used}; the generator was {generator} busy") }
     }
@@ -95,5 +99,6 @@ mod tests {
         assert_eq!(limit(near), LimitKind::Memory);
         assert_eq!(limit(|closed, _| closed.ok = closed.scheduled / 2), LimitKind::Errors);
         assert_eq!(limit_of(&result(None, 1_000.0)).kind, LimitKind::Unknown);
+        assert_eq!(limit(|closed, _| closed.sessions_per_s = Some(250.0)), LimitKind::Connections);
     }
 }

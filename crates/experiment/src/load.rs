@@ -3,7 +3,9 @@
 //! The binary makes a [`LoadResult`] from each run's record, so that experiments can be tested without records.
 
 use crate::conditions::Conditions;
-use paceline_record::{Blame, GateOutcome, LoopKind, Phase, Run, Severity, Times, Verdict};
+use paceline_record::{
+    Blame, GateOutcome, LoopKind, Phase, RequestPart, Run, ServerUse, SessionPart, Severity, Times, Verdict,
+};
 use paceline_stats::{ConfidenceInterval, Histogram, RunPercentile, is_warm, run_percentile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,11 +99,38 @@ impl TimeSummary {
     }
 }
 
+/// The results of one request of a mix, or of one kind of session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequestSummary {
+    /// Its name in the request file.
+    pub name: String,
+    /// Requests, or sessions, of the window's cohort.
+    pub scheduled: u64,
+    /// Those whose outcome is not ok.
+    pub failed: u64,
+    /// The response time (closed loop: service time), or the session time.
+    pub time_ns: Option<TimeSummary>,
+}
+
+/// What a schedule and a capacity count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateUnit {
+    /// Requests per second.
+    #[default]
+    Requests,
+    /// Sessions per second: a schedule offers sessions, each with several requests.
+    Sessions,
+}
+
 /// CPU and memory use of the server's processes, where they could be found on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadServerUse {
-    /// CPU time over the load, warm-up included, in seconds.
+    /// CPU time over the observation, in seconds.
     pub cpu_s: f64,
+    /// CPU time per request, in nanoseconds, if it was measured over the window alone.
+    #[serde(default)]
+    pub cpu_ns_per_request: Option<f64>,
     /// CPU time of its busiest thread, in seconds.
     pub busiest_thread_s: f64,
     /// Time that its busiest waiting thread was runnable without a core, in seconds.
@@ -123,6 +152,24 @@ pub struct LoadServerUse {
     pub oom_kills: u64,
 }
 
+impl LoadServerUse {
+    /// The use over the window, as the run measured it.
+    pub fn of(server: &ServerUse, window_s: f64) -> Self {
+        let busiest = server.busiest_thread_utilization.unwrap_or_default();
+        let delayed = server.most_delayed_thread_share.unwrap_or_default();
+        Self {
+            cpu_s: server.cpu_s,
+            cpu_ns_per_request: Some(server.cpu_ns_per_request).filter(|cpu_ns| *cpu_ns > 0.0),
+            busiest_thread_s: busiest * window_s,
+            run_delay_s: delayed * window_s,
+            over_s: window_s,
+            cores: server.cores_allowed,
+            rss_bytes: server.rss_bytes,
+            ..Self::default()
+        }
+    }
+}
+
 /// The result of one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
@@ -130,6 +177,18 @@ pub struct LoadResult {
     pub offered_per_s: Option<f64>,
     /// Valid responses per second of window.
     pub achieved_per_s: f64,
+    /// Sessions completed per second of window, if the load has sessions: a schedule then offers sessions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sessions_per_s: Option<f64>,
+    /// The results of each kind of session.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub by_session: Vec<RequestSummary>,
+    /// The results of each request of a mix.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub by_request: Vec<RequestSummary>,
+    /// Length of the window, in seconds; 0 in results of earlier versions.
+    #[serde(default)]
+    pub window_s: f64,
     /// Connections requested.
     pub connections: u32,
     /// Requests of the window.
@@ -180,8 +239,8 @@ pub struct LoadResult {
 }
 
 impl LoadResult {
-    /// Extracts the fields that experiments need from a run's record.
-    pub fn of(run: &Run, server: Option<LoadServerUse>) -> Self {
+    /// Extracts the fields that experiments need from a run's record. The server's use is that of the window.
+    pub fn of(run: &Run) -> Self {
         let is_open = run.loop_.kind == LoopKind::Open;
         let times = |block: &paceline_record::Block| {
             let judged = if is_open { &block.response_time_ns } else { &block.service_time_ns };
@@ -191,10 +250,15 @@ impl LoadResult {
         let intervals =
             of_window.filter_map(|interval| Histogram::from_base64(&times(&interval.block)?).ok());
         let busy = run.generator.busy_s / (f64::from(run.generator.threads.max(1)) * run.window_s.max(1e-9));
+        let server = run.server.as_ref().map(|server| LoadServerUse::of(server, run.window_s));
         let loaded_ns = run.phases.window.end_ns.saturating_sub(run.phases.warmup.start_ns);
         Self {
             offered_per_s: run.rate_per_s.offered,
             achieved_per_s: run.rate_per_s.achieved,
+            sessions_per_s: run.sessions_achieved_per_s(),
+            by_session: run.sessions.iter().flatten().map(RequestSummary::of_session).collect(),
+            by_request: by_request(run),
+            window_s: run.window_s,
             connections: run.loop_.connections,
             scheduled: run.total.counts.scheduled,
             ok: run.total.counts.ok,
@@ -215,6 +279,16 @@ impl LoadResult {
             capacity_per_s: None,
             record: None,
         }
+    }
+
+    /// What the schedule counts.
+    pub fn unit(&self) -> RateUnit {
+        if self.sessions_per_s.is_some() { RateUnit::Sessions } else { RateUnit::Requests }
+    }
+
+    /// The achieved rate in the unit of the schedule: sessions or requests per second.
+    pub fn achieved_in_unit_per_s(&self) -> f64 {
+        self.sessions_per_s.unwrap_or(self.achieved_per_s)
     }
 
     /// Whether the result has this verdict.
@@ -255,8 +329,12 @@ impl LoadResult {
         run_percentile(&self.intervals, p)
     }
 
-    /// The server's CPU time per request, in nanoseconds. The warm-up has the same load and is included.
+    /// The server's CPU time per request, in nanoseconds. If it was measured over more than the window, the warm-up has
+    /// the same load and is included.
     pub fn server_cpu_ns_per_request(&self) -> Option<f64> {
+        if let Some(of_window) = self.server.and_then(|server| server.cpu_ns_per_request) {
+            return Some(of_window);
+        }
         let requests = match self.ok_in_run {
             0 => self.achieved_per_s * self.load_s,
             count => count as f64,
@@ -265,6 +343,35 @@ impl LoadResult {
             .filter(|server| requests >= 1.0 && server.cpu_s > 0.0)
             .map(|server| server.cpu_s * 1e9 / requests)
     }
+}
+
+impl RequestSummary {
+    fn of_session(session: &SessionPart) -> Self {
+        Self {
+            name: session.name.clone(),
+            scheduled: session.started,
+            failed: session.started.saturating_sub(session.completed),
+            time_ns: session.session_time_ns.as_ref().map(TimeSummary::of),
+        }
+    }
+}
+
+/// Each request of a mix.
+fn by_request(run: &Run) -> Vec<RequestSummary> {
+    let part = |part: &RequestPart| {
+        let block = &part.block;
+        let times = match run.loop_.kind {
+            LoopKind::Open => &block.response_time_ns,
+            LoopKind::Closed => &block.service_time_ns,
+        };
+        RequestSummary {
+            name: part.name.clone(),
+            scheduled: block.counts.scheduled,
+            failed: block.counts.not_ok(),
+            time_ns: times.as_ref().map(TimeSummary::of),
+        }
+    };
+    run.by_request.iter().flatten().map(part).collect()
 }
 
 /// Valid responses in each interval of about a second, as rates, without the last, which may be short.

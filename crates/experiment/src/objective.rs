@@ -42,7 +42,7 @@ impl Objective {
             if value.is_empty() {
                 return Err(error("the limit is missing"));
             }
-            match subject.split_once('.') {
+            match split(subject) {
                 None if subject == "errors" && objective.max_errors.is_some() => {
                     return Err(error("two limits are set for errors: remove one"));
                 }
@@ -68,16 +68,21 @@ impl Objective {
         Ok(objective)
     }
 
-    /// The percentile of the first limit, 0 to 1; none for a mean or maximum.
-    pub fn percentile(&self) -> Option<f64> {
-        self.slos.first().and_then(|slo| percentile(statistic(slo)))
+    /// The percentile of the first limit, 0 to 1, if it limits a time of all requests; none for a mean or maximum.
+    pub fn request_percentile(&self) -> Option<f64> {
+        let (time, statistic) = parts(self.slos.first()?);
+        percentile(statistic).filter(|_| time != "session" && !time.starts_with("step("))
     }
 
-    /// Number of requests that a window needs before the objective can be judged.
-    pub fn samples_needed(&self) -> f64 {
-        let of_slo =
-            |slo: &String| percentile(statistic(slo)).map_or(SAMPLES_BEYOND, |p| SAMPLES_BEYOND / (1.0 - p));
-        self.slos.iter().map(of_slo).fold(SAMPLES_BEYOND, f64::max)
+    /// Length in seconds that a window needs before the objective can be judged. `per_s` is the number of times of one
+    /// kind (`response`, `session`, `step(login)`) that a second gives.
+    pub fn seconds_needed(&self, per_s: impl Fn(&str) -> f64) -> f64 {
+        let of_slo = |slo: &String| {
+            let (time, statistic) = parts(slo);
+            let samples = percentile(statistic).map_or(SAMPLES_BEYOND, |p| SAMPLES_BEYOND / (1.0 - p));
+            samples / per_s(time).max(f64::MIN_POSITIVE)
+        };
+        self.slos.iter().map(of_slo).fold(0.0, f64::max)
     }
 }
 
@@ -88,9 +93,14 @@ impl std::fmt::Display for Objective {
     }
 }
 
-/// `p99` of `response.p99<10ms`.
-fn statistic(slo: &str) -> &str {
-    slo.split_once('.').map_or("", |(_, rest)| rest.split('<').next().unwrap_or_default())
+/// `response` and `p99` of `response.p99<10ms`.
+fn parts(slo: &str) -> (&str, &str) {
+    split(slo.split('<').next().unwrap_or_default()).unwrap_or_default()
+}
+
+/// Splits `response.p99` or `step(a.b).p99` into the time and its statistic.
+fn split(subject: &str) -> Option<(&str, &str)> {
+    paceline_judge::gate::split_subject(subject)
 }
 
 /// 0.99 of `p99`.
@@ -109,8 +119,12 @@ mod tests {
         assert_eq!(objective.slos, ["response.p99.9<=10ms", "response.mean<2ms"]);
         assert_eq!(objective.max_errors.as_deref(), Some("0.1%"));
         assert_eq!(objective.to_string(), "response.p99.9<=10ms, response.mean<2ms, errors<=0.1%");
-        assert!((objective.percentile().unwrap() - 0.999).abs() < 1e-12);
-        assert!((objective.samples_needed() - 10_000.0).abs() < 1e-6);
+        assert!((objective.request_percentile().unwrap() - 0.999).abs() < 1e-12);
+        assert!((objective.seconds_needed(|_| 1_000.0) - 10.0).abs() < 1e-6);
+        let objective = Objective::parse("session.p99<1s,step(a.b).p90<2ms").unwrap();
+        assert_eq!(objective.request_percentile(), None);
+        let needed = objective.seconds_needed(|time| if time == "session" { 100.0 } else { 5.0 });
+        assert!((needed - 20.0).abs() < 1e-6, "the step is rarer than the session: {needed}");
     }
 
     #[test]

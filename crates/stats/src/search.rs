@@ -132,6 +132,11 @@ impl CapacitySearch {
         }
     }
 
+    /// The maximum number of windows.
+    pub fn windows_most(&self) -> usize {
+        self.windows_most
+    }
+
     /// The windows so far.
     pub fn windows(&self) -> &[SearchWindow] {
         &self.windows

@@ -8,8 +8,8 @@ use super::{ExperimentContext, ExperimentTarget, complaint, status_of};
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::TerminalText;
 use paceline_experiment::{
-    CapacityPlan, CapacityProgress, LoadError, Objective, WindowOutcome, capacity_text, find_capacity,
-    format_rate, format_time,
+    CapacityPlan, CapacityProgress, LoadError, Objective, RateUnit, WindowOutcome, capacity_text,
+    find_capacity, format_rate, format_time,
 };
 use std::time::Duration;
 
@@ -101,10 +101,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let capacity = (|| {
         let mut target = context.open(&ExperimentTarget::of(&arguments.target), "")?;
         target.load.judge_by(Some(plan.objective.clone()));
+        let usual = span(plan.estimate(plan.window));
+        exit::say(&format!(
+            "this takes {usual} after the server is warm, and longer if its rate is low or the machine is busy"
+        ));
         if !target.warm(context.flags.warm_limit)? {
             exit::say("the server was still getting faster when --warm-limit was reached");
         }
-        find_capacity(&mut target.load, &plan, &mut |progress| exit::say(&line(&progress)))
+        let mut unit = RateUnit::Requests;
+        find_capacity(&mut target.load, &plan, &mut |progress| {
+            if let CapacityProgress::ClosedLoop { unit: found, .. } = &progress {
+                unit = *found;
+            }
+            exit::say(&line(&progress, &plan, unit));
+        })
     })()
     .map_err(|error: LoadError| complaint(error))?;
     arguments.output.write(|format| match format {
@@ -118,15 +128,35 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     Ok(status_of(capacity.ended_early.as_deref(), found))
 }
 
+/// `4 to 9 minutes`.
+fn span([least, most]: [Duration; 2]) -> String {
+    let minutes = |time: Duration| (time.as_secs_f64() / 60.0).ceil().max(1.0);
+    match (minutes(least), minutes(most)) {
+        (least, most) if least >= most => {
+            format!("about {}", paceline_stats::counted(most as u64, "minute", "minutes"))
+        }
+        (least, most) => format!("about {least:.0} to {most:.0} minutes"),
+    }
+}
+
 /// One line of progress: the offered rate, its outcome, the current bounds.
-fn line(progress: &CapacityProgress) -> String {
+fn line(progress: &CapacityProgress, plan: &CapacityPlan, unit: RateUnit) -> String {
+    let format_rate = |per_s| format_rate(per_s, unit);
     let outcome = |outcome: WindowOutcome| match outcome {
         WindowOutcome::Pass => "met the objective",
         WindowOutcome::Miss => "missed the objective",
         WindowOutcome::Void => "disturbed, not counted",
     };
     match progress {
-        CapacityProgress::ClosedLoop { per_s } => format!("closed loop: {}", format_rate(*per_s)),
+        CapacityProgress::ClosedLoop { per_s, window, .. } => {
+            let why = if *window > plan.window { ", so that the objective has enough requests" } else { "" };
+            format!(
+                "closed loop: {}; windows of {} s{why}; {} remain",
+                format_rate(*per_s),
+                window.as_secs_f64(),
+                span(plan.estimate(*window))
+            )
+        }
         CapacityProgress::Window { number, window, half_pass_per_s, interval_per_s } => format!(
             "window {number}: {} {}{}; capacity {} ({} to {})",
             format_rate(window.offered_per_s),
@@ -152,5 +182,17 @@ fn line(progress: &CapacityProgress) -> String {
                 format_rate(point.offered_per_s)
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_whole_minutes() {
+        let span_of = |least: u64, most: u64| span([least, most].map(Duration::from_secs));
+        assert_eq!(span_of(200, 500), "about 4 to 9 minutes");
+        assert_eq!((span_of(5, 30), span_of(61, 119)), ("about 1 minute".into(), "about 2 minutes".into()));
     }
 }

@@ -1,11 +1,11 @@
 //! One load as a child process: runs `paceline run URL --format json`, then reads and keeps its record.
 //!
-//! If the server's processes run on this machine and leave cores free, the child runs on those, and the result includes
-//! the server's CPU and memory during the run.
+//! If the server's processes run on this machine and leave cores free, the child runs on those. Its record has the
+//! server's CPU time over the window; the result adds what happened to the server's memory during the run.
 
 use super::listener::ListeningProcesses;
 use crate::commands::run::duration;
-use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, Objective};
+use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, Objective};
 use paceline_host::{Interrupt, system};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -126,27 +126,19 @@ impl LoadRunner for ChildLoad {
         let record_name = record.to_string_lossy().into_owned();
         let arguments = self.arguments(request, &record_name);
         let listener = ListeningProcesses::of_url(&self.url);
-        let before = listener.as_ref().map(ListeningProcesses::used);
+        let before = listener.as_ref().map(ListeningProcesses::memory);
         let output = run_beside(arguments, listener.as_ref().map_or(&[], |listener| &listener.cores))?;
-        let after = listener.as_ref().map(ListeningProcesses::used);
+        let after = listener.as_ref().map(ListeningProcesses::memory);
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
         let json = paceline_files::read_text(&record, RECORD_BYTES_MOST)
             .map_err(|error| failed(error.to_string()))?;
         let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
-        let mut result = LoadResult::of(&run, None);
-        if let (Some(listener), Some(before), Some(after)) = (&listener, before, after) {
-            result.server = Some(LoadServerUse {
-                cpu_s: after.cpu_since(&before),
-                busiest_thread_s: after.busiest_thread_since(&before),
-                run_delay_s: after.run_delay_since(&before),
-                over_s: result.load_s,
-                cores: listener.cores.len() as u32,
-                rss_bytes: after.rss_bytes,
-                memory_limit_bytes: before.memory.limit_bytes,
-                swapped_bytes: after.memory.swapped_bytes.saturating_sub(before.memory.swapped_bytes),
-                oom_kills: after.memory.oom_kills.saturating_sub(before.memory.oom_kills),
-            });
+        let mut result = LoadResult::of(&run);
+        if let (Some(server), Some(before), Some(after)) = (&mut result.server, before, after) {
+            server.memory_limit_bytes = before.limit_bytes;
+            server.swapped_bytes = after.swapped_bytes.saturating_sub(before.swapped_bytes);
+            server.oom_kills = after.oom_kills.saturating_sub(before.oom_kills);
         }
         result.record = Some(record_name);
         Ok(result)

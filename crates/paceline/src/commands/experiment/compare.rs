@@ -334,7 +334,7 @@ pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
             .hint("use a file that was written by `paceline run -o FILE.json` or `paceline gate --save`")
     })?;
     let mut samples = SampleSet::new(&name);
-    samples.add(&LoadResult::of(&run, None));
+    samples.add(&LoadResult::of(&run));
     Ok(samples)
 }
 

@@ -191,7 +191,7 @@ impl<'a> Bench<'a> {
         let json =
             paceline_files::read_text(&path, RECORD_BYTES_MOST).map_err(|error| failed(error.to_string()))?;
         let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
-        let mut result = LoadResult::of(&run, None);
+        let mut result = LoadResult::of(&run);
         result.server = Some(LoadServerUse {
             cpu_s: after_s - before_s,
             over_s: result.load_s,
