@@ -124,7 +124,11 @@ fn a_gate_passes_within_its_limit_and_fails_beyond() {
     assert_eq!(reasons(percentile(50.0, 5_010), &run), []);
     for of in [GateTime::Service, GateTime::FirstByte, GateTime::Lag] {
         assert_eq!(reasons(time(of.clone(), Statistic::Mean, 5_001), &run), [], "{of:?}");
-        assert_eq!(reasons(time(of, Statistic::Mean, 5_000), &run), [GateReason::BeyondLimit], "{of:?}");
+        assert_eq!(
+            reasons(time(of.clone(), Statistic::Mean, 5_000), &run),
+            [GateReason::BeyondLimit],
+            "{of:?}"
+        );
     }
     let max = |or_equal| GateRequirement::Time {
         of: GateTime::Response,
