@@ -372,18 +372,7 @@ fn gather(
         outcome.spans.drain = outcome.spans.drain.max(worker.spans.drain);
         outcome.spans.end = outcome.spans.end.max(worker.spans.end);
         keep_first(&mut outcome.wrong_bodies, worker.wrong_bodies);
-        outcome.sessions_completed.resize(worker.sessions_completed.len(), 0);
-        outcome
-            .sessions_completed
-            .iter_mut()
-            .zip(&worker.sessions_completed)
-            .for_each(|(ours, theirs)| *ours += theirs);
-        outcome.session_times.resize_with(worker.session_times.len(), Histogram::new);
-        outcome
-            .session_times
-            .iter_mut()
-            .zip(&worker.session_times)
-            .for_each(|(ours, theirs)| ours.merge(theirs));
+        add_sessions(&mut outcome, &worker.sessions_completed, &worker.session_times);
     }
     outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);
     let timeline = WindowLength::of(settings).timeline(settings, outcome.spans.warmup);
@@ -399,6 +388,14 @@ fn gather(
         return Err(EngineError::Accounts(format!("{:?}", outcome.total.counts)));
     }
     Ok(outcome)
+}
+
+/// Adds a worker's completed sessions and their times, by kind of session.
+fn add_sessions(outcome: &mut RunOutcome, completed: &[u64], times: &[Histogram]) {
+    outcome.sessions_completed.resize(completed.len(), 0);
+    outcome.sessions_completed.iter_mut().zip(completed).for_each(|(ours, theirs)| *ours += theirs);
+    outcome.session_times.resize_with(times.len(), Histogram::new);
+    outcome.session_times.iter_mut().zip(times).for_each(|(ours, theirs)| ours.merge(theirs));
 }
 
 /// Keeps the first wrong body of each kind.

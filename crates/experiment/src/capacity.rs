@@ -10,7 +10,8 @@ use crate::load::{
     LoadError, LoadRequest, LoadResult, LoadRunner, Range, RateUnit, RequestSummary, TimeSummary,
 };
 use crate::objective::Objective;
-use paceline_record::{Blame, GateReason, Limit, Severity};
+use crate::window_outcome::WindowOutcome;
+use paceline_record::Limit;
 use paceline_stats::{CapacitySearch, SearchEnd, SearchWindow};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -78,56 +79,6 @@ impl CapacityPlan {
             let windows = WINDOWS_USUAL[noisy].min(self.windows_most) + curve;
             load(window) * windows as u32 + load(self.confirm) * confirmations[noisy] as u32
         })
-    }
-}
-
-/// The result of a window against the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WindowOutcome {
-    /// The objective was met.
-    Pass,
-    /// The objective was missed.
-    Miss,
-    /// Spoiled by the generator or the machine, so without a result.
-    Void,
-}
-
-impl WindowOutcome {
-    /// Judges a window from its gates and verdicts. Too few requests alone are not a miss; a miss that a disturbance of
-    /// the generator or the machine may explain is void.
-    pub fn of(result: &LoadResult) -> Self {
-        match Self::of_undisturbed(result) {
-            Self::Miss if result.disturbed_by().is_some() => Self::Void,
-            outcome => outcome,
-        }
-    }
-
-    /// As [`WindowOutcome::of`], but a disturbance does not excuse a miss.
-    fn of_undisturbed(result: &LoadResult) -> Self {
-        if result.void_because().is_some() {
-            return Self::Void;
-        }
-        let is_miss = |reason: &GateReason| match reason {
-            GateReason::BeyondLimit
-            | GateReason::Failures
-            | GateReason::LowerBound
-            | GateReason::NotDelivered
-            | GateReason::NotMeasured
-            | GateReason::BrokeRules
-            | GateReason::Starved => true,
-            GateReason::TooFewSamples
-            | GateReason::Invalid
-            | GateReason::Stopped
-            | GateReason::GeneratorLate
-            | GateReason::ServerDelayed => false,
-        };
-        let by_server = |verdict: &&paceline_record::Verdict| {
-            verdict.blame == Blame::Server && verdict.severity == Severity::Invalid
-        };
-        let missed = result.gates.iter().flat_map(|gate| &gate.reasons).any(is_miss)
-            || result.verdicts.iter().any(|verdict| by_server(&verdict));
-        if missed { Self::Miss } else { Self::Pass }
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Everything printed here is a field of [`Capacity`]; its JSON has more digits.
 
-use crate::capacity::{Capacity, WindowOutcome};
+use crate::capacity::Capacity;
 use crate::load::{Range, RateUnit, RequestSummary};
+use crate::window_outcome::WindowOutcome;
 use paceline_stats::counted;
 use std::fmt::Write as _;
 

@@ -18,10 +18,10 @@ mod load;
 mod objective;
 mod regression;
 mod rounds;
+mod window_outcome;
 
 pub use capacity::{
-    Capacity, CapacityPlan, CapacityProgress, CapacityWindow, Confirmation, CurvePoint, WindowOutcome,
-    find_capacity,
+    Capacity, CapacityPlan, CapacityProgress, CapacityWindow, Confirmation, CurvePoint, find_capacity,
 };
 pub use capacity_text::{capacity_text, rate as format_rate, time as format_time};
 pub use compare::{
@@ -49,3 +49,4 @@ pub use regression::{
     run_regression,
 };
 pub use rounds::{CellComparison, MatchedCell, compare_rounds, rounds_markdown};
+pub use window_outcome::WindowOutcome;

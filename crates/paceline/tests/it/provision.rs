@@ -125,13 +125,13 @@ fn an_unavailable_package_fails_only_its_server() {
     beside(&tree, "sh-zero", &needs("no-such-package-at-all"));
     // An apt-get that has one of the two packages.
     let fake = "#!/bin/sh\ncase \"$*\" in *at-all*) echo \"Unable to locate package\"; exit 100;; esac\n\
-                case \"$*\" in *print-uris*) exit 0;; *to-be-had*) touch \"$HAD\";; esac\n";
-    tree.write("bin/apt-get", fake);
+                case \"$*\" in *print-uris*) exit 0;; *to-be-had*) touch 'HAD';; esac\n";
+    tree.write("bin/apt-get", &fake.replace("HAD", tree.path("no-such-package-to-be-had").to_str().unwrap()));
     std::fs::set_permissions(tree.path("bin/apt-get"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .unwrap();
     let path = format!("{}:{}", tree.path("bin").display(), std::env::var("PATH").unwrap());
     let mut setup = tree.paceline(&["setup", "--all"]);
-    let output = setup.env("PATH", path).env("HAD", tree.path("no-such-package-to-be-had")).output().unwrap();
+    let output = setup.env("PATH", path).output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{stdout}");
     // SAFETY: takes no arguments and cannot fail.

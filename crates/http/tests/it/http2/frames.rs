@@ -313,7 +313,10 @@ fn a_client_sends_preface_settings_and_window() {
     let frames = bytes.strip_prefix(CLIENT_PREFACE).unwrap();
     assert_eq!(
         events(frames, &[]),
-        [Seen::Settings(vec![(2, 0), (4, OUR_WINDOW)]), Seen::Window(0, OUR_WINDOW - WINDOW_DEFAULT)]
+        [
+            Seen::Settings(vec![(2, 0), (4, OUR_WINDOW), (6, 65_536)]),
+            Seen::Window(0, OUR_WINDOW - WINDOW_DEFAULT)
+        ]
     );
 }
 

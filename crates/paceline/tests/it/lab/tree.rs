@@ -52,6 +52,7 @@ impl Tree {
         let manifest = format!(
             "name = \"{id}\"\nlanguage = \"Python\"\nframework = \"none\"\nengine = \"none\"\nkind = \"platform\"\n\
              tags = [\"idiomatic\"]\nworkloads = [\"hello\"]\nneeds = [\"python3\"]\nversion = \"echo 1\"\n\
+             pass_env = [\"WITNESS\", \"GATE\"]\n\
              [run]\ncommand = \"exec python3 server.py\"\nstart_timeout_s = {start_timeout_s}\n[forms.single]\n\
              [traits]\npipelining = true\nhttp10_keep_alive = true\nhead = false\n"
         );

@@ -153,7 +153,7 @@ fn open_to_all(folder: &Path) {
 fn a_shepherd_refuses_a_descriptor_that_is_not_open() {
     let order = |inherit: i32| {
         format!(
-            r#"{{"command":["true"],"folder":"/","env":{{}},"cores":[],"output":"inherit","groups":[],"guard":"subreaper","stop_limit_ms":0,"inherit":{inherit}}}"#
+            r#"{{"command":["true"],"folder":"/","env":{{}},"inherits":"running","pass_env":[],"cores":[],"output":"inherit","groups":[],"guard":"subreaper","stop_limit_ms":0,"inherit":{inherit}}}"#
         )
     };
     for inherit in [-1, 1_000_000, i32::MAX] {
