@@ -89,7 +89,7 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<MatchedCell, SampleSet> {
         if is_spoiled || trial.error.as_ref().is_some_and(|fault| fault.transient) {
             continue;
         }
-        let result = trial.run.as_ref().map(|run| LoadResult::of(run));
+        let result = trial.run.as_ref().map(LoadResult::of);
         let set = cells.entry(MatchedCell::of(trial)).or_insert_with(|| SampleSet::new(name));
         let mut outcomes = result.as_ref().map(ObservedOutcomes::of).unwrap_or_default();
         let fault = trial.error.as_ref().map(|fault| fault.message.clone());

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::warm_up;
-use paceline_record::{GateOutcome, Verdict};
+use paceline_record::{Blame, GateOutcome, GateReason, Severity, Verdict};
 use paceline_stats::Random;
 use std::collections::BTreeMap;
 
