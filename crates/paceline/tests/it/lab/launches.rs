@@ -78,11 +78,11 @@ fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     };
     let ran = check(&sound.replace("pipelining = true", "pipelining = false"));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  pipelining: the manifest says `false`, but the server supports this: write `pipelining = true` in line 15 of server.toml\n";
+    let reported = "  fail  pipelining: the manifest says `false`, but the server supports this: write `pipelining = true` in line 16 of server.toml\n";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("head = false\n", ""));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let reported = "  fail  HEAD: not supported: status 501 instead of 200; the manifest has no entry, which means `true`: add `head = false` below [traits] (line 14 of server.toml)\n";
+    let reported = "  fail  HEAD: not supported: status 501 instead of 200; the manifest has no entry, which means `true`: add `head = false` below [traits] (line 15 of server.toml)\n";
     assert!(ran.stdout.contains(reported), "{ran:?}");
     let ran = check(&sound.replace("pipelining = true\n", ""));
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -257,7 +257,7 @@ fn a_named_server_that_cannot_be_checked_is_a_failure() {
         .unwrap();
     let ran = tree.run(&["lab", "check", "python-good"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("server.toml:14: `PACELINE_PORT` is set by the lab"), "{ran:?}");
+    assert!(ran.stderr.contains("server.toml:15: `PACELINE_PORT` is set by the lab"), "{ran:?}");
 }
 
 #[test]
