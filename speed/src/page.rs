@@ -71,7 +71,7 @@ pub fn section(experiment: &Experiment, outcome: &Outcome, taken: &str) -> Strin
 
 fn quietness(samples: &[RowSample]) -> String {
     let shares = samples.iter().filter_map(|sample| sample.others_share);
-    let Some(spread) = Spread::of(shares) else { return String::new() };
+    let Some(spread) = Spread::from_observations(shares) else { return String::new() };
     let sentence = format!(
         "Everything else on the machine used {:.1} % of a core ({:.1} to {:.1} %).",
         spread.median * 100.0,
@@ -101,9 +101,9 @@ fn table(experiment: &Experiment, samples: &[RowSample]) -> String {
 }
 
 fn cell(number: &Number, samples: &[&RowSample]) -> String {
-    let Some(spread) =
-        Spread::of(samples.iter().filter_map(|sample| sample.numbers.get(number.key).copied()))
-    else {
+    let Some(spread) = Spread::from_observations(
+        samples.iter().filter_map(|sample| sample.numbers.get(number.key).copied()),
+    ) else {
         return if samples.iter().any(|sample| sample.error.is_some()) { "failed" } else { "" }.to_owned();
     };
     let [median, min, max] = [spread.median, spread.min, spread.max]
@@ -141,7 +141,7 @@ fn comparisons(comparisons: &[ComparisonRule], samples: &[RowSample]) -> String 
             Some(to) => (format!(" / {to}"), 3),
             None => (String::new(), number.digits),
         };
-        let median = Spread::of(values.iter().copied()).map(|spread| spread.median);
+        let median = Spread::from_observations(values.iter().copied()).map(|spread| spread.median);
         let met = match median {
             _ if goal.is_empty() => "",
             None => "**not measured**",

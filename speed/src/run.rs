@@ -123,7 +123,7 @@ fn measure(row: &ExperimentRow, workspace: &Workspace) -> anyhow::Result<RowSamp
     let Some(ended) = ended else { bail!("did not end within {} s and was killed", RUN_LIMIT.as_secs()) };
 
     let [out, err] = outputs(workspace, "generator");
-    let output = paceline_files::read_text(&out, paceline_files::OUTPUT_BYTES_MOST)?;
+    let output = paceline_files::read_text(&out, paceline_files::MAX_OUTPUT_BYTES)?;
     let well = ended.code == Some(0);
     let mut report = match (tool::read(&filled.program, &output), well) {
         (Err(_), false) => bail!("ended with {ended}: {}", last_words(&err)),

@@ -3,14 +3,14 @@
 //! For manifests, workloads and plans. The valid keys come from `deny_unknown_fields` of the types.
 
 use crate::CatalogueError;
-use crate::error::ERRORS_MOST;
+use crate::error::MAX_ERRORS;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 /// Most bytes parsed again to find further errors of a file. The largest file of the repository (30 kB) can be parsed
-/// for each of [`ERRORS_MOST`] errors; parsing 4 MiB of keys takes up to a second.
-const PARSED_AGAIN_BYTES_MOST: usize = 4 << 20;
+/// for each of [`MAX_ERRORS`] errors; parsing 4 MiB of keys takes up to a second.
+const MAX_PARSED_AGAIN_BYTES: usize = 4 << 20;
 
 /// A file's text with its name, for error messages.
 pub(crate) struct Document {
@@ -24,21 +24,21 @@ impl Document {
     /// Reads the file at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, CatalogueError> {
         let text =
-            paceline_files::read_text(path, paceline_files::TEXT_BYTES_MOST).map_err(
-                |source| match source.kind() {
-                    std::io::ErrorKind::InvalidData => CatalogueError::Document {
-                        path: path.into(),
-                        line: None,
-                        problem: "not UTF-8 text".into(),
-                    },
-                    _ => CatalogueError::File { action: "read", path: path.into(), source },
+            paceline_files::read_text(path, paceline_files::MAX_TEXT_BYTES).map_err(|source| match source
+                .kind()
+            {
+                std::io::ErrorKind::InvalidData => CatalogueError::Document {
+                    path: path.into(),
+                    line: None,
+                    problem: "not UTF-8 text".into(),
                 },
-            )?;
+                _ => CatalogueError::File { action: "read", path: path.into(), source },
+            })?;
         Ok(Self::of_text(path, text))
     }
 
     /// Text that is not in a file, or no longer is: a stored plan.
-    pub(crate) fn of(path: &Path, text: &str) -> Self {
+    pub(crate) fn from_text(path: &Path, text: &str) -> Self {
         Self::of_text(path, text.into())
     }
 
@@ -118,7 +118,7 @@ impl Document {
 
 /// Whether no more errors are searched for in a text of this size.
 fn is_enough(errors: usize, bytes: usize) -> bool {
-    errors >= ERRORS_MOST || errors * bytes > PARSED_AGAIN_BYTES_MOST
+    errors >= MAX_ERRORS || errors * bytes > MAX_PARSED_AGAIN_BYTES
 }
 
 /// Replaces the assignment on the line at an offset by blanks, so that the offsets of all others stay the same. Returns
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn complaint(text: &str) -> String {
-        Document::of(Path::new("a/b.toml"), text)
+        Document::from_text(Path::new("a/b.toml"), text)
             .parse::<TestDocument>()
             .expect_err("it is wrong")
             .to_string()
@@ -267,7 +267,7 @@ mod tests {
         let keys = |count: usize| (0..count).map(|key| format!("key{key} = 1\n")).collect::<String>();
         let more = "correct these errors first: the rest of the file was not checked";
         let few = complaint(&keys(30));
-        assert_eq!(few.lines().count(), ERRORS_MOST + 1, "{few}");
+        assert_eq!(few.lines().count(), MAX_ERRORS + 1, "{few}");
         assert!(few.ends_with(more), "{few}");
         // 1.5 MB: parsed three times.
         let many = complaint(&keys(110_000));

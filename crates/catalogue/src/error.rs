@@ -6,7 +6,7 @@ use paceline_record::Blame;
 use std::path::{Path, PathBuf};
 
 /// Most errors of one file that are listed; the others are counted.
-pub(crate) const ERRORS_MOST: usize = 20;
+pub(crate) const MAX_ERRORS: usize = 20;
 
 /// Why a part of the catalogue cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -85,8 +85,8 @@ impl CatalogueError {
     /// Combines the errors that `complain` makes of `problems`; `None` if there are none. It is called only for those
     /// that are listed: finding the place of one may parse the file again.
     pub(crate) fn of_each<T>(problems: Vec<T>, complain: impl FnMut(T) -> Self) -> Option<Self> {
-        let more = problems.len().saturating_sub(ERRORS_MOST);
-        let mut errors: Vec<Self> = problems.into_iter().take(ERRORS_MOST).map(complain).collect();
+        let more = problems.len().saturating_sub(MAX_ERRORS);
+        let mut errors: Vec<Self> = problems.into_iter().take(MAX_ERRORS).map(complain).collect();
         match errors.len() {
             0 | 1 => errors.pop(),
             _ => Some(CatalogueError::Several(errors, more)),

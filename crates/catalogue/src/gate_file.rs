@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<GateFile, String> {
-        let document = Document::of(Path::new(GATE_FILE), text);
+        let document = Document::from_text(Path::new(GATE_FILE), text);
         document.parse::<WireFile>().map(|wire| wire.gate).map_err(|error| error.to_string())
     }
 

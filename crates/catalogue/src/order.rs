@@ -5,7 +5,7 @@
 //! implemented here, because a stored seed must give the same order in every later version, which no library's shuffle
 //! guarantees.
 
-use crate::{Cell, Manifest, SEED_MAX};
+use crate::{Cell, MAX_SEED, Manifest};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -36,10 +36,10 @@ pub fn order(cells: &[Cell], repeats: u32, seed: u64) -> Vec<PlannedLaunch> {
     (0..repeats).flat_map(|block| block_order(cells, block, seed)).collect()
 }
 
-/// A seed from the system's randomness, for a plan without one; at most [`SEED_MAX`].
+/// A seed from the system's randomness, for a plan without one; at most [`MAX_SEED`].
 pub fn fresh_seed() -> u64 {
     // The standard library seeds each hasher from the system.
-    RandomState::new().hash_one(std::process::id()) & SEED_MAX
+    RandomState::new().hash_one(std::process::id()) & MAX_SEED
 }
 
 fn block_order(cells: &[Cell], block: u32, seed: u64) -> Vec<PlannedLaunch> {

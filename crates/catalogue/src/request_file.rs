@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// Requests of one file: each has a separate block in a record and separate histograms in memory.
-pub const REQUESTS_MOST: usize = 100;
+pub const MAX_REQUESTS: usize = 100;
 /// The largest weight: shares finer than a millionth would not occur in a run.
-pub const WEIGHT_MOST: u32 = 1_000_000;
+pub const MAX_WEIGHT: u32 = 1_000_000;
 
 /// Several requests, each with its share of the load.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,11 +40,11 @@ impl RequestFile {
     ///
     /// # Errors
     /// [`CatalogueError::Document`] with the line of the problem.
-    pub fn of(path: &Path, text: &str) -> Result<Self, CatalogueError> {
-        let document = &Document::of(path, text);
+    pub fn from_text(path: &Path, text: &str) -> Result<Self, CatalogueError> {
+        let document = &Document::from_text(path, text);
         let wire: WireRequestFile = document.parse()?;
-        if wire.request.is_empty() || wire.request.len() > REQUESTS_MOST {
-            let problem = format!("a request file must contain 1 to {REQUESTS_MOST} `[[request]]` tables");
+        if wire.request.is_empty() || wire.request.len() > MAX_REQUESTS {
+            let problem = format!("a request file must contain 1 to {MAX_REQUESTS} `[[request]]` tables");
             return Err(document.complain(None, problem));
         }
         let mut names = BTreeSet::new();
@@ -149,10 +149,9 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
 fn weight_of(weight: Option<&Spanned<i64>>, document: &Document) -> Result<u32, CatalogueError> {
     let Some(weight) = weight else { return Ok(1) };
     match u32::try_from(*weight.get_ref()) {
-        Ok(number @ 1..=WEIGHT_MOST) => Ok(number),
+        Ok(number @ 1..=MAX_WEIGHT) => Ok(number),
         _ => {
-            let problem =
-                format!("weight {} is not a whole number from 1 to {WEIGHT_MOST}", weight.get_ref());
+            let problem = format!("weight {} is not a whole number from 1 to {MAX_WEIGHT}", weight.get_ref());
             Err(document.complain(Some(weight.span().start), problem))
         }
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The maximum length of a unix socket's path: sun_path holds 108 bytes, and a zero ends it (unix(7)).
-const PATH_MOST: usize = 107;
+const MAX_PATH: usize = 107;
 
 /// The address that connections go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Address {
             Address::Tcp(_) => true,
             Address::Unix(path) => {
                 let path = path.as_os_str().as_bytes();
-                (1..=PATH_MOST).contains(&path.len()) && !path.contains(&0)
+                (1..=MAX_PATH).contains(&path.len()) && !path.contains(&0)
             }
         }
     }

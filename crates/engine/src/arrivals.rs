@@ -26,11 +26,11 @@ pub(crate) struct SampledIntervals {
 
 impl SampledIntervals {
     /// The stretches of a run; none if arrivals are not random.
-    pub(crate) fn of(settings: &Settings, timeline: &Timeline) -> Option<Self> {
+    pub(crate) fn from_settings(settings: &Settings, timeline: &Timeline) -> Option<Self> {
         let LoadModel::Open { shape, arrivals } = &settings.job.load else { return None };
-        let distribution = GapDistribution::of(*arrivals)?;
+        let distribution = GapDistribution::from_arrivals(*arrivals)?;
         let window = timeline.window_end.since(timeline.window_start);
-        let profile = Profile::of(shape, settings.job.warmup, window)?;
+        let profile = Profile::from_shape(shape, settings.job.warmup, window)?;
         let before = profile.arrivals(settings.job.warmup.0 as f64);
         let expected = profile.arrivals((settings.job.warmup + window).0 as f64) - before;
         // A short window is one stretch: several would overlap.
@@ -86,7 +86,7 @@ impl Default for SampledSends {
 
 impl SampledSends {
     /// Allocates the memory for the notes.
-    pub(crate) fn of(stretches: Option<SampledIntervals>) -> Self {
+    pub(crate) fn from_intervals(stretches: Option<SampledIntervals>) -> Self {
         let Some(SampledIntervals { starts, each, .. }) = stretches else { return Self::default() };
         let sends = starts.iter().map(|_| Vec::with_capacity(each)).collect();
         Self { from: starts.first().copied().unwrap_or(Nanos::NEVER), starts, each, sends }
@@ -127,6 +127,7 @@ pub(crate) fn since_epoch(workers: Vec<Vec<Vec<Nanos>>>, epoch: Nanos) -> Vec<Ve
 /// The gaps between the sends of all loaders of a run, corresponding to [`crate::RunOutcome::arrival_gaps`] of one:
 /// `noted` has the `noted_sends` of each loader.
 pub fn gaps_of_all(settings: &Settings, noted: &[Vec<Vec<Nanos>>]) -> Vec<f64> {
-    let timeline = WindowLength::of(settings).timeline(settings, Nanos::ZERO);
-    SampledIntervals::of(settings, &timeline).map_or_else(Vec::new, |stretches| stretches.gaps(noted))
+    let timeline = WindowLength::from_settings(settings).timeline(settings, Nanos::ZERO);
+    SampledIntervals::from_settings(settings, &timeline)
+        .map_or_else(Vec::new, |stretches| stretches.gaps(noted))
 }

@@ -45,7 +45,7 @@ impl RateSegment {
 
 /// The number of requests expected to fall due between two moments, both from the beginning of the warm-up.
 pub fn due_between(shape: &Shape, warmup: Nanos, window: Nanos, from: Nanos, to: Nanos) -> f64 {
-    let until = |moment: Nanos| match (shape, Profile::of(shape, warmup, window)) {
+    let until = |moment: Nanos| match (shape, Profile::from_shape(shape, warmup, window)) {
         (Shape::Trace(trace), _) => trace.moments.partition_point(|time| *time < moment) as f64,
         (_, Some(profile)) => profile.arrivals(moment.0 as f64),
         (_, None) => 0.0,
@@ -62,7 +62,7 @@ pub(crate) struct Profile {
 
 impl Profile {
     /// The rate over warm-up and window; none for a trace, which has moments and no rate.
-    pub(crate) fn of(shape: &Shape, warmup: Nanos, window: Nanos) -> Option<Self> {
+    pub(crate) fn from_shape(shape: &Shape, warmup: Nanos, window: Nanos) -> Option<Self> {
         let (first, mut stretches) = match shape {
             Shape::Trace(_) => return None,
             Shape::Steady { rate } => (rate.get(), vec![(window.0 as f64, rate.get(), rate.get())]),

@@ -62,7 +62,7 @@ pub(crate) fn longest_think(think: Option<Think>) -> Nanos {
 }
 
 /// The distribution of random gaps with mean one. The gaps of a process are independent (a renewal process). Each
-/// process has one entry in [`GapDistribution::of`].
+/// process has one entry in [`GapDistribution::from_arrivals`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GapDistribution {
     /// The gap for a number that is uniform in (0, 1].
@@ -75,7 +75,7 @@ pub(crate) struct GapDistribution {
 
 impl GapDistribution {
     /// The distribution of a process; none if its gaps are not random.
-    pub(crate) fn of(arrivals: Arrivals) -> Option<Self> {
+    pub(crate) fn from_arrivals(arrivals: Arrivals) -> Option<Self> {
         match arrivals {
             Arrivals::Constant => None,
             Arrivals::Poisson => Some(Self { gap: |unit| -unit.ln(), hazard: |gap| gap, deviation: 1.0 }),
@@ -92,8 +92,9 @@ pub(crate) struct RandomGaps {
 
 impl RandomGaps {
     /// The gaps of a process from a seed; none if they are not random.
-    pub(crate) fn of(arrivals: Arrivals, seed: u64) -> Option<Self> {
-        GapDistribution::of(arrivals).map(|distribution| Self { distribution, random: Random::new(seed) })
+    pub(crate) fn from_arrivals(arrivals: Arrivals, seed: u64) -> Option<Self> {
+        GapDistribution::from_arrivals(arrivals)
+            .map(|distribution| Self { distribution, random: Random::new(seed) })
     }
 
     /// The next gap, where `mean` is the mean.

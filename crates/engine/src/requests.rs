@@ -35,14 +35,14 @@ pub struct Requests {
 
 impl Requests {
     /// Requests of these kinds, whose templates take lines from `files` files.
-    pub fn of(kinds: Vec<RequestKind>, files: usize) -> Self {
+    pub fn from_kinds(kinds: Vec<RequestKind>, files: usize) -> Self {
         Self { kinds, http2: Vec::new(), files, sessions: None }
     }
 
     /// One request, the same every time.
     pub fn fixed(bytes: impl Into<Vec<u8>>, method: Method, check: ResponseCheck) -> Self {
         let template = RequestTemplate::fixed(bytes.into());
-        Self::of(vec![RequestKind { weight: 1, template, method, check }], 0)
+        Self::from_kinds(vec![RequestKind { weight: 1, template, method, check }], 0)
     }
 
     /// The same, with each kind as HTTP/2 sends it.

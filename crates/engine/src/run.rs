@@ -292,7 +292,7 @@ fn coordinate(
     while gate.waiting.load(Ordering::Acquire) > 0 && !all_done() {
         thread::park_timeout(Duration::from_millis(100));
     }
-    let length = WindowLength::of(settings);
+    let length = WindowLength::from_settings(settings);
     // A thread that was refused or failed ends the run: other loaders must not wait for it, or begin.
     if gate.aborted() || gate.stop.at() != Nanos::NEVER {
         gate.aborted.store(true, Ordering::Relaxed);
@@ -375,12 +375,12 @@ fn gather(
         add_sessions(&mut outcome, &worker.sessions_completed, &worker.session_times);
     }
     outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);
-    let timeline = WindowLength::of(settings).timeline(settings, outcome.spans.warmup);
+    let timeline = WindowLength::from_settings(settings).timeline(settings, outcome.spans.warmup);
     match settings.job.share {
         // The gaps between every N-th arrival are not exponential: only those of all loaders can be tested.
         Some(_) => outcome.noted_sends = since_epoch(noted, timeline.epoch),
         None => {
-            let stretches = SampledIntervals::of(settings, &timeline);
+            let stretches = SampledIntervals::from_settings(settings, &timeline);
             outcome.arrival_gaps = stretches.map_or_else(Vec::new, |stretches| stretches.gaps(&noted));
         }
     }

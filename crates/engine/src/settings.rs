@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The pipelined requests of a connection are one piece of memory in each thread; a larger size is a mistake.
-const OUTGOING_BYTES_MAX: usize = 1 << 30;
+const MAX_OUTGOING_BYTES: usize = 1 << 30;
 
 /// A job that is ready to run.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Settings {
             && self.requests.http2().len() != self.requests.kinds().len()
         {
             "the requests were not prepared for HTTP/2; this is a bug in Paceline"
-        } else if self.requests.longest().saturating_mul(self.job.depth.into()) > OUTGOING_BYTES_MAX {
+        } else if self.requests.longest().saturating_mul(self.job.depth.into()) > MAX_OUTGOING_BYTES {
             "the outstanding requests of one connection exceed 1 GiB in total: pipeline fewer requests, or send shorter ones"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {
             "too many different requests for a rate with so many steps: use fewer requests, or fewer steps"

@@ -332,7 +332,7 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// The sums of the window's blocks: segment after segment, `kinds` blocks in each.
-    pub(crate) fn of(mut blocks: Vec<Tally>, kinds: usize) -> Self {
+    pub(crate) fn from_blocks(mut blocks: Vec<Tally>, kinds: usize) -> Self {
         if blocks.len() == 1 {
             return Self { total: blocks.pop().unwrap_or_default(), ..Self::default() };
         }
@@ -362,11 +362,11 @@ mod tests {
             tally
         };
         let scheduled = |sums: &[Tally]| sums.iter().map(|sum| sum.counts.scheduled).collect::<Vec<_>>();
-        let sums = Sums::of([1, 2, 4, 8, 16, 32].map(block).into(), 2);
+        let sums = Sums::from_blocks([1, 2, 4, 8, 16, 32].map(block).into(), 2);
         assert_eq!(sums.total.counts.scheduled, 63);
         assert_eq!(scheduled(&sums.by_segment), [3, 12, 48]);
         assert_eq!(scheduled(&sums.by_request), [21, 42]);
-        let one = Sums::of(vec![block(5)], 1);
+        let one = Sums::from_blocks(vec![block(5)], 1);
         assert_eq!((one.total.counts.scheduled, one.by_segment.len(), one.by_request.len()), (5, 0, 0));
     }
 }

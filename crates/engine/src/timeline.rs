@@ -57,7 +57,7 @@ impl Timeline {
 }
 
 /// The maximum number of random arrivals that are walked before a run begins: they take some milliseconds.
-const ARRIVALS_WALKED_MAX: u64 = 1 << 18;
+const MAX_ARRIVALS_WALKED: u64 = 1 << 18;
 
 /// If random arrivals are not walked, the window is planned this far beyond its expected end, in standard deviations of
 /// the time of the last arrival: one run in a billion has a later one.
@@ -73,7 +73,7 @@ pub struct WindowLength {
 impl WindowLength {
     /// The length for a run. Random arrivals are walked to the last if there are not too many; otherwise this is a
     /// bound, and the window ends with its last arrival.
-    pub fn of(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         let exact = |length| Self { length, is_exact: true };
         let (n, shape, arrivals) = match (settings.job.window, &settings.job.load) {
             (Bound::Duration(length), _) => return exact(length),
@@ -82,10 +82,10 @@ impl WindowLength {
         };
         // A number of requests is allowed only with a steady rate (`Settings::check`).
         let gap_ns = 1e9 / shape.offered_per_s(Nanos::ZERO, Nanos::NEVER);
-        let Some(mut gaps) = RandomGaps::of(*arrivals, settings.seed) else {
+        let Some(mut gaps) = RandomGaps::from_arrivals(*arrivals, settings.seed) else {
             return exact(Nanos((n as f64 * gap_ns).ceil() as u64));
         };
-        if n > ARRIVALS_WALKED_MAX {
+        if n > MAX_ARRIVALS_WALKED {
             let gaps = n as f64 + DEVIATIONS * gaps.deviation() * (n as f64).sqrt();
             return Self { length: Nanos((gaps * gap_ns) as u64), is_exact: false };
         }

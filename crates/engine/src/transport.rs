@@ -117,5 +117,5 @@ pub trait Transport {
     ///
     /// # Errors
     /// Only errors that end the run.
-    fn wait(&mut self, patience: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()>;
+    fn wait(&mut self, wait_limit: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()>;
 }

@@ -32,14 +32,14 @@ const KNEE_FACTOR: f64 = 2.0;
 const LONG_STEP: f64 = 0.95;
 const LONG_TRIES: usize = 4;
 /// Void windows in a row (spoiled by the generator or the machine) after which the search gives up.
-const VOID_MOST: usize = 6;
+const MAX_VOID: usize = 6;
 /// A miss during a disturbance of the generator or the machine is repeated; after this many in a row it counts.
-const DISTURBED_MOST: usize = 3;
+const MAX_DISTURBED: usize = 3;
 /// A miss far below the capacity is repeated this many times. If all repetitions pass, the machine paused, not the
 /// server. A stall that misses half of the windows escapes this check once in four times; the curve looks for it again.
 const RECHECKS: usize = 2;
 /// More misses than this far below the capacity are not repeated: they are stalls.
-const RECHECKED_MOST: usize = 3;
+const MAX_RECHECKED: usize = 3;
 /// The note in the record on a miss that did not recur.
 const ISOLATED: &str = "missed the objective once, but met it when repeated";
 /// Windows that a search takes on a quiet machine and on a noisy one, as docs/capacity.md says.
@@ -47,7 +47,7 @@ const WINDOWS_USUAL: [usize; 2] = [14, 30];
 /// Disturbed windows cost time and give no result: with them, a search has at most this many times `windows_most`.
 const WINDOWS_WITH_VOID: usize = 2;
 /// The longest window that is chosen to get enough requests.
-const WINDOW_MOST: Duration = Duration::from_secs(60);
+const MAX_WINDOW: Duration = Duration::from_secs(60);
 
 /// How to find a capacity.
 #[derive(Clone, Debug)]
@@ -270,7 +270,7 @@ pub fn find_capacity(
 /// The window length that gives enough requests for the objective's percentiles at 40 % of the closed loop's rate.
 fn window_length(plan: &CapacityPlan, closed: &LoadResult) -> Duration {
     let needed = plan.objective.seconds_needed(|time| 0.4 * times_per_s(closed, time));
-    let needed = Duration::from_secs_f64((needed - 1e-6).clamp(0.0, WINDOW_MOST.as_secs_f64()).ceil());
+    let needed = Duration::from_secs_f64((needed - 1e-6).clamp(0.0, MAX_WINDOW.as_secs_f64()).ceil());
     plan.window.max(needed)
 }
 
@@ -292,7 +292,7 @@ fn times_per_s(closed: &LoadResult, time: &str) -> f64 {
 fn closed_loop(load: &mut dyn LoadRunner, plan: &CapacityPlan) -> Result<LoadResult, LoadError> {
     let request = LoadRequest { rate_per_s: None, warmup: plan.warmup, window: plan.window };
     let mut closed = load.run(&request)?;
-    for _ in 1..DISTURBED_MOST {
+    for _ in 1..MAX_DISTURBED {
         if closed.void_because().is_none() {
             break;
         }
@@ -312,13 +312,13 @@ fn offer(
     loop {
         let result = load.run(request)?;
         tries += 1;
-        let outcome = if tries >= DISTURBED_MOST {
+        let outcome = if tries >= MAX_DISTURBED {
             WindowOutcome::of_undisturbed(&result)
         } else {
-            WindowOutcome::of(&result)
+            WindowOutcome::from_result(&result)
         };
         observe(&result, outcome);
-        if outcome != WindowOutcome::Void || tries >= VOID_MOST {
+        if outcome != WindowOutcome::Void || tries >= MAX_VOID {
             return Ok((result, outcome));
         }
     }
@@ -348,7 +348,7 @@ impl Search {
                 self.offer(load, &request, rate, observer)?;
                 continue;
             }
-            let Some(stall) = self.engine.stalls_decide().filter(|_| rechecked < RECHECKED_MOST) else {
+            let Some(stall) = self.engine.stalls_decide().filter(|_| rechecked < MAX_RECHECKED) else {
                 break;
             };
             rechecked += 1;
@@ -398,7 +398,7 @@ impl Search {
                 || "the runs are invalid".to_owned(),
                 |verdict| format!("verdict {}", verdict.name.as_str()),
             );
-            self.ended_early = Some(format!("{VOID_MOST} windows in a row were disturbed: {because}"));
+            self.ended_early = Some(format!("{MAX_VOID} windows in a row were disturbed: {because}"));
         }
         Ok(outcome)
     }

@@ -49,7 +49,7 @@ impl SampleSet {
         if self.conditions.is_none() {
             self.conditions.clone_from(&result.conditions);
         }
-        let outcomes = ObservedOutcomes::of(result);
+        let outcomes = ObservedOutcomes::from_result(result);
         let is_usable = outcomes.unusable_because.is_none();
         self.outcomes.push(outcomes);
         if !is_usable {
@@ -67,7 +67,7 @@ impl SampleSet {
         self.outcomes.iter().find_map(|one| one.unusable_because.as_deref())
     }
 
-    fn of(&self, metric: ComparedMetric) -> &[f64] {
+    fn values_of(&self, metric: ComparedMetric) -> &[f64] {
         self.values.get(&metric).map_or(&[], Vec::as_slice)
     }
 }
@@ -113,7 +113,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    fn of(decision: Decision, metric: ComparedMetric) -> Self {
+    fn from_decision(decision: Decision, metric: ComparedMetric) -> Self {
         match decision {
             Decision::Equivalent => Self::Equivalent,
             Decision::Undecided { more_pairs } => Self::Undecided { more_pairs },
@@ -172,9 +172,10 @@ pub struct PairedComparison {
 impl PairedComparison {
     /// The scatter of pairs in a metric: the standard deviation of their logarithmic ratios. None below three pairs.
     pub fn pair_sd(&self, metric: ComparedMetric) -> Option<f64> {
-        let [first, second] = self.samples.each_ref().map(|set| set.of(metric));
+        let [first, second] = self.samples.each_ref().map(|set| set.values_of(metric));
         let log_ratios: Vec<f64> = first.iter().zip(second).map(|(a, b)| (b / a).ln()).collect();
-        let spread = Variance::of(&log_ratios).filter(|_| self.is_interleaved && log_ratios.len() > 2)?;
+        let spread =
+            Variance::from_values(&log_ratios).filter(|_| self.is_interleaved && log_ratios.len() > 2)?;
         Some(spread.value.sqrt())
     }
 
@@ -282,12 +283,12 @@ pub fn observe(side: &mut dyn ComparedSide) -> Result<LoadResult, LoadError> {
 }
 
 fn primary(plan: &ComparePlan, samples: &[SampleSet; 2]) -> Option<ComparedMetric> {
-    let has = |metric: &ComparedMetric| samples.iter().all(|set| !set.of(*metric).is_empty());
+    let has = |metric: &ComparedMetric| samples.iter().all(|set| !set.values_of(*metric).is_empty());
     plan.primary.or_else(|| ComparedMetric::ALL.into_iter().find(has))
 }
 
 fn mean_ratio(samples: &[SampleSet; 2], metric: ComparedMetric) -> Option<f64> {
-    Some(geometric_mean(samples[1].of(metric))? / geometric_mean(samples[0].of(metric))?)
+    Some(geometric_mean(samples[1].values_of(metric))? / geometric_mean(samples[0].values_of(metric))?)
 }
 
 fn geometric_mean(values: &[f64]) -> Option<f64> {
@@ -298,7 +299,7 @@ fn geometric_mean(values: &[f64]) -> Option<f64> {
 /// The comparison of the pairs so far.
 fn paired(samples: &[SampleSet; 2], plan: &ComparePlan, pairs: usize) -> PairedComparison {
     let compare = |metric| {
-        let (a, b) = (samples[0].of(metric), samples[1].of(metric));
+        let (a, b) = (samples[0].values_of(metric), samples[1].values_of(metric));
         // A metric that is missing in one run has no pairs.
         let log_ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| (b / a).ln()).collect();
         (a.len() == pairs && b.len() == pairs).then(|| compare_pairs(&log_ratios, plan.margin)).flatten()
@@ -313,7 +314,8 @@ pub fn compare_samples(
     margin: f64,
 ) -> PairedComparison {
     let launches = |set: &SampleSet| set.values.values().map(Vec::len).max().unwrap_or(0);
-    let compare = |metric| compare_launches(samples[1].of(metric), samples[0].of(metric), margin);
+    let compare =
+        |metric| compare_launches(samples[1].values_of(metric), samples[0].values_of(metric), margin);
     let pairs = launches(&samples[0]).min(launches(&samples[1]));
     assemble(samples, primary, margin, pairs, false, compare)
 }
@@ -342,12 +344,12 @@ fn assemble(
     }
     let metrics = decides.into_iter().chain(others).map(|(metric, comparison)| MetricComparison {
         metric,
-        first: geometric_mean(samples[0].of(metric)).unwrap_or(0.0),
-        second: geometric_mean(samples[1].of(metric)).unwrap_or(0.0),
+        first: geometric_mean(samples[0].values_of(metric)).unwrap_or(0.0),
+        second: geometric_mean(samples[1].values_of(metric)).unwrap_or(0.0),
         ratio: comparison.ratio,
         ratio_interval: comparison.interval.into(),
         p_value: comparison.p_value,
-        direction: Direction::of(comparison.decision, metric),
+        direction: Direction::from_decision(comparison.decision, metric),
     });
     PairedComparison {
         schema: SCHEMA,
@@ -355,7 +357,7 @@ fn assemble(
         margin,
         is_interleaved,
         pairs,
-        failures: FailureComparison::of(&samples[0].outcomes, &samples[1].outcomes),
+        failures: FailureComparison::from_outcomes(&samples[0].outcomes, &samples[1].outcomes),
         metrics: metrics.collect(),
         samples: samples.clone(),
         ended_early: None,
@@ -479,10 +481,16 @@ pub(crate) mod tests {
 
     #[test]
     fn times_are_better_when_they_are_lower() {
-        assert_eq!(Direction::of(Decision::Lower, ComparedMetric::ResponseTimeNsP50), Direction::Better);
-        assert_eq!(Direction::of(Decision::Higher, ComparedMetric::RssBytes), Direction::Worse);
-        assert_eq!(Direction::of(Decision::Higher, ComparedMetric::StartNs), Direction::Worse);
-        assert_eq!(Direction::of(Decision::Higher, ComparedMetric::CapacityPerS), Direction::Better);
+        assert_eq!(
+            Direction::from_decision(Decision::Lower, ComparedMetric::ResponseTimeNsP50),
+            Direction::Better
+        );
+        assert_eq!(Direction::from_decision(Decision::Higher, ComparedMetric::RssBytes), Direction::Worse);
+        assert_eq!(Direction::from_decision(Decision::Higher, ComparedMetric::StartNs), Direction::Worse);
+        assert_eq!(
+            Direction::from_decision(Decision::Higher, ComparedMetric::CapacityPerS),
+            Direction::Better
+        );
         let named = ComparedMetric::ALL.map(|metric| ComparedMetric::of_name(metric.name()));
         assert_eq!(named, ComparedMetric::ALL.map(Some));
     }

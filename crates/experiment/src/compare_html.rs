@@ -8,7 +8,7 @@ use paceline_escape::{HtmlText, html};
 /// The comparison as a self-contained HTML page.
 pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
     let [first, second] = comparison.samples.each_ref().map(|set| set.name.as_str());
-    let axis = Axis::of(comparison);
+    let axis = Axis::from_comparison(comparison);
     let metrics = comparison.metrics.iter().map(|metric| row(comparison, metric, &axis));
     let rows: HtmlText = std::iter::once(failure_row(comparison)).chain(metrics).collect();
     html!(
@@ -72,7 +72,7 @@ fn row(comparison: &PairedComparison, metric: &MetricComparison, axis: &Axis) ->
 const WIDTH: f64 = 150.0;
 const HEIGHT: f64 = 20.0;
 /// Ratios beyond a factor of two are drawn at the edge: the others would be too close together.
-const RATIO_MOST: f64 = 2.0;
+const MAX_RATIO: f64 = 2.0;
 
 /// A logarithmic scale of ratios with 1 in the middle, the same for all rows.
 struct Axis {
@@ -81,14 +81,14 @@ struct Axis {
 }
 
 impl Axis {
-    /// Wide enough for every interval and the margin, up to a ratio of [`RATIO_MOST`].
-    fn of(comparison: &PairedComparison) -> Self {
+    /// Wide enough for every interval and the margin, up to a ratio of [`MAX_RATIO`].
+    fn from_comparison(comparison: &PairedComparison) -> Self {
         let ends = comparison.metrics.iter().flat_map(|metric| {
             [metric.ratio_interval.low, metric.ratio_interval.high, metric.ratio]
                 .map(|ratio| ratio.ln().abs())
         });
         let widest = ends.filter(|end| end.is_finite()).fold(2.0 * comparison.margin.ln_1p(), f64::max);
-        Self { most: (1.05 * widest).clamp(0.01, RATIO_MOST.ln()) }
+        Self { most: (1.05 * widest).clamp(0.01, MAX_RATIO.ln()) }
     }
 
     /// The position of a ratio.
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn an_interval_lies_on_its_scale() {
         let comparison = compare(0.9, 0.02);
-        let axis = Axis::of(&comparison);
+        let axis = Axis::from_comparison(&comparison);
         assert_eq!(axis.x(1.0), WIDTH / 2.0);
         for metric in &comparison.metrics {
             let interval = metric.ratio_interval;

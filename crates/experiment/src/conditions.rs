@@ -37,7 +37,7 @@ impl std::fmt::Display for Difference {
 
 impl Conditions {
     /// Those of a run.
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let environment = &run.environment;
         let machine = [
             ("cpu_model", Value::from(environment.cpu_model.clone())),

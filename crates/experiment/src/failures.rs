@@ -8,7 +8,7 @@ use crate::load::LoadResult;
 use serde::{Deserialize, Serialize};
 
 /// Failed shares that differ by less do not matter: a tenth of the share that makes a run invalid.
-const SHARE_MARGIN: f64 = paceline_judge::NOT_OK_SHARE_MOST / 10.0;
+const SHARE_MARGIN: f64 = paceline_judge::MAX_NOT_OK_SHARE / 10.0;
 /// Standard errors from which failed shares differ: one-sided, chance alone passes it in 1 of 200 comparisons, so that
 /// the false alarms of a gate stay below 5 %.
 const STANDARD_ERRORS: f64 = 2.58;
@@ -32,7 +32,7 @@ pub struct ObservedOutcomes {
 }
 
 impl ObservedOutcomes {
-    pub(crate) fn of(result: &LoadResult) -> Self {
+    pub(crate) fn from_result(result: &LoadResult) -> Self {
         Self {
             scheduled: result.scheduled,
             not_ok: result.scheduled.saturating_sub(result.ok),
@@ -68,7 +68,7 @@ pub struct SideFailures {
 }
 
 impl SideFailures {
-    fn of(outcomes: &[ObservedOutcomes]) -> Self {
+    fn from_outcomes(outcomes: &[ObservedOutcomes]) -> Self {
         let sum =
             |count: fn(&ObservedOutcomes) -> u64| outcomes.iter().map(count).fold(0, u64::saturating_add);
         let because: Vec<&String> =
@@ -117,8 +117,8 @@ pub struct FailureComparison {
 }
 
 impl FailureComparison {
-    pub(crate) fn of(first: &[ObservedOutcomes], second: &[ObservedOutcomes]) -> Self {
-        let sides = [first, second].map(SideFailures::of);
+    pub(crate) fn from_outcomes(first: &[ObservedOutcomes], second: &[ObservedOutcomes]) -> Self {
+        let sides = [first, second].map(SideFailures::from_outcomes);
         let direction = match [sides[0].share, sides[1].share] {
             [Some(a), Some(b)] => {
                 let is_accepted = sides[1].share_allowed.is_some_and(|most| b <= most);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn direction(first: &[u64], second: &[u64]) -> FailureDirection {
-        FailureComparison::of(&runs(first), &runs(second)).direction
+        FailureComparison::from_outcomes(&runs(first), &runs(second)).direction
     }
 
     #[test]
@@ -202,12 +202,12 @@ mod tests {
         let accepting = |share: f64| {
             let mut second = runs(&[50, 45, 55, 50]);
             second.iter_mut().for_each(|one| one.not_ok_share_allowed = Some(share));
-            FailureComparison::of(&runs(&[0, 0, 0, 0]), &second)
+            FailureComparison::from_outcomes(&runs(&[0, 0, 0, 0]), &second)
         };
         assert!(!accepting(0.01).is_worse() && accepting(0.001).is_worse());
         let mut unusable = runs(&[0]);
         unusable[0].unusable_because = Some("stopped".to_owned());
-        assert!(FailureComparison::of(&unusable, &runs(&[0])).is_worse(), "no baseline");
+        assert!(FailureComparison::from_outcomes(&unusable, &runs(&[0])).is_worse(), "no baseline");
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         };
         let is_more = |_: &i32| {
             let (first, second) = (side(0.005), side(0.005));
-            FailureComparison::of(&first, &second).direction == FailureDirection::More
+            FailureComparison::from_outcomes(&first, &second).direction == FailureDirection::More
         };
         let alarms = (0..400).filter(is_more).count();
         assert!(alarms <= 8, "{alarms} of 400");

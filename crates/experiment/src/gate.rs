@@ -40,12 +40,12 @@ fn passes_metric(comparison: &PairedComparison, policy: GatePolicy) -> bool {
 }
 
 /// The share of gates that an unchanged server fails, at most: the level of the comparison's tests, all looks together.
-const FALSE_ALARMS_MOST: f64 = 0.05;
+const MAX_FALSE_ALARMS: f64 = 0.05;
 
 /// How often an unchanged server fails.
 fn false_alarms(comparison: &PairedComparison) -> String {
     let most =
-        format!("An unchanged server is judged worse in at most {:.0} % of runs", 100.0 * FALSE_ALARMS_MOST);
+        format!("An unchanged server is judged worse in at most {:.0} % of runs", 100.0 * MAX_FALSE_ALARMS);
     match comparison.is_interleaved {
         true => format!("{most}."),
         false => format!("{most}, if the machine is as fast as when the baseline was measured."),
@@ -102,7 +102,7 @@ pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlTex
          <property name=\"false_alarm_rate_most\" value=\"{}\"/></properties>\n{}</testsuite>\n",
         cases.len(),
         usize::from(!result.passed),
-        FALSE_ALARMS_MOST,
+        MAX_FALSE_ALARMS,
         cases.into_iter().collect::<HtmlText>()
     )
 }

@@ -4,7 +4,7 @@
 //! A limit that the data do not show is `unknown`.
 
 use crate::load::{LoadResult, LoadServerUse, RateUnit};
-use paceline_judge::{DELAYED_LEAST, FULL_LEAST, GENERATOR_BUSY_MOST, cores_used, memory_shortage};
+use paceline_judge::{MAX_GENERATOR_BUSY, MIN_DELAYED, MIN_FULL, cores_used, memory_shortage};
 use paceline_record::{Limit, LimitKind, MemoryUse};
 use paceline_stats::counted;
 
@@ -20,7 +20,7 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
         return Limit { kind: LimitKind::Memory, evidence };
     }
     let generator = percent(closed.generator_busy_share);
-    if closed.has_verdict("generator_bound") || closed.generator_busy_share > GENERATOR_BUSY_MOST {
+    if closed.has_verdict("generator_bound") || closed.generator_busy_share > MAX_GENERATOR_BUSY {
         let evidence =
             format!("the generator was {generator} busy: give it more threads (-t) or other cores");
         return Limit { kind: LimitKind::Generator, evidence };
@@ -34,13 +34,13 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
     let cores = f64::from(server.cores.max(1));
     let (busy, thread) = (server.cpu_s / server.over_s, server.busiest_thread_s / server.over_s);
     let used = format!("{}, its busiest thread was {} busy", cores_used(busy, cores), percent(thread));
-    if busy >= FULL_LEAST * cores {
+    if busy >= MIN_FULL * cores {
         Limit { kind: LimitKind::ServerCpu, evidence: used }
-    } else if server.run_delay_s > DELAYED_LEAST * server.over_s {
+    } else if server.run_delay_s > MIN_DELAYED * server.over_s {
         let delay = percent(server.run_delay_s / server.over_s);
         let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
         Limit { kind: LimitKind::Neighbours, evidence }
-    } else if thread >= FULL_LEAST {
+    } else if thread >= MIN_FULL {
         Limit { kind: LimitKind::ServerThread, evidence: used }
     } else if closed.has_verdict("too_few_connections") {
         Limit {

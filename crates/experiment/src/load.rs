@@ -94,7 +94,7 @@ pub struct TimeSummary {
 }
 
 impl TimeSummary {
-    fn of(times: &Times) -> Self {
+    fn from_times(times: &Times) -> Self {
         Self { mean: times.mean, p50: times.p50, p99: times.p99, max: times.max }
     }
 }
@@ -154,7 +154,7 @@ pub struct LoadServerUse {
 
 impl LoadServerUse {
     /// The use over the window, as the run measured it.
-    pub fn of(server: &ServerUse, window_s: f64) -> Self {
+    pub fn from_use(server: &ServerUse, window_s: f64) -> Self {
         let busiest = server.busiest_thread_utilization.unwrap_or_default();
         let delayed = server.most_delayed_thread_share.unwrap_or_default();
         Self {
@@ -240,7 +240,7 @@ pub struct LoadResult {
 
 impl LoadResult {
     /// Extracts the fields that experiments need from a run's record. The server's use is that of the window.
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let is_open = run.loop_.kind == LoopKind::Open;
         let times = |block: &paceline_record::Block| {
             let judged = if is_open { &block.response_time_ns } else { &block.service_time_ns };
@@ -250,7 +250,7 @@ impl LoadResult {
         let intervals =
             of_window.filter_map(|interval| Histogram::from_base64(&times(&interval.block)?).ok());
         let busy = run.generator.busy_s / (f64::from(run.generator.threads.max(1)) * run.window_s.max(1e-9));
-        let server = run.server.as_ref().map(|server| LoadServerUse::of(server, run.window_s));
+        let server = run.server.as_ref().map(|server| LoadServerUse::from_use(server, run.window_s));
         let loaded_ns = run.phases.window.end_ns.saturating_sub(run.phases.warmup.start_ns);
         Self {
             offered_per_s: run.rate_per_s.offered,
@@ -264,15 +264,15 @@ impl LoadResult {
             ok: run.total.counts.ok,
             censored: run.total.counts.timed_out.saturating_add(run.total.counts.unsent),
             not_ok_share_allowed: run.not_ok_share_allowed,
-            response_time_ns: run.total.response_time_ns.as_ref().map(TimeSummary::of),
-            service_time_ns: run.total.service_time_ns.as_ref().map(TimeSummary::of),
+            response_time_ns: run.total.response_time_ns.as_ref().map(TimeSummary::from_times),
+            service_time_ns: run.total.service_time_ns.as_ref().map(TimeSummary::from_times),
             gates: run.gates.clone(),
             verdicts: run.verdicts.clone(),
             generator_busy_share: busy,
             server,
             load_s: loaded_ns as f64 * 1e-9,
             ok_in_run: run.intervals.iter().map(|interval| interval.block.counts.ok).sum(),
-            conditions: Some(Box::new(Conditions::of(run))),
+            conditions: Some(Box::new(Conditions::from_run(run))),
             rate_per_second: rate_per_second(run),
             intervals: intervals.collect(),
             start_ns: None,
@@ -351,7 +351,7 @@ impl RequestSummary {
             name: session.name.clone(),
             scheduled: session.started,
             failed: session.started.saturating_sub(session.completed),
-            time_ns: session.session_time_ns.as_ref().map(TimeSummary::of),
+            time_ns: session.session_time_ns.as_ref().map(TimeSummary::from_times),
         }
     }
 }
@@ -368,7 +368,7 @@ fn by_request(run: &Run) -> Vec<RequestSummary> {
             name: part.name.clone(),
             scheduled: block.counts.scheduled,
             failed: block.counts.not_ok(),
-            time_ns: times.as_ref().map(TimeSummary::of),
+            time_ns: times.as_ref().map(TimeSummary::from_times),
         }
     };
     run.by_request.iter().flatten().map(part).collect()

@@ -28,7 +28,7 @@ pub struct MatchedCell {
 }
 
 impl MatchedCell {
-    fn of(trial: &Trial) -> Self {
+    fn from_trial(trial: &Trial) -> Self {
         Self {
             server: trial.server.id.clone(),
             form: trial.form.clone(),
@@ -89,9 +89,9 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<MatchedCell, SampleSet> {
         if is_spoiled || trial.error.as_ref().is_some_and(|fault| fault.transient) {
             continue;
         }
-        let result = trial.run.as_ref().map(LoadResult::of);
-        let set = cells.entry(MatchedCell::of(trial)).or_insert_with(|| SampleSet::new(name));
-        let mut outcomes = result.as_ref().map(ObservedOutcomes::of).unwrap_or_default();
+        let result = trial.run.as_ref().map(LoadResult::from_run);
+        let set = cells.entry(MatchedCell::from_trial(trial)).or_insert_with(|| SampleSet::new(name));
+        let mut outcomes = result.as_ref().map(ObservedOutcomes::from_result).unwrap_or_default();
         let fault = trial.error.as_ref().map(|fault| fault.message.clone());
         let judged = || paceline_judge::unusable_because(&trial.verdicts).map(|verdict| verdict.name.clone());
         outcomes.unusable_because = fault.or(outcomes.unusable_because).or_else(judged);
@@ -136,15 +136,15 @@ pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
         "second / first, 95 % interval",
         "decision",
     ];
-    let mut lines: Vec<[MarkdownText; 8]> = vec![heads.map(MarkdownText::of)];
+    let mut lines: Vec<[MarkdownText; 8]> = vec![heads.map(MarkdownText::escaped)];
     for CellComparison { cell, comparison } in cells {
         let metrics = comparison.metrics.iter().map(|metric| {
             let [first, second, ratio, decision] = compared_cells(comparison, metric);
             [metric.metric.name().to_owned(), first, second, ratio, decision]
         });
         for (place, cells) in std::iter::once(failure_cells(comparison)).chain(metrics).enumerate() {
-            let name = |text: &str| MarkdownText::of(if place == 0 { text } else { "" });
-            let [metric, first, second, ratio, decision] = cells.map(|cell| MarkdownText::of(&cell));
+            let name = |text: &str| MarkdownText::escaped(if place == 0 { text } else { "" });
+            let [metric, first, second, ratio, decision] = cells.map(|cell| MarkdownText::escaped(&cell));
             lines.push([
                 name(&format!("{} {}", cell.server, cell.form)),
                 name(&cell.workload),
@@ -168,7 +168,7 @@ pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
             .map(|(cell, width)| markdown!("{}{}", cell, " ".repeat(width - columns(cell))));
         text.push(&markdown!("| {} |\n", MarkdownText::joined(padded, " | ")));
         if number == 0 {
-            let rules = widths.map(|width| MarkdownText::of(&"-".repeat(width + 2)));
+            let rules = widths.map(|width| MarkdownText::escaped(&"-".repeat(width + 2)));
             text.push(&markdown!("|{}|\n", MarkdownText::joined(rules, "|")));
         }
     }

@@ -19,14 +19,14 @@ pub enum WindowOutcome {
 impl WindowOutcome {
     /// Judges a window from its gates and verdicts. Too few requests alone are not a miss; a miss that a disturbance of
     /// the generator or the machine may explain is void.
-    pub fn of(result: &LoadResult) -> Self {
+    pub fn from_result(result: &LoadResult) -> Self {
         match Self::of_undisturbed(result) {
             Self::Miss if result.disturbed_by().is_some() => Self::Void,
             outcome => outcome,
         }
     }
 
-    /// As [`WindowOutcome::of`], but a disturbance does not excuse a miss.
+    /// As [`WindowOutcome::from_result`], but a disturbance does not excuse a miss.
     pub(crate) fn of_undisturbed(result: &LoadResult) -> Self {
         if result.void_because().is_some() {
             return Self::Void;

@@ -15,7 +15,7 @@ mod write;
 
 pub use link::check_link;
 pub use read::{
-    Bounded, FileError, OUTPUT_BYTES_MOST, TEXT_BYTES_MOST, check_regular, gunzip, is_gzip, open, open_gzip,
+    Bounded, FileError, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, check_regular, gunzip, is_gzip, open, open_gzip,
     open_input, read, read_line, read_text, tail, take_text, text, without_byte_order_mark,
 };
-pub use write::{LINKS_MOST, StagedFile, create_new_beside, replace, target};
+pub use write::{MAX_LINKS, StagedFile, create_new_beside, replace, target};

@@ -9,9 +9,9 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _}
 use std::path::Path;
 
 /// Largest hand-written text: plans, manifests, workloads, certificates. The largest in the repository has 30 kB.
-pub const TEXT_BYTES_MOST: u64 = 4 << 20;
+pub const MAX_TEXT_BYTES: u64 = 4 << 20;
 /// Largest program output that is read whole: the record of a run, a report of another load generator.
-pub const OUTPUT_BYTES_MOST: u64 = 64 << 20;
+pub const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 /// The first bytes of a gzip stream (RFC 1952, section 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The device number of `/dev/null`: major 1, minor 3 (null(4)).

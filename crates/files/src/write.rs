@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Most symbolic links followed: the kernel's limit (path_resolution(7)).
-pub const LINKS_MOST: usize = 40;
+pub const MAX_LINKS: usize = 40;
 /// Attempts to find a free name for a temporary file. A name may exist because an earlier process with the same id was
 /// killed, or because another user of the folder created it on purpose.
-const ATTEMPTS_MOST: u32 = 100;
+const MAX_ATTEMPTS: u32 = 100;
 
 /// Replaces the file at `path` by one with these bytes, in one step. Its folder must exist; the bytes are on disk when
 /// it returns. A symbolic link is kept: its target is replaced.
@@ -63,7 +63,7 @@ impl Drop for StagedFile {
 /// The file that a path leads to, links followed, whether it exists or not.
 pub fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    for _ in 0..LINKS_MOST {
+    for _ in 0..MAX_LINKS {
         let Ok(link) = fs::read_link(&path) else { break };
         path = path.with_file_name("").join(link);
     }
@@ -82,7 +82,7 @@ pub fn create_new_beside(path: &Path) -> io::Result<(PathBuf, File)> {
         _ => {}
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    for _ in 0..ATTEMPTS_MOST {
+    for _ in 0..MAX_ATTEMPTS {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_file_name(format!(".{name}.{}-{number}", std::process::id()));
         // `create_new` (O_EXCL) does not follow a link that another user created there.

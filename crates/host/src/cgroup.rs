@@ -131,7 +131,7 @@ struct Owner {
 impl Owner {
     fn this_process() -> Option<Self> {
         let pid = std::process::id().cast_signed();
-        Some(Self { namespace: own_namespace()?, process: ProcessIdentity::of(pid)? })
+        Some(Self { namespace: own_namespace()?, process: ProcessIdentity::from_pid(pid)? })
     }
 
     /// Reads the owner in the name of a group.
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(Owner::parse(&format!("{own}-20261123-040822-645ec3c5")), Some(own));
         assert_eq!(Owner::parse("20261123-040822-645ec3c5"), None);
         let mut lab = std::process::Command::new("true").spawn().unwrap();
-        let process = ProcessIdentity::of(lab.id().cast_signed()).unwrap();
+        let process = ProcessIdentity::from_pid(lab.id().cast_signed()).unwrap();
         let owner = Owner { process, ..Owner::this_process().unwrap() };
         lab.wait().unwrap();
         assert!(owner.has_ended());

@@ -56,7 +56,7 @@ const SECRETS: [&str; 8] = ["TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIA
 
 impl InheritedVariables {
     /// Those of `variables` that a command inherits, and those that `named` lists.
-    pub fn of(
+    pub fn select_from(
         &self,
         variables: impl Iterator<Item = (OsString, OsString)>,
         named: &[String],
@@ -94,7 +94,8 @@ mod tests {
     fn inherited(which: &InheritedVariables, named: &[&str], names: &[&str]) -> Vec<String> {
         let variables = names.iter().map(|name| ((*name).into(), "value".into()));
         let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-        let names = which.of(variables, &named).into_iter().map(|(name, _)| name.into_string().unwrap());
+        let names =
+            which.select_from(variables, &named).into_iter().map(|(name, _)| name.into_string().unwrap());
         names.collect()
     }
 

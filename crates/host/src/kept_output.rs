@@ -27,7 +27,7 @@ impl KeptOutput {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn of(stream: impl Read + Send + 'static, most: usize) -> io::Result<Self> {
+    pub fn from_stream(stream: impl Read + Send + 'static, most: usize) -> io::Result<Self> {
         let kept = Arc::<Mutex<Vec<u8>>>::default();
         let (ending, ended) = mpsc::channel();
         let into = Arc::clone(&kept);
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn the_beginning_is_kept_and_the_rest_is_read() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let output = KeptOutput::of(reader, 5).unwrap();
+        let output = KeptOutput::from_stream(reader, 5).unwrap();
         // More than a pipe holds: without a reader this would wait.
         io::Write::write_all(&mut writer, &[b'a'; 1 << 20]).unwrap();
         assert_eq!(output.text(), "aaaaa", "the stream is still open");

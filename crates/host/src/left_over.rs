@@ -34,7 +34,7 @@ const TICKS_BITS: u32 = 36;
 /// that have ended; removes these groups. Returns how many processes there were.
 pub fn end_left_overs() -> usize {
     // A lab that was itself started by such a launch does not end itself.
-    let own = LaunchMark::of(process::own());
+    let own = LaunchMark::from_pid(process::own());
     end(|mark| Some(mark) != own && mark.shepherd.has_ended()) + ControlGroup::sweep()
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn end_launch(shepherd: ProcessIdentity) {
 fn end(is_meant: impl Fn(LaunchMark) -> bool) -> usize {
     let (begun, mut killed) = (Instant::now(), HashSet::new());
     loop {
-        let marked = process::all().into_iter().filter_map(|pid| Some((LaunchMark::of(pid)?, pid)));
+        let marked = process::all().into_iter().filter_map(|pid| Some((LaunchMark::from_pid(pid)?, pid)));
         let left = marked.filter(|(mark, pid)| mark.is_of_this_user(*pid) && is_meant(*mark));
         let left = left.filter_map(|(mark, pid)| mark.confirm(pid));
         let left: Vec<ProcessIdentity> = left.filter(|process| !process.has_ended()).collect();
@@ -71,7 +71,7 @@ pub(crate) struct LaunchMark {
 impl LaunchMark {
     /// The mark of this shepherd.
     pub(crate) fn of_this_process() -> Option<Self> {
-        let shepherd = ProcessIdentity::of(process::own())?;
+        let shepherd = ProcessIdentity::from_pid(process::own())?;
         let fits = shepherd.pid < 1 << PID_BITS && shepherd.started_ticks < 1 << TICKS_BITS;
         fits.then(|| Self { shepherd, by_root: rustix::process::geteuid().is_root() })
     }
@@ -82,7 +82,7 @@ impl LaunchMark {
     }
 
     /// The mark of a process in this PID namespace: in another one the shepherd's id has another meaning.
-    fn of(pid: Pid) -> Option<Self> {
+    fn from_pid(pid: Pid) -> Option<Self> {
         let mark = Self::parse(&process::file(pid, "limits")?)?;
         is_in_this_namespace(&process::file(pid, "status")?).then_some(mark)
     }
@@ -117,9 +117,9 @@ impl LaunchMark {
     /// The process with this id, if it is the one with this mark and can descend from the shepherd: it is not older.
     /// The mark is read again, since the id may have passed to another process.
     fn confirm(self, pid: Pid) -> Option<ProcessIdentity> {
-        let process = ProcessIdentity::of(pid)?;
+        let process = ProcessIdentity::from_pid(pid)?;
         let is_younger = process.started_ticks >= self.shepherd.started_ticks;
-        (is_younger && Self::of(pid) == Some(self)).then_some(process)
+        (is_younger && Self::from_pid(pid) == Some(self)).then_some(process)
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
     /// The mark of a shepherd that has ended.
     fn ended() -> LaunchMark {
         let mut shepherd = Command::new("true").spawn().unwrap();
-        let identity = ProcessIdentity::of(shepherd.id().cast_signed()).unwrap();
+        let identity = ProcessIdentity::from_pid(shepherd.id().cast_signed()).unwrap();
         shepherd.wait().unwrap();
         LaunchMark { shepherd: identity, ..LaunchMark::of_this_process().unwrap() }
     }

@@ -22,7 +22,7 @@ pub struct MemoryAccount {
 
 impl MemoryAccount {
     /// Reads the account of a process, or of this process if that one has ended.
-    pub fn of(pid: Option<Pid>) -> Self {
+    pub fn from_pid(pid: Option<Pid>) -> Self {
         let groups = pid.map(cgroup::memory_limit_files).filter(|files| !files.is_empty());
         let files = groups.unwrap_or_else(|| cgroup::memory_limit_files(std::process::id().cast_signed()));
         let of_groups = files.iter().filter_map(|path| limit(&fs::read_to_string(path).ok()?));
@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn this_process_has_a_limit_the_machines_memory_at_least() {
-        let account = MemoryAccount::of(Some(std::process::id().cast_signed()));
+        let account = MemoryAccount::from_pid(Some(std::process::id().cast_signed()));
         let machine = machine_bytes(&fs::read_to_string("/proc/meminfo").unwrap());
         assert!(account.limit_bytes.is_some() && account.limit_bytes <= machine, "{account:?}");
-        assert_eq!(MemoryAccount::of(None).limit_bytes, account.limit_bytes);
+        assert_eq!(MemoryAccount::from_pid(None).limit_bytes, account.limit_bytes);
     }
 }

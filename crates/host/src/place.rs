@@ -31,11 +31,11 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 /// home folder.
 const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 /// Most bytes that a login shell may print before the program starts.
-const GREETING_BYTES_MOST: u64 = 1 << 20;
+const MAX_GREETING_BYTES: u64 = 1 << 20;
 /// How long a process may take to end after its output has ended.
 const END_LIMIT: Duration = Duration::from_secs(1);
 /// Bytes kept of a process's standard error, for messages.
-const SAID_BYTES_MOST: usize = 4096;
+const MAX_SAID_BYTES: usize = 4096;
 
 /// The variable with the digest of a program that a parent process has already computed: see [`ProgramCopy::note`].
 pub const PROGRAM_DIGEST: &str = "PACELINE_PROGRAM_DIGEST";
@@ -290,7 +290,7 @@ impl ProgramCopy {
     ///
     /// # Errors
     /// When the program cannot be read.
-    pub fn of(program: &Path) -> io::Result<Self> {
+    pub fn from_program(program: &Path) -> io::Result<Self> {
         let noted = std::env::var(PROGRAM_DIGEST).unwrap_or_default();
         let known =
             noted.split_once(' ').filter(|(stamp, _)| stamp_of(program).is_ok_and(|own| own == *stamp));
@@ -360,8 +360,9 @@ impl ProgramCopy {
             return Err(local(io::ErrorKind::BrokenPipe.into()));
         };
         let (group, mut output) = (child.id().cast_signed(), BufReader::new(output));
-        let errors =
-            KeptOutput::of(errors, SAID_BYTES_MOST).inspect_err(|_| end(&mut child)).map_err(local)?;
+        let errors = KeptOutput::from_stream(errors, MAX_SAID_BYTES)
+            .inspect_err(|_| end(&mut child))
+            .map_err(local)?;
         let (heard, hearing) = mpsc::channel::<()>();
         let (found, killed) = thread::scope(|scope| {
             let watch = scope.spawn(move || kill_when_late(group, limits, interrupt, &hearing));
@@ -382,7 +383,7 @@ impl ProgramCopy {
             }
             (None, StartOutput::TooLong, _) => format!(
                 "the other side printed more than {} KiB before the program started",
-                GREETING_BYTES_MOST >> 10
+                MAX_GREETING_BYTES >> 10
             ),
             (None, _, "") => format!("the program ended with {status}"),
             (None, _, said) => said.to_owned(),
@@ -397,10 +398,10 @@ impl ProgramCopy {
         output: &mut BufReader<ChildStdout>,
         heard: &Sender<()>,
     ) -> StartOutput {
-        let mut greeting = output.by_ref().take(GREETING_BYTES_MOST);
+        let mut greeting = output.by_ref().take(MAX_GREETING_BYTES);
         let mut is_sent = false;
         loop {
-            let line = match paceline_files::read_line(&mut greeting, GREETING_BYTES_MOST) {
+            let line = match paceline_files::read_line(&mut greeting, MAX_GREETING_BYTES) {
                 Ok(Some(line)) => line,
                 _ if greeting.limit() == 0 => return StartOutput::TooLong,
                 _ => return StartOutput::Ended,

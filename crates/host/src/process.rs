@@ -92,7 +92,7 @@ fn is_of_ended(line: &str) -> bool {
 
 impl ProcessIdentity {
     /// The process that has this id now.
-    pub fn of(pid: Pid) -> Option<Self> {
+    pub fn from_pid(pid: Pid) -> Option<Self> {
         Some(Self { pid, started_ticks: Stat::read(pid)?.started_ticks })
     }
 
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_reused_pid_is_not_killed() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let process = ProcessIdentity::of(child.id() as Pid).unwrap();
+        let process = ProcessIdentity::from_pid(child.id() as Pid).unwrap();
         let earlier = ProcessIdentity { started_ticks: process.started_ticks - 1, ..process };
         assert!(earlier.has_ended() && !process.has_ended());
         earlier.kill();

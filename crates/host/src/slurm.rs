@@ -16,9 +16,9 @@ use std::time::Duration;
 /// down.
 const ASK_LIMIT_S: u64 = 20;
 /// Bytes kept of a command's list: a line for each node of the largest clusters.
-const LISTED_BYTES_MOST: usize = 16 << 20;
+const MAX_LISTED_BYTES: usize = 16 << 20;
 /// Bytes kept of a command's standard error, for messages.
-const SAID_BYTES_MOST: usize = 4096;
+const MAX_SAID_BYTES: usize = 4096;
 /// Longest time of `salloc` beyond the time it waits for nodes, in seconds.
 const GRANT_LIMIT_S: u64 = 20;
 
@@ -185,7 +185,8 @@ fn grant(
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let start = |source| SlurmError::Start { command: "salloc", source };
     let mut child = command.spawn().map_err(start)?;
-    let errors = child.stderr.take().map(|errors| KeptOutput::of(errors, SAID_BYTES_MOST)).transpose();
+    let errors =
+        child.stderr.take().map(|errors| KeptOutput::from_stream(errors, MAX_SAID_BYTES)).transpose();
     let errors = errors.map_err(start)?;
     while child.try_wait().map_err(start)?.is_none() {
         if interrupt.requested() {
@@ -256,8 +257,8 @@ fn ask(command: &'static str, arguments: &[String]) -> Result<String, SlurmError
     let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(failed(io::ErrorKind::BrokenPipe.into()));
     };
-    let output = KeptOutput::of(output, LISTED_BYTES_MOST);
-    let errors = KeptOutput::of(errors, SAID_BYTES_MOST);
+    let output = KeptOutput::from_stream(output, MAX_LISTED_BYTES);
+    let errors = KeptOutput::from_stream(errors, MAX_SAID_BYTES);
     let status = child.wait().map_err(failed)?;
     let (output, errors) = (output.map_err(failed)?, errors.map_err(failed)?);
     if status.success() {

@@ -243,7 +243,7 @@ impl ProcessTree {
 
     /// The memory limit of its processes, and the kernel's counts of swapping and kills so far.
     pub fn memory(&self) -> MemoryAccount {
-        MemoryAccount::of(self.pids().first().copied())
+        MemoryAccount::from_pid(self.pids().first().copied())
     }
 
     /// The proportional share of memory of all processes, in bytes, if the kernel reports it. Walks every page table:

@@ -104,7 +104,7 @@ impl Request {
             head.extend([text("Content-Length: "), TemplatePart::BodyLength, text("\r\n")]);
         }
         head.push(text("\r\n"));
-        Ok(RequestTemplate::of(head, body))
+        Ok(RequestTemplate::from_parts(head, body))
     }
 
     /// The request as HTTP/2 sends it (RFC 9113 §8.3.1): the host becomes `:authority`, names are in lower case.

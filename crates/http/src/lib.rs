@@ -25,12 +25,12 @@ mod url;
 
 pub use compare::{equal, starts_with};
 pub use h1::{
-    CHUNK_LINE_BYTES_MAX, DecodeStep, Decoder, Framing, Head, HeadCache, LineEnds, ProtocolError, Section,
-    TRAILERS_BYTES_MAX, Truncation, WholeResponse,
+    DecodeStep, Decoder, Framing, Head, HeadCache, LineEnds, MAX_CHUNK_LINE_BYTES, MAX_TRAILERS_BYTES,
+    ProtocolError, Section, Truncation, WholeResponse,
 };
-pub use message::{ContentCoding, HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
+pub use message::{ContentCoding, MAX_HEAD_BYTES, MAX_INTERIM_RESPONSES, Method};
 pub use peer::PeerProtocol;
 pub use request::{HttpVersion, Request, USER_AGENT};
 pub use request_error::{PlaceholderError, PlaceholderProblem, RequestError};
-pub use template::{Expander, FileLines, LineFiles, RandomBits, RequestTemplate, VARIABLE_BYTES_MAX};
+pub use template::{Expander, FileLines, LineFiles, MAX_VARIABLE_BYTES, RandomBits, RequestTemplate};
 pub use url::{Scheme, Url};

@@ -5,11 +5,11 @@
 
 /// The maximum length of a head, its blank line included, and of a header list. Four times Node's default limit (16
 /// KiB), and small enough that 10,000 connections sending endless fields cannot exhaust a machine.
-pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// The maximum number of 1xx responses before the final one. Go's client long stopped at 5 (`max1xxResponses`); a
 /// server that sends many more is in a loop.
-pub const INTERIM_RESPONSES_MAX: u8 = 16;
+pub const MAX_INTERIM_RESPONSES: u8 = 16;
 
 /// The property of the request's method that the reader of a response needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Method {
 
 impl Method {
     /// The kind of a method, by its name. Names are case-sensitive (RFC 9110 §9.1).
-    pub fn of(name: &str) -> Method {
+    pub fn from_name(name: &str) -> Method {
         if name == "HEAD" { Method::Head } else { Method::Other }
     }
 }
@@ -51,7 +51,7 @@ pub enum ContentCoding {
 
 impl ContentCoding {
     /// The coding by its name in a `Content-Encoding` field. curl also takes `none` for `identity`.
-    fn of(name: &[u8]) -> Self {
+    fn from_name(name: &[u8]) -> Self {
         const NAMES: [(&[u8], ContentCoding); 14] = [
             (b"", ContentCoding::Identity),
             (b"identity", ContentCoding::Identity),
@@ -75,7 +75,7 @@ impl ContentCoding {
     /// Adds the value of a `Content-Encoding` field: a list of codings, in the order in which they were applied.
     pub(crate) fn add(&mut self, value: &[u8]) {
         for name in value.split(|&byte| byte == b',') {
-            *self = match (*self, ContentCoding::of(name.trim_ascii())) {
+            *self = match (*self, ContentCoding::from_name(name.trim_ascii())) {
                 (coding, ContentCoding::Identity) | (ContentCoding::Identity, coding) => coding,
                 _ => ContentCoding::Several,
             };

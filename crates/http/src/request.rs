@@ -86,7 +86,7 @@ impl Request {
 
     /// The kind of the method, for a decoder.
     pub fn method_kind(&self) -> Method {
-        Method::of(&self.method)
+        Method::from_name(&self.method)
     }
 
     /// The bytes to send.

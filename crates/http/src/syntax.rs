@@ -4,7 +4,7 @@
 //! invalid byte means.
 
 /// The maximum number of invalid bytes in a message.
-const EXCERPT_BYTES_MAX: usize = 40;
+const MAX_EXCERPT_BYTES: usize = 40;
 
 /// Whether a byte is allowed in a method or a field name (RFC 9110 §5.6.2).
 #[inline]
@@ -61,7 +61,7 @@ pub(crate) fn character_number(text: &str, at: usize) -> usize {
 /// The beginning of `bytes`, printable on one line.
 #[cold]
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    let shown = &bytes[..bytes.len().min(EXCERPT_BYTES_MAX)];
+    let shown = &bytes[..bytes.len().min(MAX_EXCERPT_BYTES)];
     let cut = if shown.len() < bytes.len() { "..." } else { "" };
     format!("{}{cut}", shown.escape_ascii())
 }

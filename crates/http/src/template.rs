@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The digits of the largest number.
-const DIGITS_MOST: usize = 20;
+const MAX_DIGITS: usize = 20;
 
 /// A file's lines, without their ends (LF or CR LF). The end of the last line does not begin another line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct FileLines {
 
 impl FileLines {
     /// Splits a file into its lines.
-    pub fn of(bytes: Vec<u8>) -> Self {
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
         let mut lines = Vec::new();
         let mut start = 0;
         while start < bytes.len() {
@@ -63,7 +63,7 @@ pub struct LineFiles {
 impl LineFiles {
     /// Adds a file. A second file of the same name is never used.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
-        self.files.push((name.into(), Arc::new(FileLines::of(bytes))));
+        self.files.push((name.into(), Arc::new(FileLines::from_bytes(bytes))));
     }
 
     /// Sets the variables that the requests compiled from now on may name, with their numbers.
@@ -116,7 +116,7 @@ pub(crate) enum TemplatePart {
 }
 
 /// The maximum length of an extracted value: templates are bounded.
-pub const VARIABLE_BYTES_MAX: usize = 8 << 10;
+pub const MAX_VARIABLE_BYTES: usize = 8 << 10;
 
 impl TemplatePart {
     /// The length with the longest value.
@@ -124,10 +124,10 @@ impl TemplatePart {
         match self {
             TemplatePart::Text(text) => text.len(),
             TemplatePart::Random { least, span } => digits(least + span),
-            TemplatePart::Sequence | TemplatePart::BodyLength => DIGITS_MOST,
+            TemplatePart::Sequence | TemplatePart::BodyLength => MAX_DIGITS,
             TemplatePart::Line { lines, .. } => lines.longest(),
-            TemplatePart::Variable { in_path: false, .. } => VARIABLE_BYTES_MAX,
-            TemplatePart::Variable { in_path: true, .. } => 3 * VARIABLE_BYTES_MAX,
+            TemplatePart::Variable { in_path: false, .. } => MAX_VARIABLE_BYTES,
+            TemplatePart::Variable { in_path: true, .. } => 3 * MAX_VARIABLE_BYTES,
         }
     }
 
@@ -158,7 +158,7 @@ impl RequestTemplate {
     }
 
     /// Creates a template from the parts of the head, including its blank line, and those of the body.
-    pub(crate) fn of(head: Vec<TemplatePart>, body: Vec<TemplatePart>) -> Self {
+    pub(crate) fn from_parts(head: Vec<TemplatePart>, body: Vec<TemplatePart>) -> Self {
         let (mut parts, at) = (join(head), join(body));
         let body = parts.len();
         parts.extend(at);
@@ -429,8 +429,8 @@ fn digits(number: u64) -> usize {
 /// Appends a number in decimal.
 #[inline]
 fn push_number(into: &mut Vec<u8>, mut number: u64) {
-    let mut text = [b'0'; DIGITS_MOST];
-    let mut start = DIGITS_MOST - 1;
+    let mut text = [b'0'; MAX_DIGITS];
+    let mut start = MAX_DIGITS - 1;
     loop {
         text[start] = b'0' + (number % 10) as u8;
         number /= 10;
@@ -457,12 +457,12 @@ mod tests {
             ("\n", &[""]),
             ("a\rb\r\n", &["a\rb"]),
         ] {
-            let found = FileLines::of(text.into());
+            let found = FileLines::from_bytes(text.into());
             let texts: Vec<&[u8]> = (0..found.count()).map(|index| found.get(index)).collect();
             let expected: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
             assert_eq!(texts, expected, "{text:?}");
             assert_eq!(found.longest(), lines.iter().map(|line| line.len()).max().unwrap_or(0));
         }
-        assert_eq!(FileLines::of(b"a".to_vec()).get(1), b"");
+        assert_eq!(FileLines::from_bytes(b"a".to_vec()).get(1), b"");
     }
 }

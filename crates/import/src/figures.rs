@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Maximum number of names in the sentence about a file.
-const NAMES_MOST: usize = 6;
+const MAX_NAMES: usize = 6;
 
 /// The whole file.
 #[derive(Deserialize)]
@@ -150,8 +150,8 @@ fn about(file: &FigureFile) -> String {
             names.push(&figure.name);
         }
     }
-    let more = names.len().saturating_sub(NAMES_MOST);
-    names.truncate(NAMES_MOST);
+    let more = names.len().saturating_sub(MAX_NAMES);
+    names.truncate(MAX_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let tool = [file.tool.as_str(), &file.tool_version].join(" ");
     let command = if file.command.is_empty() { String::new() } else { format!(": `{}`", file.command) };

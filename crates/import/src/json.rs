@@ -46,7 +46,7 @@ pub fn k6(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let elapsed_s = at(json, &["state", "testRunDurationMs"]).map(|ms| ms / 1e3);
     let iterations = metric("iterations", "count").map(|count| ("iterations".to_owned(), count));
     let dropped = metric("dropped_iterations", "count").map(|count| ("dropped_iterations".to_owned(), count));
-    Ok(ImportedReport::of(Measurement {
+    Ok(ImportedReport::from_measurement(Measurement {
         tool: "k6".to_owned(),
         connections: metric("vus_max", "max").or_else(|| metric("vus_max", "value")).unwrap_or(0.0) as u32,
         ok: requests.saturating_sub(failed),
@@ -155,7 +155,7 @@ pub fn oha(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let ends = ends.iter().filter_map(|(key, name)| Some(((*name).to_owned(), summary(key)? * 1e9)));
     let named = |name: &String| name.replace('.', "_");
     let percentiles = printed.percentiles.iter().filter_map(|(name, s)| Some((named(name), (*s)? * 1e9)));
-    Ok(ImportedReport::of(Measurement {
+    Ok(ImportedReport::from_measurement(Measurement {
         tool: "oha".to_owned(),
         elapsed_s: Some(summary("total").filter(|s| *s > 0.0).ok_or("summary.total is missing")?),
         ok,
@@ -177,7 +177,7 @@ pub fn siege(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let transactions = field("transactions")? as u64;
     let names = [("response_time", "mean"), ("shortest_transaction", "min"), ("longest_transaction", "max")];
     let times = names.iter().map(|(key, name)| Ok(((*name).to_owned(), field(key)? * 1e9)));
-    Ok(ImportedReport::of(crate::text::siege_measurement(
+    Ok(ImportedReport::from_measurement(crate::text::siege_measurement(
         transactions,
         ok,
         failed,

@@ -95,7 +95,7 @@ pub struct Measurement {
 
 impl ImportedReport {
     /// A report of one run.
-    pub fn of(measurement: Measurement) -> Self {
+    pub fn from_measurement(measurement: Measurement) -> Self {
         Self { measurements: vec![measurement], ..Self::default() }
     }
 

@@ -37,7 +37,7 @@ fn numbered<'a>(text: &ReportText<'a>) -> Vec<(usize, &'a str)> {
 
 /// Reads ab's report.
 pub fn ab(text: &ReportText<'_>) -> Result<ImportedReport, String> {
-    ab_report(&numbered(text)).map(ImportedReport::of)
+    ab_report(&numbered(text)).map(ImportedReport::from_measurement)
 }
 
 /// The outcomes that ab counts as failed, under the names that ab prints in brackets.
@@ -164,7 +164,7 @@ pub fn wrk(text: &ReportText<'_>) -> Result<ImportedReport, String> {
         }
     }
     .to_owned();
-    Ok(ImportedReport::of(found))
+    Ok(ImportedReport::from_measurement(found))
 }
 
 fn wrk_times(lines: &[(usize, &str)]) -> Result<BTreeMap<String, f64>, String> {
@@ -206,7 +206,7 @@ pub fn siege(text: &ReportText<'_>) -> Result<ImportedReport, String> {
         time_ns(&rest.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     let times = names.iter().map(|(label, name)| Ok(((*name).to_owned(), time(label)?)));
-    Ok(ImportedReport::of(siege_measurement(
+    Ok(ImportedReport::from_measurement(siege_measurement(
         value("Transactions:")? as u64,
         value("Successful transactions:")? as u64,
         value("Failed transactions:")? as u64,
@@ -273,7 +273,7 @@ pub fn hey(text: &ReportText<'_>) -> Result<ImportedReport, String> {
     let is_ok = |status: &str| status.starts_with('2') || status.starts_with('3');
     let ok = total(status.iter().filter(|(status, _)| is_ok(status)).map(|(_, count)| *count));
     let bad = total(status.iter().filter(|(status, _)| !is_ok(status)).map(|(_, count)| *count));
-    Ok(ImportedReport::of(Measurement {
+    Ok(ImportedReport::from_measurement(Measurement {
         tool: "hey".to_owned(),
         protocol: "http/1.1".to_owned(),
         elapsed_s: Some(number(word(&lines, "Total:")?)?),

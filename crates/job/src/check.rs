@@ -5,7 +5,7 @@ use paceline_http::Scheme;
 use std::fmt;
 
 /// Limited, since each step has a separate block with histograms.
-const STEPS_MAX: usize = 100;
+const MAX_STEPS: usize = 100;
 
 /// All problems of a job: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub enum JobProblem {
     /// No rate, or steps without length.
     #[error("a rate with steps needs at least one rate and a duration above 0")]
     NoSteps,
-    /// More than [`STEPS_MAX`] steps.
+    /// More than [`MAX_STEPS`] steps.
     #[error("the rate has more than 100 steps: use fewer")]
     TooManySteps,
     /// The window differs from the sum of the steps.
@@ -192,7 +192,7 @@ impl Job {
             Shape::Steps { rates, each } if rates.is_empty() || *each == Nanos::ZERO => {
                 Some(JobProblem::NoSteps)
             }
-            Shape::Steps { rates, .. } if rates.len() > STEPS_MAX => Some(JobProblem::TooManySteps),
+            Shape::Steps { rates, .. } if rates.len() > MAX_STEPS => Some(JobProblem::TooManySteps),
             Shape::Steps { .. } => (shape.length().map(Bound::Duration) != Some(self.window))
                 .then_some(JobProblem::WindowOfSteps),
             Shape::Trace(trace) => match trace.moments.as_ref() {

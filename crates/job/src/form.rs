@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Most fields of an object: the fields seen are the bits of one word.
-const FIELDS_MOST: usize = 64;
+const MAX_FIELDS: usize = 64;
 
 /// The required form of a JSON document.
 ///
@@ -83,7 +83,7 @@ impl TryFrom<Value> for JsonForm {
         match &value {
             Value::Object(fields) => {
                 let plain = |name: &String| name.bytes().all(|byte| byte > b' ' && !b"\"\\".contains(&byte));
-                if fields.is_empty() || fields.len() > FIELDS_MOST || !fields.keys().all(plain) {
+                if fields.is_empty() || fields.len() > MAX_FIELDS || !fields.keys().all(plain) {
                     return Err(FormError::Fields);
                 }
                 let form = |(name, form): (&String, &Value)| Ok((name.clone(), form.clone().try_into()?));

@@ -3,18 +3,18 @@
 //! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
 use crate::facts::{SHARES_NEED_S, is_open, look};
-use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
+use crate::{MAX_GENERATOR_BUSY, MIN_ACHIEVED, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
 use paceline_record::{Block, Expectations, Lengths, Phase, Run, Served, Severity, Times};
 use std::collections::BTreeMap;
 
 /// Above this share of failed requests a result is not usable, unless the user accepts more (`--max-errors`): its rates
 /// and times are those of another load than the requested one. The same share as that of an undelivered load.
-pub const NOT_OK_SHARE_MOST: f64 = 1.0 - ACHIEVED_LEAST;
+pub const MAX_NOT_OK_SHARE: f64 = 1.0 - MIN_ACHIEVED;
 /// Closes per response from which keep-alive counts as refused: a tenth may be connections that broke for other
 /// reasons.
-const CLOSES_LEAST: f64 = 0.9;
+const MIN_CLOSES: f64 = 0.9;
 /// Responses per connection from which a connection without a response counts as starved.
-const SERVED_LEAST: u64 = 10;
+const MIN_SERVED: u64 = 10;
 /// The first retry of a handshake comes after a second (RFC 6298 §2.1; Linux: TCP_TIMEOUT_INIT).
 const SYN_RETRY_NS: u64 = 990_000_000;
 /// Time between first and last byte that indicates a wait for a delayed acknowledgement (Linux: TCP_DELACK_MIN, 40 ms).
@@ -57,12 +57,12 @@ pub(crate) fn starved_connections(run: &Run) -> Option<TypedVerdict> {
     let carried = run.carried_over;
     let unanswered = carried.map(|carried| carried.unanswered);
     let served = connections.served.filter(|_| !is_open(run));
-    let is_starved = |served: Served| served.min == 0 && served.median >= SERVED_LEAST;
+    let is_starved = |served: Served| served.min == 0 && served.median >= MIN_SERVED;
     let starved = served.is_some_and(is_starved);
     // Requests that a growing queue leaves unanswered are judged as saturation. If no request was answered,
     // `no_valid_response` says so.
     let waits = overload::is_saturated(run);
-    let hang = waits && overload::Bottleneck::of(run) == overload::Bottleneck::Hanging;
+    let hang = waits && overload::Bottleneck::from_run(run) == overload::Bottleneck::Hanging;
     let is_served = run.total.counts.ok > 0;
     let left = is_served && (hang || !waits && unanswered.is_some_and(|count| count > 0));
     // Requests that hang on any connection time out again and again, and each connection gets responses before.
@@ -200,8 +200,7 @@ pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
     (counts.ok > 0 && counts.not_ok() > 0 && !is_queue).then(|| {
         let share = counts.not_ok_share();
         let (status, bad_body, commonest_failure) = reasons(run);
-        let share_most =
-            run.not_ok_share_allowed.map_or(NOT_OK_SHARE_MOST, |most| most.max(NOT_OK_SHARE_MOST));
+        let share_most = run.not_ok_share_allowed.map_or(MAX_NOT_OK_SHARE, |most| most.max(MAX_NOT_OK_SHARE));
         let is_invalid = share > share_most || no_session_completed(run);
         let severity = if is_invalid { Severity::Invalid } else { Severity::Caution };
         let some = |count: u64| (count > 0).then_some(count);
@@ -290,7 +289,7 @@ pub(crate) fn keep_alive_refused(run: &Run) -> Option<TypedVerdict> {
     let answered = statuses.fold(0u64, u64::saturating_add);
     // The last close of each connection may come after the run.
     let had = run.connections.had as f64;
-    let refused = answered > 0 && closed >= CLOSES_LEAST * (answered as f64 - had) && closed > had;
+    let refused = answered > 0 && closed >= MIN_CLOSES * (answered as f64 - had) && closed > had;
     refused.then(|| TypedVerdict::KeepAliveRefused {
         closed_by_server: run.connections.closed_by_server,
         protocol: run.target.protocol.clone(),
@@ -303,7 +302,7 @@ pub(crate) fn delayed_ack(run: &Run) -> Option<TypedVerdict> {
     let first = run.total.first_byte_ns.as_ref()?.p50;
     let service = run.total.service_time_ns.as_ref()?.p50;
     let gap = service.saturating_sub(first);
-    let idle = run.generator.utilization <= GENERATOR_BUSY_MOST;
+    let idle = run.generator.utilization <= MAX_GENERATOR_BUSY;
     (idle && DELAYED_ACK_NS.contains(&gap) && first < gap)
         .then_some(TypedVerdict::DelayedAck { first_byte_ns_p50: first, service_time_ns_p50: service })
 }

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 /// and a single time slice of another process takes some milliseconds.
 pub(crate) const SHARES_NEED_S: f64 = 0.1;
 /// Below this share of the scheduled requests a load counts as not delivered.
-pub const ACHIEVED_LEAST: f64 = 0.99;
+pub const MIN_ACHIEVED: f64 = 0.99;
 
 /// Below this share of time lost to the environment a verdict is not justified: the 99th percentile may be affected above
 /// it.
-pub(crate) const DISTURBANCE_LEAST: f64 = 0.01;
+pub(crate) const MIN_DISTURBANCE: f64 = 0.01;
 
 /// How to look at a response: with curl if the run sent nothing but a GET of its URL, else with `--debug`, which sends
 /// the run's own requests.
@@ -117,7 +117,7 @@ pub(crate) fn throttled_share(run: &Run) -> f64 {
 
 /// Whether a CPU limit stopped the generator for long enough to matter.
 pub(crate) fn is_throttled(run: &Run) -> bool {
-    throttled_share(run) > DISTURBANCE_LEAST
+    throttled_share(run) > MIN_DISTURBANCE
 }
 
 /// The remedy if other processes disturbed the generator: a command that pins the generator (to the machine's last core),

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Requests that must lie beyond a percentile before it counts as known: p99 needs 1,000 requests, p99.9 10,000.
 pub const SAMPLES_BEYOND: f64 = 10.0;
 /// Requests needed before a mean or a maximum counts as known.
-pub const SAMPLES_LEAST: u64 = 10;
+pub const MIN_SAMPLES: u64 = 10;
 
 /// One requirement on a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,7 +168,7 @@ impl Statistic {
             Statistic::Percentile(percentile) => {
                 (SAMPLES_BEYOND / (1.0 - percentile / 100.0) * (1.0 - 1e-9)).ceil() as u64
             }
-            Statistic::Max | Statistic::Mean => SAMPLES_LEAST,
+            Statistic::Max | Statistic::Mean => MIN_SAMPLES,
         }
     }
 }

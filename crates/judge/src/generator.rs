@@ -4,51 +4,51 @@
 //! trial: above it a round retries the trial.
 
 use crate::facts::{
-    DISTURBANCE_LEAST, achieved_share, duration, is_open, is_pinned, is_throttled, pin, share_of_mean_time,
+    MIN_DISTURBANCE, achieved_share, duration, is_open, is_pinned, is_throttled, pin, share_of_mean_time,
     throttled_share,
 };
-use crate::{ACHIEVED_LEAST, TypedVerdict, judged_times};
+use crate::{MIN_ACHIEVED, TypedVerdict, judged_times};
 use paceline_record::{CoreTime, Run, Severity, Times};
 
 /// A generator busier than this share of a core was the bottleneck, or close to it.
-pub const GENERATOR_BUSY_MOST: f64 = 0.9;
+pub const MAX_GENERATOR_BUSY: f64 = 0.9;
 /// Above this share of time lost to other processes or to the hypervisor the number is spoiled: one request in ten met
 /// other work. The self-test calls a machine unfit above the same share.
-pub const DISTURBANCE_MOST: f64 = 0.1;
+pub const MAX_DISTURBANCE: f64 = 0.1;
 /// Below this share of the window, lost time changes the rate of a closed loop by less than launches differ.
-const RATE_LOST_LEAST: f64 = 0.05;
+const MIN_RATE_LOST: f64 = 0.05;
 /// Share of the response time from which generator lag matters.
-const LAG_SHARE_MOST: f64 = 0.1;
+const MAX_LAG_SHARE: f64 = 0.1;
 /// Generator lag below this, in nanoseconds, is normal for a sleeping generator: timers wake late.
 const LAG_UNAVOIDABLE_NS: u64 = 200_000;
 /// Minimum lag of a generator stall, in nanoseconds,
-const STALL_NS_LEAST: u64 = 10_000_000;
+const MIN_STALL_NS: u64 = 10_000_000;
 /// and its share of the window: above it the stall is in the 99th percentile.
-const STALL_SHARE_LEAST: f64 = 0.01;
+const MIN_STALL_SHARE: f64 = 0.01;
 /// The same share for a stall that was seen in the loop itself, which is common on a busy machine.
-const GAP_SHARE_LEAST: f64 = 0.02;
+const MIN_GAP_SHARE: f64 = 0.02;
 /// A stall above this share of the window reduces the rate by the same share.
-const STALL_SHARE_MOST: f64 = 0.1;
+const MAX_STALL_SHARE: f64 = 0.1;
 /// Above this share of a median, the time that the generator added spoils it: less than half of the time is the
 /// server's.
-const OWN_SHARE_MOST: f64 = 0.5;
+const MAX_OWN_SHARE: f64 = 0.5;
 /// Below this probability the sends of random arrivals were not random: a false alarm in a thousand runs.
-const ARRIVALS_P_LEAST: f64 = 0.001;
+const MIN_ARRIVALS_P: f64 = 0.001;
 
 /// The severity of a share of time lost to the environment; none if it is too small to matter.
 pub(crate) fn disturbance(share: f64) -> Option<Severity> {
-    if share > DISTURBANCE_MOST {
+    if share > MAX_DISTURBANCE {
         Some(Severity::Invalid)
     } else {
-        (share > DISTURBANCE_LEAST).then_some(Severity::Caution)
+        (share > MIN_DISTURBANCE).then_some(Severity::Caution)
     }
 }
 
 /// A closed loop's rate is then a minimum; an open loop that did not deliver its load does not measure the server.
 pub(crate) fn bound(run: &Run) -> Option<TypedVerdict> {
-    let delivered = !is_open(run) || achieved_share(run) >= ACHIEVED_LEAST;
+    let delivered = !is_open(run) || achieved_share(run) >= MIN_ACHIEVED;
     let severity = if delivered { Severity::Caution } else { Severity::Invalid };
-    (run.generator.utilization > GENERATOR_BUSY_MOST).then_some(TypedVerdict::GeneratorBound {
+    (run.generator.utilization > MAX_GENERATOR_BUSY).then_some(TypedVerdict::GeneratorBound {
         generator_utilization: run.generator.utilization,
         threads: run.generator.threads,
         severity,
@@ -60,14 +60,12 @@ pub(crate) fn stall(run: &Run) -> Option<TypedVerdict> {
     let share = longest_ns as f64 / (run.window_s * 1e9).max(1.0);
     // Beside times that are far longer, the stall moved none of them.
     let p99_ns = judged_times(&run.total, run.loop_.kind).map_or(0, |times| times.p99);
-    let moves = longest_ns as f64 > LAG_SHARE_MOST * p99_ns as f64 || share > STALL_SHARE_MOST;
-    (longest_ns >= STALL_NS_LEAST && share >= GAP_SHARE_LEAST && moves).then(|| {
-        TypedVerdict::GeneratorStall {
-            longest_s: longest_ns as f64 / 1e9,
-            share_of_window: share.min(1.0),
-            severity: if share > STALL_SHARE_MOST { Severity::Invalid } else { Severity::Caution },
-            pin: pin(run),
-        }
+    let moves = longest_ns as f64 > MAX_LAG_SHARE * p99_ns as f64 || share > MAX_STALL_SHARE;
+    (longest_ns >= MIN_STALL_NS && share >= MIN_GAP_SHARE && moves).then(|| TypedVerdict::GeneratorStall {
+        longest_s: longest_ns as f64 / 1e9,
+        share_of_window: share.min(1.0),
+        severity: if share > MAX_STALL_SHARE { Severity::Invalid } else { Severity::Caution },
+        pin: pin(run),
     })
 }
 
@@ -99,12 +97,12 @@ fn lag_effect(run: &Run) -> Option<LagEffect> {
     let response = run.total.response_time_ns.as_ref()?;
     let matters = |level: &fn(&Times) -> u64| {
         let (lag_ns, response_ns) = (level(lag), level(response));
-        lag_ns > LAG_UNAVOIDABLE_NS && lag_ns as f64 > LAG_SHARE_MOST * response_ns as f64
+        lag_ns > LAG_UNAVOIDABLE_NS && lag_ns as f64 > MAX_LAG_SHARE * response_ns as f64
     };
     let from = LEVELS.iter().find(|(_, level)| matters(level)).map(|(name, _)| *name);
-    let spoils = lag.p50 as f64 > OWN_SHARE_MOST * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
-    let stall_ns = STALL_NS_LEAST.max((STALL_SHARE_LEAST * run.window_s * 1e9) as u64);
-    let stalled = lag.max >= stall_ns && lag.max as f64 > OWN_SHARE_MOST * response.p99 as f64;
+    let spoils = lag.p50 as f64 > MAX_OWN_SHARE * response.p50 as f64 && lag.p50 > LAG_UNAVOIDABLE_NS;
+    let stall_ns = MIN_STALL_NS.max((MIN_STALL_SHARE * run.window_s * 1e9) as u64);
+    let stalled = lag.max >= stall_ns && lag.max as f64 > MAX_OWN_SHARE * response.p99 as f64;
     let affected_from = from.or(stalled.then_some("p99"))?;
     Some(LagEffect {
         affected_from,
@@ -131,7 +129,7 @@ pub(crate) fn lag(run: &Run) -> Option<TypedVerdict> {
     let effect = lag_effect(run).filter(|_| descheduled(run).is_none())?;
     let share = run_delay_share(run);
     let is_explained = is_throttled(run) || stall(run).is_some();
-    let cause = if share > DISTURBANCE_LEAST && !is_explained {
+    let cause = if share > MIN_DISTURBANCE && !is_explained {
         format!(" Other processes used its CPU for {:.1} % of the window.", 100.0 * share)
     } else {
         String::new()
@@ -152,14 +150,14 @@ pub(crate) fn lag(run: &Run) -> Option<TypedVerdict> {
 pub(crate) fn own_queue(run: &Run) -> Option<TypedVerdict> {
     let delay = run.total.receive_delay_ns.as_ref()?;
     let service = run.total.service_time_ns.as_ref()?;
-    (delay.p50 as f64 > OWN_SHARE_MOST * service.p50 as f64).then_some(TypedVerdict::OwnQueue {
+    (delay.p50 as f64 > MAX_OWN_SHARE * service.p50 as f64).then_some(TypedVerdict::OwnQueue {
         receive_delay_ns_p50: delay.p50,
         service_time_ns_p50: service.p50,
     })
 }
 
 pub(crate) fn arrivals_off(run: &Run) -> Option<TypedVerdict> {
-    let check = run.arrival_check.filter(|check| check.p_value < ARRIVALS_P_LEAST)?;
+    let check = run.arrival_check.filter(|check| check.p_value < MIN_ARRIVALS_P)?;
     Some(TypedVerdict::ArrivalsOff {
         anderson_darling: check.anderson_darling,
         p_value: check.p_value,
@@ -201,7 +199,7 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     }
     let effect = lag_effect(run);
     let (severity, finding) = match (is_open(run), &effect) {
-        (true, Some(effect)) if share > DISTURBANCE_MOST => (
+        (true, Some(effect)) if share > MAX_DISTURBANCE => (
             if is_pinned(run) || effect.spoils { Severity::Invalid } else { Severity::Caution },
             format!(
                 "Requests were sent late (p99 {}), which response times from {} on contain.",
@@ -209,7 +207,7 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
                 effect.affected_from
             ),
         ),
-        (false, _) if share > RATE_LOST_LEAST => rate_lost(run, share),
+        (false, _) if share > MIN_RATE_LOST => rate_lost(run, share),
         _ => return None,
     };
     Some(TypedVerdict::GeneratorDescheduled {
@@ -235,7 +233,7 @@ fn rate_lost(run: &Run, share: f64) -> (Severity, String) {
         }
         false => "The server may be faster than this result by as much.",
     };
-    let is_invalid = share > DISTURBANCE_MOST && (avoidable || is_pinned(run));
+    let is_invalid = share > MAX_DISTURBANCE && (avoidable || is_pinned(run));
     (if is_invalid { Severity::Invalid } else { Severity::Caution }, finding.to_owned())
 }
 
@@ -261,9 +259,9 @@ fn steal_share(run: &Run) -> f64 {
 pub(crate) fn steal(run: &Run) -> Option<TypedVerdict> {
     let share = steal_share(run);
     let least = match is_open(run) {
-        true if lag_effect(run).is_some() => DISTURBANCE_LEAST,
-        true => DISTURBANCE_MOST,
-        false => RATE_LOST_LEAST,
+        true if lag_effect(run).is_some() => MIN_DISTURBANCE,
+        true => MAX_DISTURBANCE,
+        false => MIN_RATE_LOST,
     };
     let severity = disturbance(share).filter(|_| share > least);
     severity.map(|severity| TypedVerdict::Steal { steal_share: share, severity })

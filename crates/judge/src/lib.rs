@@ -20,9 +20,9 @@ mod trial;
 mod usable;
 mod verdict;
 
-pub use answers::NOT_OK_SHARE_MOST;
-pub use facts::{ACHIEVED_LEAST, achieved_share, percentiles_of_run};
-pub use generator::{DISTURBANCE_MOST, GENERATOR_BUSY_MOST};
+pub use answers::MAX_NOT_OK_SHARE;
+pub use facts::{MIN_ACHIEVED, achieved_share, percentiles_of_run};
+pub use generator::{MAX_DISTURBANCE, MAX_GENERATOR_BUSY};
 pub use metric::{
     Better, Metric, MetricColumn, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times,
     metric_reference,
@@ -31,7 +31,7 @@ pub use overload::fell_short;
 pub use server::server_limit;
 pub use table::{TypedVerdict, VerdictName};
 pub use trial::{
-    DELAYED_LEAST, FULL_LEAST, FullCore, cores_used, full_cores, limit, memory_shortage, process_name,
+    FullCore, MIN_DELAYED, MIN_FULL, cores_used, full_cores, limit, memory_shortage, process_name,
     row_verdicts, trial_verdicts, unequal_work,
 };
 pub use usable::unusable_because;

@@ -6,17 +6,17 @@
 use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look, offered_per_s_peak, outstanding_max};
 use crate::overload::{is_saturated, rate_to_try};
 use crate::silence::stopped_answering;
-use crate::{ACHIEVED_LEAST, TypedVerdict, generator, judged_times};
+use crate::{MIN_ACHIEVED, TypedVerdict, generator, judged_times};
 use paceline_record::{Blame, LoopKind, Phase, Run, Severity, Times};
 use paceline_stats::little_outstanding;
 use std::collections::BTreeMap;
 
 /// Minimum length of a pause, in nanoseconds,
-const OUTAGE_NS_LEAST: u64 = 100_000_000;
+const MIN_OUTAGE_NS: u64 = 100_000_000;
 /// minimum share of the window in all pauses together,
-const OUTAGE_SHARE_LEAST: f64 = 0.02;
+const MIN_OUTAGE_SHARE: f64 = 0.02;
 /// and this multiple of the median time.
-const OUTAGE_MEDIANS_LEAST: f64 = 10.0;
+const MIN_OUTAGE_MEDIANS: f64 = 10.0;
 /// Requests of an open loop that a pause must delay by more than half of it, before several pauses are counted. Where
 /// fewer are slow at random, groups of them are common; from this number on, seconds without any are too rare to separate
 /// groups of them.
@@ -25,15 +25,15 @@ const PAUSE_DELAYS_LEAST_OPEN: f64 = 30.0;
 /// pause.
 const PAUSE_DELAYS_LEAST_CLOSED: f64 = 4.0;
 /// After a pause, the interval with the most slow requests has at least this many times the usual number.
-const RARE_LEAST: f64 = 3.0;
+const MIN_RARE: f64 = 3.0;
 
 /// Below this share of the requests that a closed loop should keep outstanding, its connections were idle. With one
 /// connection, up to a fifth of the time lies between a response and the next request.
-const LITTLE_LEAST: f64 = 0.75;
+const MIN_LITTLE: f64 = 0.75;
 /// Responses that Little's law needs.
 const LITTLE_NEEDS: u64 = 1_000;
 /// Connections closed by the server per response, from which connecting takes a part of the time.
-const RECONNECTS_MOST: f64 = 0.01;
+const MAX_RECONNECTS: f64 = 0.01;
 
 /// The remedy if the server allowed no HTTP/2 stream.
 const NO_STREAM: &str = "The server's limit of concurrent HTTP/2 streams is 0 (SETTINGS_MAX_CONCURRENT_STREAMS): no \
@@ -117,9 +117,9 @@ pub(crate) fn outage(run: &Run) -> Option<TypedVerdict> {
     let median_ns = times(run)?.p50 as f64;
     let longest_s = longest_ns as f64 / 1e9;
     let paused_share = paceline_stats::ratio(pauses as f64 * longest_s, run.window_s);
-    let counts = longest_ns >= OUTAGE_NS_LEAST
-        && paused_share >= OUTAGE_SHARE_LEAST
-        && longest_ns as f64 >= OUTAGE_MEDIANS_LEAST * median_ns
+    let counts = longest_ns >= MIN_OUTAGE_NS
+        && paused_share >= MIN_OUTAGE_SHARE
+        && longest_ns as f64 >= MIN_OUTAGE_MEDIANS * median_ns
         && longest_stall_ns(run) < longest_ns / 2;
     (counts && !is_saturated(run) && stopped_answering(run).is_none()).then(|| TypedVerdict::Outage {
         longest_s,
@@ -229,7 +229,7 @@ fn are_rare(slow: &BTreeMap<u64, f64>) -> bool {
     let mut counts: Vec<f64> = slow.values().copied().collect();
     counts.sort_by(f64::total_cmp);
     let usual = counts.get(counts.len() / 2).copied().unwrap_or_default();
-    counts.last().is_some_and(|highest| *highest >= RARE_LEAST * usual)
+    counts.last().is_some_and(|highest| *highest >= MIN_RARE * usual)
 }
 
 /// The number of times above a limit; without the histogram, the highest number that the percentiles allow.
@@ -316,7 +316,7 @@ pub(crate) fn idle_connections(run: &Run) -> Option<TypedVerdict> {
     let never = run.carried_over.as_ref().map_or(0.0, |carried| carried.unanswered as f64);
     let outstanding_mean = times.map(outstanding).sum::<f64>() + never;
     let outstanding_asked = outstanding_max(run);
-    let idle = outstanding_mean < LITTLE_LEAST * outstanding_asked;
+    let idle = outstanding_mean < MIN_LITTLE * outstanding_asked;
     (idle && holds_little(run) && generator::bound(run).is_none()).then(|| TypedVerdict::IdleConnections {
         outstanding_mean,
         outstanding_asked,
@@ -332,7 +332,7 @@ fn holds_little(run: &Run) -> bool {
     let ok = run.total.counts.ok;
     let reconnects = loop_.without_keep_alive
         || loop_.requests_per_connection.is_some()
-        || run.connections.closed_by_server as f64 > RECONNECTS_MOST * ok as f64;
+        || run.connections.closed_by_server as f64 > MAX_RECONNECTS * ok as f64;
     // Requests as long as the window lie partly outside of it, and a few requests have no meaningful mean.
     let is_known = run
         .total
@@ -360,7 +360,7 @@ pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {
         "Check the server's listen backlog and its limit of open files, or lower -c.".to_owned()
     };
     // A closed loop puts another load on the server than requested.
-    let is_another = !is_open(run) && (had as f64) < ACHIEVED_LEAST * asked as f64;
+    let is_another = !is_open(run) && (had as f64) < MIN_ACHIEVED * asked as f64;
     (had < asked).then(|| TypedVerdict::ConnectionsShort {
         severity: if is_another { Severity::Invalid } else { Severity::Caution },
         asked,

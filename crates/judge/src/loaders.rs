@@ -8,23 +8,23 @@ use paceline_record::{Block, Counts, LinkDirection, Loader, NetworkUse, Run, Sev
 use paceline_stats::percentile_interval;
 
 /// Windows that begin or end further apart than this share of their length did not load the target together.
-const APART_SHARE_LEAST: f64 = 0.01;
+const MIN_APART_SHARE: f64 = 0.01;
 /// A run that was not cut to the intervals common to all loaders is invalid above this share of the window: a tenth of
 /// it had another load than requested.
-const APART_SHARE_MOST: f64 = 0.1;
+const MAX_APART_SHARE: f64 = 0.1;
 /// A run that was cut is invalid if less than this share of its window was left.
-const KEPT_SHARE_LEAST: f64 = 0.5;
+const MIN_KEPT_SHARE: f64 = 0.5;
 /// Medians of two loaders on equal machines and paths differ by less than this factor,
-const MEDIANS_RATIO_LEAST: f64 = 1.25;
+const MIN_MEDIANS_RATIO: f64 = 1.25;
 /// or by less than this, in nanoseconds: the time to wake a virtual CPU.
-const MEDIANS_APART_NS_LEAST: u64 = 100_000;
+const MIN_MEDIANS_APART_NS: u64 = 100_000;
 /// Shares of failed requests of two equal loaders differ by less than this,
-const FAILED_APART_LEAST: f64 = 0.01;
+const MIN_FAILED_APART: f64 = 0.01;
 /// or by less than this many standard errors of a binomial difference: √2 times 1.96, as for two intervals of 95 % that
 /// do not overlap.
-const FAILED_ERRORS_LEAST: f64 = 2.77;
+const MIN_FAILED_ERRORS: f64 = 2.77;
 /// Requests that a loader needs for its share of failed ones to be compared.
-const SAMPLES_LEAST: u64 = 100;
+const MIN_SAMPLES: u64 = 100;
 /// A link that carries more than this share of its speed is full: headers and gaps between frames take the rest.
 const LINK_FULL: f64 = 0.9;
 
@@ -56,10 +56,10 @@ pub(crate) fn apart(run: &Run) -> Option<TypedVerdict> {
     let left_out = run.loaders.iter().filter_map(|loader| loader.left_out).reduce(|a, b| a + b);
     let kept = run.window_s * 1e9 / (longest_ns as f64).max(1.0);
     let is_invalid = match left_out {
-        Some(_) => kept < KEPT_SHARE_LEAST,
-        None => share > APART_SHARE_MOST,
+        Some(_) => kept < MIN_KEPT_SHARE,
+        None => share > MAX_APART_SHARE,
     };
-    (share > APART_SHARE_LEAST).then(|| TypedVerdict::LoadersApart {
+    (share > MIN_APART_SHARE).then(|| TypedVerdict::LoadersApart {
         apart_s: apart_ns as f64 / 1e9,
         share_of_window: share.min(1.0),
         window_s: run.window_s,
@@ -83,8 +83,8 @@ fn parts_missing(run: &Run) -> Vec<&'static str> {
 pub(crate) fn differ(run: &Run) -> Option<TypedVerdict> {
     let blocks = run.by_generator.as_deref()?;
     let slowest = slower_loader(run, blocks);
-    let enough = blocks.iter().map(|block| block.counts).filter(|counts| counts.scheduled >= SAMPLES_LEAST);
-    let failed: Vec<LoaderErrors> = enough.map(|counts| LoaderErrors::of(&counts)).collect();
+    let enough = blocks.iter().map(|block| block.counts).filter(|counts| counts.scheduled >= MIN_SAMPLES);
+    let failed: Vec<LoaderErrors> = enough.map(|counts| LoaderErrors::from_counts(&counts)).collect();
     let by_share = |a: &&LoaderErrors, b: &&LoaderErrors| a.share.total_cmp(&b.share);
     let least = failed.iter().min_by(by_share).copied().unwrap_or_default();
     let most = failed.iter().max_by(by_share).copied().unwrap_or_default();
@@ -112,7 +112,7 @@ struct LoaderErrors {
 }
 
 impl LoaderErrors {
-    fn of(counts: &Counts) -> Self {
+    fn from_counts(counts: &Counts) -> Self {
         Self { share: counts.not_ok_share(), of: counts.scheduled as f64 }
     }
 
@@ -120,7 +120,7 @@ impl LoaderErrors {
     fn is_above(self, other: Self) -> bool {
         let both = (self.share * self.of + other.share * other.of) / (self.of + other.of);
         let error = (both * (1.0 - both) * (1.0 / self.of + 1.0 / other.of)).sqrt();
-        self.share - other.share > FAILED_APART_LEAST.max(FAILED_ERRORS_LEAST * error)
+        self.share - other.share > MIN_FAILED_APART.max(MIN_FAILED_ERRORS * error)
     }
 }
 
@@ -143,8 +143,8 @@ fn slower_loader(run: &Run, blocks: &[Block]) -> Option<usize> {
         loaders.filter_map(|(at, block)| Some((at, median(block)?, interval(block)?))).collect();
     let (_, fastest, shortest) = medians.iter().min_by_key(|(_, median, _)| *median)?;
     let (at, slowest, longest) = medians.iter().max_by_key(|(_, median, _)| *median)?;
-    let is_large = *slowest as f64 >= MEDIANS_RATIO_LEAST * *fastest as f64
-        && slowest - fastest >= MEDIANS_APART_NS_LEAST;
+    let is_large =
+        *slowest as f64 >= MIN_MEDIANS_RATIO * *fastest as f64 && slowest - fastest >= MIN_MEDIANS_APART_NS;
     (is_large && longest.low > shortest.high).then_some(*at)
 }
 
@@ -202,7 +202,7 @@ mod tests {
             let mut times = Histogram::new();
             histograms.iter().for_each(|histogram| times.merge(histogram));
             let counts = Counts { scheduled: times.count(), ok: times.count(), ..Counts::default() };
-            Block { counts, service_time_ns: Some(Times::of(&times)), ..Block::default() }
+            Block { counts, service_time_ns: Some(Times::from_histogram(&times)), ..Block::default() }
         };
         run.total = block(&loaders.concat());
         run.by_generator = Some(loaders.iter().map(|loader| block(loader)).collect());
@@ -240,7 +240,7 @@ mod tests {
         assert!(matches!(differ(&failing), Some(TypedVerdict::LoadersDiffer { host, .. }) if host == "n3"));
         // Two of 100 requests are chance.
         let counts = Counts { scheduled: 100, ok: 98, timed_out: 2, ..Counts::default() };
-        let few = LoaderErrors::of(&counts);
+        let few = LoaderErrors::from_counts(&counts);
         assert!(!few.is_above(LoaderErrors { share: 0.0, of: 100.0 }));
         assert!(!LoaderErrors::default().is_above(LoaderErrors::default()));
     }

@@ -9,27 +9,27 @@ use crate::facts::{
 };
 use crate::server::server_limit;
 use crate::silence::stopped_answering;
-use crate::{ACHIEVED_LEAST, TypedVerdict, generator};
+use crate::{MIN_ACHIEVED, TypedVerdict, generator};
 use paceline_record::{Blame, Phase, Run, Segment, Shape, Times};
 use paceline_stats::{Growth, Histogram, little_outstanding};
 
 /// Minimum growth over the window, as a share of the scheduled requests: random arrivals at 95 % load stay below it.
-const GROWTH_SHARE_LEAST: f64 = 0.005;
+const MIN_GROWTH_SHARE: f64 = 0.005;
 /// Minimum growth in requests: a burst may leave fewer than this.
-const GROWTH_REQUESTS_LEAST: f64 = 5.0;
+const MIN_GROWTH_REQUESTS: f64 = 5.0;
 /// Below this share of the requests due in a segment, the server fell behind in it: a pause of a twentieth of a segment
 /// at its end is not overload.
-const SEGMENT_ACHIEVED_LEAST: f64 = 0.95;
+const MIN_SEGMENT_ACHIEVED: f64 = 0.95;
 /// Responses within a tenth of the timeout do not come from a queue: requests that time out beside them hang.
 const HANGING_SHARE: f64 = 0.1;
 /// Requests that hang held the connections if those that were answered needed less than this share of them.
-const HELD_LEAST: f64 = 0.5;
+const MIN_HELD: f64 = 0.5;
 /// From this multiple of the shortest time on, a service time contains a queue: for each request in service another one
 /// waited half of the time.
-const GROWN_LEAST: f64 = 1.5;
+const MIN_GROWN: f64 = 1.5;
 /// If the 10th percentile is below this share of the median, times vary by themselves: a queue of many requests makes
 /// them equal.
-const WIDE_MOST: f64 = 0.5;
+const MAX_WIDE: f64 = 0.5;
 /// The share of the achieved rate that a remedy proposes: low enough for a queue to stay short.
 const TRY_SHARE: f64 = 0.7;
 
@@ -74,7 +74,7 @@ pub(crate) fn saturated(run: &Run) -> Option<TypedVerdict> {
     }
     let growth = growth(run);
     let fell_behind = first_break(run);
-    let bottleneck = Bottleneck::of(run);
+    let bottleneck = Bottleneck::from_run(run);
     Some(TypedVerdict::Saturated {
         offered_per_s: run.rate_per_s.offered,
         achieved_per_s: run.rate_per_s.achieved,
@@ -106,7 +106,7 @@ impl Bottleneck {
     /// By Little's law an offered rate needs as many connections as the rate times the service time. If the service
     /// time did not grow with the load, more connections give a higher rate; in the queue of a server that is fully
     /// used they only make it longer.
-    pub(crate) fn of(run: &Run) -> Self {
+    pub(crate) fn from_run(run: &Run) -> Self {
         if hold_connections(run) {
             return Self::Hanging;
         }
@@ -114,9 +114,9 @@ impl Bottleneck {
         let Some(times) = late_times(run).filter(|_| needed && server_limit(run).is_none()) else {
             return Self::Server;
         };
-        if times.low_ns < GROWN_LEAST * times.shortest_ns {
+        if times.low_ns < MIN_GROWN * times.shortest_ns {
             Self::Connections
-        } else if times.low_ns < WIDE_MOST * times.median_ns && !has_rates(run) {
+        } else if times.low_ns < MAX_WIDE * times.median_ns && !has_rates(run) {
             Self::Unknown
         } else {
             Self::Server
@@ -191,7 +191,7 @@ fn late_times(run: &Run) -> Option<LateTimes> {
 fn hold_connections(run: &Run) -> bool {
     let service_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.p50 as f64 / 1e9);
     let answered = little_outstanding(run.rate_per_s.achieved, service_s);
-    hangs(run) && run.total.counts.timed_out > 0 && answered < HELD_LEAST * outstanding_max(run)
+    hangs(run) && run.total.counts.timed_out > 0 && answered < MIN_HELD * outstanding_max(run)
 }
 
 /// The highest rate that the server is known to have kept up with, in the unit of `-r`: sessions or requests per second.
@@ -208,7 +208,7 @@ fn kept_up(run: &Run, fell_behind: Option<(Option<&Segment>, &Segment)>) -> f64 
 
 /// Whether outstanding requests grew, by more than chance and by enough to matter.
 fn is_overload(growth: Growth, run: &Run) -> bool {
-    let least = (GROWTH_SHARE_LEAST * run.total.counts.scheduled as f64).max(GROWTH_REQUESTS_LEAST);
+    let least = (MIN_GROWTH_SHARE * run.total.counts.scheduled as f64).max(MIN_GROWTH_REQUESTS);
     let pausing = run.loop_.offered_per_s.unwrap_or(0.0) * session_pause_s(run);
     growth.interval.low > 0.0 && growth.per_s * run.window_s >= least + pausing
 }
@@ -300,7 +300,7 @@ fn falls_short_at_once(run: &Run) -> bool {
         hang,
     ];
     let missing = counts.scheduled as f64 - ended.iter().map(|count| *count as f64).sum::<f64>();
-    missing > (1.0 - ACHIEVED_LEAST) * counts.scheduled as f64 && missing > in_service(run)
+    missing > (1.0 - MIN_ACHIEVED) * counts.scheduled as f64 && missing > in_service(run)
 }
 
 /// Requests in service at any moment, by Little's law. With a server that keeps up, this many are unanswered at the end
@@ -372,14 +372,14 @@ fn fell_behind(
     let lag_ns = segment.block.generator_lag_ns.as_ref().map_or(0, |lag| lag.max);
     let stalled_s = lag_ns.max(stalled_ns) as f64 / 1e9;
     let by_generator = segment.offered_per_s * stalled_s;
-    missing > in_service.max(by_generator) && missing > (1.0 - SEGMENT_ACHIEVED_LEAST) * scheduled
+    missing > in_service.max(by_generator) && missing > (1.0 - MIN_SEGMENT_ACHIEVED) * scheduled
 }
 
 pub(crate) fn too_few_connections(run: &Run) -> Option<TypedVerdict> {
     let wait = run.total.connection_wait_ns.as_ref()?;
     let needed = connections_needed(run)?;
     let is_short = wait.p50 > 0 && needed > run.connections.had as f64;
-    let is_named = || match Bottleneck::of(run) {
+    let is_named = || match Bottleneck::from_run(run) {
         Bottleneck::Connections | Bottleneck::Unknown => true,
         Bottleneck::Server | Bottleneck::Hanging => !is_saturated(run),
     };

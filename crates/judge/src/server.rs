@@ -8,32 +8,32 @@ use paceline_record::{LoopKind, Run, ServerUse};
 
 /// From this share of the window on, waiting of a thread for a core takes a part of a closed loop's rate that is larger
 /// than launches differ; also the smallest use of a core by other processes that is not their background work.
-const DELAYED_SHARE_LEAST: f64 = 0.05;
+const MIN_DELAYED_SHARE: f64 = 0.05;
 /// From this share of the mean time on, waiting for a core is a part of it that matters.
-const WAIT_SHARE_LEAST: f64 = 0.1;
+const MIN_WAIT_SHARE: f64 = 0.1;
 /// A wait below this, in nanoseconds, is the cost of waking a thread.
-const WAIT_NS_LEAST: f64 = 10_000.0;
+const MIN_WAIT_NS: f64 = 10_000.0;
 /// A server or a thread that was on a core for this share of the window had no capacity left.
-const SERVER_BUSY_LEAST: f64 = 0.9;
+const MIN_SERVER_BUSY: f64 = 0.9;
 /// The part of an observed server that had no time left: its cores, or one of its threads. In a closed loop this is the
 /// limit that the load looks for; at a fixed rate it is a warning.
 pub fn server_limit(run: &Run) -> Option<&'static str> {
     let server = run.server.as_ref()?;
-    if server.utilization >= SERVER_BUSY_LEAST {
+    if server.utilization >= MIN_SERVER_BUSY {
         return Some(if server.cores_allowed == 1 {
             "its core was fully used"
         } else {
             "its cores were fully used"
         });
     }
-    (server.busiest_thread_utilization >= Some(SERVER_BUSY_LEAST))
+    (server.busiest_thread_utilization >= Some(MIN_SERVER_BUSY))
         .then_some("one of its threads was nearly always busy")
 }
 
 /// At a fixed rate: the server used all of its cores, or all of one thread.
 pub(crate) fn busy(run: &Run) -> Option<TypedVerdict> {
     let server = run.server.as_ref().filter(|_| is_open(run) && server_limit(run).is_some())?;
-    let is_full = server.utilization >= SERVER_BUSY_LEAST;
+    let is_full = server.utilization >= MIN_SERVER_BUSY;
     let advice = match (is_full, server.cores_allowed) {
         (true, 1) => {
             "The server's core was fully used. Give the server more cores, or reduce its CPU time per request."
@@ -92,11 +92,11 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     let wait_mean_ns = delay_s * 1e9 / (sent as f64).max(1.0);
     let (is_affected, finding) = match run.loop_.kind {
         LoopKind::Closed => (
-            share > DELAYED_SHARE_LEAST,
+            share > MIN_DELAYED_SHARE,
             format!("for {:.0} % of the window: its rate may be higher by as much.", 100.0 * share),
         ),
         LoopKind::Open => (
-            share > WAIT_SHARE_LEAST && wait_mean_ns > WAIT_NS_LEAST,
+            share > MIN_WAIT_SHARE && wait_mean_ns > MIN_WAIT_NS,
             format!(
                 "during each request for {} on average, {:.0} % of the mean response time.",
                 duration(wait_mean_ns),
@@ -104,7 +104,7 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
             ),
         ),
     };
-    (others_cores > DELAYED_SHARE_LEAST && is_affected).then_some(TypedVerdict::ServerDescheduled {
+    (others_cores > MIN_DELAYED_SHARE && is_affected).then_some(TypedVerdict::ServerDescheduled {
         others_cores,
         most_delayed_thread_share: thread_share,
         wait_mean_ns,

@@ -9,12 +9,12 @@ use paceline_record::{Counts, Phase, Run};
 use std::collections::BTreeMap;
 
 /// Valid responses that are missing in the stretch, at the pace before it: with fewer, their absence may be chance.
-const MISSING_LEAST: f64 = 10.0;
+const MIN_MISSING: f64 = 10.0;
 /// The stretch is longer than this many median service times: responses that are under way are not missing.
-const MEDIANS_LEAST: f64 = 3.0;
+const MIN_MEDIANS: f64 = 3.0;
 /// In an open loop this share of the missing responses must have failed: a schedule may have ended. One failed step of a
 /// session stands for all that follow.
-const FAILED_SHARE_LEAST: f64 = 0.2;
+const MIN_FAILED_SHARE: f64 = 0.2;
 
 /// A stretch without a valid response, in nanoseconds from the start of the run.
 struct Silence {
@@ -78,7 +78,7 @@ struct Series {
 }
 
 impl Series {
-    fn of(run: &Run) -> Self {
+    fn from_run(run: &Run) -> Self {
         let mut by_start = BTreeMap::<u64, (Counts, BTreeMap<String, u64>)>::new();
         for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
             let (counts, status) = by_start.entry(interval.start_ns).or_default();
@@ -126,11 +126,11 @@ impl Series {
         // A pause may outlast the timeout: only if it does not end, requests without a response show that the server is
         // gone. If it ends, one refused connection shows it; requests that wait are answered afterwards.
         let is_refused = match until_ns {
-            Some(_) => counts.connect_failed > 0 || counts.failed() as f64 >= FAILED_SHARE_LEAST * missing,
-            None if is_open(run) => counts.not_ok() as f64 >= FAILED_SHARE_LEAST * missing,
+            Some(_) => counts.connect_failed > 0 || counts.failed() as f64 >= MIN_FAILED_SHARE * missing,
+            None if is_open(run) => counts.not_ok() as f64 >= MIN_FAILED_SHARE * missing,
             None => counts.not_ok() > 0,
         };
-        let is_gone = missing >= MISSING_LEAST && is_refused && silent_s > MEDIANS_LEAST * median_s;
+        let is_gone = missing >= MIN_MISSING && is_refused && silent_s > MIN_MEDIANS * median_s;
         is_gone.then_some(Silence { from_ns, until_ns, end_ns, counts, status })
     }
 }
@@ -144,7 +144,7 @@ fn end_ns(run: &Run) -> u64 {
 
 /// The stretch from the last valid response to the end of the run.
 fn until_end(run: &Run) -> Option<Silence> {
-    let series = Series::of(run);
+    let series = Series::from_run(run);
     let last_ns = *series.answered().last()?;
     // A response in the last interval leaves no stretch of the window.
     let is_early = last_ns + series.step_ns + series.step_ns / 2 <= end_ns(run);
@@ -153,7 +153,7 @@ fn until_end(run: &Run) -> Option<Silence> {
 
 /// The longest stretch between valid responses that touches the window.
 fn within(run: &Run) -> Option<Silence> {
-    let series = Series::of(run);
+    let series = Series::from_run(run);
     let answered = series.answered();
     let length = |silence: &Silence| silence.until_ns.unwrap_or(0) - silence.from_ns;
     let gaps = answered.windows(2).filter(|pair| {
@@ -167,7 +167,7 @@ fn within(run: &Run) -> Option<Silence> {
 
 /// Connection time in a closed loop that requests without a response took, from which the load is another one than
 /// requested: that of the remaining connections.
-const HELD_SHARE_LEAST: f64 = 0.05;
+const MIN_HELD_SHARE: f64 = 0.05;
 
 /// In a closed loop: requests without a response held connections, as when one of several backends is gone. Few requests
 /// fail then, because each holds its connection until the timeout.
@@ -177,7 +177,7 @@ pub(crate) fn held_connections(run: &Run) -> Option<TypedVerdict> {
     if is_open(run) || rests || stopped_answering(run).is_some() {
         return None;
     }
-    let (window, series) = (run.phases.window, Series::of(run));
+    let (window, series) = (run.phases.window, Series::from_run(run));
     let waited_ns = lowest_ns.min(run.timeout_ns);
     // The latest moment at which the requests that ended in an interval can have been sent.
     let held = |(start_ns, (counts, _)): (&u64, &(Counts, BTreeMap<String, u64>))| {
@@ -189,7 +189,7 @@ pub(crate) fn held_connections(run: &Run) -> Option<TypedVerdict> {
     let held_share = held_s / (run.window_s * outstanding_max(run)).max(f64::MIN_POSITIVE);
     let median_ns = run.total.service_time_ns.as_ref().map_or(0, |times| times.p50);
     let hangs = waited_ns as f64 > 10.0 * median_ns as f64;
-    (held_share >= HELD_SHARE_LEAST && hangs).then(|| TypedVerdict::HeldConnections {
+    (held_share >= MIN_HELD_SHARE && hangs).then(|| TypedVerdict::HeldConnections {
         held_share: held_share.min(1.0),
         timed_out: run.total.counts.timed_out,
         percent: 100.0 * held_share.min(1.0),

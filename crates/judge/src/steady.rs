@@ -11,7 +11,7 @@ use paceline_record::Run;
 use paceline_stats::{Steadiness, steadiness};
 
 /// A change of the median service time below this, in nanoseconds, may come from waking an idle CPU.
-const TIME_CHANGE_NS_LEAST: f64 = 20_000.0;
+const MIN_TIME_CHANGE_NS: f64 = 20_000.0;
 /// On a virtual machine the host's load changes what a request costs: with a steady server at 2,000 requests per second
 /// the median moved within ten seconds by up to 46 µs.
 const TIME_CHANGE_NS_LEAST_VIRTUAL: f64 = 60_000.0;
@@ -38,7 +38,7 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let least_ns = match run.environment.virtual_machine {
         true => TIME_CHANGE_NS_LEAST_VIRTUAL,
-        false => TIME_CHANGE_NS_LEAST,
+        false => MIN_TIME_CHANGE_NS,
     };
     // Requests in flight at either end of a third may be counted in it or not: a smaller change of the rate may be
     // caused by this alone.

@@ -152,7 +152,7 @@ fn dropped_handshakes_are_named_if_connecting_had_to_try_again() {
             run.connections.listen_overflows = Some(3);
             let mut histogram = Histogram::new();
             histogram.record(connect_ns);
-            run.intervals[0].block.connect_time_ns = Some(Times::of(&histogram));
+            run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
         }
     };
     assert_eq!(verdicts(closed(), overflow(1_020_000_000)), note("listen_overflows"));
@@ -201,7 +201,7 @@ fn with_pause(pause_ms: u64, waiting: u64) -> Times {
     let mut histogram = Histogram::new();
     (0..9_000).for_each(|_| histogram.record(1_000_000));
     (1..=waiting).for_each(|n| histogram.record(pause_ms * 1_000_000 * n / waiting));
-    Times::of(&histogram)
+    Times::from_histogram(&histogram)
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn with_seconds(run: &mut Run, times: impl Fn(usize) -> Times) {
         }
     }
     match run.loop_.kind {
-        LoopKind::Open => run.total.response_time_ns = Some(Times::of(&whole)),
-        LoopKind::Closed => run.total.service_time_ns = Some(Times::of(&whole)),
+        LoopKind::Open => run.total.response_time_ns = Some(Times::from_histogram(&whole)),
+        LoopKind::Closed => run.total.service_time_ns = Some(Times::from_histogram(&whole)),
     }
 }
 
@@ -335,7 +335,7 @@ fn slow_requests_beside_fast_ones_are_not_an_outage() {
     let mut histogram = Histogram::new();
     (1..=9_500).for_each(|n| histogram.record(1_000_000 + n));
     (1..=500).for_each(|n| histogram.record(490_000_000 + 20_000 * n));
-    let slow = Times::of(&histogram);
+    let slow = Times::from_histogram(&histogram);
     let open = |run: &mut Run| run.total.response_time_ns = Some(slow.clone());
     assert!(!verdicts(sound(), open).iter().any(|(name, _)| *name == "outage"));
     let in_a_closed_loop = |run: &mut Run| run.total.service_time_ns = Some(slow.clone());
@@ -420,7 +420,7 @@ fn a_window_that_changes_is_not_steady() {
                 let mut histogram = Histogram::new();
                 let time = if place >= 6 { 1_000_000 * slower } else { 1_000_000 };
                 (0..1_000).for_each(|n| histogram.record(time + n));
-                interval.block.service_time_ns = Some(Times::of(&histogram));
+                interval.block.service_time_ns = Some(Times::from_histogram(&histogram));
             }
         }
     };
@@ -430,7 +430,7 @@ fn a_window_that_changes_is_not_steady() {
         for (place, interval) in run.intervals[1..10].iter_mut().enumerate() {
             let mut histogram = Histogram::new();
             histogram.record_n(if place >= 6 { 95_000 } else { 80_000 }, 1_000);
-            interval.block.service_time_ns = Some(Times::of(&histogram));
+            interval.block.service_time_ns = Some(Times::from_histogram(&histogram));
         }
     };
     assert_eq!(verdicts(sound(), brief), [], "15 µs are what waking up takes");
@@ -441,7 +441,7 @@ fn a_window_that_changes_is_not_steady() {
         histogram.record(200_000_000);
         let mut of_the_warm_up = run.intervals[1].clone();
         of_the_warm_up.phase = Phase::Warmup;
-        of_the_warm_up.block.service_time_ns = Some(Times::of(&histogram));
+        of_the_warm_up.block.service_time_ns = Some(Times::from_histogram(&histogram));
         run.intervals.insert(1, of_the_warm_up);
     };
     assert_eq!(verdicts(sound(), straggler), [], "one slow request of the warm-up ended in the window");
@@ -533,9 +533,9 @@ fn with_service(run: &mut Run, [first_us, others_us]: [u64; 2]) {
             histogram.record(1_000 * first_us);
         }
         all.merge(&histogram);
-        interval.block.service_time_ns = Some(Times::of(&histogram));
+        interval.block.service_time_ns = Some(Times::from_histogram(&histogram));
     }
-    run.total.service_time_ns = Some(Times::of(&all));
+    run.total.service_time_ns = Some(Times::from_histogram(&all));
 }
 
 #[test]
@@ -567,7 +567,7 @@ fn an_overload_names_what_requests_waited_for() {
     let (unknown, _, remedy) = of(&|run| {
         let mut histogram = Histogram::new();
         (1..=100).for_each(|ms| histogram.record(ms * 200_000));
-        run.total.service_time_ns = Some(Times::of(&histogram));
+        run.total.service_time_ns = Some(Times::from_histogram(&histogram));
         run.intervals.iter_mut().for_each(|interval| interval.block.service_time_ns = None);
     });
     assert_eq!(unknown, "server or connections");

@@ -5,11 +5,11 @@
 
 mod limit;
 
-pub use limit::{DELAYED_LEAST, cores_used, limit};
+pub use limit::{MIN_DELAYED, cores_used, limit};
 
 use crate::generator::disturbance;
 use crate::loaders::full;
-use crate::{GENERATOR_BUSY_MOST, TypedVerdict, verdict};
+use crate::{MAX_GENERATOR_BUSY, TypedVerdict, verdict};
 use paceline_record::{
     CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, MemoryUse, Pinning, ProcessRole, ProcessUse, Route,
     Run, Stage, Tool, Trial, Verdict,
@@ -18,23 +18,23 @@ use paceline_stats::{WARM_UP_SECONDS, counted};
 use std::collections::BTreeSet;
 
 /// A core, or a process on its cores, is full from this share of its time.
-pub const FULL_LEAST: f64 = 0.9;
+pub const MIN_FULL: f64 = 0.9;
 /// Below this share of a core's busy time, another process kept it busy.
-const OWN_LEAST: f64 = 0.5;
+const MIN_OWN: f64 = 0.5;
 /// An instance that got this multiple of its even share did not get it by chance: with 1,000 requests or more, drawn at
 /// random over four instances, one in a million rounds would be above 1.3.
-const UNEVEN_LEAST: f64 = 1.3;
+const MIN_UNEVEN: f64 = 1.3;
 /// With fewer requests shares are not meaningful.
 const SHARES_NEED: u64 = 1000;
 /// Below this share of their cores, server and generator had spare time.
-const IDLE_MOST: f64 = 0.5;
+const MAX_IDLE: f64 = 0.5;
 /// Times below this, in nanoseconds, are too short for a wait.
-const WAIT_NS_LEAST: u64 = 1_000_000;
+const MIN_WAIT_NS: u64 = 1_000_000;
 
 /// Statements and rows may be missing by this share: MariaDB's counters lag by less.
-const READ_MISSING_MOST: f64 = 0.01;
+const MAX_READ_MISSING: f64 = 0.01;
 /// Updated rows may be missing by this share: with 20 rows drawn from 10,000, one response in 53 has a row twice.
-const UPDATED_MISSING_MOST: f64 = 0.05;
+const MAX_UPDATED_MISSING: f64 = 0.05;
 /// Connections beyond a quarter of the pool that a driver may have: MongoDB's drivers keep one or two to watch the
 /// server.
 const POOL_BEYOND: u64 = 4;
@@ -254,7 +254,7 @@ fn claim_does_not_hold(trial: &Trial) -> Option<TypedVerdict> {
 
 fn memory_bound(trial: &Trial) -> Option<TypedVerdict> {
     let memory = trial.memory?;
-    let has_swapped = memory.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST;
+    let has_swapped = memory.swapped_bytes >= MemoryUse::MIN_SWAPPED_BYTES;
     let advice = match (memory.oom_kills > 0, has_swapped) {
         (true, _) => {
             "The kernel killed a process because memory ran out (see journalctl -k). Raise the memory limit, or give the server a smaller heap or fewer processes."
@@ -281,7 +281,7 @@ pub fn memory_shortage(memory: &MemoryUse) -> Option<String> {
     let near = memory
         .limit_bytes
         .zip(memory.rss_bytes_peak)
-        .filter(|(limit, peak)| *peak as f64 >= FULL_LEAST * *limit as f64);
+        .filter(|(limit, peak)| *peak as f64 >= MIN_FULL * *limit as f64);
     match (memory.oom_kills, near) {
         (kills @ 1.., _) => Some(format!(
             "the kernel killed {} because memory ran out",
@@ -290,7 +290,7 @@ pub fn memory_shortage(memory: &MemoryUse) -> Option<String> {
         (0, Some((limit, peak))) => {
             Some(format!("the server used {} of the {} that it may use", megabytes(peak), megabytes(limit)))
         }
-        (0, None) if memory.swapped_bytes >= MemoryUse::SWAPPED_BYTES_LEAST => {
+        (0, None) if memory.swapped_bytes >= MemoryUse::MIN_SWAPPED_BYTES => {
             Some(format!("the machine swapped {}", megabytes(memory.swapped_bytes)))
         }
         (0, None) => None,
@@ -305,13 +305,13 @@ fn waiting(trial: &Trial) -> Option<TypedVerdict> {
         run.loop_.kind == LoopKind::Closed && run.loop_.think.is_none() && run.loop_.requests.is_none();
     let server_utilization = trial.usage.as_ref()?.utilization;
     let service = run.total.service_time_ns.as_ref()?;
-    let full = |core: &CoreTime| core.over_s > 0.0 && core.busy_s / core.over_s >= FULL_LEAST;
+    let full = |core: &CoreTime| core.over_s > 0.0 && core.busy_s / core.over_s >= MIN_FULL;
     let balancer = balanced_processes(trial).into_iter().flatten();
-    let idle = server_utilization < IDLE_MOST
-        && run.generator.utilization < IDLE_MOST.min(GENERATOR_BUSY_MOST)
+    let idle = server_utilization < MAX_IDLE
+        && run.generator.utilization < MAX_IDLE.min(MAX_GENERATOR_BUSY)
         && !trial.cores.iter().any(full)
-        && balancer.into_iter().all(|process| process.utilization < IDLE_MOST);
-    (asks && idle && service.p50 >= WAIT_NS_LEAST).then(|| TypedVerdict::Waiting {
+        && balancer.into_iter().all(|process| process.utilization < MAX_IDLE);
+    (asks && idle && service.p50 >= MIN_WAIT_NS).then(|| TypedVerdict::Waiting {
         server_utilization,
         generator_utilization: run.generator.utilization,
         service_time_ns_p50: service.p50,
@@ -359,7 +359,7 @@ pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
     let mut cores: Vec<FullCore> = trial
         .cores
         .iter()
-        .filter(|core| core.over_s > 0.0 && core.busy_s / core.over_s >= FULL_LEAST)
+        .filter(|core| core.over_s > 0.0 && core.busy_s / core.over_s >= MIN_FULL)
         .map(|core| {
             let own = balancing
                 .processes
@@ -372,7 +372,7 @@ pub fn full_cores(trial: &Trial) -> Vec<FullCore> {
             let by_generator_s = trial.run.as_ref().map_or(0.0, |run| run.generator.cpu_s);
             let by_generator_s = by_generator_s / generator.len().max(1) as f64;
             let used_s = used_s + if generator.contains(&core.core) { by_generator_s } else { 0.0 };
-            if used_s < OWN_LEAST * core.busy_s {
+            if used_s < MIN_OWN * core.busy_s {
                 processes.push("mostly other processes".to_owned());
             }
             FullCore { core: core.core, busy_share: (core.busy_s / core.over_s).min(1.0), processes }
@@ -407,7 +407,7 @@ fn core_ran_out(trial: &Trial) -> Option<TypedVerdict> {
 
 fn balancer_bound(trial: &Trial) -> Option<TypedVerdict> {
     let balancer = balancer_of(trial)?;
-    (balancer.utilization >= FULL_LEAST).then_some(TypedVerdict::BalancerBound {
+    (balancer.utilization >= MIN_FULL).then_some(TypedVerdict::BalancerBound {
         balancer_utilization: balancer.utilization,
         balancer_cpu_ns_per_request: balancer.cpu_ns_per_request,
     })
@@ -442,7 +442,7 @@ fn uneven_instances(trial: &Trial) -> Option<TypedVerdict> {
     let requests: Vec<u64> = reported.by_instance.iter().filter_map(|instance| instance.requests).collect();
     let (sum, most) = (requests.iter().sum::<u64>(), requests.iter().copied().max()?);
     let share = most as f64 * requests.len() as f64 / sum.max(1) as f64;
-    (sum >= SHARES_NEED && share > UNEVEN_LEAST)
+    (sum >= SHARES_NEED && share > MIN_UNEVEN)
         .then_some(TypedVerdict::UnevenInstances { requests_by_instance: requests })
 }
 
@@ -475,8 +475,8 @@ fn queries_not_run(trial: &Trial) -> Option<TypedVerdict> {
     let counted = used.counted?;
     let selects_expected = used.responses * u64::from(used.work.selects);
     let rows_expected = used.responses * u64::from(used.work.rows_read);
-    let short = is_short(counted.selects, selects_expected, READ_MISSING_MOST)
-        || is_short(counted.rows_read, rows_expected, READ_MISSING_MOST);
+    let short = is_short(counted.selects, selects_expected, MAX_READ_MISSING)
+        || is_short(counted.rows_read, rows_expected, MAX_READ_MISSING);
     short.then_some(TypedVerdict::QueriesNotRun {
         selects_expected,
         selects: counted.selects,
@@ -490,7 +490,7 @@ fn updates_not_stored(trial: &Trial) -> Option<TypedVerdict> {
     let rows_expected = used.responses * u64::from(used.work.rows_updated);
     let rows_updated = used.counted.map(|counted| counted.rows_updated);
     let seen = used.stored.unwrap_or_default();
-    let short = rows_updated.is_some_and(|rows| is_short(rows, rows_expected, UPDATED_MISSING_MOST));
+    let short = rows_updated.is_some_and(|rows| is_short(rows, rows_expected, MAX_UPDATED_MISSING));
     let is_stored = used.stored.is_none_or(|seen| seen.returned > 0 && seen.stored == seen.returned);
     (short || !is_stored).then_some(TypedVerdict::UpdatesNotStored {
         rows_expected,
@@ -504,7 +504,7 @@ fn database_bound(trial: &Trial) -> Option<TypedVerdict> {
     let process = trial.database.as_ref()?.process.as_ref()?;
     let server_utilization = trial.usage.as_ref()?.utilization;
     let shares = shares_cores(trial, &process.cores);
-    (!shares && process.utilization >= FULL_LEAST && server_utilization < FULL_LEAST).then_some(
+    (!shares && process.utilization >= MIN_FULL && server_utilization < MIN_FULL).then_some(
         TypedVerdict::DatabaseBound {
             database_utilization: process.utilization,
             server_utilization,

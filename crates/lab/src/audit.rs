@@ -26,7 +26,7 @@ const STORED_LIMIT: Duration = Duration::from_secs(5);
 /// Requests of each case in a check: enough that the few statements of the counting command itself do not matter.
 const CHECK_REQUESTS: u32 = 25;
 /// The share of the expected work that may be missing in a check: a response may draw a row twice.
-const MISSING_MOST: f64 = 0.05;
+const MAX_MISSING: f64 = 0.05;
 
 /// The work of a database over a run, as far as it has counters for it.
 pub(crate) fn database_use(
@@ -87,7 +87,7 @@ pub(crate) fn stored(
     let mut rows = BTreeMap::new();
     for _ in 0..STORED_REQUESTS {
         let question = ProbeRequest::new(&case.method, &case.path);
-        let answer = ask(address, question, ProbeDeadline::of(ASK_LIMIT, interrupt)).ok()?;
+        let answer = ask(address, question, ProbeDeadline::after(ASK_LIMIT, interrupt)).ok()?;
         // A later response replaces the rows of an earlier one.
         rows.extend(returned(&answer.body));
         if begun.elapsed() > STORED_LIMIT {
@@ -159,7 +159,7 @@ fn missing(work: DatabaseWork, counted: &DatabaseCounts) -> Option<String> {
     let wrong: Vec<String> = pairs
         .into_iter()
         .map(|(what, counted, each)| (what, counted, u64::from(each * CHECK_REQUESTS)))
-        .filter(|(_, counted, expected)| (*counted as f64) < *expected as f64 * (1.0 - MISSING_MOST))
+        .filter(|(_, counted, expected)| (*counted as f64) < *expected as f64 * (1.0 - MAX_MISSING))
         .map(|(what, counted, expected)| format!("{counted} {what} instead of {expected}"))
         .collect();
     (!wrong.is_empty()).then(|| format!("{} in {CHECK_REQUESTS} requests", wrong.join(", ")))

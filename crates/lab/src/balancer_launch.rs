@@ -18,7 +18,7 @@ use std::path::Path;
 /// counted.
 const CONNECTIONS_TIMES: u64 = 4;
 /// And at least this many.
-const CONNECTIONS_LEAST: u64 = 2000;
+const MIN_CONNECTIONS: u64 = 2000;
 /// Descriptors of a balancer that are not connections: listeners, checks, its statistics, the poll descriptor of each
 /// thread.
 const OTHER_FILES: u64 = 200;
@@ -133,7 +133,7 @@ impl Balancers<'_> {
 /// HAProxy does not start if its limit is above the limit of open files.
 fn connections(of_load: u64, open_files: u64) -> u64 {
     let most = open_files.saturating_sub(OTHER_FILES) / 2;
-    (of_load * CONNECTIONS_TIMES).max(CONNECTIONS_LEAST).min(most.max(1))
+    (of_load * CONNECTIONS_TIMES).max(MIN_CONNECTIONS).min(most.max(1))
 }
 
 /// Adds to a fault that it happened to the balancer.

@@ -400,7 +400,7 @@ impl Commands {
             }
             Err(error) => return Err(of_lab(error)),
         }
-        paceline_files::read_text(&printed, paceline_files::OUTPUT_BYTES_MOST)
+        paceline_files::read_text(&printed, paceline_files::MAX_OUTPUT_BYTES)
             .map_err(|error| of_file("read", &printed, error))
     }
 

@@ -120,7 +120,7 @@ impl Fleet {
             let path = path.to_owned();
             move |source| LabError::File { action, path, source }
         };
-        let shipment = ProgramCopy::of(program).map_err(error("read", program))?;
+        let shipment = ProgramCopy::from_program(program).map_err(error("read", program))?;
         let control = std::env::temp_dir().join(format!("paceline-{}", new_id()));
         DirBuilder::new().mode(0o700).create(&control).map_err(error("make", &control))?;
         let user = settings.user.clone();

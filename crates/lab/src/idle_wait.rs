@@ -11,9 +11,9 @@ use paceline_host::Interrupt;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to become idle after a load, before it is restarted for the next.
-pub(crate) const IDLE_WAIT_MOST: Duration = Duration::from_secs(10);
+pub(crate) const MAX_IDLE_WAIT: Duration = Duration::from_secs(10);
 /// How long it may take before the first load: for compilation and garbage collection after its start.
-pub(crate) const FIRST_IDLE_WAIT_MOST: Duration = Duration::from_secs(2);
+pub(crate) const MAX_FIRST_IDLE_WAIT: Duration = Duration::from_secs(2);
 /// It is idle if it wanted little CPU over this long.
 const STRETCH: Duration = Duration::from_millis(100);
 /// The share of one core that counts as little.

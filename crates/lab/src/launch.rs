@@ -454,7 +454,7 @@ impl StartingServer {
         ready: ReadyCondition<'_>,
         interrupt: Interrupt,
     ) -> Result<(), LaunchError> {
-        let patience = ProbeDeadline::of(timeout, interrupt);
+        let deadline = ProbeDeadline::after(timeout, interrupt);
         let mut last = NotReady { stage: Stage::Start, why: "no process listens on its port".to_owned() };
         let mut heard = false;
         loop {
@@ -463,7 +463,7 @@ impl StartingServer {
                 let message = format!("the process ended with {ended} after {after} s, before it was ready");
                 return Err(LaunchError::fault(Stage::Start, message, ended.is_unseen()));
             }
-            match patience.check() {
+            match deadline.check() {
                 Ok(()) => {}
                 Err(ProbeError::Interrupted) => return Err(LaunchError::Interrupted),
                 Err(_) => {
@@ -485,10 +485,10 @@ impl StartingServer {
                     return Err(LaunchError::fault(stage, message, false));
                 }
             }
-            match self.try_ready(ready, patience) {
+            match self.try_ready(ready, deadline) {
                 Ok(()) => return Ok(()),
                 // An attempt that the deadline cut short has less information than the one before it.
-                Err(_) if heard && patience.check().is_err() => {}
+                Err(_) if heard && deadline.check().is_err() => {}
                 Err(not_ready) => (last, heard) = (not_ready, true),
             }
             // There is no signal for the moment at which a server begins to listen.
@@ -496,14 +496,14 @@ impl StartingServer {
         }
     }
 
-    fn try_ready(&mut self, ready: ReadyCondition<'_>, patience: ProbeDeadline) -> Result<(), NotReady> {
+    fn try_ready(&mut self, ready: ReadyCondition<'_>, deadline: ProbeDeadline) -> Result<(), NotReady> {
         match ready {
             ReadyCondition::Answers(case) => {
                 let request = ProbeRequest::new(&case.method, &case.path);
-                self.try_first_answer(request, patience, |answer| validate::difference(&case.expect, answer))
+                self.try_first_answer(request, deadline, |answer| validate::difference(&case.expect, answer))
             }
             ReadyCondition::Responds { path, status } => {
-                self.try_first_answer(ProbeRequest::new("GET", path), patience, |answer| {
+                self.try_first_answer(ProbeRequest::new("GET", path), deadline, |answer| {
                     let is_right = answer.status == status;
                     (!is_right).then(|| format!("status {} instead of {status}", answer.status))
                 })
@@ -519,11 +519,11 @@ impl StartingServer {
     fn try_first_answer(
         &mut self,
         request: ProbeRequest<'_>,
-        patience: ProbeDeadline,
+        deadline: ProbeDeadline,
         difference: impl FnOnce(&Answer) -> Option<String>,
     ) -> Result<(), NotReady> {
         let reported = |trouble: ProbeError| NotReady { stage: Stage::Start, why: trouble.to_string() };
-        let mut connection = ProbeConnection::open(self.address, patience).map_err(reported)?;
+        let mut connection = ProbeConnection::open(self.address, deadline).map_err(reported)?;
         if self.startup.listening_ns == 0 {
             self.startup.listening_ns = self.since_start_ns();
         }

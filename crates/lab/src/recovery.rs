@@ -49,9 +49,9 @@ fn ask_until_valid(cell: &Cell, launch: &Deployment, interrupt: Interrupt) -> Op
     let begun = Instant::now();
     let mut recovery = DatabaseRecovery::default();
     let Some(address) = launch.address() else { return Some(recovery) };
-    let patience = ProbeDeadline::of(RECOVERY_LIMIT, interrupt);
-    while patience.check().is_ok() {
-        let wrong = match probe::ask(address, question(&cell.case), patience) {
+    let deadline = ProbeDeadline::after(RECOVERY_LIMIT, interrupt);
+    while deadline.check().is_ok() {
+        let wrong = match probe::ask(address, question(&cell.case), deadline) {
             Ok(answer) => difference(&cell.case.expect, &answer),
             Err(trouble) => Some(trouble.to_string()),
         };

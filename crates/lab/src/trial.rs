@@ -209,7 +209,7 @@ fn keep_body(folder: &Path, body: &[u8], launch: &str) -> Result<PathBuf, String
 /// A seed for the trial, from the round's: the same plan draws the same arrivals again.
 fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
     let digest = Sha256::digest(format!("{seed} {cell} {repeat}"));
-    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte)) & paceline_catalogue::SEED_MAX
+    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte)) & paceline_catalogue::MAX_SEED
 }
 
 fn complete(mut trial: Trial, followed: ObservedRun, source: CpuSource) -> Trial {

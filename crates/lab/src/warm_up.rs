@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Connections of the closed loop at most: enough for every thread of a server to have work.
-const CONNECTIONS_MOST: u32 = 64;
+const MAX_CONNECTIONS: u32 = 64;
 /// How often the rates are read.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long the generator may take to end beyond its window.
@@ -27,7 +27,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(2);
 /// A shorter row of the generator is not a whole second.
 const WHOLE_SECOND_S: f64 = 0.9;
 /// The rows of a minute take about 60 kB.
-const ROWS_BYTES_MOST: u64 = 64 << 20;
+const MAX_ROWS_BYTES: u64 = 64 << 20;
 
 /// How a launch is warmed up.
 pub(crate) struct Warmer<'a> {
@@ -56,7 +56,7 @@ impl Warmer<'_> {
             .ok_or_else(|| LaunchError::fault(Stage::Load, "there is no server to warm up", false))?;
         let cases = cases(cells);
         let connections = cells.iter().map(|cell| cell.load.connections).max().unwrap_or(1);
-        let connections = connections.clamp(1, CONNECTIONS_MOST);
+        let connections = connections.clamp(1, MAX_CONNECTIONS);
         let rows = self.folder.join("warm-up.ndjson");
         let mix = self.folder.join("warm-up.toml");
         fs::write(&mix, mix_of(&cases))
@@ -166,7 +166,7 @@ fn toml_string(text: &str) -> String {
 
 /// Responses per second in each whole second so far. The last line may be incomplete.
 fn rates(rows: &Path) -> Vec<f64> {
-    let text = paceline_files::read_text(rows, ROWS_BYTES_MOST).unwrap_or_default();
+    let text = paceline_files::read_text(rows, MAX_ROWS_BYTES).unwrap_or_default();
     let seconds = text.lines().filter_map(|line| serde_json::from_str::<Second>(line).ok());
     let whole = seconds.filter(|second| second.phase == Phase::Window && second.length_s >= WHOLE_SECOND_S);
     whole.map(|second| second.ok as f64 / second.length_s).collect()
@@ -201,7 +201,7 @@ mod tests {
         let catalogue = tree.catalogue();
         let cases: Vec<&WorkloadCase> = catalogue.workloads.iter().flat_map(|w| &w.cases).collect();
         let text = mix_of(&cases);
-        let read = paceline_catalogue::RequestFile::of(Path::new("mix.toml"), &text);
+        let read = paceline_catalogue::RequestFile::from_text(Path::new("mix.toml"), &text);
         assert_eq!(read.unwrap_or_else(|error| panic!("{error}: {text}")).requests.len(), 3);
         assert_eq!(toml_string("a\"\\\n"), r#""a\"\\\u000a""#);
     }

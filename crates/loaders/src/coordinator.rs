@@ -35,9 +35,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(4);
 /// Longest time that a loader takes to end when it is no longer needed.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Length of the kept end of a lost loader's output, in bytes.
-const SAID_BYTES_MOST: usize = 4096;
+const MAX_SAID_BYTES: usize = 4096;
 /// Messages of loaders that wait to be handled: one that sends without end waits.
-const MESSAGES_MOST: usize = 64;
+const MAX_MESSAGES: usize = 64;
 
 /// Progress, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Coordinator {
         program: &LoaderProgram,
         interrupt: Interrupt,
     ) -> Result<Self, LoadersError> {
-        let (sender, messages) = mpsc::sync_channel(MESSAGES_MOST);
+        let (sender, messages) = mpsc::sync_channel(MAX_MESSAGES);
         let seed = Some(prepared.settings.seed);
         let job = Job { connections, seed, ..prepared.settings.job.clone() };
         let orders = orders(&job, places.len() as u32);
@@ -280,7 +280,7 @@ impl Coordinator {
         match (self.job.window, self.job.load.is_open()) {
             (Bound::Duration(window), _) => Some(window),
             (Bound::Requests(_), true) => {
-                Some(paceline_engine::WindowLength::of(&self.prepared.settings).length())
+                Some(paceline_engine::WindowLength::from_settings(&self.prepared.settings).length())
             }
             (Bound::Requests(_), false) => None,
         }
@@ -337,7 +337,7 @@ impl Coordinator {
             let share = shares.as_ref().and_then(|shares| shares.get(index)).copied();
             parts.push(running.part(share, epoch_ns, begun_ns));
         }
-        let mut merge = Merge::new(Overlap::of(&parts));
+        let mut merge = Merge::new(Overlap::from_parts(&parts));
         for part in parts {
             merge.add(part)?;
         }
@@ -467,7 +467,8 @@ fn spawn(place: &Place, program: &Path) -> io::Result<StartedProgram> {
     let mut command = place.command(&program.to_string_lossy(), &[LOADER]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    let errors = KeptOutput::of(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?, SAID_BYTES_MOST)?;
+    let errors =
+        KeptOutput::from_stream(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?, MAX_SAID_BYTES)?;
     Ok(StartedProgram { child, output: BufReader::new(output), errors })
 }
 

@@ -24,7 +24,7 @@ const START_LEAD: Nanos = Nanos::from_millis(5);
 /// A loader that learns too late when to start joins the others later, at most by the window divided by this,
 const LATE_WINDOW_DIVISOR: u64 = 2;
 /// and by no more than this: the coordinator waits 20 s for results.
-const LATE_MOST: Nanos = Nanos::from_secs(10);
+const MAX_LATE: Nanos = Nanos::from_secs(10);
 /// Late loaders begin whole seconds later, so that their intervals match those of the others.
 const SECOND: Nanos = Nanos::from_secs(1);
 /// Longest delay after the limit until silence is noticed.
@@ -199,7 +199,7 @@ fn beginning(agreed: Nanos, window: Bound, now: Nanos) -> Result<Nanos, Nanos> {
     let joins = Nanos(late.0.div_ceil(SECOND.0) * SECOND.0);
     match window {
         _ if late == Nanos::ZERO => Ok(agreed),
-        Bound::Duration(window) if joins <= LATE_MOST && joins.0 <= window.0 / LATE_WINDOW_DIVISOR => {
+        Bound::Duration(window) if joins <= MAX_LATE && joins.0 <= window.0 / LATE_WINDOW_DIVISOR => {
             Ok(agreed + joins)
         }
         Bound::Duration(_) | Bound::Requests(_) => Err(late),

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const UNSENT_EXACT: u64 = 1 << 20;
 /// The number of random arrivals in a time is a Poisson variable, whose standard deviation is the root of its mean: it
 /// is never that many of them away.
-const DEVIATIONS_MOST: u64 = 10;
+const MAX_DEVIATIONS: u64 = 10;
 
 /// The sum so far. Results are added as they come, and only their sum is kept.
 #[derive(Debug, Default)]
@@ -190,7 +190,7 @@ fn follows(run: &Run, share: u64) -> bool {
     let counted = run.total.counts.scheduled;
     // A backlog of random arrivals beyond that is counted as if they came at their mean rate.
     let is_exact = run.total.counts.unsent < UNSENT_EXACT;
-    let deviation = if is_exact { 0 } else { share.isqrt().saturating_mul(DEVIATIONS_MOST) };
+    let deviation = if is_exact { 0 } else { share.isqrt().saturating_mul(MAX_DEVIATIONS) };
     counted <= share.saturating_add(deviation) && (run.stopped || counted.saturating_add(deviation) >= share)
 }
 

@@ -12,7 +12,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 /// Longest line: a record of hours with all its histograms is a tenth of it.
-const LINE_BYTES_MOST: u64 = 1 << 28;
+const MAX_LINE_BYTES: u64 = 1 << 28;
 
 /// To a loader.
 #[derive(Debug, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ pub(crate) fn read<M: DeserializeOwned>(
     from: &mut impl BufRead,
     at: impl Fn() -> u64,
 ) -> io::Result<Option<(u64, M)>> {
-    let Some(line) = paceline_files::read_line(from, LINE_BYTES_MOST)? else { return Ok(None) };
+    let Some(line) = paceline_files::read_line(from, MAX_LINE_BYTES)? else { return Ok(None) };
     let at = at();
     let message = serde_json::from_slice(&line)?;
     Ok(Some((at, message)))

@@ -9,7 +9,7 @@ use paceline_engine::Nanos;
 use paceline_record::{Block, BlockSum, Loader, Phase, RecordError, RequestPart, Run, Span};
 
 /// Windows that differ by less than this share of their length are treated as one.
-const APART_SHARE_LEAST: f64 = 0.01;
+const MIN_APART_SHARE: f64 = 0.01;
 /// How far a clock may be off in units of an interval's length, for a moment to count as the interval's edge.
 const EDGE: f64 = 0.1;
 
@@ -45,7 +45,7 @@ struct KeptRange {
 
 impl Overlap {
     /// The common part of windows that differ; none if they are equal, or have no common part.
-    pub fn of(parts: &[LoaderPart]) -> Option<Self> {
+    pub fn from_parts(parts: &[LoaderPart]) -> Option<Self> {
         let known: Vec<(Span, &Run)> =
             parts.iter().filter_map(|part| Some((part.loader.window?, part.run.as_ref()?))).collect();
         // Each ends when it has sent its part: their windows are of different lengths.
@@ -56,7 +56,7 @@ impl Overlap {
         let end_ns = known.iter().map(|(window, _)| window.end_ns).min()?;
         let longest = known.iter().map(|(window, _)| window.end_ns.saturating_sub(window.start_ns)).max()?;
         let common_ns = end_ns.saturating_sub(start_ns);
-        if (longest - common_ns.min(longest)) as f64 <= APART_SHARE_LEAST * longest as f64 {
+        if (longest - common_ns.min(longest)) as f64 <= MIN_APART_SHARE * longest as f64 {
             return None;
         }
         let slice_ns = known.iter().filter_map(|(_, run)| slice_ns(run)).max()?;

@@ -2,7 +2,7 @@
 //!
 //! `file` uses this for descriptors and pipes, `exit` for standard output. No function here opens a path by its name.
 
-use paceline_files::LINKS_MOST;
+use paceline_files::MAX_LINKS;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{FromRawFd as _, RawFd};
@@ -42,7 +42,7 @@ fn is_closed(number: RawFd) -> bool {
 /// opened by name: that would start at the beginning of the file instead of the descriptor's current position.
 pub fn descriptor(path: &Path) -> Option<RawFd> {
     let mut path = path.to_owned();
-    for _ in 0..LINKS_MOST {
+    for _ in 0..MAX_LINKS {
         if let Some((_, number)) = STREAMS.iter().find(|(name, _)| path == Path::new(name)) {
             return Some(*number);
         }

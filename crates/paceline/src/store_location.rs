@@ -131,7 +131,7 @@ pub struct ReadableRecords<T> {
 
 impl<T> ReadableRecords<T> {
     /// From the result of a store read; reports every damaged record.
-    pub fn of(read: Result<(Vec<T>, Vec<StoreError>), StoreError>) -> anyhow::Result<Self> {
+    pub fn from_read(read: Result<(Vec<T>, Vec<StoreError>), StoreError>) -> anyhow::Result<Self> {
         let (records, damaged) = read.map_err(complain)?;
         for error in &damaged {
             say(&format!("paceline: skipped: {}", error_text(error)));

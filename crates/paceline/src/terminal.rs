@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 /// Columns of a terminal if its width is unknown, as on a serial console: the usual ones.
 const COLUMNS_USUAL: usize = 80;
 /// The longest line of running text: longer ones are hard to read.
-const COLUMNS_OF_TEXT_MOST: usize = 100;
+const MAX_COLUMNS_OF_TEXT: usize = 100;
 /// Columns of progress and of a round's report without a terminal.
 const COLUMNS_WITHOUT_TERMINAL: usize = 100;
 
@@ -72,5 +72,5 @@ pub fn size_of_stderr() -> Option<(usize, usize)> {
 /// else 80.
 pub fn width_for_text(shown: bool) -> usize {
     let width = width_of_stdout().filter(|_| shown);
-    width.map_or(COLUMNS_USUAL, |width| width.min(COLUMNS_OF_TEXT_MOST))
+    width.map_or(COLUMNS_USUAL, |width| width.min(MAX_COLUMNS_OF_TEXT))
 }

@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_histogram_with_other_values_is_found() {
-        let mut times = Times::of(&paceline_stats::Histogram::new());
+        let mut times = Times::from_histogram(&paceline_stats::Histogram::new());
         times.count = 7;
         let problems = found(|run| run.total.first_byte_ns = Some(times));
         assert!(

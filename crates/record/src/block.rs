@@ -135,7 +135,7 @@ pub struct Times {
 
 impl Times {
     /// The times of a histogram.
-    pub fn of(histogram: &Histogram) -> Self {
+    pub fn from_histogram(histogram: &Histogram) -> Self {
         let quantiles = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
         let [p50, p75, p90, p95, p99, p99_9, p99_99] = histogram.quantiles(quantiles).unwrap_or_default();
         Self {
@@ -161,7 +161,7 @@ impl Times {
     pub fn merge(&self, other: &Times) -> Result<Times, RecordError> {
         let mut merged = self.decode()?;
         merged.merge(&other.decode()?);
-        Ok(Times::of(&merged))
+        Ok(Times::from_histogram(&merged))
     }
 
     /// The histogram, with the exact minimum, maximum and mean put back.
@@ -319,7 +319,7 @@ impl BlockSum {
     pub fn into_block(self) -> Block {
         let mut block = self.plain;
         for (times, sum) in block.all_times_mut().into_iter().zip(self.times) {
-            *times = sum.as_ref().map(Times::of);
+            *times = sum.as_ref().map(Times::from_histogram);
         }
         block
     }
@@ -344,7 +344,7 @@ mod tests {
         Block {
             counts: Counts { scheduled: n, ok: n, ..Counts::default() },
             status: [("200".to_owned(), n)].into(),
-            service_time_ns: (n > 0).then(|| Times::of(&histogram)),
+            service_time_ns: (n > 0).then(|| Times::from_histogram(&histogram)),
             ..Block::default()
         }
     }

@@ -18,7 +18,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub fn run(failed: u64) -> Run {
     let mut histogram = Histogram::new();
     (1..=10_000 - failed).for_each(|micros| histogram.record(micros * 1_000));
-    let times = Some(Times::of(&histogram));
+    let times = Some(Times::from_histogram(&histogram));
     let counts = Counts { scheduled: 10_000, ok: 10_000 - failed, bad_status: failed, ..Counts::default() };
     let mut run: Run = serde_json::from_value(json!({
         "schema": 1, "id": "", "tool": {"name": "", "version": "", "commit": null}, "argv": [], "seed": 1,

@@ -89,7 +89,7 @@ impl SessionPart {
         if let Some(times) = &other.session_time_ns {
             let mut sum = self.session_time_ns.as_ref().map(Times::decode).transpose()?.unwrap_or_default();
             sum.merge(&times.decode()?);
-            self.session_time_ns = Some(Times::of(&sum));
+            self.session_time_ns = Some(Times::from_histogram(&sum));
         }
         Ok(())
     }

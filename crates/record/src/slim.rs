@@ -48,7 +48,7 @@ impl OmittedPart {
     }
 
     /// Removes it from a trial.
-    pub fn of(self, trial: &mut Trial) {
+    pub fn omit_from(self, trial: &mut Trial) {
         let intervals = trial.run.iter_mut().flat_map(|run| &mut run.intervals);
         match self {
             OmittedPart::IntervalHistograms => {
@@ -105,7 +105,7 @@ mod tests {
     fn every_distribution_of_a_block_is_reduced() {
         let published = schemars::schema_for!(Block).to_value().to_string();
         let known = published.matches("#/$defs/Times").count();
-        let times = crate::Times::of(&paceline_stats::Histogram::new());
+        let times = crate::Times::from_histogram(&paceline_stats::Histogram::new());
         let mut all = serde_json::to_value(Block::default()).unwrap();
         for (key, _) in schemars::schema_for!(Block).to_value()["properties"].as_object().unwrap() {
             if key.ends_with("_ns") {
@@ -131,7 +131,7 @@ mod tests {
         let mut trial = Trial { run: Some(run), ..trial_for_tests() };
         let longest = |trial: &Trial| fault.impact(trial.run.as_ref().unwrap()).time_ns_max;
         assert_eq!(longest(&trial), times.map(|times| times.max));
-        OmittedPart::AllIntervalTimes.of(&mut trial);
+        OmittedPart::AllIntervalTimes.omit_from(&mut trial);
         assert_eq!(longest(&trial), None);
     }
 
@@ -141,7 +141,7 @@ mod tests {
         let check = |outcome| crate::Check { name: "GET /".into(), outcome, detail: String::new() };
         let checks = vec![check(CheckOutcome::Pass), check(CheckOutcome::Warn)];
         trial.validation = Some(crate::Validation { checks });
-        OmittedPart::ALL.into_iter().for_each(|what| what.of(&mut trial));
+        OmittedPart::ALL.into_iter().for_each(|what| what.omit_from(&mut trial));
         assert_eq!(trial.validation.map(|validation| validation.checks.len()), Some(1));
     }
 }

@@ -286,7 +286,7 @@ pub struct MemoryUse {
 
 impl MemoryUse {
     /// Swapping below this, in bytes, is the kernel's housekeeping.
-    pub const SWAPPED_BYTES_LEAST: u64 = 16 << 20;
+    pub const MIN_SWAPPED_BYTES: u64 = 16 << 20;
 }
 
 /// The source of the CPU time of a process tree.

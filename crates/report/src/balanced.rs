@@ -131,24 +131,26 @@ fn table(machines: &RoundMachines, key: &BalancedKey, trials: &[&Trial]) -> Opti
 }
 
 fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
-    let launches = CellTrials::of(trials).usable;
+    let launches = CellTrials::from_trials(trials).usable;
     let seen: Vec<(&UsableTrial<'_>, &Balancing)> =
         launches.iter().filter_map(|launch| Some((launch, launch.trial.balancing.as_ref()?))).collect();
     let count =
         seen.first()?.1.processes.iter().filter(|process| process.role == ProcessRole::Instance).count();
     let of = |role, index: usize, get: fn(&ProcessUse) -> f64| {
         let is_it = move |process: &&ProcessUse| process.role == role && process.index as usize == index;
-        Figure::of(seen.iter().filter_map(|(_, b)| b.processes.iter().find(is_it)).map(get))
+        Figure::from_observations(seen.iter().filter_map(|(_, b)| b.processes.iter().find(is_it)).map(get))
     };
     let balancer = |get| of(ProcessRole::Balancer, 0, get);
     let each = |get| (0..count).map(|index| of(ProcessRole::Instance, index, get)).collect();
     let requests = |index: usize| {
         let of = |reported: &BalancerCounts| reported.by_instance.get(index)?.requests;
-        Figure::of(seen.iter().filter_map(|(_, b)| of(b.counts.as_ref()?)).map(|requests| requests as f64))
+        Figure::from_observations(
+            seen.iter().filter_map(|(_, b)| of(b.counts.as_ref()?)).map(|requests| requests as f64),
+        )
     };
     let connections = |index: usize| {
         let of = |b: &Balancing| b.processes.get(index)?.connections_mean;
-        Figure::of(seen.iter().filter_map(|(_, balancing)| of(balancing)))
+        Figure::from_observations(seen.iter().filter_map(|(_, balancing)| of(balancing)))
     };
     let sum = |get: fn(&BalancerCounts) -> Option<u64>| {
         let reported: Vec<u64> = seen.iter().filter_map(|(_, b)| get(b.counts.as_ref()?)).collect();
@@ -162,7 +164,7 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
     Some(BalancedRow {
         server: server.to_owned(),
         balancer_cpu_us_per_request: balancer(|process| process.cpu_ns_per_request / 1e3),
-        instances_cpu_us_per_request: Figure::of(launches.iter().filter_map(cpu)),
+        instances_cpu_us_per_request: Figure::from_observations(launches.iter().filter_map(cpu)),
         balancer_utilization: balancer(|process| process.utilization),
         utilization_by_instance: each(|process| process.utilization),
         balancer_rss_bytes_peak: balancer(|process| process.rss_bytes_peak as f64),

@@ -37,7 +37,7 @@ pub struct ClaimCount {
 }
 
 impl ClaimCount {
-    fn of(checks: &[&CopyCheck]) -> Self {
+    fn from_checks(checks: &[&CopyCheck]) -> Self {
         let claimed = checks.iter().filter(|check| check.is_claimed).count();
         Self { compared: checks.len(), claimed, claimed_most: binomial_most(checks.len(), FALSE_CLAIMS) }
     }
@@ -50,16 +50,16 @@ impl ClaimCount {
 
 impl CopyTally {
     /// Counts the claims of some rounds.
-    pub fn of(reports: &[Report]) -> Self {
+    pub fn from_reports(reports: &[Report]) -> Self {
         let tables = || reports.iter().flat_map(|report| &report.tables);
         let all: Vec<&CopyCheck> = tables().flat_map(|table| &table.copies).collect();
         let deciding: Vec<&CopyCheck> = all.iter().copied().filter(|check| check.is_deciding).collect();
-        let spread = Variance::of(&deciding.iter().map(|check| check.t).collect::<Vec<_>>());
+        let spread = Variance::from_values(&deciding.iter().map(|check| check.t).collect::<Vec<_>>());
         let has_copy = |report: &&Report| report.tables.iter().any(|table| !table.copies.is_empty());
         Self {
             rounds: reports.iter().filter(has_copy).count(),
-            deciding: ClaimCount::of(&deciding),
-            all: ClaimCount::of(&all),
+            deciding: ClaimCount::from_checks(&deciding),
+            all: ClaimCount::from_checks(&all),
             t_spread: spread.map(|spread| spread.value.sqrt()),
         }
     }
@@ -92,7 +92,7 @@ pub fn copies_text(reports: &[Report]) -> TerminalText {
             }
         }
     }
-    let tally = CopyTally::of(reports);
+    let tally = CopyTally::from_reports(reports);
     let count = |count: ClaimCount| {
         terminal!(
             "{} of {} comparisons found a difference; at most {} are expected by chance\n",

@@ -44,13 +44,14 @@ pub struct Figure {
 
 impl Figure {
     /// The figure of some observations; none without observations.
-    pub fn of(observations: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn from_observations(observations: impl IntoIterator<Item = f64>) -> Option<Self> {
         Self::by_repeat(observations.into_iter().zip(0..).map(|(value, repeat)| (repeat, value)).collect())
     }
 
     /// The figure of the launches' observations, with the repeat of each.
     fn by_repeat(observed: Vec<(u32, f64)>) -> Option<Self> {
-        let Spread { count, min, median, max } = Spread::of(observed.iter().map(|(_, value)| *value))?;
+        let Spread { count, min, median, max } =
+            Spread::from_observations(observed.iter().map(|(_, value)| *value))?;
         let mut figure = Self { median, min, max, launches: count, observed, ..Self::default() };
         set_intervals([(&mut figure, true)].into());
         Some(figure)
@@ -135,7 +136,7 @@ pub struct Figures {
 
 impl Figures {
     /// The figures of the usable launches of a row.
-    pub fn of(launches: &[&UsableTrial<'_>]) -> Self {
+    pub fn from_launches(launches: &[&UsableTrial<'_>]) -> Self {
         let counts = || launches.iter().map(|launch| launch.run.total.counts);
         let by_metric =
             Metric::ALL.iter().filter_map(|metric| Some((metric.index, figure(metric, launches)?)));
@@ -280,7 +281,7 @@ mod tests {
 
     #[test]
     fn one_launch_has_no_interval() {
-        let figure = |values: &[f64]| Figure::of(values.iter().copied());
+        let figure = |values: &[f64]| Figure::from_observations(values.iter().copied());
         assert_eq!(figure(&[5.0]).and_then(|figure| figure.interval), None);
         let two = figure(&[5.0, 7.0]).and_then(|figure| figure.interval);
         assert!(two.is_some_and(|[low, high]| low < 5.0 && high > 7.0), "{two:?}");
@@ -291,7 +292,7 @@ mod tests {
     fn rows_share_an_estimate_of_the_noise() {
         let mut rows: Vec<Figure> = [100.0, 200.0, 300.0, 400.0, 500.0]
             .into_iter()
-            .filter_map(|value| Figure::of([value * 0.98, value, value * 1.02]))
+            .filter_map(|value| Figure::from_observations([value * 0.98, value, value * 1.02]))
             .collect();
         let alone = rows.first().and_then(Figure::relative_half_width);
         set_intervals(rows.iter_mut().map(|figure| (figure, true)).collect());

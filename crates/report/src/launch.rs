@@ -19,7 +19,7 @@ pub struct UsableTrial<'a> {
 
 impl<'a> UsableTrial<'a> {
     /// None if the trial is not usable.
-    pub fn of(trial: &'a Trial) -> Option<Self> {
+    pub fn from_trial(trial: &'a Trial) -> Option<Self> {
         Some(Self { trial, run: trial.usable_run()? })
     }
 }
@@ -38,7 +38,7 @@ pub struct CellTrials<'a> {
 impl<'a> CellTrials<'a> {
     /// Sorts the trials of one cell. Of several usable attempts at one repeat, the last one counts that the machine did
     /// not spoil, or the last if it spoiled all.
-    pub fn of(trials: &[&'a Trial]) -> Self {
+    pub fn from_trials(trials: &[&'a Trial]) -> Self {
         let mut repeats: BTreeMap<u32, Vec<&'a Trial>> = BTreeMap::new();
         for trial in trials {
             repeats.entry(trial.repeat).or_default().push(trial);
@@ -47,7 +47,7 @@ impl<'a> CellTrials<'a> {
         for tries in repeats.values_mut() {
             tries.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
             let usable: Vec<UsableTrial<'_>> =
-                tries.iter().rev().filter_map(|trial| UsableTrial::of(trial)).collect();
+                tries.iter().rev().filter_map(|trial| UsableTrial::from_trial(trial)).collect();
             let sound = usable.iter().find(|launch| !launch.trial.is_disturbed());
             match sound.or(usable.first()).copied() {
                 Some(launch) => sorted.usable.push(launch),

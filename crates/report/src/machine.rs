@@ -29,7 +29,7 @@ pub struct RoundMachines {
 
 impl RoundMachines {
     /// Finds the machines of some trials, which must be in the order they ran. A round without a run has its own.
-    pub fn of(round: &Round, trials: &[&Trial]) -> Self {
+    pub fn from_trials(round: &Round, trials: &[&Trial]) -> Self {
         let mut machines = Self { list: Vec::new(), by_sitting: HashMap::new() };
         for trial in trials {
             if let Some(run) = &trial.run {

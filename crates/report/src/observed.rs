@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_figure_is_given_in_the_unit_of_its_name() {
-        let of = |value: f64| Figure::of([value]);
+        let of = |value: f64| Figure::from_observations([value]);
         let mut figures = Figures::default();
         figures.server_cores = Some(2);
         for (metric, value) in [

@@ -9,7 +9,7 @@ use crate::figure::{Figure, times_of};
 use crate::launch::{CellTrials, UsableTrial};
 use crate::machine::RoundMachines;
 use crate::row::rate_is_minimum;
-use paceline_judge::GENERATOR_BUSY_MOST;
+use paceline_judge::MAX_GENERATOR_BUSY;
 use paceline_record::{LoopKind, Times, Trial, VariantKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -128,25 +128,26 @@ fn row(
     twin: &[&Trial],
 ) -> Option<PairRow> {
     let pairs = pairs(variant, base, twin);
-    let (base, twin) = (CellTrials::of(base), CellTrials::of(twin));
+    let (base, twin) = (CellTrials::from_trials(base), CellTrials::from_trials(twin));
     if base.usable.is_empty() || twin.usable.is_empty() {
         return None;
     }
-    let achieved =
-        |launches: &CellTrials<'_>| Figure::of(launches.usable.iter().map(|l| l.run.rate_per_s.achieved));
+    let achieved = |launches: &CellTrials<'_>| {
+        Figure::from_observations(launches.usable.iter().map(|l| l.run.rate_per_s.achieved))
+    };
     let cpu = |launches: &CellTrials<'_>| {
         let of = |launch: &UsableTrial<'_>| Some(launch.trial.usage.as_ref()?.cpu_ns_per_request / 1e3);
-        Figure::of(launches.usable.iter().filter_map(of))
+        Figure::from_observations(launches.usable.iter().filter_map(of))
     };
     let added = |get: fn(&Times) -> u64| {
         let time = |launch: &UsableTrial<'_>| times_of(launch, kind).map(|times| get(times) as f64);
         let pairs = pairs.iter().filter(|_| kind == LoopKind::Open);
-        Figure::of(pairs.filter_map(|(base, twin)| Some(time(twin)? - time(base)?)))
+        Figure::from_observations(pairs.filter_map(|(base, twin)| Some(time(twin)? - time(base)?)))
     };
     let ratios =
         pairs.iter().filter(|(base, _)| kind == LoopKind::Closed && base.run.rate_per_s.achieved > 0.0);
     let is_bound = |launch: &UsableTrial<'_>| {
-        launch.run.generator.utilization > GENERATOR_BUSY_MOST || rate_is_minimum(launch.run)
+        launch.run.generator.utilization > MAX_GENERATOR_BUSY || rate_is_minimum(launch.run)
     };
     Some(PairRow {
         server: server.to_owned(),
@@ -155,7 +156,7 @@ fn row(
         is_generator_bound: base.usable.iter().any(is_bound),
         twin_is_generator_bound: twin.usable.iter().any(is_bound),
         pairs_of_two_launches: pairs.iter().filter(|pair| !is_of_one_launch(pair)).count() as u32,
-        achieved_ratio: Figure::of(
+        achieved_ratio: Figure::from_observations(
             ratios.map(|(base, twin)| twin.run.rate_per_s.achieved / base.run.rate_per_s.achieved),
         ),
         added_time_ns_p50: added(|times| times.p50),
@@ -181,7 +182,7 @@ fn pairs<'a>(
     let together = |repeat: u32| {
         let tries = |trials: &[&'a Trial]| -> Vec<UsableTrial<'a>> {
             let of_repeat = trials.iter().filter(|trial| trial.repeat == repeat);
-            of_repeat.filter_map(|trial| UsableTrial::of(trial)).collect()
+            of_repeat.filter_map(|trial| UsableTrial::from_trial(trial)).collect()
         };
         let (bases, twins) = (tries(base), tries(twin));
         let shared = bases.iter().flat_map(|base| twins.iter().map(move |twin| (*base, *twin)));
@@ -189,7 +190,7 @@ fn pairs<'a>(
             (!base.trial.is_disturbed() && !twin.trial.is_disturbed(), &base.trial.started_at)
         })
     };
-    let (base, twin) = (CellTrials::of(base), CellTrials::of(twin));
+    let (base, twin) = (CellTrials::from_trials(base), CellTrials::from_trials(twin));
     let pair = |base: &UsableTrial<'a>| {
         let repeat = base.trial.repeat;
         let apart = || Some((*base, *twin.usable.iter().find(|twin| twin.trial.repeat == repeat)?));

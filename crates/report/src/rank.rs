@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 
 /// With fewer launches the noise of a row is unknown.
-pub const LAUNCHES_LEAST: u32 = 2;
+pub const MIN_LAUNCHES: u32 = 2;
 /// The seed for the draws of the largest t statistic: the same table always gives the same ranks.
 const SEED: u64 = 1;
 
@@ -39,7 +39,7 @@ pub enum RankedBy {
 
 impl RankedBy {
     /// The criterion for the rows of a load.
-    pub fn of(load: &Load) -> Self {
+    pub fn from_load(load: &Load) -> Self {
         match load.kind {
             LoopKind::Closed => RankedBy::RequestsPerS,
             LoopKind::Open if load.capacity.is_some() => RankedBy::Capacity,
@@ -146,7 +146,7 @@ pub fn fit(rows: &[&Row], metric: &Metric) -> Option<BlockFit> {
             BlockRow { values, is_steady: row.is_steady() }
         })
         .collect();
-    BlockFit::of(&rows)
+    BlockFit::from_rows(&rows)
 }
 
 /// Which rows are ahead of which: estimates by the table's criterion, rows that the generator limited by CPU time, and
@@ -190,7 +190,7 @@ fn set_ranks(rows: &mut [Row], ahead: &[(usize, usize)], by: RankedBy) {
     let is_ordered: Vec<bool> = rows.iter().map(|row| group(row, by) <= 1).collect();
     let has_rank = |(row, is_ordered): (&Row, &bool)| {
         let figure = row.figures.get(metric).filter(|_| *is_ordered);
-        figure.is_some_and(|figure| figure.launches >= LAUNCHES_LEAST as usize)
+        figure.is_some_and(|figure| figure.launches >= MIN_LAUNCHES as usize)
     };
     let has_rank: Vec<bool> = rows.iter().zip(&is_ordered).map(has_rank).collect();
     let count = has_rank.iter().filter(|has_rank| **has_rank).count() as u32;

@@ -6,7 +6,7 @@
 
 use crate::figure::Figures;
 use crate::launch::{CellTrials, UsableTrial};
-use paceline_judge::{self as judge, ACHIEVED_LEAST, GENERATOR_BUSY_MOST, Metric, VerdictName};
+use paceline_judge::{self as judge, MAX_GENERATOR_BUSY, MIN_ACHIEVED, Metric, VerdictName};
 use paceline_record::{
     Blame, FoundCapacity, Limit, LimitKind, Load, LoopKind, Run, Server, Severity, Stage, Verdict,
 };
@@ -84,7 +84,7 @@ pub struct Row {
 
 impl Row {
     /// Makes the row of a cell's launches, without ranks.
-    pub fn of(servers: &[&Server], load: &Load, launches: &CellTrials<'_>, planned: u32) -> Self {
+    pub fn from_trials(servers: &[&Server], load: &Load, launches: &CellTrials<'_>, planned: u32) -> Self {
         let usable: Vec<&UsableTrial<'_>> = launches.usable.iter().collect();
         Self {
             rank: None,
@@ -93,7 +93,7 @@ impl Row {
             server: subject(servers),
             launches_usable: usable.len() as u32,
             launches_planned: planned.max((usable.len() + launches.failed.len()) as u32),
-            figures: Figures::of(&usable),
+            figures: Figures::from_launches(&usable),
             limit: limit(&usable),
             verdicts: names(launches),
             failures: failures(launches),
@@ -159,7 +159,7 @@ fn limit(launches: &[&UsableTrial<'_>]) -> Option<Limit> {
 
 fn standing(launches: &[&UsableTrial<'_>], load: &Load) -> Standing {
     let any = |test: &dyn Fn(&UsableTrial<'_>) -> bool| launches.iter().any(|launch| test(launch));
-    let bound = any(&|launch| launch.run.generator.utilization > GENERATOR_BUSY_MOST);
+    let bound = any(&|launch| launch.run.generator.utilization > MAX_GENERATOR_BUSY);
     let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch));
     if load.capacity.is_some() && !launches.is_empty() {
         return standing_of_search(launches);
@@ -226,7 +226,7 @@ fn standing_of_search(launches: &[&UsableTrial<'_>]) -> Standing {
 }
 
 fn fell_short(launch: &UsableTrial<'_>) -> bool {
-    judge::fell_short(launch.run, ACHIEVED_LEAST)
+    judge::fell_short(launch.run, MIN_ACHIEVED)
         || verdicts(launch).any(|verdict| verdict.name == VerdictName::Saturated.as_str())
 }
 
@@ -274,7 +274,7 @@ pub struct EvidenceRange {
 
 impl EvidenceRange {
     /// The first figure of a verdict's evidence, in the order of the judge's table.
-    fn of(verdict: &Verdict) -> Option<Self> {
+    fn from_verdict(verdict: &Verdict) -> Option<Self> {
         let documented = VerdictName::parse(&verdict.name)?.doc().evidence.iter();
         let figure = |key: &'static str| Some((key, verdict.evidence.get(key)?.as_f64()?));
         let (key, value) = documented.map(|(key, _)| *key).find_map(figure)?;
@@ -338,8 +338,11 @@ pub fn collect(notes: &mut BTreeMap<String, Note>, server: &str, launches: &Cell
                 launches_by_server: BTreeMap::new(),
                 evidence: None,
             });
-            note.evidence =
-                note.evidence.into_iter().chain(EvidenceRange::of(verdict)).reduce(EvidenceRange::merged);
+            note.evidence = note
+                .evidence
+                .into_iter()
+                .chain(EvidenceRange::from_verdict(verdict))
+                .reduce(EvidenceRange::merged);
             if verdict.severity > note.severity {
                 (note.severity, note.remedy) = (verdict.severity, verdict.remedy.clone());
             }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum number of different sizes for a curve of three parameters.
-const SIZES_LEAST: usize = 4;
+const MIN_SIZES: usize = 4;
 /// The seed for the draws of a peak's interval: the same round always gives the same interval.
 const SEED: u64 = 1;
 
@@ -89,7 +89,7 @@ pub fn scaling(machines: &RoundMachines, trials: &[&Trial]) -> Vec<ScalingTable>
     for ((place, workload, by, server, _), sizes) in curves {
         let points = points(&sizes);
         let measured: BTreeSet<u32> = points.iter().map(|(size, _)| *size as u32).collect();
-        if measured.len() < SIZES_LEAST {
+        if measured.len() < MIN_SIZES {
             continue;
         }
         let row = row(server, measured.into_iter().collect(), &points);
@@ -142,7 +142,7 @@ fn sizes(trial: &Trial) -> Vec<(ScaledBy, u32, String)> {
 fn points(sizes: &BTreeMap<u32, Vec<&Trial>>) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     for (size, trials) in sizes {
-        let usable = CellTrials::of(trials).usable;
+        let usable = CellTrials::from_trials(trials).usable;
         points.extend(usable.iter().map(|launch| (f64::from(*size), launch.run.rate_per_s.achieved)));
     }
     points.retain(|(_, rate)| *rate > 0.0);

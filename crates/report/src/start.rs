@@ -83,20 +83,22 @@ fn row(server: &str, launches: &[LaunchStart<'_>]) -> StartRow {
     let of = |first: bool| {
         let wanted = |seen: &&LaunchStart<'_>| seen.startup.first_since_build == Some(first);
         let startups: Vec<&Startup> = launches.iter().filter(wanted).map(|seen| seen.startup).collect();
-        (!startups.is_empty()).then(|| Starts::of(&startups))
+        (!startups.is_empty()).then(|| Starts::from_startups(&startups))
     };
     let after = launches.iter().filter_map(|seen| seen.rss_bytes_after).map(|bytes| bytes as f64);
     StartRow {
         server: server.to_owned(),
         first: of(true),
         later: of(false),
-        rss_bytes_after: Figure::of(after),
+        rss_bytes_after: Figure::from_observations(after),
     }
 }
 
 impl Starts {
-    fn of(startups: &[&Startup]) -> Self {
-        let figure = |get: fn(&Startup) -> Option<f64>| Figure::of(startups.iter().filter_map(|s| get(s)));
+    fn from_startups(startups: &[&Startup]) -> Self {
+        let figure = |get: fn(&Startup) -> Option<f64>| {
+            Figure::from_observations(startups.iter().filter_map(|s| get(s)))
+        };
         Self {
             listening_ms: figure(|s| Some(s.listening_ns as f64 / 1e6)),
             first_answer_ms: figure(|s| Some(s.first_answer_ns as f64 / 1e6)),

@@ -133,14 +133,15 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
     }
     let mut notes = BTreeMap::new();
     let mut rows = Vec::new();
-    let mut launches: Vec<CellTrials<'_>> = servers.values().map(|trials| CellTrials::of(trials)).collect();
+    let mut launches: Vec<CellTrials<'_>> =
+        servers.values().map(|trials| CellTrials::from_trials(trials)).collect();
     let runs = launches.iter().map(|launches| launches.usable.iter().map(|launch| launch.run).collect());
     let unequal = unequal_work(&runs.collect::<Vec<Vec<_>>>());
     launches.iter_mut().zip(unequal).for_each(|(launches, verdict)| launches.together.extend(verdict));
     for ((server, trials), launches) in servers.iter().zip(&launches) {
         row::collect(&mut notes, server, launches);
         let subjects: Vec<&Server> = trials.iter().map(|trial| &trial.server).collect();
-        rows.push(Row::of(&subjects, &first.load, launches, planned));
+        rows.push(Row::from_trials(&subjects, &first.load, launches, planned));
     }
     Table {
         machine,
@@ -148,7 +149,7 @@ fn table(machine: String, first: &Trial, trials: &[&Trial], planned: u32) -> Tab
         form: first.form.clone(),
         load: load_of_all(&first.load),
         pinnings,
-        ranked_by: RankedBy::of(&first.load),
+        ranked_by: RankedBy::from_load(&first.load),
         reference_load: None,
         smallest_difference: None,
         ahead: Vec::new(),

@@ -119,10 +119,12 @@ fn row(server: &str, launches: &[(&str, &WarmUp)]) -> WarmUpRow {
     let all = || launches.iter().map(|(_, warm_up)| *warm_up);
     let mut row = WarmUpRow {
         server: server.to_owned(),
-        steady_after_s: Figure::of(all().filter_map(|warm_up| warm_up.steady_after_s)),
+        steady_after_s: Figure::from_observations(all().filter_map(|warm_up| warm_up.steady_after_s)),
         launches_not_steady: all().filter(|warm_up| warm_up.steady_after_s.is_none()).count() as u32,
-        first_second_per_s: Figure::of(all().filter_map(|warm_up| warm_up.rate_per_s.first().copied())),
-        last_per_s: Figure::of(all().filter_map(|warm_up| last(&warm_up.rate_per_s))),
+        first_second_per_s: Figure::from_observations(
+            all().filter_map(|warm_up| warm_up.rate_per_s.first().copied()),
+        ),
+        last_per_s: Figure::from_observations(all().filter_map(|warm_up| last(&warm_up.rate_per_s))),
         first_second_share: None,
         curves: launches
             .iter()

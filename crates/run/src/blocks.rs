@@ -15,7 +15,8 @@ use sha2::{Digest as _, Sha256};
 /// Converts a tally's counts and times to a block of the record.
 pub fn block(tally: &Tally) -> Block {
     let counts = &tally.counts;
-    let times = |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::of);
+    let times =
+        |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::from_histogram);
     Block {
         counts: outcomes(counts),
         completed_in_window: counts.completed_in_window,

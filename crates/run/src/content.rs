@@ -14,7 +14,7 @@ pub(crate) struct ContentReader {
 
 impl ContentReader {
     /// The bytes of a body. `named_by` is the flag or key that specifies it.
-    pub(crate) fn of(
+    pub(crate) fn read(
         &mut self,
         named_by: &str,
         content: &Content,
@@ -65,7 +65,7 @@ impl ContentReader {
     ) -> Result<Vec<u8>, RunError> {
         let mut body = Vec::new();
         for part in parts {
-            let content = self.of(named_by, &part.content, inputs)?;
+            let content = self.read(named_by, &part.content, inputs)?;
             if memchr::memmem::find(&content, boundary.as_bytes()).is_some() {
                 let what = format!("{named_by}: the part {:?} contains the boundary {boundary}", part.name);
                 return Err(RunError::usage(what)
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn error(contents: &mut ContentReader, content: &Content) -> String {
-        contents.of("--body", content, &mut Inputs::default()).unwrap_err().to_string()
+        contents.read("--body", content, &mut Inputs::default()).unwrap_err().to_string()
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         let named = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(named.path(), b"a\0b\n").unwrap();
         let (mut contents, mut inputs) = (ContentReader::default(), Inputs::default());
-        let mut of = |content: &Content| contents.of("--body", content, &mut inputs).unwrap();
+        let mut of = |content: &Content| contents.read("--body", content, &mut inputs).unwrap();
         assert_eq!(of(&Content::Text("a@b".into())), b"a@b");
         assert_eq!(of(&file(named.path().to_str().unwrap())), b"a\0b\n");
         assert_eq!(inputs.named_by(&named.path().metadata().unwrap()), Some("--body"));

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Most bytes of a body that are kept.
-const BODY_BYTES_MAX: usize = 16 << 20;
+const MAX_BODY_BYTES: usize = 16 << 20;
 
 /// The result of one exchange.
 #[derive(Debug)]
@@ -352,7 +352,7 @@ fn receive(
                     (response.status, response.coding) = (head.status, head.coding);
                 }
                 DecodeStep::Body(piece) => {
-                    let room = BODY_BYTES_MAX - response.body.len().min(BODY_BYTES_MAX);
+                    let room = MAX_BODY_BYTES - response.body.len().min(MAX_BODY_BYTES);
                     response.body.extend_from_slice(&piece[..piece.len().min(room)]);
                 }
                 DecodeStep::End => return Ok(response),

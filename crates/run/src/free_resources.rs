@@ -20,11 +20,11 @@ impl Sockets {
     /// Reads the current counts.
     pub fn now() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
-        Self::of(&read("/proc/net/sockstat"), &read("/proc/net/sockstat6"))
+        Self::from_text(&read("/proc/net/sockstat"), &read("/proc/net/sockstat6"))
     }
 
     /// The counts in the two files. The first includes TIME_WAIT of both IP versions.
-    fn of(sockstat: &str, sockstat6: &str) -> Self {
+    fn from_text(sockstat: &str, sockstat6: &str) -> Self {
         let in_use = |text, line| number_after(text, line, "inuse");
         Self {
             in_use: in_use(sockstat, "TCP:") + in_use(sockstat6, "TCP6:"),
@@ -81,7 +81,10 @@ mod tests {
         assert_eq!(number_after(text, "TCP:", "tw"), 7);
         assert_eq!(number_after(text, "TCP6:", "inuse"), 0);
         assert_eq!(number_after(text, "UDP:", "tw"), 0);
-        assert_eq!(Sockets::of(text, "TCP6: inuse 5\nUDP6: inuse 3\n"), Sockets { in_use: 13, time_wait: 7 });
+        assert_eq!(
+            Sockets::from_text(text, "TCP6: inuse 5\nUDP6: inuse 3\n"),
+            Sockets { in_use: 13, time_wait: 7 }
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Largest file that a job names: each thread has its own copy of a request.
-pub const BYTES_MAX: u64 = 256 << 20;
+pub const MAX_BYTES: u64 = 256 << 20;
 
 /// The files read so far.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct Input {
 }
 
 impl Inputs {
-    /// The whole file, if it has at most [`BYTES_MAX`] bytes.
+    /// The whole file, if it has at most [`MAX_BYTES`] bytes.
     pub fn read(&mut self, named_by: &str, path: &Path) -> io::Result<Vec<u8>> {
         self.content(named_by, paceline_files::open_input(path)?)
     }
@@ -45,9 +45,9 @@ impl Inputs {
             self.0.push(Input { named_by: named_by.to_owned(), inode: inode(&metadata) });
         }
         let mut bytes = Vec::new();
-        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > BYTES_MAX {
-            let problem = format!("the input is larger than the maximum of {} MiB", BYTES_MAX >> 20);
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_BYTES {
+            let problem = format!("the input is larger than the maximum of {} MiB", MAX_BYTES >> 20);
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
         }
         Ok(bytes)

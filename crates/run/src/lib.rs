@@ -32,7 +32,7 @@ pub use error::{RunError, RunProblem};
 pub use events::PhaseEventWriter;
 pub use follow::{RowSettings, Rows, RunProgress, Sink, times};
 pub use health::Health;
-pub use inputs::{BYTES_MAX, Inputs};
+pub use inputs::{Inputs, MAX_BYTES};
 pub use outcome::RunObservers;
 pub use prepare::{Prepared, allowed_cores, read_trace};
 pub use schedule::{fuzz_schedule, read_schedule};

@@ -43,7 +43,8 @@ impl Prepared {
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
         let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
         let started_at = wall_clock::now_rfc3339();
-        let follower = Follower::new(health, RowSettings::of(&self.settings), watching.sinks, stop)?;
+        let follower =
+            Follower::new(health, RowSettings::from_settings(&self.settings), watching.sinks, stop)?;
         let outcome = paceline_engine::run(&self.settings, stop, &follower);
         let (health, unwritten) = follower.end();
         let outcome = outcome.map_err(RunError::Engine)?;

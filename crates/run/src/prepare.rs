@@ -21,7 +21,7 @@ const DESCRIPTORS_BESIDE: u64 = 16;
 /// schedstat.
 const DESCRIPTORS_PER_THREAD: u64 = 2;
 /// Most threads that may be started to hold more connections than fit into one descriptor table.
-const TABLES_MAX: u64 = 128;
+const MAX_TABLES: u64 = 128;
 
 /// A job that is ready to be carried out.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Prepared {
             [] => ServerWatch::of_address(&self.settings.address),
             pids => Some(ServerWatch::of_processes(pids)?),
         };
-        self.server = front.map(ServerChain::of);
+        self.server = front.map(ServerChain::from_front);
         Ok(())
     }
 
@@ -197,7 +197,7 @@ fn threads_for(
     }
     let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE + DESCRIPTORS_PER_THREAD);
     let needed = u64::from(connections).div_ceil(room.max(1));
-    if room == 0 || needed > TABLES_MAX {
+    if room == 0 || needed > MAX_TABLES {
         if room == 0 {
             let least = DESCRIPTORS_BESIDE + DESCRIPTORS_PER_THREAD + 1;
             return Err(RunError::environment(format!(
@@ -205,10 +205,10 @@ fn threads_for(
             ))
             .hint("raise it: `ulimit -n 1024`, as root if the hard limit is too low as well"));
         }
-        let most = room * TABLES_MAX;
+        let most = room * MAX_TABLES;
         return Err(RunError::environment(format!(
             "{connections} connections exceed the limit of open files: with {descriptor_limit} files per thread, the maximum of \
-             {TABLES_MAX} threads can hold {most} connections"
+             {MAX_TABLES} threads can hold {most} connections"
         ))
         .hint("raise the hard limit (`ulimit -Hn`), or lower -c"));
     }

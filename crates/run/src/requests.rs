@@ -34,7 +34,7 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
         let check = ResponseCheck { status: spec.expect_status, body };
         kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
     }
-    let requests = Requests::of(kinds, files.count()).with_http2(http2);
+    let requests = Requests::from_kinds(kinds, files.count()).with_http2(http2);
     Ok(match plan {
         Some(plan) => requests.with_sessions(plan),
         None => requests,
@@ -91,7 +91,7 @@ pub(crate) fn request(
         headers: headers.0,
         omit: spec.omit.clone(),
         body: match &spec.body {
-            Some(content) => contents.of(named_by(job, "--body"), content, inputs)?,
+            Some(content) => contents.read(named_by(job, "--body"), content, inputs)?,
             None => Vec::new(),
         },
         through_proxy: through_proxy.map(|_| job.url.scheme),
@@ -131,7 +131,7 @@ fn check(
     let check = match &spec.expect_body {
         None => return Ok(BodyCheck::Any),
         Some(BodyExpectation::Exact(content)) => {
-            BodyCheck::Exact(Arc::from(contents.of(named_by(job, "--expect-body"), content, inputs)?))
+            BodyCheck::Exact(Arc::from(contents.read(named_by(job, "--expect-body"), content, inputs)?))
         }
         Some(BodyExpectation::Sha256(digest)) => BodyCheck::Sha256(*digest),
         Some(BodyExpectation::Json(values)) => BodyCheck::Json(Arc::from(values.as_slice())),

@@ -91,7 +91,7 @@ pub fn fuzz_schedule(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inputs::BYTES_MAX;
+    use crate::inputs::MAX_BYTES;
 
     #[test]
     fn seconds_and_units() {
@@ -111,7 +111,7 @@ mod tests {
             error()
         );
         // A sparse file, which uses no disk space.
-        file.as_file().set_len(BYTES_MAX + 1).unwrap();
+        file.as_file().set_len(MAX_BYTES + 1).unwrap();
         assert!(error().ends_with("the input is larger than the maximum of 256 MiB"), "{}", error());
     }
 

@@ -103,7 +103,7 @@ impl ServerWatch {
         if let Ok(mut samples) = self.samples.lock() {
             let is_fixed = edge == 0 && !self.at_start.is_empty();
             let pids = if is_fixed { self.at_start.clone() } else { self.pids() };
-            samples[edge] = Some(ProcessSample::of(&pids));
+            samples[edge] = Some(ProcessSample::from_pids(&pids));
         }
     }
 
@@ -162,7 +162,7 @@ fn since(now: u64, before: Option<&u64>) -> u64 {
 }
 
 impl ProcessSample {
-    fn of(pids: &[ProcessId]) -> Self {
+    fn from_pids(pids: &[ProcessId]) -> Self {
         let mut sample = Self::default();
         let own = std::process::id().cast_signed();
         for pid in pids.iter().copied().filter(|pid| *pid != own) {

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How often the connections are looked at, and the pause before each look.
-const LOOKS_MOST: u32 = 25;
+const MAX_LOOKS: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The server, and the processes that may be behind it.
@@ -41,7 +41,7 @@ struct Candidate {
 
 impl ServerChain {
     /// The chain that begins with a server.
-    pub(crate) fn of(front: ServerWatch) -> Self {
+    pub(crate) fn from_front(front: ServerWatch) -> Self {
         let mut candidates: Vec<Candidate> = Vec::new();
         for (pid, ports) in port::listening_processes() {
             let is_own = pid == std::process::id().cast_signed() || front.roots().contains(&pid);
@@ -111,7 +111,7 @@ impl ChainLinks {
 
     fn search(&self, stop: &Receiver<()>) {
         process::run_thread_last();
-        for _ in 0..LOOKS_MOST {
+        for _ in 0..MAX_LOOKS {
             if stop.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
@@ -170,7 +170,7 @@ mod tests {
         let mut front = holder(to_application);
         // A bystander listens, and has no connection of the chain.
         let mut bystander = holder(TcpListener::bind("127.0.0.1:0").unwrap());
-        let chain = ServerChain::of(ServerWatch::of_processes(&[front.id()]).unwrap());
+        let chain = ServerChain::from_front(ServerWatch::of_processes(&[front.id()]).unwrap());
         chain.sample(0);
         writeln!(application.stdin.as_ref().unwrap()).unwrap();
         let pid = application.id().cast_signed();

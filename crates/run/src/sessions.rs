@@ -12,7 +12,7 @@ use paceline_record::{SessionPart, SessionStep, Times};
 use regex::bytes::RegexBuilder;
 
 /// Most memory of a compiled regular expression.
-const REGEX_BYTES_MAX: usize = 1 << 20;
+const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// The sessions of a job, if it has any.
 pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
@@ -95,7 +95,7 @@ fn source(spec: &RequestSpec, from: &ExtractFrom) -> Result<ExtractSource, RunEr
         ExtractFrom::Json(pointer) => ExtractSource::Json(pointer.clone()),
         ExtractFrom::Header(name) => ExtractSource::Header(name.clone()),
         ExtractFrom::Regex(text) => ExtractSource::Regex(
-            RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).unicode(true).build().map_err(|error| {
+            RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).unicode(true).build().map_err(|error| {
                 wrong(spec, &format!("the regular expression {text:?} is invalid")).because(error)
             })?,
         ),
@@ -116,7 +116,7 @@ pub(crate) fn of_run(settings: &Settings, outcome: &RunOutcome) -> Option<Vec<Se
         let (specs, tallies) = (job.requests.get(range.clone())?, tallies.get(range)?);
         let first = specs.first()?;
         let times = outcome.session_times.get(number).filter(|times| !times.is_empty());
-        let part = part_of(first, session.weight, specs, tallies, times.map(Times::of));
+        let part = part_of(first, session.weight, specs, tallies, times.map(Times::from_histogram));
         Some(SessionPart { completed_in_window: outcome.sessions_completed.get(number).copied(), ..part })
     };
     plan.sessions.iter().enumerate().map(part).collect()

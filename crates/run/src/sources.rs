@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// s).
 const CONNECTIONS_PER_SOURCE: u32 = 14_000;
 /// Most addresses of a prefix: more have never been needed, and a /8 is a mistake.
-const ADDRESSES_MOST: u32 = 4_096;
+const MAX_ADDRESSES: u32 = 4_096;
 
 /// The addresses that `--source` names.
 pub(crate) fn asked_sources(asked: Option<&str>) -> Result<Vec<IpAddr>, RunError> {
@@ -55,7 +55,7 @@ fn parse(text: &str) -> Result<Vec<IpAddr>, RunError> {
         .filter(|bits| *bits <= 32)
         .ok_or_else(|| wrong("the length of a prefix must be 0 to 32"))?;
     let size = 1u64 << (32 - bits);
-    if size > u64::from(ADDRESSES_MOST) {
+    if size > u64::from(MAX_ADDRESSES) {
         return Err(wrong("the prefix has more than the maximum of 4,096 addresses"));
     }
     let network = u32::from(address) & u32::try_from((1u64 << 32) - size).unwrap_or(0);

@@ -7,7 +7,7 @@
 #![allow(clippy::print_stdout)]
 
 use paceline_stats::{
-    BlockFit, BlockRow, CapacitySearch, Decision, Draws, Histogram, PAIRS_MOST, Random, SearchWindow,
+    BlockFit, BlockRow, CapacitySearch, Decision, Draws, Histogram, MAX_PAIRS, Random, SearchWindow,
     ServerLaunches, compare_pairs, launch_means, next_look, normal_quantile, run_percentile,
 };
 
@@ -121,7 +121,7 @@ fn figures_and_ratios(noise: Noise, servers: usize, launches: usize, rounds: usi
             .flatten()
             .filter(|row| row.interval.is_some_and(|interval| interval.contains(1.0)))
             .count();
-        let drifting = BlockFit::of(&table(&mut random, noise, &vec![0.0; servers], launches, 0.1));
+        let drifting = BlockFit::from_rows(&table(&mut random, noise, &vec![0.0; servers], launches, 0.1));
         let ratio = drifting.and_then(|fit| fit.ratio(0, 1));
         ratios += usize::from(ratio.is_some_and(|ratio| ratio.interval.contains(1.0)));
     }
@@ -133,7 +133,7 @@ fn ranks(noise: Noise, servers: usize, launches: usize, rounds: usize) -> (f64, 
     let spaced: Vec<f64> = (0..servers).map(|i| 0.05 * i as f64).collect();
     let (mut covered, mut claimed) = (0, 0);
     for _ in 0..rounds {
-        let rank = |rows: &[BlockRow]| BlockFit::of(rows).and_then(|fit| fit.rank(true, &draws));
+        let rank = |rows: &[BlockRow]| BlockFit::from_rows(rows).and_then(|fit| fit.rank(true, &draws));
         let Some(ranking) = rank(&table(&mut random, noise, &spaced, launches, 0.1)) else { continue };
         let holds = |(i, rank): (usize, _)| {
             let rank: Option<paceline_stats::RankSet> = rank;
@@ -207,7 +207,7 @@ fn comparisons(sd: f64, difference: f64, rounds: usize) -> (f64, f64, f64) {
     let mut random = Random::new(5);
     let (mut different, mut equivalent, mut pairs) = (0, 0, 0);
     for _ in 0..rounds {
-        let all: Vec<f64> = (0..PAIRS_MOST).map(|_| f64::ln_1p(difference) + sd * random.normal()).collect();
+        let all: Vec<f64> = (0..MAX_PAIRS).map(|_| f64::ln_1p(difference) + sd * random.normal()).collect();
         let mut decision = None;
         let mut looked = 0;
         while let (None | Some(Decision::Undecided { .. }), Some(look)) = (decision, next_look(looked)) {

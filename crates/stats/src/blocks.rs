@@ -82,7 +82,7 @@ pub struct Ranking {
 impl BlockFit {
     /// Fits a table. None if no server has a value, or if a value has no logarithm. If servers and blocks cannot be
     /// separated (two servers without a common block), block effects are left out.
-    pub fn of(rows: &[BlockRow]) -> Option<Self> {
+    pub fn from_rows(rows: &[BlockRow]) -> Option<Self> {
         let blocks = rows.iter().map(|row| row.values.len()).max()?;
         let mut cells = Vec::new();
         for (server, row) in rows.iter().enumerate() {
@@ -108,7 +108,7 @@ impl BlockFit {
         let servers = is_steady.len();
         let mut launches = vec![0; servers];
         cells.iter().for_each(|cell| launches[cell.server] += 1);
-        let unknowns = Unknowns::of(cells, &launches, blocks);
+        let unknowns = Unknowns::from_observations(cells, &launches, blocks);
         let mut normal = Matrix::zero(unknowns.count);
         let mut right = vec![0.0; unknowns.count];
         for cell in cells {
@@ -362,7 +362,7 @@ struct Unknowns {
 }
 
 impl Unknowns {
-    fn of(cells: &[LogObservation], launches: &[usize], blocks: usize) -> Self {
+    fn from_observations(cells: &[LogObservation], launches: &[usize], blocks: usize) -> Self {
         let mut count = 0;
         let mut number = |is_used: bool| {
             is_used.then(|| {

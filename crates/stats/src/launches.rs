@@ -55,7 +55,7 @@ pub struct Variance {
 
 impl Variance {
     /// The sample variance of some values, with n - 1 degrees of freedom. None for fewer than two values.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         if values.len() < 2 {
             return None;
         }
@@ -106,7 +106,7 @@ impl Prior {
             .map(|v| v.value.max(floor).ln() - digamma(v.df / 2.0) + (v.df / 2.0).ln())
             .collect();
         let expected = mean(&values.iter().map(|v| trigamma(v.df / 2.0)).collect::<Vec<_>>());
-        let excess = Variance::of(&e)?.value - expected;
+        let excess = Variance::from_values(&e)?.value - expected;
         let mean_df = mean(&values.iter().map(|v| v.df).collect::<Vec<_>>());
         let (df, variance) = if excess > 0.0 {
             let df = 2.0 * trigamma_inverse(excess);
@@ -177,7 +177,7 @@ pub struct LaunchMean {
 /// without a logarithm.
 pub fn launch_means(rows: &[ServerLaunches]) -> Vec<Option<LaunchMean>> {
     let logs: Vec<Option<Vec<f64>>> = rows.iter().map(|row| logarithms(row.values)).collect();
-    let variance = |logs: &Option<Vec<f64>>| logs.as_deref().and_then(Variance::of);
+    let variance = |logs: &Option<Vec<f64>>| logs.as_deref().and_then(Variance::from_values);
     let shared: Vec<Variance> = rows
         .iter()
         .zip(&logs)

@@ -34,7 +34,7 @@ pub use random::Random;
 pub use scaling::{Scalability, little_outstanding};
 pub use search::{CapacitySearch, SearchEnd, SearchEstimate, SearchWindow, StallSpan};
 pub use sequential::{
-    Comparison, Decision, PAIRS_MOST, compare_difference, compare_launches, compare_pairs, holm, next_look,
+    Comparison, Decision, MAX_PAIRS, compare_difference, compare_launches, compare_pairs, holm, next_look,
 };
 pub use special::{binomial_most, normal_cdf, normal_quantile, t_quantile, t_two_sided};
 pub use spending::{BoundDecision, BoundTest, LookLevels, test_bound};

@@ -15,7 +15,7 @@ use crate::{HIGHEST, Histogram};
 /// Slices of a window. More slices are worse if requests are correlated over long times.
 pub const SLICES: usize = 10;
 /// Effective samples above the percentile from which the interval has its nominal coverage.
-const EXCEEDANCES_LEAST: f64 = 10.0;
+const MIN_EXCEEDANCES: f64 = 10.0;
 
 /// A percentile of one run and its precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub fn run_percentile(intervals: &[Histogram], p: f64) -> Option<RunPercentile> 
     let value = total.quantile(p)?;
     let dispersion = dispersion(intervals, &total, value);
     let interval = percentile_interval(&total, p, dispersion);
-    let requests_needed = (EXCEEDANCES_LEAST * dispersion / (1.0 - p)).ceil() as u64;
+    let requests_needed = (MIN_EXCEEDANCES * dispersion / (1.0 - p)).ceil() as u64;
     Some(RunPercentile { value, dispersion, interval, requests_needed })
 }
 
@@ -49,7 +49,7 @@ pub fn run_percentile(intervals: &[Histogram], p: f64) -> Option<RunPercentile> 
 /// there are too few samples for an interval.
 pub fn percentile_interval(samples: &Histogram, p: f64, dispersion: f64) -> Option<ConfidenceInterval> {
     let n = samples.count() as f64 / dispersion;
-    (n * (1.0 - p) >= EXCEEDANCES_LEAST).then(|| {
+    (n * (1.0 - p) >= MIN_EXCEEDANCES).then(|| {
         let slices_df = (SLICES - 1) as f64;
         let n_effective = n * (normal_quantile(UPPER) / t_quantile(UPPER, slices_df)).powi(2);
         let (below, above) = (p * n_effective, (1.0 - p) * n_effective);

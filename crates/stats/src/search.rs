@@ -20,7 +20,7 @@ const WIDTHS: [f64; 9] = [0.004, 0.0063, 0.01, 0.0158, 0.025, 0.0397, 0.0619, 0.
 /// Quantiles of the posterior at which windows are placed in turn.
 const PLACES: [f64; 3] = [0.5, 0.3, 0.7];
 /// Minimum number of windows: with fewer, an interval may be narrow by chance.
-const WINDOWS_LEAST: usize = 8;
+const MIN_WINDOWS: usize = 8;
 /// A window that fails below this share of the capacity, or of a rate that passed, is a stall, not overload.
 const STALL_SHARE: f64 = 0.8;
 /// The lowest rate that the search tries, as a share of the start.
@@ -158,7 +158,7 @@ impl CapacitySearch {
             && estimate.interval.low <= self.start * LOWEST_SHARE * 2.0
         {
             Some(SearchEnd::NothingPasses)
-        } else if self.windows.len() >= WINDOWS_LEAST && estimate.half_width() <= self.half_width {
+        } else if self.windows.len() >= MIN_WINDOWS && estimate.half_width() <= self.half_width {
             Some(SearchEnd::Precise)
         } else if self.windows.len() >= self.windows_most {
             Some(SearchEnd::WindowsUsed)

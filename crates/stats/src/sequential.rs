@@ -42,7 +42,7 @@ pub(crate) const LOOK_PAIRS: [usize; LOOKS.len()] = {
 };
 
 /// Maximum number of pairs of a comparison.
-pub const PAIRS_MOST: usize = LOOKS[LOOKS.len() - 1].pairs;
+pub const MAX_PAIRS: usize = LOOKS[LOOKS.len() - 1].pairs;
 
 /// The number of pairs at the next look. None after the last.
 pub fn next_look(pairs: usize) -> Option<usize> {
@@ -87,11 +87,11 @@ pub struct Comparison {
 pub fn compare_pairs(log_ratios: &[f64], margin: f64) -> Option<Comparison> {
     let look = LOOKS.iter().rev().find(|look| look.pairs <= log_ratios.len())?;
     let used = &log_ratios[..look.pairs];
-    let variance = Variance::of(used)?;
+    let variance = Variance::from_values(used)?;
     let error = Variance { value: variance.value / used.len() as f64, df: variance.df };
     let mut comparison = decide(mean(used), error, used.len(), margin, look.different, look.equivalent);
     if let Decision::Undecided { more_pairs } = &mut comparison.decision {
-        let beyond = PAIRS_MOST + 1 - used.len();
+        let beyond = MAX_PAIRS + 1 - used.len();
         let difference = mean(used).abs().max(margin.ln_1p());
         *more_pairs = pairs_to_look(difference, variance.value.sqrt(), used.len())
             .unwrap_or_else(|| beyond.max(*more_pairs));
@@ -130,7 +130,7 @@ pub fn compare_launches(figure: &[f64], reference: &[f64], margin: f64) -> Optio
         return None;
     }
     let [a, b] = logs.each_ref().map(|logs| {
-        let variance = Variance::of(logs)?;
+        let variance = Variance::from_values(logs)?;
         Some(Variance { value: variance.value / logs.len() as f64, ..variance })
     });
     let (a, b) = (a?, b?);
@@ -223,7 +223,7 @@ mod tests {
         let Decision::Undecided { more_pairs } = compare_pairs(&hopeless, 0.05).unwrap().decision else {
             panic!()
         };
-        assert!(more_pairs > PAIRS_MOST - 6, "{more_pairs}");
+        assert!(more_pairs > MAX_PAIRS - 6, "{more_pairs}");
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
         let (mut different, mut equivalent, mut pairs) = (0, 0, 0);
         for _ in 0..rounds {
             let all: Vec<f64> =
-                (0..PAIRS_MOST).map(|_| f64::ln_1p(difference) + sd * random.normal()).collect();
+                (0..MAX_PAIRS).map(|_| f64::ln_1p(difference) + sd * random.normal()).collect();
             let mut looked = 0;
             while let Some(look) = next_look(looked) {
                 looked = look;

@@ -24,7 +24,7 @@ pub struct LookLevels(Vec<f64>);
 
 impl LookLevels {
     /// The levels for a one-sided error rate, between 0 and 0.5, at the looks of [`crate::next_look`].
-    pub fn of(error: f64) -> Self {
+    pub fn from_error(error: f64) -> Self {
         let most = LOOK_PAIRS[LOOK_PAIRS.len() - 1] as f64;
         let times: Vec<f64> = LOOK_PAIRS.iter().map(|pairs| *pairs as f64 / most).collect();
         let mut levels = Vec::new();
@@ -123,7 +123,7 @@ pub fn test_bound(values: &[f64], bound: f64, above: &LookLevels, below: &LookLe
     let (used, level_above) = above.at(values.len())?;
     let (_, level_below) = below.at(values.len())?;
     let values = &values[..used];
-    let variance = Variance::of(values)?;
+    let variance = Variance::from_values(values)?;
     let error = (variance.value / used as f64).sqrt();
     let centre = mean(values);
     let reach = |level: f64| t_quantile(1.0 - level, variance.df) * error;
@@ -151,7 +151,7 @@ mod tests {
         let halves = [0.00447, 0.00532, 0.00730, 0.00960, 0.01802, 0.03260].map(|level| level / 2.0);
         let whole = [0.00447, 0.00553, 0.00768, 0.01021, 0.01908, 0.03468];
         for (error, expected) in [(0.025, halves), (0.05, whole)] {
-            let LookLevels(levels) = LookLevels::of(error);
+            let LookLevels(levels) = LookLevels::from_error(error);
             for (level, expected) in levels.iter().zip(expected) {
                 assert!((level / expected - 1.0).abs() < 0.01, "{error}: {levels:?}");
             }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_level_belongs_to_the_last_look() {
-        let levels = LookLevels::of(0.01);
+        let levels = LookLevels::from_error(0.01);
         assert_eq!(levels.at(3), None);
         assert_eq!(levels.at(5).map(|(used, _)| used), Some(4));
         assert_eq!(levels.at(99).map(|(used, _)| used), Some(20));
@@ -169,7 +169,7 @@ mod tests {
 
     /// Shares of sequences that are ever judged above and below the bound.
     fn simulate(mean: f64, bound: f64, errors: [f64; 2], rounds: usize) -> (f64, f64) {
-        let [above, below] = errors.map(LookLevels::of);
+        let [above, below] = errors.map(LookLevels::from_error);
         let mut random = Random::new(7);
         let mut counts = [0usize; 2];
         for _ in 0..rounds {
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_look_matches_scipy() {
         // Of 0.08, 0.12, 0.1, 0.14: mean 0.11, sem 0.0129099; scipy.stats.t.ppf(1 - 0.05 * 0.2 ** 1.5, 3) = 6.0773.
-        let levels = LookLevels::of(0.05);
+        let levels = LookLevels::from_error(0.05);
         let test = test_bound(&[0.08, 0.12, 0.1, 0.14], 0.02, &levels, &levels).unwrap();
         assert!((test.low - (0.11 - 6.0773 * 0.012_909_9)).abs() < 1e-3, "{test:?}");
         assert_eq!(test.decision, BoundDecision::Above);

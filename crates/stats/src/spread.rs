@@ -17,7 +17,7 @@ pub struct Spread {
 
 impl Spread {
     /// Computes the spread. None if there are no observations, or if one is NaN.
-    pub fn of(observations: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn from_observations(observations: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = observations.into_iter().collect();
         if sorted.is_empty() || sorted.iter().any(|value| value.is_nan()) {
             return None;
@@ -71,15 +71,15 @@ mod tests {
 
     #[test]
     fn spread_of_three_launches() {
-        let spread = Spread::of([103.0, 97.0, 100.0]).unwrap();
+        let spread = Spread::from_observations([103.0, 97.0, 100.0]).unwrap();
         assert_eq!((spread.min, spread.median, spread.max, spread.count), (97.0, 100.0, 103.0, 3));
         assert!((spread.relative() - 0.03).abs() < 1e-12);
     }
 
     #[test]
     fn missing_observations_have_no_spread() {
-        assert_eq!(Spread::of([]), None);
-        assert_eq!(Spread::of([1.0, f64::NAN]), None);
+        assert_eq!(Spread::from_observations([]), None);
+        assert_eq!(Spread::from_observations([1.0, f64::NAN]), None);
         assert!(quantile_of_sorted(&[], 0.5).is_nan() && quantile(&mut [], 0.5).is_nan());
     }
 }

@@ -11,7 +11,7 @@ const GAIN_TOLERATED: f64 = 0.05;
 /// A change within the window below this share does not justify a verdict.
 const CHANGE_TOLERATED: f64 = 0.05;
 /// Minimum number of intervals for a judgement on a window.
-const POINTS_LEAST: usize = 9;
+const MIN_POINTS: usize = 9;
 /// Parts of a window differ from this many standard errors on. Of flat windows with the observed noise, 10 to 30
 /// intervals of sd 2 to 8 %, 0.2 to 4 % are not called steady; with a t test on the variance of each third it was 24 to
 /// 29 %.
@@ -46,7 +46,7 @@ pub fn mser(series: &[f64], batch: usize) -> Option<usize> {
     let batches: Vec<f64> = series.chunks_exact(batch.max(1)).map(mean).collect();
     let error = |cut: usize| {
         let rest = &batches[cut..];
-        Variance::of(rest).map(|variance| variance.value * variance.df / (rest.len() as f64).powi(2))
+        Variance::from_values(rest).map(|variance| variance.value * variance.df / (rest.len() as f64).powi(2))
     };
     // Only cuts in the first half are candidates; if the last of them is the best, a later one is better.
     let last = batches.len() / 2;
@@ -77,19 +77,19 @@ pub enum Steadiness {
 /// blocks of the first third and those of the last must not overlap.
 pub fn steadiness(series: &[f64]) -> Steadiness {
     let Some(logs) = crate::launches::logarithms(series) else {
-        return if series.iter().any(|value| *value > 0.0) && series.len() >= POINTS_LEAST {
+        return if series.iter().any(|value| *value > 0.0) && series.len() >= MIN_POINTS {
             Steadiness::Unsteady
         } else {
             Steadiness::Unknown
         };
     };
-    if logs.len() < POINTS_LEAST {
+    if logs.len() < MIN_POINTS {
         return Steadiness::Unknown;
     }
     if let Some(change) = large_change(series) {
         return Steadiness::Changes { change };
     }
-    let noise = Noise::of(&logs);
+    let noise = Noise::from_logs(&logs);
     let batch = if logs.len() >= 50 { 5 } else { 1 };
     let Some(cut) = mser(&logs, batch) else {
         let (first, last) = (&logs[..logs.len() / 3], &logs[logs.len() - logs.len() / 3..]);
@@ -132,7 +132,7 @@ fn large_change(series: &[f64]) -> Option<f64> {
 struct Noise(f64);
 
 impl Noise {
-    fn of(logs: &[f64]) -> Self {
+    fn from_logs(logs: &[f64]) -> Self {
         /// The median of a normal variable's absolute value.
         const MEDIAN_OF_NORMAL: f64 = 0.6745;
         let mut steps: Vec<f64> = logs.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();

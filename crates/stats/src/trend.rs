@@ -42,7 +42,7 @@ pub fn growth(points: &[(f64, f64)]) -> Option<Growth> {
         return None;
     }
     let increments: Vec<f64> = points.windows(2).map(|pair| (pair[1].1 - pair[0].1) / seconds).collect();
-    let variance = Variance::of(&increments)?;
+    let variance = Variance::from_values(&increments)?;
     let error = (variance.value / increments.len() as f64).sqrt();
     let per_s = mean(&increments);
     Some(Growth {

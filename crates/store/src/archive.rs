@@ -5,7 +5,7 @@
 //! view` read it. The caller adds other files, such as a report and a README.
 
 use flate2::{Compression, GzBuilder};
-use paceline_files::{FileError, StagedFile, TEXT_BYTES_MOST};
+use paceline_files::{FileError, MAX_TEXT_BYTES, StagedFile};
 use paceline_record::{Id, InvalidId, RecordError, Round, Trial, is_timestamp, read_round, read_trial};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -20,16 +20,16 @@ pub const TRIALS: &str = "trials.ndjson.gz";
 /// between them, `round.json` and these are still a whole export.
 const PREVIOUS: &str = ".trials.ndjson.gz.previous";
 /// Most decompressed bytes of trials. The largest round in `history/` has 7 MB.
-const INFLATED_BYTES_MOST: u64 = 256 << 20;
+const MAX_INFLATED_BYTES: u64 = 256 << 20;
 /// Most bytes of a line, which is one trial. The longest in `history/` has 0.2 MB.
-const LINE_BYTES_MOST: u64 = 8 << 20;
+const MAX_LINE_BYTES: u64 = 8 << 20;
 /// Most trials of one export: more than any plan has, and few enough to be held in memory.
-const TRIALS_MOST: usize = 100_000;
+const MAX_TRIALS: usize = 100_000;
 /// Most launches of a row: tables allocate a place for each.
-const REPEATS_MOST: u32 = 1_000;
+const MAX_REPEATS: u32 = 1_000;
 /// Most values in the evidence of a trial's verdicts, the only part of a record without a fixed structure: a line of
 /// `[],[],` would need ten times its size in memory.
-const EVIDENCE_VALUES_MOST: usize = 10_000;
+const MAX_EVIDENCE_VALUES: usize = 10_000;
 
 /// Why a folder cannot be read or written as an exported round.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +94,7 @@ pub enum ArchiveError {
 /// # Errors
 /// [`ArchiveError`] with file and line.
 pub fn read(folder: &Path) -> Result<(Round, Vec<Trial>), ArchiveError> {
-    read_at_most(folder, INFLATED_BYTES_MOST)
+    read_at_most(folder, MAX_INFLATED_BYTES)
 }
 
 fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>), ArchiveError> {
@@ -104,7 +104,7 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
     }
     let cannot = |at: String| |source| ArchiveError::File { action: "read", at, source };
     let at = path.display().to_string();
-    let text = paceline_files::read_text(&path, TEXT_BYTES_MOST).map_err(cannot(at.clone()))?;
+    let text = paceline_files::read_text(&path, MAX_TEXT_BYTES).map_err(cannot(at.clone()))?;
     let round = read_round(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
     check_id(&round.id, || at.clone())?;
     check_times([Some(&round.started_at), round.finished_at.as_ref()], &at)?;
@@ -133,8 +133,8 @@ fn read_trials(path: &Path, round: &Round, inflated_most: u64) -> Result<Vec<Tri
         if let Some(problem) = misplaced(&trial, round, (first < line).then_some(first)) {
             return mixed(problem);
         }
-        if trials.len() == TRIALS_MOST {
-            return mixed(format!("the round has more than the maximum of {TRIALS_MOST} trials"));
+        if trials.len() == MAX_TRIALS {
+            return mixed(format!("the round has more than the maximum of {MAX_TRIALS} trials"));
         }
         trials.push(trial);
     }
@@ -165,7 +165,7 @@ fn check_id(id: &str, at: impl FnOnce() -> String) -> Result<(), ArchiveError> {
     Id::parse(id).map(drop).map_err(|source| ArchiveError::Forged { at: at(), source })
 }
 
-/// An iterator over lines of at most [`LINE_BYTES_MOST`].
+/// An iterator over lines of at most [`MAX_LINE_BYTES`].
 struct BoundedLines<R>(R);
 
 impl<R: BufRead> Iterator for BoundedLines<R> {
@@ -173,11 +173,11 @@ impl<R: BufRead> Iterator for BoundedLines<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut line = Vec::new();
-        let read = (&mut self.0).take(LINE_BYTES_MOST + 1).read_until(b'\n', &mut line);
+        let read = (&mut self.0).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
         match read {
             Ok(0) => None,
-            Ok(_) if line.len() as u64 > LINE_BYTES_MOST => {
-                Some(Err(FileError::TooLarge(LINE_BYTES_MOST).into()))
+            Ok(_) if line.len() as u64 > MAX_LINE_BYTES => {
+                Some(Err(FileError::TooLarge(MAX_LINE_BYTES).into()))
             }
             Ok(_) => Some(
                 String::from_utf8(line)
@@ -196,17 +196,17 @@ fn misplaced(trial: &Trial, round: &Round, earlier: Option<usize>) -> Option<Str
             trial.id, trial.round, round.id
         ));
     }
-    if trial.repeat >= REPEATS_MOST {
+    if trial.repeat >= MAX_REPEATS {
         return Some(format!(
             "trial {} has repeat number {} (from 0); the maximum is {}",
             trial.id,
             trial.repeat,
-            REPEATS_MOST - 1
+            MAX_REPEATS - 1
         ));
     }
-    if evidence_values(trial) > EVIDENCE_VALUES_MOST {
+    if evidence_values(trial) > MAX_EVIDENCE_VALUES {
         return Some(format!(
-            "the verdicts of trial {} have too many values of evidence; the maximum is {EVIDENCE_VALUES_MOST}",
+            "the verdicts of trial {} have too many values of evidence; the maximum is {MAX_EVIDENCE_VALUES}",
             trial.id
         ));
     }
@@ -283,7 +283,7 @@ fn keep_previous(folder: &Path, previous: &Path) -> io::Result<()> {
     let trials = folder.join(TRIALS);
     if previous.exists() {
         match read(folder) {
-            Ok((round, _)) if read_trials(&trials, &round, INFLATED_BYTES_MOST).is_err() => {
+            Ok((round, _)) if read_trials(&trials, &round, MAX_INFLATED_BYTES).is_err() => {
                 std::fs::rename(previous, &trials)?;
             }
             _ => std::fs::remove_file(previous)?,
@@ -363,7 +363,7 @@ mod tests {
     fn a_line_longer_than_any_trial_is_refused() {
         let folder = with_trials(&[]);
         let mut packer = GzBuilder::new().write(Vec::new(), Compression::fast());
-        packer.write_all(&vec![b' '; LINE_BYTES_MOST as usize + 1]).unwrap();
+        packer.write_all(&vec![b' '; MAX_LINE_BYTES as usize + 1]).unwrap();
         std::fs::write(folder.path().join(TRIALS), packer.finish().unwrap()).unwrap();
         let error = read(folder.path()).unwrap_err();
         let ArchiveError::File { at, source, .. } = &error else { panic!("{error}") };
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn evidence_with_too_many_values_is_refused() {
         let mut trial = stored("one").1[0].clone();
-        let values = vec![serde_json::json!([]); EVIDENCE_VALUES_MOST];
+        let values = vec![serde_json::json!([]); MAX_EVIDENCE_VALUES];
         let verdict = serde_json::json!({
             "name": "outage", "blame": "server", "severity": "note", "remedy": "", "evidence": { "x": values },
         });

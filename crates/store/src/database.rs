@@ -173,7 +173,7 @@ impl DatabaseConnection {
         place: &StoreLocation,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let failed = |error| StoreError::of(place, error);
+        let failed = |error| StoreError::from_database(place, error);
         self.reconnect_if_closed().map_err(failed)?;
         match self.transaction_once(place, &mut work) {
             Err(StoreError::Unreachable { .. }) if self.can_reconnect() => {
@@ -189,7 +189,7 @@ impl DatabaseConnection {
         place: &StoreLocation,
         work: &mut impl FnMut(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let failed = |error| StoreError::of(place, error);
+        let failed = |error| StoreError::from_database(place, error);
         let begin = match self {
             Self::Sqlite(_) => "BEGIN IMMEDIATE",
             Self::Postgres(..) => "BEGIN",

@@ -325,7 +325,7 @@ enum DatabaseErrorKind {
 }
 
 impl DatabaseErrorKind {
-    fn of(error: &DatabaseError) -> Self {
+    fn from_error(error: &DatabaseError) -> Self {
         match error {
             DatabaseError::Sqlite(error) => Self::of_sqlite(error),
             DatabaseError::Postgres(error) => Self::of_postgres(error),
@@ -374,8 +374,8 @@ impl DatabaseErrorKind {
 
 impl StoreError {
     /// The store error for a database error at this place.
-    pub(crate) fn of(place: &StoreLocation, error: DatabaseError) -> Self {
-        let (place, meaning) = (place.clone(), DatabaseErrorKind::of(&error));
+    pub(crate) fn from_database(place: &StoreLocation, error: DatabaseError) -> Self {
+        let (place, meaning) = (place.clone(), DatabaseErrorKind::from_error(&error));
         let source = Box::new(error);
         match meaning {
             DatabaseErrorKind::Locked => Self::Busy { place, waited_s: BUSY_TIMEOUT_S, source },
@@ -401,27 +401,27 @@ impl StoreError {
 
 /// Whether the only cause is another connection's lock.
 pub(crate) fn is_locked(error: &DatabaseError) -> bool {
-    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Locked)
+    matches!(DatabaseErrorKind::from_error(error), DatabaseErrorKind::Locked)
 }
 
 /// Whether the file or its folder cannot be written.
 pub(crate) fn is_unwritable(error: &DatabaseError) -> bool {
-    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Unwritable)
+    matches!(DatabaseErrorKind::from_error(error), DatabaseErrorKind::Unwritable)
 }
 
 /// Whether the connection to a server is lost.
 pub(crate) fn is_unreachable(error: &DatabaseError) -> bool {
-    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Unreachable)
+    matches!(DatabaseErrorKind::from_error(error), DatabaseErrorKind::Unreachable)
 }
 
 /// Whether the bytes of the file are damaged.
 pub(crate) fn is_damage(error: &DatabaseError) -> bool {
-    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::Damaged)
+    matches!(DatabaseErrorKind::from_error(error), DatabaseErrorKind::Damaged)
 }
 
 /// Whether a record refers to a missing one.
 pub(crate) fn is_unknown_reference(error: &DatabaseError) -> bool {
-    matches!(DatabaseErrorKind::of(error), DatabaseErrorKind::UnknownReference)
+    matches!(DatabaseErrorKind::from_error(error), DatabaseErrorKind::UnknownReference)
 }
 
 #[cfg(test)]
@@ -437,7 +437,7 @@ mod tests {
     fn result_codes_of_a_full_disk_are_explained() {
         let place = StoreLocation::File("/data/results.sqlite".into());
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE] {
-            let error = StoreError::of(&place, error_of(code));
+            let error = StoreError::from_database(&place, error_of(code));
             assert!(matches!(error, StoreError::Full { .. }), "{code}: {error:?}");
             assert!(error.to_string().contains("/data/results.sqlite"), "{error}");
             let cause = std::error::Error::source(&error).unwrap();

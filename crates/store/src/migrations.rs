@@ -32,7 +32,7 @@ const FIRST_TABLE: &str = "_sqlx_migrations";
 /// # Errors
 /// [`StoreError::NotAStore`] when another program created its tables, [`StoreError::Newer`] when a newer Paceline did.
 pub fn version(database: &mut DatabaseConnection, place: &StoreLocation) -> Result<i64, StoreError> {
-    let failed = |error: DatabaseError| StoreError::of(place, error);
+    let failed = |error: DatabaseError| StoreError::from_database(place, error);
     let list = match database {
         DatabaseConnection::Sqlite(_) => "SELECT name FROM sqlite_master WHERE type = 'table'",
         DatabaseConnection::Postgres(..) => {
@@ -92,7 +92,7 @@ pub fn apply(
             );
             step = step.and_then(|()| database.execute(&note, &[(*number).into()]).map(drop));
         }
-        step.map_err(|error| StoreError::of(place, error))?;
+        step.map_err(|error| StoreError::from_database(place, error))?;
     }
     Ok(())
 }

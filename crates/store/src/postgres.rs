@@ -19,7 +19,7 @@ pub fn is_url(text: &str) -> bool {
 
 /// Connects and, if `writes` is set, upgrades the tables to the newest version.
 pub fn open(url: &str, place: &StoreLocation, writes: bool) -> Result<(DatabaseConnection, i64), StoreError> {
-    let failed = |error: DatabaseError| StoreError::of(place, error);
+    let failed = |error: DatabaseError| StoreError::from_database(place, error);
     let mut config: Config = url.parse().map_err(|error: postgres::Error| failed(error.into()))?;
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT_TIMEOUT);

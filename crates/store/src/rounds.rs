@@ -9,7 +9,7 @@ use paceline_record::{Round, read_round};
 use serde::Deserialize as _;
 
 /// Most ids listed when a prefix is ambiguous.
-const CANDIDATES_MOST: usize = 10;
+const MAX_CANDIDATES: usize = 10;
 
 impl Store {
     /// Stores a round, replacing an earlier state of it. Durable when it returns.
@@ -139,7 +139,7 @@ impl Store {
         let find = |condition: &str, parameters: &[Parameter<'_>]| {
             let get = format!(
                 "SELECT id FROM {kind}s WHERE {condition} ORDER BY id DESC LIMIT {}",
-                CANDIDATES_MOST + 1
+                MAX_CANDIDATES + 1
             );
             let rows = self.database().query(&get, parameters).map_err(|error| self.failed(error))?;
             Ok(rows.into_iter().map(|mut row| row.text(0)).collect::<Vec<String>>())
@@ -154,7 +154,7 @@ impl Store {
             0 => Err(StoreError::NotFound { kind, prefix }),
             1 => Ok(fitting.swap_remove(0)),
             _ => {
-                fitting.truncate(CANDIDATES_MOST);
+                fitting.truncate(MAX_CANDIDATES);
                 Err(StoreError::Ambiguous { kind, prefix, candidates: fitting })
             }
         }

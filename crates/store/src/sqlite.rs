@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 pub const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 /// Files up to this size are checked whole when they are opened, which takes about 0.1 s. `paceline store check` checks
 /// larger ones.
-const CHECKED_BYTES_MOST: u64 = 64 << 20;
+const MAX_CHECKED_BYTES: u64 = 64 << 20;
 
 /// Opens the file at `path`, creating it if missing, and upgrades it to the newest version.
 ///
 /// # Errors
 /// [`StoreError`] if the file is not a store, or cannot be written.
 pub fn open(path: &Path, place: &StoreLocation) -> Result<DatabaseConnection, StoreError> {
-    let failed = |error: rusqlite::Error| StoreError::of(place, error.into());
+    let failed = |error: rusqlite::Error| StoreError::from_database(place, error.into());
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -27,11 +27,11 @@ pub fn open(path: &Path, place: &StoreLocation) -> Result<DatabaseConnection, St
     let mut database = DatabaseConnection::Sqlite(connection);
     migrations::version(&mut database, place)?;
     check_file(&mut database, path, place)?;
-    use_write_ahead_log(&mut database).map_err(|error| StoreError::of(place, error))?;
+    use_write_ahead_log(&mut database).map_err(|error| StoreError::from_database(place, error))?;
     // With FULL a commit survives a power failure.
     database
         .batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")
-        .map_err(|error| StoreError::of(place, error))?;
+        .map_err(|error| StoreError::from_database(place, error))?;
     database.transaction(place, |database| migrations::apply(database, place, &migrations::SQLITE))?;
     Ok(database)
 }
@@ -47,7 +47,7 @@ pub fn open_read_only(
     let opened = open_as_it_is(path).map(|database| (database, None));
     let (mut database, copy) = match opened {
         Err(error) if is_unwritable(&error) => open_without_writing(path, place)?,
-        opened => opened.map_err(|error| StoreError::of(place, error))?,
+        opened => opened.map_err(|error| StoreError::from_database(place, error))?,
     };
     let version = migrations::version(&mut database, place)?;
     check_file(&mut database, path, place)?;
@@ -77,14 +77,14 @@ fn open_without_writing(
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(immutable_url(path), flags)
             .and_then(|connection| distrust(&connection).map(|()| connection))
-            .map_err(|error| StoreError::of(place, error.into()))?;
+            .map_err(|error| StoreError::from_database(place, error.into()))?;
         return Ok((DatabaseConnection::Sqlite(connection), None));
     }
     let failed = |source| StoreError::Copy { place: place.clone(), source };
     let folder = tempfile::tempdir().map_err(failed)?;
     let copy = folder.path().join("results.sqlite");
     std::fs::copy(path, &copy).and_then(|_| std::fs::copy(&log, beside(&copy, "-wal"))).map_err(failed)?;
-    let database = open_as_it_is(&copy).map_err(|error| StoreError::of(place, error))?;
+    let database = open_as_it_is(&copy).map_err(|error| StoreError::from_database(place, error))?;
     Ok((database, Some(folder)))
 }
 
@@ -122,7 +122,7 @@ fn check_file(
     path: &Path,
     place: &StoreLocation,
 ) -> Result<(), StoreError> {
-    if std::fs::metadata(path).map_or(0, |file| file.len()) > CHECKED_BYTES_MOST {
+    if std::fs::metadata(path).map_or(0, |file| file.len()) > MAX_CHECKED_BYTES {
         return Ok(());
     }
     match integrity_problems(database, place)?.into_iter().next() {
@@ -136,8 +136,9 @@ pub fn integrity_problems(
     database: &mut DatabaseConnection,
     place: &StoreLocation,
 ) -> Result<Vec<String>, StoreError> {
-    let rows =
-        database.query("PRAGMA integrity_check(20)", &[]).map_err(|error| StoreError::of(place, error))?;
+    let rows = database
+        .query("PRAGMA integrity_check(20)", &[])
+        .map_err(|error| StoreError::from_database(place, error))?;
     let lines = rows.into_iter().map(|mut row| row.text(0).trim().to_owned());
     Ok(lines.filter(|line| line != "ok").collect())
 }

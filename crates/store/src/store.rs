@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 /// How long a reader waits for an empty file to become a store. Between creating the file and its tables, another
 /// process writes to the disk a few times, which takes milliseconds.
-const CREATION_MOST: Duration = Duration::from_secs(3);
+const MAX_CREATION: Duration = Duration::from_secs(3);
 /// An empty file that was not changed for longer is not being created: a reader does not wait for it.
-const NEW_MOST: Duration = Duration::from_secs(10);
+const MAX_NEW: Duration = Duration::from_secs(10);
 
 /// Stored rounds and trials. Several processes may have the same store open: each waits until the other's write ends.
 pub struct Store {
@@ -83,7 +83,7 @@ impl Store {
                 OpenResult::Store(store) => return Ok(store),
                 OpenResult::Empty(what) => what,
             };
-            if begun.elapsed() > CREATION_MOST || !is_new(&path) {
+            if begun.elapsed() > MAX_CREATION || !is_new(&path) {
                 return not_a_store(empty);
             }
             std::thread::sleep(sqlite::BETWEEN_ATTEMPTS);
@@ -173,7 +173,7 @@ impl Store {
 
     /// The store error for a database error of this store.
     pub(crate) fn failed(&self, error: DatabaseError) -> StoreError {
-        StoreError::of(&self.place, error)
+        StoreError::from_database(&self.place, error)
     }
 }
 
@@ -190,7 +190,7 @@ pub(crate) fn checksum(key: &str, text: &str) -> i64 {
 /// Whether a file was changed a short time ago.
 fn is_new(path: &Path) -> bool {
     let changed = std::fs::metadata(path).and_then(|file| file.modified());
-    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age <= NEW_MOST))
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age <= MAX_NEW))
 }
 
 /// Refuses a path that another user may have placed (a link), and one that is not a regular file. A missing one is

@@ -27,7 +27,7 @@ pub struct Download {
 pub fn of_trial(trial: &Trial, file: &str) -> Result<Download, WebError> {
     match (file, &trial.run) {
         ("record.json", _) => record(&trial.id, trial),
-        (_, Some(run)) => of(&trial.id, run, file),
+        (_, Some(run)) => run_file(&trial.id, run, file),
         (_, None) => Err(missing(file)),
     }
 }
@@ -39,11 +39,11 @@ pub fn of_trial(trial: &Trial, file: &str) -> Result<Download, WebError> {
 pub fn of_run(run: &Run, file: &str) -> Result<Download, WebError> {
     match file {
         "record.json" => record(&run.id, run),
-        _ => of(&run.id, run, file),
+        _ => run_file(&run.id, run, file),
     }
 }
 
-fn of(id: &str, run: &Run, file: &str) -> Result<Download, WebError> {
+fn run_file(id: &str, run: &Run, file: &str) -> Result<Download, WebError> {
     let (media_type, text) = match file {
         "seconds.csv" => ("text/csv; charset=utf-8", csv(run)),
         "times.hlog" => ("text/plain; charset=utf-8", hlog(run)),

@@ -3,13 +3,13 @@
 //! `paceline_files` and `paceline_store::archive` limit reading: bytes of a document, bytes after decompression.
 
 use crate::WebError;
-use paceline_files::{OUTPUT_BYTES_MOST, TEXT_BYTES_MOST, read_text};
+use paceline_files::{MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, read_text};
 use paceline_record::{Round, Run, read_round, read_run};
 use paceline_store::archive::ROUND;
 use std::path::{Path, PathBuf};
 
 /// Depth of the search below the given folder.
-const FOLDERS_MOST: usize = 1_000;
+const MAX_FOLDERS: usize = 1_000;
 
 /// The exported rounds in a folder: itself, or the folders in it.
 ///
@@ -22,7 +22,7 @@ pub fn find(folder: &Path) -> Result<Vec<PathBuf>, WebError> {
     let failed = |source| WebError::Read { path: folder.to_owned(), source };
     let entries = std::fs::read_dir(folder).map_err(failed)?;
     let mut found = Vec::new();
-    for entry in entries.take(FOLDERS_MOST) {
+    for entry in entries.take(MAX_FOLDERS) {
         let path = entry.map_err(failed)?.path();
         if path.join(ROUND).is_file() {
             found.push(path);
@@ -39,7 +39,7 @@ pub fn find(folder: &Path) -> Result<Vec<PathBuf>, WebError> {
 pub fn round(folder: &Path) -> Result<Round, WebError> {
     let path = folder.join(ROUND);
     let text =
-        read_text(&path, TEXT_BYTES_MOST).map_err(|source| WebError::Read { path: path.clone(), source })?;
+        read_text(&path, MAX_TEXT_BYTES).map_err(|source| WebError::Read { path: path.clone(), source })?;
     read_round(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })
 }
 
@@ -48,7 +48,7 @@ pub fn round(folder: &Path) -> Result<Round, WebError> {
 /// # Errors
 /// [`WebError`] when it is missing, too large or no run.
 pub fn run(path: &Path) -> Result<Run, WebError> {
-    let text = read_text(path, OUTPUT_BYTES_MOST)
+    let text = read_text(path, MAX_OUTPUT_BYTES)
         .map_err(|source| WebError::Read { path: path.to_owned(), source })?;
     read_run(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })
 }

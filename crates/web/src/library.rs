@@ -41,7 +41,7 @@ pub struct ReadRound {
 impl ReadRound {
     /// Its page.
     pub fn page(&self) -> &RoundPage {
-        self.page.get_or_init(|| RoundPage::of(&self.records))
+        self.page.get_or_init(|| RoundPage::from_records(&self.records))
     }
 
     /// Its page as JSON.
@@ -114,7 +114,7 @@ impl Library {
     /// # Errors
     /// [`WebError`] when the store cannot be read.
     pub fn index(&self) -> Result<IndexPage, WebError> {
-        let of = |rounds, unreadable| IndexPage::of(self.place(), rounds, unreadable);
+        let of = |rounds, unreadable| IndexPage::from_rounds(self.place(), rounds, unreadable);
         Ok(match &self.origin {
             LibrarySource::Store(store) => {
                 let (rounds, unreadable) = store.readable_rounds()?;
@@ -144,7 +144,7 @@ impl Library {
         let mut plans = BTreeSet::new();
         let rounds = self.index()?.rounds.into_iter();
         let newest = rounds.filter(|round| round.observed > 0 && plans.insert(round.plan.clone())).collect();
-        let of = |round: RoundEntry| Ok(ThenRound::of(round.clone(), self.round(&round.id)?.page()));
+        let of = |round: RoundEntry| Ok(ThenRound::from_page(round.clone(), self.round(&round.id)?.page()));
         Ok(ThenPage { rounds: map_parallel(newest, of).into_iter().collect::<Result<_, WebError>>()? })
     }
 

@@ -10,7 +10,7 @@ use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::{Stream, StreamExt as _};
 
 /// Events that are kept for late visitors: an hour of seconds.
-const EVENTS_MOST: usize = 3_600;
+const MAX_EVENTS: usize = 3_600;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl LiveFeed {
         let mut events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let event = LiveEvent { number: events.next, kind, json: json.into() };
         events.next += 1;
-        if events.kept.len() >= EVENTS_MOST {
+        if events.kept.len() >= MAX_EVENTS {
             // The first says what it is about.
             events.kept.remove(1);
         }

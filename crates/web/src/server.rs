@@ -39,7 +39,7 @@ use tokio_stream::StreamExt as _;
 const AT_ONCE: usize = 4;
 
 /// Connections that are open at a time: half of the usual limit of 1,024 open files.
-const CONNECTIONS_MOST: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 
 /// The time a client has for the head of a request, also of the next one on its connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -155,7 +155,7 @@ impl WebServer {
 
 /// Serves connections until the process ends. `axum::serve` has no limit on connections and no timeout.
 async fn accept(listener: tokio::net::TcpListener, router: Router) {
-    let connections = Connections::at_most(CONNECTIONS_MOST);
+    let connections = Connections::at_most(MAX_CONNECTIONS);
     loop {
         let Ok((stream, client)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -287,7 +287,10 @@ async fn compare(
 ) -> Response<Body> {
     page(&state, &headers, move |library| {
         let (a, b) = (library.round(&pair.a)?, library.round(&pair.b)?);
-        Ok(ComparePage::of((a.page(), pair.server_a.as_deref()), (b.page(), pair.server_b.as_deref())))
+        Ok(ComparePage::from_rounds(
+            (a.page(), pair.server_a.as_deref()),
+            (b.page(), pair.server_b.as_deref()),
+        ))
     })
     .await
 }

@@ -34,7 +34,7 @@ impl SingleFilePages {
         let id = &records.round.id;
         let mut contents = Self { start: format!("/round/{id}"), ..Self::default() };
         contents.put("/api/index".to_owned(), &IndexPage::of_file(vec![records.round.clone()]))?;
-        contents.put(format!("/api/rounds/{id}"), &RoundPage::of(records))?;
+        contents.put(format!("/api/rounds/{id}"), &RoundPage::from_records(records))?;
         for trial in &records.trials {
             contents.put(format!("/api/rounds/{id}/runs/{}", trial.id), &RunPage::of_trial(trial))?;
         }
@@ -63,7 +63,10 @@ impl SingleFilePages {
         contents.put("/api/index".to_owned(), &IndexPage::of_file(rounds))?;
         contents.put(
             format!("/api/compare?{query}"),
-            &ComparePage::of((&RoundPage::of(a), None), (&RoundPage::of(b), None)),
+            &ComparePage::from_rounds(
+                (&RoundPage::from_records(a), None),
+                (&RoundPage::from_records(b), None),
+            ),
         )?;
         Ok(contents)
     }
@@ -95,7 +98,7 @@ pub fn single_file(title: &str, contents: &SingleFilePages) -> Result<Printable,
     let contents = packed(page_json(contents)?.as_bytes())?;
     // The style must not contain its element's end tag.
     let style = STYLE.replace("</", "<\\/");
-    let title = HtmlText::of(title);
+    let title = HtmlText::escaped(title);
     Ok(Printable::generated(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; \

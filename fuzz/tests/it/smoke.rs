@@ -13,7 +13,7 @@ use std::{env, fs, panic};
 /// The random seed of all mutations.
 const RANDOM_SEED: u64 = 1;
 /// Fewer seeds would leave a part of the format to chance.
-const SEEDS_LEAST: usize = 20;
+const MIN_SEEDS: usize = 20;
 
 macro_rules! tests {
     ($($name:ident: $mutations:literal,)*) => { $(#[test] fn $name() { check(stringify!($name)); })* };
@@ -29,10 +29,7 @@ fn targets_and_folders_of_seeds_match() {
     assert_eq!(folders, names, "left: folders of fuzz/seeds, right: targets of fuzz/src/lib.rs");
     for name in names {
         let count = seeds(name).len();
-        assert!(
-            count >= SEEDS_LEAST,
-            "fuzz/seeds/{name} has {count} files; at least {SEEDS_LEAST} are needed"
-        );
+        assert!(count >= MIN_SEEDS, "fuzz/seeds/{name} has {count} files; at least {MIN_SEEDS} are needed");
     }
 }
 

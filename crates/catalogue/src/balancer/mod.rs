@@ -93,7 +93,7 @@ impl Balancer {
         let document = Document::read(&folder.join(BALANCER_FILE))?;
         let wire: WireBalancer = document.parse()?;
         let path = folder.join(wire.config.get_ref());
-        let text = paceline_files::read_text(&path, paceline_files::TEXT_BYTES_MOST)
+        let text = paceline_files::read_text(&path, paceline_files::MAX_TEXT_BYTES)
             .map_err(|source| CatalogueError::File { action: "read", path: path.clone(), source })?;
         let of_template = template::problems(&text).into_iter().map(|(line, problem)| {
             CatalogueError::Document { path: path.clone(), line: Some(line), problem }

@@ -92,7 +92,7 @@ impl Manifest {
     /// [`CatalogueError::Document`] with file and line when a key is unknown or wrong, a form is missing or the
     /// folder's name is not an id; [`CatalogueError::File`] when it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, CatalogueError> {
-        of(folder, Document::read(&folder.join(MANIFEST_FILE))?)
+        manifest_from(folder, Document::read(&folder.join(MANIFEST_FILE))?)
     }
 
     /// Parses `text` as the manifest in `folder`, without reading a file.
@@ -100,11 +100,11 @@ impl Manifest {
     /// # Errors
     /// [`CatalogueError::Document`] as [`Manifest::read`].
     pub fn parse(folder: &Path, text: &str) -> Result<Self, CatalogueError> {
-        of(folder, Document::of(&folder.join(MANIFEST_FILE), text))
+        manifest_from(folder, Document::from_text(&folder.join(MANIFEST_FILE), text))
     }
 }
 
-fn of(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
+fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, CatalogueError> {
     let id = id_of(folder, &document);
     let wire: WireManifest = match (document.parse(), &id) {
         (Ok(wire), _) => wire,

@@ -121,6 +121,6 @@ proptest! {
 #[test]
 fn fresh_seeds_differ_and_stay_within_bounds() {
     let seeds: Vec<u64> = (0..8).map(|_| fresh_seed()).collect();
-    assert!(seeds.iter().all(|seed| *seed <= SEED_MAX));
+    assert!(seeds.iter().all(|seed| *seed <= MAX_SEED));
     assert!(seeds.iter().any(|seed| *seed != seeds[0]));
 }

@@ -4,9 +4,9 @@
 //! follow from the loads, such as duplicate names, are checked once each load is valid. `resolve` checks that servers,
 //! workloads and policies exist.
 
-use super::{Balance, Pin, PinDatabase, Plan, PlanLoad, SEED_MAX, Scale, own_capacity};
+use super::{Balance, MAX_SEED, Pin, PinDatabase, Plan, PlanLoad, Scale, own_capacity};
 use crate::document::Document;
-use crate::error::ERRORS_MOST;
+use crate::error::MAX_ERRORS;
 use crate::{CatalogueError, nearest};
 use paceline_record::{LoopKind, VariantKind};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ impl Plan {
     /// [`CatalogueError::Document`] with file and line when a key is unknown, wrong or contradicts another;
     /// [`CatalogueError::File`] when it cannot be read.
     pub fn read(path: &Path) -> Result<Self, CatalogueError> {
-        Self::of(&Document::read(path)?)
+        Self::from_document(&Document::read(path)?)
     }
 
     /// Reads a plan from its text; `origin` replaces the file's name in an error.
@@ -30,10 +30,10 @@ impl Plan {
     /// # Errors
     /// As [`Plan::read`].
     pub fn parse(origin: &str, text: &str) -> Result<Self, CatalogueError> {
-        Self::of(&Document::of(Path::new(origin), text))
+        Self::from_document(&Document::from_text(Path::new(origin), text))
     }
 
-    fn of(document: &Document) -> Result<Self, CatalogueError> {
+    fn from_document(document: &Document) -> Result<Self, CatalogueError> {
         let plan = document.parse::<Self>()?;
         let complain = |problem: PlanProblem| {
             let place = match problem.load {
@@ -58,9 +58,9 @@ pub(super) struct PlanProblem {
 
 /// Most loads of a plan, twins and databases included: several times those of a large plan. For each of two loads, the
 /// checks compare them.
-const LOADS_MOST: usize = 2_000;
+const MAX_LOADS: usize = 2_000;
 /// Most entries of any other list of a plan: some hundred times those of a large plan.
-const ENTRIES_MOST: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// All problems of `plan`. The lists of a plan that is too large are not examined.
 pub(super) fn problems(plan: &Plan) -> Vec<PlanProblem> {
@@ -99,17 +99,17 @@ fn too_long(plan: &Plan) -> Vec<PlanProblem> {
     let of_plan = lists.map(|(key, length)| (None, key, length));
     let of_loads = plan.load.iter().enumerate();
     let of_loads = of_loads.map(|(place, load)| (Some(place), "workloads", load.workloads.len()));
-    let lists = of_plan.into_iter().chain(of_loads).filter(|(_, _, length)| *length > ENTRIES_MOST);
+    let lists = of_plan.into_iter().chain(of_loads).filter(|(_, _, length)| *length > MAX_ENTRIES);
     let mut problems: Vec<PlanProblem> = lists
         .map(|(load, key, length)| {
-            let text = format!("`{key}` has {length} entries; the maximum is {ENTRIES_MOST}");
+            let text = format!("`{key}` has {length} entries; the maximum is {MAX_ENTRIES}");
             PlanProblem { load, key, text }
         })
         .collect();
     let loads = plan.loads_most();
-    if loads > LOADS_MOST {
+    if loads > MAX_LOADS {
         let text = format!(
-            "the plan expands to {loads} loads (each load and each of its twins, with each database and pool size); the maximum is {LOADS_MOST}: split the plan, or remove twins, databases or pool sizes"
+            "the plan expands to {loads} loads (each load and each of its twins, with each database and pool size); the maximum is {MAX_LOADS}: split the plan, or remove twins, databases or pool sizes"
         );
         problems.push(PlanProblem { load: None, key: "load", text });
     }
@@ -137,8 +137,8 @@ fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
     if plan.repeats == 0 {
         wrong.push(("repeats", "`repeats` is 0: nothing would be measured".into()));
     }
-    if plan.seed.is_some_and(|seed| seed > SEED_MAX) {
-        wrong.push(("seed", format!("`seed` is beyond the maximum of {SEED_MAX}")));
+    if plan.seed.is_some_and(|seed| seed > MAX_SEED) {
+        wrong.push(("seed", format!("`seed` is beyond the maximum of {MAX_SEED}")));
     }
     if plan.workloads.is_empty() {
         wrong.push(("workloads", "`workloads` is empty".into()));
@@ -245,7 +245,7 @@ fn observed(plan: &Plan, loads: &BTreeSet<String>) -> Vec<String> {
     let workloads = plan.workload_names();
     for seen in &plan.observed {
         if let Some(load) = seen.load.as_ref().filter(|load| !loads.contains(*load)) {
-            let known = loads.iter().map(String::as_str).filter(|_| wrong.len() < ERRORS_MOST);
+            let known = loads.iter().map(String::as_str).filter(|_| wrong.len() < MAX_ERRORS);
             let near = nearest(load, known);
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             wrong.push(format!("`observed` entry for {}: the plan has no load `{load}`{hint}", seen.subject));

@@ -21,7 +21,7 @@ const COUNTED_TIMES: u32 = 3;
 /// The default length of the confirming window.
 const CONFIRM: Duration = Duration::from_secs(20);
 /// Windows of a search at most, as in the command.
-const WINDOWS_MOST: u32 = 40;
+const MAX_WINDOWS: u32 = 40;
 /// The expected number of windows of a search: those on a noisy machine (docs/capacity.md), where a round has to fit
 /// its budget too. On a quiet machine it is 14.
 const WINDOWS_USUAL: u32 = 30;
@@ -34,7 +34,7 @@ const CONFIRM_USUAL: u32 = 2;
 /// draining, records.
 pub const TRIAL_EXTRA_GUESS: Duration = Duration::from_millis(500);
 /// The highest share of its capacity that a server can be offered.
-const SHARE_MOST: f64 = 10.0;
+const MAX_SHARE: f64 = 10.0;
 
 /// One load of a plan. With a rate it is an open loop, without one a closed loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -160,7 +160,7 @@ impl<'de> Deserialize<'de> for Percent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-        let share = number.map(|number| number / 100.0).filter(|share| *share > 0.0 && *share <= SHARE_MOST);
+        let share = number.map(|number| number / 100.0).filter(|share| *share > 0.0 && *share <= MAX_SHARE);
         share.map(Percent).ok_or_else(|| {
             D::Error::custom(format!(
                 "`rate` is {text:?}: write a share of the server's capacity such as \"50%\", or `rate_per_s = 2000`"
@@ -285,7 +285,7 @@ impl PlanLoad {
         Some(CapacityLoad {
             objective,
             confirm_s: self.confirm().as_secs_f64(),
-            windows_most: self.windows.unwrap_or(WINDOWS_MOST),
+            windows_most: self.windows.unwrap_or(MAX_WINDOWS),
         })
     }
 
@@ -299,7 +299,7 @@ impl PlanLoad {
         let window = self.duration.filter(|_| self.is_search())? + self.warmup();
         let confirm = Some(self.confirm()).filter(|confirm| !confirm.is_zero());
         let confirm = confirm.map_or(Duration::ZERO, |confirm| confirm + self.warmup() + TRIAL_EXTRA_GUESS);
-        let most = self.windows.unwrap_or(WINDOWS_MOST);
+        let most = self.windows.unwrap_or(MAX_WINDOWS);
         let windows = (window + TRIAL_EXTRA_GUESS).saturating_mul(WINDOWS_USUAL.min(most));
         let usual = window.saturating_add(windows).saturating_add(confirm.saturating_mul(CONFIRM_USUAL));
         // An objective may need longer windows than the plan says: up to a minute each.

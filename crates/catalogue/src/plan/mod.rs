@@ -31,7 +31,7 @@ use paceline_record::{FaultKind, Observation};
 use std::time::Duration;
 
 /// The largest seed: 2^53 - 1, so that it survives TOML's and JavaScript's integers.
-pub const SEED_MAX: u64 = (1 << 53) - 1;
+pub const MAX_SEED: u64 = (1 << 53) - 1;
 
 /// The default number of a server's connections to its database.
 pub const POOL: u32 = 32;

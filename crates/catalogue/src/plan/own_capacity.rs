@@ -49,7 +49,7 @@ pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
 /// Names the load that is 100 % for each share: the one named in the plan, else a capacity search of the same launch,
 /// else a closed loop.
 pub(super) fn with_bases(loads: Vec<PlanLoad>) -> Vec<PlanLoad> {
-    let candidates: Vec<Candidate> = loads.iter().map(Candidate::of).collect();
+    let candidates: Vec<Candidate> = loads.iter().map(Candidate::from_load).collect();
     let with_base = |own: &Candidate| {
         let load = own.load;
         let share = load.rate.map(|percent| RateShare {
@@ -70,7 +70,7 @@ struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    fn of(load: &'a PlanLoad) -> Self {
+    fn from_load(load: &'a PlanLoad) -> Self {
         Self { load, workloads: load.workloads.iter().map(String::as_str).collect() }
     }
 

@@ -27,7 +27,7 @@ pub struct SizedPlan {
 /// Descriptors that are not connections: listeners, logs, libraries, with room to spare.
 const OTHER_FILES: u64 = 200;
 /// Factors of `auto` are one over a whole number, so that two similar machines get the same factor.
-const PARTS_MOST: u32 = 64;
+const MAX_PARTS: u32 = 64;
 
 impl Plan {
     /// The plan as it is carried out in `room`: complete, or without the parts for `--full`; `scale = "auto"` becomes a
@@ -77,7 +77,7 @@ impl Plan {
         let by_cores = self.full_size_cores.unwrap_or(0).div_ceil(room.cores.max(1));
         let connections = self.load.iter().map(|load| u64::from(load.connections)).max().unwrap_or(0);
         let by_files = connections.div_ceil(room.open_files.saturating_sub(OTHER_FILES).max(1));
-        1.0 / f64::from(by_cores.max(by_files as u32).clamp(1, PARTS_MOST))
+        1.0 / f64::from(by_cores.max(by_files as u32).clamp(1, MAX_PARTS))
     }
 
     /// Reduces repeats until the plan fits its budget; `launches` returns the launches for a number of repeats. Also

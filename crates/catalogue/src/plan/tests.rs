@@ -464,7 +464,7 @@ proptest! {
     #[test]
     fn a_plan_round_trips_through_toml(
         about in ".{0,30}",
-        seed in prop::option::of(0..=SEED_MAX),
+        seed in prop::option::of(0..=MAX_SEED),
         repeats in 1..50_u32,
         workloads in prop::collection::vec("[a-z]{1,8}(/[0-9]{1,5})?", 1..4),
         tags in words(),

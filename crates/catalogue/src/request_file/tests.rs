@@ -5,7 +5,7 @@ use paceline_job::{BodyExpectation, Content, ExpectedValue, Headers};
 use serde_json::json;
 
 fn read(text: &str) -> Result<RequestFile, CatalogueError> {
-    RequestFile::of(Path::new("mixes/shop.toml"), text)
+    RequestFile::from_text(Path::new("mixes/shop.toml"), text)
 }
 
 fn complaint(text: &str) -> String {

@@ -22,11 +22,11 @@ const NAMED: [(&str, char); 6] =
     [("lt", '<'), ("gt", '>'), ("amp", '&'), ("quot", '"'), ("apos", '\''), ("mdash", '—')];
 
 /// Limit of characters of a piece in a message.
-const SHOWN_MOST: usize = 80;
+const MAX_SHOWN: usize = 80;
 
 impl HtmlPage {
     /// The content of `html`.
-    pub fn of(html: &str) -> Self {
+    pub fn from_text(html: &str) -> Self {
         let mut pieces = Vec::new();
         let mut rest = html;
         while !rest.is_empty() {
@@ -45,7 +45,7 @@ impl HtmlPage {
     /// The first difference in content of `body`, in words; `None` where it has the same content.
     pub fn difference(&self, body: &[u8]) -> Option<String> {
         let Ok(text) = std::str::from_utf8(body) else { return Some("the body is not UTF-8".to_owned()) };
-        let is = Self::of(text);
+        let is = Self::from_text(text);
         let longest = self.0.len().max(is.0.len());
         let at = (0..longest).find(|at| self.0.get(*at) != is.0.get(*at))?;
         Some(format!("the page has {} instead of {}", shown(is.0.get(at)), shown(self.0.get(at))))
@@ -107,7 +107,7 @@ fn shown(piece: Option<&HtmlToken>) -> String {
         Some(HtmlToken::Tag(name)) => format!("<{name}>"),
         Some(HtmlToken::Text(text)) => format!("{text:?}"),
     };
-    match text.char_indices().nth(SHOWN_MOST) {
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((cut, _)) => format!("{}...", &text[..cut]),
         None => text,
     }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn equivalent_html_is_accepted() {
-        let page = HtmlPage::of(PAGE);
+        let page = HtmlPage::from_text(PAGE);
         for same in [
             PAGE.to_owned(),
             PAGE.replace('\'', "&#39;").replace("&lt;", "&#x3c;").replace('—', "&mdash;"),
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn html_differences_are_named() {
-        let page = HtmlPage::of(PAGE);
+        let page = HtmlPage::from_text(PAGE);
         for (other, reported) in [
             (
                 PAGE.replace("&lt;", "<").replace("&gt;", ">"),

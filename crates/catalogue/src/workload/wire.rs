@@ -223,12 +223,12 @@ fn form_of(text: &Spanned<String>, document: &Document) -> Result<JsonForm, Cata
 }
 
 fn page_of(file: &Spanned<String>, document: &Document) -> Result<HtmlPage, CatalogueError> {
-    Ok(HtmlPage::of(&String::from_utf8_lossy(&load(file, document)?)))
+    Ok(HtmlPage::from_text(&String::from_utf8_lossy(&load(file, document)?)))
 }
 
 fn load(file: &Spanned<String>, document: &Document) -> Result<Vec<u8>, CatalogueError> {
     let path = document.path.with_file_name(file.get_ref());
-    paceline_files::read(&path, paceline_files::OUTPUT_BYTES_MOST).map_err(|source| {
+    paceline_files::read(&path, paceline_files::MAX_OUTPUT_BYTES).map_err(|source| {
         document.complain(Some(file.span().start), format!("cannot read `{}`: {source}", path.display()))
     })
 }

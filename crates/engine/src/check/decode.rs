@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 /// The maximum length of a decoded body: a megabyte of gzip can expand to a gigabyte.
-const DECODED_BYTES_MAX: usize = 16 << 20;
+const MAX_DECODED_BYTES: usize = 16 << 20;
 
 /// Why a body could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum DecodeError {
     #[error("the response has an unknown Content-Encoding, and without decoding the body is not as expected")]
     Unknown,
     /// It exceeds the maximum length of a decoded body.
-    #[error("the body is more than {} MiB when decompressed: too large to check", DECODED_BYTES_MAX >> 20)]
+    #[error("the body is more than {} MiB when decompressed: too large to check", MAX_DECODED_BYTES >> 20)]
     TooLong,
 }
 
@@ -66,8 +66,8 @@ fn is_zlib(body: &[u8]) -> bool {
 fn read<'b>(coding: &'static str, decoder: impl Read) -> Result<Cow<'b, [u8]>, DecodeError> {
     let mut content = Vec::new();
     let invalid = |error: io::Error| DecodeError::Invalid { coding, problem: error.to_string() };
-    decoder.take(DECODED_BYTES_MAX as u64 + 1).read_to_end(&mut content).map_err(invalid)?;
-    if content.len() > DECODED_BYTES_MAX {
+    decoder.take(MAX_DECODED_BYTES as u64 + 1).read_to_end(&mut content).map_err(invalid)?;
+    if content.len() > MAX_DECODED_BYTES {
         return Err(DecodeError::TooLong);
     }
     Ok(Cow::Owned(content))
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_decompression_bomb_is_not_decompressed_completely() {
-        let bomb = gzip(&vec![0; DECODED_BYTES_MAX + 1]);
+        let bomb = gzip(&vec![0; MAX_DECODED_BYTES + 1]);
         assert!(bomb.len() < 100_000);
         assert_eq!(decoded(ContentCoding::Gzip, &bomb), Err(DecodeError::TooLong));
     }

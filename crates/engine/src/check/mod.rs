@@ -19,7 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The maximum number of characters of a value in a message.
-const SHOWN_MOST: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 /// The response expected for one kind of request.
 #[derive(Clone, Debug, Default)]
@@ -182,7 +182,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 
 fn shown(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(SHOWN_MOST) {
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((cut, _)) => format!("{}...", &text[..cut]),
         None => text,
     }

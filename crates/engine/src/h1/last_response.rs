@@ -7,7 +7,7 @@
 use paceline_http::starts_with;
 
 /// Longer responses are not kept: comparing a body costs as much as checking it.
-const LENGTH_MOST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 
 /// A response that was seen before.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl LastResponse {
     /// Keeps a response that was good and left the connection open.
     pub(super) fn meet(&mut self, bytes: &[u8], status: u16, body_bytes: u64) {
         self.bytes.clear();
-        if bytes.len() <= LENGTH_MOST {
+        if bytes.len() <= MAX_LENGTH {
             self.bytes.extend_from_slice(bytes);
         }
         (self.status, self.body_bytes) = (status, body_bytes);
@@ -77,7 +77,7 @@ mod tests {
         {
             assert_eq!(last_response.repeats_in(input, most), repeats, "{input:?}");
         }
-        last_response.meet(&[0; LENGTH_MOST + 1], 200, 1);
-        assert_eq!(last_response.repeats_in(&[0; LENGTH_MOST + 1], 1), 0, "too long to be worth it");
+        last_response.meet(&[0; MAX_LENGTH + 1], 200, 1);
+        assert_eq!(last_response.repeats_in(&[0; MAX_LENGTH + 1], 1), 0, "too long to be worth it");
     }
 }

@@ -100,15 +100,15 @@ impl Http1Connection {
 impl Http1 {
     /// Some of the bytes of `Http1Outgoing::next` were sent: notes the requests that begin in them as in flight.
     #[inline(always)]
-    fn begun(&mut self, slot: Slot, taken: usize, departure: &SendTimes, tracker: &mut Tracker<'_>) -> u16 {
+    fn begun(&mut self, slot: Slot, taken: usize, send_times: &SendTimes, tracker: &mut Tracker<'_>) -> u16 {
         if let Some(begun) = self.outgoing.begun_alike(taken) {
             match begun.count > 1 && tracker.begins_alone() {
-                true => self.put_one_by_one(slot, &begun, departure, tracker),
-                false => self.put(slot, &begun, departure, tracker),
+                true => self.put_one_by_one(slot, &begun, send_times, tracker),
+                false => self.put(slot, &begun, send_times, tracker),
             }
             return begun.count;
         }
-        self.begun_differing(slot, taken, departure, tracker)
+        self.begun_differing(slot, taken, send_times, tracker)
     }
 
     /// The same for requests that differ. Not inlined, to keep the code path of a run with one fixed request short.
@@ -117,7 +117,7 @@ impl Http1 {
         &mut self,
         slot: Slot,
         mut taken: usize,
-        departure: &SendTimes,
+        send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
     ) -> u16 {
         let mut started = 0;
@@ -127,7 +127,7 @@ impl Http1 {
             let oldest = usize::from(self.connections[slot as usize].oldest);
             let depth = usize::from(self.depth);
             self.numbers[slot as usize * depth + (oldest + live) % depth] = number;
-            self.put(slot, &begun, departure, tracker);
+            self.put(slot, &begun, send_times, tracker);
             started += begun.count;
             taken -= begun.bytes;
         }
@@ -136,8 +136,8 @@ impl Http1 {
 
     /// Notes requests of one kind as in flight.
     #[inline(always)]
-    fn put(&mut self, slot: Slot, begun: &SentRequests, departure: &SendTimes, tracker: &mut Tracker<'_>) {
-        let exchange = tracker.begin(departure, begun.kind, begun.count, begun.bytes);
+    fn put(&mut self, slot: Slot, begun: &SentRequests, send_times: &SendTimes, tracker: &mut Tracker<'_>) {
+        let exchange = tracker.begin(send_times, begun.kind, begun.count, begun.bytes);
         let connection = &mut self.connections[slot as usize];
         tracker.exchanges_mut().begin_alike(slot, connection.oldest, begun.count, exchange);
         connection.unsent = begun.unsent as u32;
@@ -152,16 +152,16 @@ impl Http1 {
         &mut self,
         slot: Slot,
         begun: &SentRequests,
-        departure: &SendTimes,
+        send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
     ) {
         let length = (begun.bytes + begun.unsent) / usize::from(begun.count);
         let whole = SentRequests { count: 1, bytes: length, unsent: 0, ..*begun };
         for _ in 1..begun.count {
-            self.put(slot, &whole, departure, tracker);
+            self.put(slot, &whole, send_times, tracker);
         }
         let last = SentRequests { count: 1, bytes: length - begun.unsent, ..*begun };
-        self.put(slot, &last, departure, tracker);
+        self.put(slot, &last, send_times, tracker);
     }
 
     /// The oldest exchange of a connection, which the next response answers, and its kind. If there are several kinds,
@@ -306,7 +306,7 @@ impl Http1 {
         while !input.is_empty() {
             let live = tracker.exchanges().live(slot);
             if live == 0 {
-                return Err(ProtocolFault::of(ConnectionFailure::Unsolicited));
+                return Err(ProtocolFault::from_failure(ConnectionFailure::Unsolicited));
             }
             let (kind, alike) = match self.answers.len() {
                 1 => (0, live),
@@ -357,7 +357,7 @@ impl Http1 {
         tracker: &mut Tracker<'_>,
     ) -> Result<Flow, ProtocolFault> {
         if is_suspect {
-            return Err(ProtocolFault::of(ConnectionFailure::SuspectFraming));
+            return Err(ProtocolFault::from_failure(ConnectionFailure::SuspectFraming));
         }
         self.give_back_all(slot, tracker);
         Ok(Flow::Close)
@@ -452,12 +452,12 @@ impl ProtocolHandler for Http1 {
         &mut self,
         slot: Slot,
         wanted: u16,
-        departure: &SendTimes,
+        send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         let taken = transport.send(slot, self.outgoing.next(wanted))?;
-        Ok(self.begun(slot, taken, departure, tracker))
+        Ok(self.begun(slot, taken, send_times, tracker))
     }
 
     /// Nearly always the input is the last response and no more; any other input takes the slower path.

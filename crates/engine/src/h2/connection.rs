@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::io;
 
 /// The maximum length of bodies that wait for room in a socket: more is written when the socket has taken these.
-const OUT_BYTES_MAX: usize = 256 * 1024;
+const MAX_OUT_BYTES: usize = 256 * 1024;
 
 /// Bytes of a request body that pay for one frame in advance: a server gives back the window for the bytes it reads,
 /// often in small pieces on the stream and on the connection, and may do so after the last of them were sent.
@@ -148,7 +148,7 @@ impl Http2Connection {
             let body = fixed.unwrap_or(&stream.body);
             let window = self.window.available().min(stream.window.available());
             let count = stream.unsent.min(window).min(self.peer.max_frame_size);
-            if count == 0 || self.out.len() >= OUT_BYTES_MAX {
+            if count == 0 || self.out.len() >= MAX_OUT_BYTES {
                 return false;
             }
             let at = body.len() - stream.unsent as usize;

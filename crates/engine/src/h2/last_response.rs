@@ -16,7 +16,7 @@ use paceline_http::h2::{
 use paceline_http::{Method, starts_with};
 
 /// Longer responses are not kept: comparing a body costs as much as checking it.
-const BYTES_MAX: usize = 4096;
+const MAX_BYTES: usize = 4096;
 
 /// A response that was seen before.
 #[derive(Debug, Default)]
@@ -125,7 +125,7 @@ impl LastFrames {
         progress: ResponseProgress,
     ) {
         self.frames.clear();
-        if block.len() <= BYTES_MAX && recognised.is_some() {
+        if block.len() <= MAX_BYTES && recognised.is_some() {
             write_field_block(&mut self.frames, 0, block, false);
         }
         self.block = recognised;
@@ -136,7 +136,7 @@ impl LastFrames {
     /// Keeps the DATA of a good response whose HEADERS are the kept ones.
     pub(super) fn meet_body(&mut self, body: &[u8]) {
         self.frames.truncate(self.head.bytes);
-        if !self.frames.is_empty() && self.frames.len() + body.len() <= BYTES_MAX {
+        if !self.frames.is_empty() && self.frames.len() + body.len() <= MAX_BYTES {
             write_data(&mut self.frames, 0, body, true);
         }
     }

@@ -25,7 +25,7 @@ use std::io;
 
 /// The number of streams cancelled without a response between them after which a connection is closed: more looks like
 /// an attack to a server (CVE-2023-44487).
-const CANCELS_MAX: u32 = 200;
+const MAX_CANCELS: u32 = 200;
 
 /// HTTP/2 on the connections of one worker.
 pub struct Http2 {
@@ -144,7 +144,7 @@ impl ProtocolHandler for Http2 {
         &mut self,
         slot: Slot,
         wanted: u16,
-        departure: &SendTimes,
+        send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
@@ -156,7 +156,7 @@ impl ProtocolHandler for Http2 {
             bytes => transport.send(slot, bytes),
         };
         let taken = *sent.as_ref().unwrap_or(&0);
-        let started = outgoing.settle(slot, taken, connection, streams, departure, tracker);
+        let started = outgoing.settle(slot, taken, connection, streams, send_times, tracker);
         sent.map(|_| started)
     }
 
@@ -247,7 +247,7 @@ impl ProtocolHandler for Http2 {
         connection.cancels += 1;
         connection.unsent_since = now;
         let is_broken = connection.flush(slot, transport).is_err();
-        if is_broken || connection.is_ending && live == 0 || connection.cancels > CANCELS_MAX {
+        if is_broken || connection.is_ending && live == 0 || connection.cancels > MAX_CANCELS {
             return CancelOutcome::Connection(ConnectionFailure::TimedOut);
         }
         CancelOutcome::Exchange

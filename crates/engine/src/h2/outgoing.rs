@@ -12,7 +12,7 @@ use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT
 use std::collections::VecDeque;
 
 /// The maximum length of prepared requests: as many as are sent at once.
-const PREPARED_BYTES_MAX: usize = 64 * 1024;
+const MAX_PREPARED_BYTES: usize = 64 * 1024;
 
 /// The requests that a worker sends.
 pub(super) struct Http2Outgoing {
@@ -70,7 +70,7 @@ impl Http2Outgoing {
         let depth = usize::from(settings.job.depth);
         let repeated = if blocks.count() == 1 { blocks.repeated(0) } else { None };
         let prepared = repeated.map(|frame| {
-            let count = (PREPARED_BYTES_MAX / frame.len()).clamp(1, depth);
+            let count = (MAX_PREPARED_BYTES / frame.len()).clamp(1, depth);
             PreparedFrames { bytes: frame.repeat(count), length: frame.len() }
         });
         Self {
@@ -219,7 +219,7 @@ impl Http2Outgoing {
         taken: usize,
         connection: &mut Http2Connection,
         streams: &mut Streams,
-        departure: &SendTimes,
+        send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
     ) -> u16 {
         let mut written = self.written(connection).len();
@@ -227,12 +227,12 @@ impl Http2Outgoing {
             && taken == written
         {
             connection.out.clear();
-            let exchange = tracker.begin(departure, kind, 1, taken);
+            let exchange = tracker.begin(send_times, kind, 1, taken);
             tracker.exchanges_mut().begin(slot, place, exchange);
             return 1;
         }
         if taken < written {
-            written = self.undo_from(taken, slot, connection, streams, departure.at);
+            written = self.undo_from(taken, slot, connection, streams, send_times.at);
         } else {
             connection.out.clear();
         }
@@ -241,7 +241,7 @@ impl Http2Outgoing {
             let count = if tracker.begins_alone() { 1 } else { alike(rest, self.blocks.count()) };
             let (together, after) = rest.split_at(count);
             let end = after.first().map_or(written, |next| next.start);
-            let exchange = tracker.begin(departure, kind, count as u16, end.min(taken) - start);
+            let exchange = tracker.begin(send_times, kind, count as u16, end.min(taken) - start);
             for stream in together {
                 tracker.exchanges_mut().begin(slot, stream.place, exchange);
             }

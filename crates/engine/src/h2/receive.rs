@@ -19,10 +19,10 @@ use paceline_http::h2::{
 
 /// The maximum number of frames for ended streams, and of window updates, between which no response and no byte of a body
 /// moves: more is a flood.
-const STRAY_FRAMES_MAX: i64 = 10_000;
+const MAX_STRAY_FRAMES: i64 = 10_000;
 
 /// The maximum number of bytes kept of GOAWAY's debug data.
-const DEBUG_BYTES_MAX: usize = 200;
+const MAX_DEBUG_BYTES: usize = 200;
 
 /// All state of a worker's connections except the frames being read.
 pub(super) struct Http2State {
@@ -560,7 +560,7 @@ impl Http2State {
         connection.is_ending = true;
         let has_reset = connection.has_reset;
         if code != ErrorCode::NO_ERROR {
-            let text = String::from_utf8_lossy(&debug[..debug.len().min(DEBUG_BYTES_MAX)]).into_owned();
+            let text = String::from_utf8_lossy(&debug[..debug.len().min(MAX_DEBUG_BYTES)]).into_owned();
             let details = if text.is_empty() { code.to_string() } else { format!("{code}: {text:?}") };
             let failure = match code {
                 ErrorCode::ENHANCE_YOUR_CALM if has_reset => ConnectionFailure::GoAwayAfterCancels,
@@ -627,10 +627,10 @@ impl Http2State {
         let connection = &mut self.connections[slot as usize];
         connection.window_at_stray = connection.receive_window.available();
         connection.stray_frames += 1;
-        if connection.stray_frames <= STRAY_FRAMES_MAX {
+        if connection.stray_frames <= MAX_STRAY_FRAMES {
             return Ok(());
         }
-        Err(Http2Error::Flood { limit: STRAY_FRAMES_MAX as u16 })
+        Err(Http2Error::Flood { limit: MAX_STRAY_FRAMES as u16 })
     }
 
     /// Whether a connection has ended: the server announced it, or its stream ids are used up, and no request is in

@@ -137,7 +137,7 @@ impl Streams {
         &mut self.table[slot as usize * self.places + usize::from(place)]
     }
 
-    fn of(&mut self, slot: Slot) -> &mut [Http2Stream] {
+    fn in_slot(&mut self, slot: Slot) -> &mut [Http2Stream] {
         let start = slot as usize * self.places;
         &mut self.table[start..start + self.places]
     }
@@ -178,7 +178,7 @@ impl Streams {
     /// The peer changed the initial window of streams (RFC 9113 §6.9.2).
     pub(super) fn shift_windows(&mut self, slot: Slot, change: i64) -> Result<(), Http2Error> {
         if change != 0 {
-            for stream in self.of(slot).iter_mut().filter(|stream| stream.is_open()) {
+            for stream in self.in_slot(slot).iter_mut().filter(|stream| stream.is_open()) {
                 stream.window.shift(change)?;
             }
         }
@@ -187,7 +187,7 @@ impl Streams {
 
     /// Ends all streams of a closed connection.
     pub(super) fn end_all(&mut self, slot: Slot) {
-        self.of(slot).iter_mut().for_each(|stream| {
+        self.in_slot(slot).iter_mut().for_each(|stream| {
             stream.end();
             stream.incoming = PartialResponse::default();
         });

@@ -100,7 +100,7 @@ impl Blocks {
 
     /// The block of a request of this kind that is due at `intended`, or of any other event at that time.
     #[inline]
-    pub(super) fn of(&mut self, intended: Nanos, kind: u16) -> BlockIndex {
+    pub(super) fn block_for(&mut self, intended: Nanos, kind: u16) -> BlockIndex {
         if !self.here.contains(intended) {
             self.look_up(intended);
         }
@@ -149,23 +149,23 @@ mod tests {
         let expected =
             [(0, 0), (99, 0), (100, 2), (109, 2), (110, 4), (119, 4), (120, 6), (129, 6), (130, 0)];
         for (at, block) in expected.into_iter().chain(expected.into_iter().rev()) {
-            assert_eq!(blocks.of(Nanos(at), 0), block, "{at}");
-            assert_eq!(blocks.of(Nanos(at), 1), block + 1, "{at}");
+            assert_eq!(blocks.block_for(Nanos(at), 0), block, "{at}");
+            assert_eq!(blocks.block_for(Nanos(at), 1), block + 1, "{at}");
         }
     }
 
     #[test]
     fn a_stopped_window_has_no_later_segments() {
         let mut blocks = begun(1, &[10, 20]);
-        assert_eq!(blocks.of(Nanos(125), 0), 3);
+        assert_eq!(blocks.block_for(Nanos(125), 0), 3);
         blocks.end_at(Nanos(115));
-        let found: Vec<_> = [112, 115, 125].map(|at| blocks.of(Nanos(at), 0)).to_vec();
+        let found: Vec<_> = [112, 115, 125].map(|at| blocks.block_for(Nanos(at), 0)).to_vec();
         assert_eq!(found, [2, 0, 0]);
     }
 
     #[test]
     fn requests_before_the_run_belong_to_the_warm_up() {
         let mut blocks = Blocks::new(1, Vec::new());
-        assert_eq!((blocks.of(Nanos(7), 0), blocks.count()), (0, 2));
+        assert_eq!((blocks.block_for(Nanos(7), 0), blocks.count()), (0, 2));
     }
 }

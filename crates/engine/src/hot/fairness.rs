@@ -15,7 +15,7 @@ const FIRST: u32 = 10;
 /// The number of buckets of a connection: 24 octaves, up to 17 seconds; longer times count in the last.
 const BUCKETS: usize = 24 * SPLIT as usize;
 /// A connection with fewer responses has no median worth comparing: the slowest of many would be chance.
-const ANSWERS_LEAST: u64 = 16;
+const MIN_ANSWERS: u64 = 16;
 
 /// Service times by connection.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ fn median_of(buckets: &[u16]) -> Option<Nanos> {
         below += u64::from(*bucket);
         2 * below >= count
     })?;
-    (count >= ANSWERS_LEAST).then(|| middle_of(bucket))
+    (count >= MIN_ANSWERS).then(|| middle_of(bucket))
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use std::sync::Arc;
 /// The maximum number of bytes kept of a body that comes in pieces and has to be judged whole: enough for JSON that an
 /// API sends in one response, and a bound to the memory of each connection. If a digest is expected, a longer body is
 /// hashed as it arrives; if JSON is expected, it is a wrong one. Neither becomes the reference.
-pub(super) const KEPT_MOST: usize = 1 << 20;
+pub(super) const MAX_KEPT: usize = 1 << 20;
 /// The number of bytes shown of a wrong body.
-const SHOWN_MOST: usize = 96;
+const MAX_SHOWN: usize = 96;
 /// The number of those before the first wrong byte.
 const SHOWN_BEFORE: usize = 24;
 
@@ -168,7 +168,7 @@ impl Inspector {
     fn keep(&self, coding: ContentCoding, body: &mut Body, begin: usize, piece: &[u8]) {
         // A body that has to be decoded is needed whole.
         let is_exact = self.is_exact() && coding == ContentCoding::Identity;
-        let most = if is_exact { SHOWN_MOST } else { KEPT_MOST };
+        let most = if is_exact { MAX_SHOWN } else { MAX_KEPT };
         if !body.differs {
             body.differs = true;
             if is_exact && self.wrong.is_some() {
@@ -196,7 +196,7 @@ impl Inspector {
         match self.check.body.judge(coding, body) {
             Ok(()) => {
                 let is_form = matches!(self.check.body, BodyCheck::JsonForm(_));
-                if !is_form && body.len() <= KEPT_MOST {
+                if !is_form && body.len() <= MAX_KEPT {
                     self.refer_to(coding, body);
                 }
                 true
@@ -231,7 +231,7 @@ impl Inspector {
                 BodyFault::Differs(expected.len() as u64)
             }
             _ if is_whole => return self.judge(head, &kept.bytes, now),
-            _ => BodyFault::TooLong(KEPT_MOST),
+            _ => BodyFault::TooLong(MAX_KEPT),
         };
         self.note(head.status, length, kept.start, &kept.bytes, fault, now);
         false
@@ -251,7 +251,7 @@ impl Inspector {
             self.reference.as_deref().map(|reference| reference.get(start as usize..).unwrap_or_default());
         let difference = rest.and_then(|rest| first_difference(rest, part));
         let from = difference.unwrap_or(0).saturating_sub(SHOWN_BEFORE);
-        let until = part.len().min(from + SHOWN_MOST);
+        let until = part.len().min(from + MAX_SHOWN);
         self.wrong = Some(WrongBody {
             at: now,
             status,

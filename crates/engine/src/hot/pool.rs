@@ -9,10 +9,10 @@ use crate::outcome::ConnectionFailure;
 use crate::{ConnectionCounts, Nanos, Random, Settings, Slot, Think};
 use std::collections::VecDeque;
 
-/// The pause after the first failure in sequence; it doubles up to [`PAUSE_MOST`].
-const PAUSE_LEAST: Nanos = Nanos::from_millis(1);
+/// The pause after the first failure in sequence; it doubles up to [`MAX_PAUSE`].
+const MIN_PAUSE: Nanos = Nanos::from_millis(1);
 /// Longest pause between attempts.
-const PAUSE_MOST: Nanos = Nanos::from_secs(1);
+const MAX_PAUSE: Nanos = Nanos::from_secs(1);
 /// Failures of a connection in sequence after which the pause has its full length; they take a second.
 const FAILURES_UNTIL_LONGEST: u16 = 10;
 /// The interval at which a connection of a closed loop is probed before a send: one more receive, once a second.
@@ -150,7 +150,7 @@ impl Pool {
     }
 
     #[inline]
-    fn of(&self, slot: Slot) -> &PooledConnection {
+    fn connection(&self, slot: Slot) -> &PooledConnection {
         &self.connections[slot as usize]
     }
 
@@ -177,13 +177,13 @@ impl Pool {
     /// The state of a connection.
     #[inline]
     pub(super) fn state(&self, slot: Slot) -> ConnectionState {
-        self.of(slot).state
+        self.connection(slot).state
     }
 
     /// When it last became free; while connecting or full, when that began; while thinking, when that ends.
     #[inline]
     pub(super) fn free_at(&self, slot: Slot) -> Nanos {
-        self.of(slot).free_at
+        self.connection(slot).free_at
     }
 
     /// Sets when it became free for a request.
@@ -280,7 +280,7 @@ impl Pool {
 
     /// The connect time.
     pub(super) fn connecting_took(&self, slot: Slot) -> Nanos {
-        self.of(slot).connecting_took
+        self.connection(slot).connecting_took
     }
 
     /// An attempt ended without a connection.
@@ -299,7 +299,7 @@ impl Pool {
     pub(super) fn pause(&mut self, slot: Slot) -> Nanos {
         let connection = self.of_mut(slot);
         let pause =
-            Nanos(PAUSE_LEAST.0 << connection.failed_attempts.min(FAILURES_UNTIL_LONGEST)).min(PAUSE_MOST);
+            Nanos(MIN_PAUSE.0 << connection.failed_attempts.min(FAILURES_UNTIL_LONGEST)).min(MAX_PAUSE);
         connection.failed_attempts = connection.failed_attempts.saturating_add(1);
         pause
     }
@@ -312,7 +312,7 @@ impl Pool {
 
     /// The shortest pause.
     pub(super) fn shortest_pause() -> Nanos {
-        PAUSE_LEAST
+        MIN_PAUSE
     }
 
     /// Closes a connection that was open. Returns the end of its think time, if it was thinking.
@@ -361,7 +361,7 @@ impl Pool {
     /// Whether a connection is in the line.
     #[inline]
     pub(super) fn is_queued(&self, slot: Slot) -> bool {
-        self.of(slot).is_queued
+        self.connection(slot).is_queued
     }
 
     /// The length of the line.
@@ -382,7 +382,7 @@ impl Pool {
 
     /// The number of requests that may still be sent on a connection.
     pub(super) fn allowance(&self, slot: Slot) -> u64 {
-        self.of(slot).left.into()
+        self.connection(slot).left.into()
     }
 
     /// Whether it is time to probe for bytes that no request asked for; if so, notes the probe as done. Before the
@@ -423,7 +423,7 @@ impl Pool {
 
     /// Whether a response was received on this connection.
     pub(super) fn has_served(&self, slot: Slot) -> bool {
-        self.of(slot).has_served
+        self.connection(slot).has_served
     }
 
     /// Its socket has no room for a request.
@@ -469,7 +469,7 @@ impl Pool {
 
     /// Whether a deadline alarm is set.
     pub(super) fn has_deadline(&self, slot: Slot) -> bool {
-        self.of(slot).deadline_set
+        self.connection(slot).deadline_set
     }
 
     /// The deadline alarm has rung.

@@ -42,7 +42,7 @@ pub struct ProtocolFault {
 
 impl ProtocolFault {
     /// A fault without further details.
-    pub(crate) fn of(failure: ConnectionFailure) -> Self {
+    pub(crate) fn from_failure(failure: ConnectionFailure) -> Self {
         Self { failure, detail: None }
     }
 }
@@ -77,7 +77,7 @@ pub trait ProtocolHandler {
         &mut self,
         slot: Slot,
         wanted: u16,
-        departure: &SendTimes,
+        send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16>;

@@ -17,12 +17,12 @@ use std::collections::btree_map::Entry;
 /// The longest interval during counting, and the interval at which an observer receives the counts.
 const SECOND: Nanos = Nanos::from_secs(1);
 /// The minimum number of intervals in a window: the estimators of its percentiles and of its steadiness need ten.
-const INTERVALS_LEAST: u64 = 10;
+const MIN_INTERVALS: u64 = 10;
 /// The lengths of intervals, in milliseconds. Each divides a second, so that an observer's seconds are whole intervals.
 const LENGTHS_MS: [u64; 8] = [500, 250, 200, 100, 50, 20, 10, 5];
 /// The maximum number of intervals kept; beyond it, neighbours are joined and intervals last twice as long, so that
 /// memory stays bounded.
-const KEPT_MOST: usize = 1024;
+const MAX_KEPT: usize = 1024;
 
 /// A response whose last byte has been read, or several equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct Recorder {
 /// The length of an interval: a second, or less if the window would have fewer than ten.
 fn tick(settings: &Settings) -> Nanos {
     let Bound::Duration(window) = settings.job.window else { return SECOND };
-    let most = window.0 / INTERVALS_LEAST;
+    let most = window.0 / MIN_INTERVALS;
     let mut lengths = LENGTHS_MS.iter().map(|length| Nanos::from_millis(*length));
     if most >= SECOND.0 {
         return SECOND;
@@ -175,7 +175,7 @@ impl Recorder {
 
     /// Sets the stretches in which sends are noted.
     pub(super) fn note_sends(&mut self, stretches: Option<SampledIntervals>) {
-        self.notes = SampledSends::of(stretches);
+        self.notes = SampledSends::from_intervals(stretches);
     }
 
     /// Returns the noted sends, by stretch.
@@ -251,7 +251,7 @@ impl Recorder {
     /// The block in which a request of this kind, due at `intended`, is counted.
     #[inline]
     pub(super) fn block_of(&mut self, intended: Nanos, kind: u16) -> BlockIndex {
-        self.blocks.of(intended, kind)
+        self.blocks.block_for(intended, kind)
     }
 
     /// The current tally of a block.
@@ -461,7 +461,7 @@ impl Recorder {
         if second_end.is_some() {
             self.second_start = self.epoch + Nanos(begun * SECOND.0);
         }
-        if self.kept.len() > KEPT_MOST {
+        if self.kept.len() > MAX_KEPT {
             self.coarsen();
         }
         (self.interval_start, self.interval_end) = (start, start + self.tick);
@@ -494,7 +494,7 @@ impl Recorder {
     pub(super) fn finish(&mut self) -> (Sums, Vec<KeptInterval>, Nanos) {
         self.put_away(Phase::Warmup);
         let blocks = self.total.drain(..self.blocks.count()).skip(self.blocks.kinds()).collect();
-        let sums = Sums::of(blocks, self.blocks.kinds());
+        let sums = Sums::from_blocks(blocks, self.blocks.kinds());
         (sums, std::mem::take(&mut self.kept), self.interval)
     }
 

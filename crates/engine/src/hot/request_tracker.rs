@@ -15,7 +15,7 @@ use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, Wrong
 
 /// The number of times that a request may be handed back before it counts as failed, so that a run ends against a
 /// server that refuses everything.
-const RETURNS_MOST: u8 = 100;
+const MAX_RETURNS: u8 = 100;
 
 /// The times of requests that are about to be sent together.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +158,7 @@ impl<'a> Tracker<'a> {
     pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
         self.schedule = Schedule::new(self.settings, &timeline, worker);
         self.recorder.begin(timeline);
-        self.recorder.note_sends(SampledIntervals::of(self.settings, &timeline));
+        self.recorder.note_sends(SampledIntervals::from_settings(self.settings, &timeline));
         self.served.fill(0);
     }
 
@@ -218,11 +218,11 @@ impl<'a> Tracker<'a> {
     /// Returns the exchange of each of them, to be put into the table. In an open loop each has its own intended send
     /// and begins alone; so does a request that was handed back, which goes first ([`Tracker::begins_alone`]).
     #[inline(always)]
-    pub(crate) fn begin(&mut self, departure: &SendTimes, kind: u16, count: u16, bytes: usize) -> Exchange {
-        let &SendTimes { due, at, free_at } = departure;
+    pub(crate) fn begin(&mut self, send_times: &SendTimes, kind: u16, count: u16, bytes: usize) -> Exchange {
+        let &SendTimes { due, at, free_at } = send_times;
         let open = self.schedule.is_open();
         if let Some(returned) = self.schedule.take_returned() {
-            return self.begin_again(&returned, departure, bytes);
+            return self.begin_again(&returned, send_times, bytes);
         }
         debug_assert!(count == 1 || !open);
         let intended = if open { self.schedule.due(at).unwrap_or(due) } else { at };
@@ -235,8 +235,8 @@ impl<'a> Tracker<'a> {
     }
 
     /// Begins the next step of a session, of which `bytes` were sent so far. It is not part of the schedule.
-    pub(crate) fn begin_step(&mut self, block: BlockIndex, departure: &SendTimes, bytes: usize) -> Exchange {
-        let &SendTimes { due, at, free_at } = departure;
+    pub(crate) fn begin_step(&mut self, block: BlockIndex, send_times: &SendTimes, bytes: usize) -> Exchange {
+        let &SendTimes { due, at, free_at } = send_times;
         let (intended, free_at) = if self.schedule.is_open() { (due, free_at) } else { (at, at) };
         let exchange = Exchange { intended, actual: at, free_at, block, returns: 0 };
         self.recorder.sent_step(&exchange, bytes as u64);
@@ -285,8 +285,8 @@ impl<'a> Tracker<'a> {
 
     /// Sends a request again that was handed back.
     #[cold]
-    fn begin_again(&mut self, returned: &ReturnedRequest, departure: &SendTimes, bytes: usize) -> Exchange {
-        let &SendTimes { at, free_at, .. } = departure;
+    fn begin_again(&mut self, returned: &ReturnedRequest, send_times: &SendTimes, bytes: usize) -> Exchange {
+        let &SendTimes { at, free_at, .. } = send_times;
         let open = self.schedule.is_open();
         let (intended, free_at) = if open { (returned.intended, free_at) } else { (at, at) };
         self.recorder.moved(returned.block, bytes as u64, 0);
@@ -410,7 +410,7 @@ impl<'a> Tracker<'a> {
     #[cold]
     pub(crate) fn give_back(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> Option<u16> {
         let returns = self.exchanges.at(slot, place).returns;
-        if returns >= RETURNS_MOST {
+        if returns >= MAX_RETURNS {
             self.note(ConnectionFailure::Refused, None);
             self.abandon(slot, place, Ending::IoFailed, now);
             return None;

@@ -196,7 +196,7 @@ impl Schedule {
 /// to it. None for a closed loop. Walks the whole schedule.
 pub fn scheduled_in_window(settings: &Settings, loaders: u32) -> Option<Vec<u64>> {
     let all = Settings { threads: 1, ..settings.clone() }.with(|job| job.share = None);
-    let timeline = crate::WindowLength::of(&all).timeline(&all, Nanos::ZERO);
+    let timeline = crate::WindowLength::from_settings(&all).timeline(&all, Nanos::ZERO);
     let mut schedule = Schedule::new(&all, &timeline, 0);
     if !schedule.is_open() {
         return None;

@@ -9,7 +9,7 @@ use crate::{LoadModel, Nanos, Settings, Shape, Timeline};
 use std::sync::Arc;
 
 /// The lateness from which on a random tick is checked for others due with it: a timer wakes a thread about this late.
-const LATE_LEAST: Nanos = Nanos::from_micros(20);
+const MIN_LATE: Nanos = Nanos::from_micros(20);
 
 /// The next tick of a worker, and the state for computing the one after it.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Ticks {
         };
         let (place, places) = settings.place_of(worker);
         let (k, stride) = (u64::from(place), u64::from(places));
-        let gaps = RandomGaps::of(*arrivals, settings.seed);
+        let gaps = RandomGaps::from_arrivals(*arrivals, settings.seed);
         let source = match (shape, gaps) {
             (Shape::Trace(trace), _) => {
                 let (index, stride) = (place as usize, places as usize);
@@ -68,7 +68,7 @@ impl Ticks {
             }
             (Shape::Ramp { .. } | Shape::Steps { .. }, gaps) => {
                 let window = timeline.window_end.since(timeline.window_start);
-                match Profile::of(shape, settings.job.warmup, window) {
+                match Profile::from_shape(shape, settings.job.warmup, window) {
                     Some(profile) => TickSource::Shaped { count: 0.0, stride, profile, gaps },
                     None => TickSource::WhenFree,
                 }
@@ -113,7 +113,7 @@ impl Ticks {
                 constant(self.start, index + stride, *gap_ns) <= at
             }
             TickSource::Trace { index, stride, times } => traced(self.start, times, index + stride) <= at,
-            TickSource::Random { .. } | TickSource::Shaped { .. } => at.since(self.next) >= LATE_LEAST,
+            TickSource::Random { .. } | TickSource::Shaped { .. } => at.since(self.next) >= MIN_LATE,
         };
         if is_second_due { self.clone().take_before(at + Nanos(1), most).count } else { 1 }
     }

@@ -23,7 +23,7 @@ use std::io;
 
 /// The maximum number of receives in sequence on one connection before others get their turn: fairness under large
 /// bodies.
-const ROUNDS_MOST: u32 = 16;
+const MAX_ROUNDS: u32 = 16;
 /// The state that moves the requests of one worker.
 pub(super) struct Traffic<'a, C, T, P> {
     settings: &'a Settings,
@@ -217,7 +217,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let is_open_loop = self.tracker.schedule().is_open();
         let mut rounds = 0;
         while self.pool.state(slot) > ConnectionState::Connecting {
-            if rounds == ROUNDS_MOST {
+            if rounds == MAX_ROUNDS {
                 self.pool.read_later(slot, hangup);
                 break;
             }
@@ -243,7 +243,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => {
-                    self.broken(slot, ConnectionFailure::of(&error), self.clock.now());
+                    self.broken(slot, ConnectionFailure::from_error(&error), self.clock.now());
                     break;
                 }
             }

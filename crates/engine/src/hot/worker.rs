@@ -23,7 +23,7 @@ const NAP: Nanos = Nanos::from_millis(100);
 /// turn, while a server that is slow does not.
 const NAP_WITHOUT_CONNECTION: Nanos = Nanos::from_millis(1);
 /// Attempts to connect that must fail, with none succeeding, before the target counts as unreachable.
-const ATTEMPTS_LEAST: u64 = 5;
+const MIN_ATTEMPTS: u64 = 5;
 /// The time to wait before the run begins for a server that requested a certificate, since it may still refuse
 /// the connection: some round trips.
 const REFUSAL_AWAITED: Nanos = Nanos::from_millis(100);
@@ -86,7 +86,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             settings,
             index,
             timeline: None,
-            window_length: WindowLength::of(settings),
+            window_length: WindowLength::from_settings(settings),
             phase: Phase::Connect,
             spans: PhaseTimes { start: traffic.now(), ..PhaseTimes::default() },
             traffic,
@@ -107,34 +107,34 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     /// [`EngineError::Unreachable`] when no worker could make a connection, [`EngineError::Kernel`] when waiting fails.
     // The test of instruction counts finds it by its name.
     #[inline(never)]
-    pub fn run(&mut self, conductor: &impl RunControl, observer: &dyn Observer) -> Result<(), EngineError> {
+    pub fn run(&mut self, control: &impl RunControl, observer: &dyn Observer) -> Result<(), EngineError> {
         observer.thread_phase(self.index, Phase::Connect);
         if observer.wants_seconds() {
             self.traffic.tracker_mut().recorder().listen();
         }
-        while !self.has_connections() && conductor.stop_at() == Nanos::NEVER && !conductor.aborted() {
+        while !self.has_connections() && control.stop_at() == Nanos::NEVER && !control.aborted() {
             self.iterate(self.traffic.now(), NAP)?;
         }
-        conductor.connected(self.traffic.connected_in_all());
+        control.connected(self.traffic.connected_in_all());
         // Connections that close meanwhile are remade; the epoch comes as soon as the slowest worker is ready. A worker
         // without a connection continues to try as long as others have some.
         while self.timeline.is_none() {
-            let aborted = conductor.aborted();
+            let aborted = control.aborted();
             // Read after that: the first worker that returns this error aborts the others, whose attempts count too.
-            if conductor.unreachable() {
+            if control.unreachable() {
                 return Err(self.unreachable());
             }
             if aborted {
                 break;
             }
-            match conductor.epoch() {
+            match control.epoch() {
                 Some(epoch) => self.begin(epoch),
                 None => self.iterate(self.traffic.now(), settling_nap(self.settings.threads))?,
             }
         }
         while self.timeline.is_some() {
             let now = self.traffic.now();
-            self.advance(now, conductor.stop_at(), observer);
+            self.advance(now, control.stop_at(), observer);
             if self.phase == Phase::End {
                 self.traffic.tracker_mut().recorder().end(now);
                 self.report_seconds(now, observer);
@@ -205,16 +205,16 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         let now = self.traffic.dispatch(start);
         self.traffic.ring(now);
         self.traffic.keep_connecting();
-        let patience = self.patience(now, nap);
+        let wait_limit = self.wait_limit(now, nap);
         self.expected = start;
-        if let WaitLimit::For(wait) = patience {
+        if let WaitLimit::For(wait) = wait_limit {
             self.expected += wait;
         }
         self.traffic.wait_until(self.expected);
         let mut ready = std::mem::take(&mut self.ready);
-        let waited = self.traffic.transport_mut().wait(patience, &mut ready);
+        let waited = self.traffic.transport_mut().wait(wait_limit, &mut ready);
         let found_nothing = ready.is_empty() && now == start && self.traffic.pool().turns() == 0;
-        let spinning = found_nothing && patience == WaitLimit::Poll && self.phase == Phase::Window;
+        let spinning = found_nothing && wait_limit == WaitLimit::Poll && self.phase == Phase::Window;
         self.idle_since = if spinning { start } else { Nanos::NEVER };
         for event in ready.drain(..) {
             self.traffic.handle(event, &mut self.buffer);
@@ -262,7 +262,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     }
 
     /// The maximum length of the next wait.
-    fn patience(&self, now: Nanos, nap: Nanos) -> WaitLimit {
+    fn wait_limit(&self, now: Nanos, nap: Nanos) -> WaitLimit {
         if self.traffic.is_busy() {
             return WaitLimit::Poll;
         }
@@ -297,7 +297,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let all = pool.open() == pool.count();
         // A thread that gets no CPU time before the limit makes its first attempts nevertheless.
         let late = pool.attempts() > 0 && now.since(self.spans.start) >= self.settings.job.connect_timeout;
-        let hopeless = pool.failed() >= ATTEMPTS_LEAST.max(2 * u64::from(pool.count()));
+        let hopeless = pool.failed() >= MIN_ATTEMPTS.max(2 * u64::from(pool.count()));
         let settled = !self.traffic.transport().refusal_may_follow()
             || now.since(self.traffic.last_progress()) >= REFUSAL_AWAITED;
         all && settled || late || pool.open() == 0 && hopeless
@@ -437,17 +437,17 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         if !self.window_is_open_ended() {
             return false;
         }
-        let patience = self.settings.job.timeout + longest_think(self.settings.job.think);
+        let longest_wait = self.settings.job.timeout + longest_think(self.settings.job.think);
         // After a stall of the generator, due alarms and events are handled before this time counts.
-        let is_idle = || now.min(self.expected).since(self.traffic.last_progress()) > patience;
-        self.is_quiet() && is_idle() && self.traffic.is_stuck() || self.only_fails(patience)
+        let is_idle = || now.min(self.expected).since(self.traffic.last_progress()) > longest_wait;
+        self.is_quiet() && is_idle() && self.traffic.is_stuck() || self.only_fails(longest_wait)
     }
 
-    /// Whether every connection only fails: soon if there was never a response, else for as long as `patience`, in which
+    /// Whether every connection only fails: soon if there was never a response, else for as long as `longest_wait`, in which
     /// a server may be started again.
-    fn only_fails(&self, patience: Nanos) -> bool {
+    fn only_fails(&self, longest_wait: Nanos) -> bool {
         let pool = self.traffic.pool();
-        let seconds = patience.0.div_ceil(1_000_000_000);
+        let seconds = longest_wait.0.div_ceil(1_000_000_000);
         pool.only_fails(0) && (!self.traffic.tracker().has_answers() || pool.only_fails(seconds))
     }
 

@@ -23,7 +23,7 @@ impl std::fmt::Debug for RawAddress {
 
 impl RawAddress {
     /// Encodes an address. The engine's settings have been checked: a path fits.
-    pub(super) fn of(address: &Address) -> Self {
+    pub(super) fn from_address(address: &Address) -> Self {
         match address {
             Address::Tcp(SocketAddr::V4(v4)) => Self::holding(libc::sockaddr_in {
                 sin_family: libc::AF_INET as libc::sa_family_t,

@@ -54,7 +54,7 @@ impl Epoll {
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         Ok(Self {
             epoll,
-            peer: RawAddress::of(&settings.address),
+            peer: RawAddress::from_address(&settings.address),
             sockets: (0..settings.connections_of(worker)).map(|_| None).collect(),
             events,
             sources: Arc::clone(&settings.sources),
@@ -85,14 +85,14 @@ impl Epoll {
         Ok(())
     }
 
-    fn fetch(&mut self, patience: WaitLimit) -> io::Result<usize> {
+    fn fetch(&mut self, wait_limit: WaitLimit) -> io::Result<usize> {
         if self.has_nanoseconds {
-            match self.fetch_by_nanoseconds(patience) {
+            match self.fetch_by_nanoseconds(wait_limit) {
                 Err(error) if is_not_had(&error) => self.has_nanoseconds = false,
                 result => return result,
             }
         }
-        let millis = match patience {
+        let millis = match wait_limit {
             WaitLimit::Poll => 0,
             WaitLimit::For(time) => i32::try_from(time.0 / 1_000_000).unwrap_or(i32::MAX),
             WaitLimit::Forever => -1,
@@ -103,13 +103,13 @@ impl Epoll {
             .map(|count| count as usize)
     }
 
-    fn fetch_by_nanoseconds(&mut self, patience: WaitLimit) -> io::Result<usize> {
+    fn fetch_by_nanoseconds(&mut self, wait_limit: WaitLimit) -> io::Result<usize> {
         let mut limit = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        if let WaitLimit::For(time) = patience {
+        if let WaitLimit::For(time) = wait_limit {
             limit.tv_sec = (time.0 / 1_000_000_000) as _;
             limit.tv_nsec = (time.0 % 1_000_000_000) as libc::c_long;
         }
-        let limit = if patience == WaitLimit::Forever { std::ptr::null() } else { &raw const limit };
+        let limit = if wait_limit == WaitLimit::Forever { std::ptr::null() } else { &raw const limit };
         let (epoll, events) = (self.epoll.as_raw_fd(), self.events.as_mut_ptr());
         let no_mask = std::ptr::null::<libc::sigset_t>();
         // SAFETY: `events` has room for EVENTS entries, `limit` is null or a live timespec, no signal mask is given.
@@ -163,8 +163,8 @@ impl Transport for Epoll {
         self.sockets[slot as usize] = None;
     }
 
-    fn wait(&mut self, patience: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
-        let count = match self.fetch(patience) {
+    fn wait(&mut self, wait_limit: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
+        let count = match self.fetch(wait_limit) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),

@@ -33,7 +33,7 @@ impl KernelSocket {
     /// towards the target only (ip(7), IP_BIND_ADDRESS_NO_PORT), and finds it fast.
     pub(super) fn bind(&self, source: IpAddr) -> io::Result<()> {
         self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
-        let local = RawAddress::of(&SocketAddr::new(source, 0).into());
+        let local = RawAddress::from_address(&SocketAddr::new(source, 0).into());
         // SAFETY: pointer and length are those of an address that outlives the call.
         check(unsafe { libc::bind(self.raw(), local.pointer(), local.length()) })?;
         Ok(())

@@ -3,9 +3,9 @@
 //! Path, domain and lifetime are ignored, except that a cookie whose lifetime is over is removed.
 
 /// The maximum number of cookies of a user: a server that sets a new name each time would fill the memory.
-pub const COOKIES_MOST: usize = 64;
+pub const MAX_COOKIES: usize = 64;
 /// The maximum length of the name and the value of a cookie, in bytes: as in browsers (RFC 6265 §6.1).
-pub const COOKIE_BYTES_MOST: usize = 4096;
+pub const MAX_COOKIE_BYTES: usize = 4096;
 
 /// The cookies of one user.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Cookies {
             if is_over || name.is_empty() {
                 continue;
             }
-            if self.kept.len() < COOKIES_MOST && name.len() + value.len() <= COOKIE_BYTES_MOST {
+            if self.kept.len() < MAX_COOKIES && name.len() + value.len() <= MAX_COOKIE_BYTES {
                 self.kept.push((name.to_vec(), value.to_vec()));
             } else {
                 self.dropped += 1;
@@ -110,11 +110,11 @@ mod tests {
         for number in 0..1_000 {
             cookies.take(format!("HTTP/1.1 200 OK\r\nSet-Cookie: c{number}=1\r\n\r\n").as_bytes());
         }
-        assert_eq!((cookies.kept.len(), cookies.dropped()), (COOKIES_MOST, 1_000 - COOKIES_MOST as u64));
-        let long = "x".repeat(COOKIE_BYTES_MOST);
+        assert_eq!((cookies.kept.len(), cookies.dropped()), (MAX_COOKIES, 1_000 - MAX_COOKIES as u64));
+        let long = "x".repeat(MAX_COOKIE_BYTES);
         cookies.take(format!("HTTP/1.1 200 OK\r\nSet-Cookie: c1={long}\r\n\r\n").as_bytes());
-        assert_eq!(cookies.kept.len(), COOKIES_MOST - 1, "the old value is invalid too");
+        assert_eq!(cookies.kept.len(), MAX_COOKIES - 1, "the old value is invalid too");
         cookies.take(format!("HTTP/1.1 200 OK\r\nSet-Cookie: c1={}\r\n\r\n", &long[2..]).as_bytes());
-        assert_eq!((cookies.kept.len(), cookies.dropped()), (COOKIES_MOST, 1_001 - COOKIES_MOST as u64));
+        assert_eq!((cookies.kept.len(), cookies.dropped()), (MAX_COOKIES, 1_001 - MAX_COOKIES as u64));
     }
 }

@@ -27,7 +27,7 @@ use std::io;
 use std::sync::Arc;
 
 /// The maximum number of bytes kept of a head or body; a longer body fails its checks.
-const KEPT_MOST: usize = 1 << 20;
+const MAX_KEPT: usize = 1 << 20;
 /// Separates the random stream of choices from other uses of the seed.
 const STREAM: u64 = 0x7365_7373_696f_6e73;
 
@@ -298,7 +298,7 @@ impl Sessions {
             }
             DecodeStep::Body(piece) => {
                 user.body_bytes += piece.len() as u64;
-                let room = KEPT_MOST - user.body.len().min(KEPT_MOST);
+                let room = MAX_KEPT - user.body.len().min(MAX_KEPT);
                 user.body.extend_from_slice(&piece[..piece.len().min(room)]);
             }
             DecodeStep::End => reached = self.complete(slot, true, now, tracker),
@@ -319,7 +319,7 @@ impl Sessions {
         let taken = match transport.send(slot, &user.request) {
             Ok(taken) => taken,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(ProtocolFault::of(ConnectionFailure::of(&error))),
+            Err(error) => return Err(ProtocolFault::from_failure(ConnectionFailure::from_error(&error))),
         };
         user.taken = taken;
         tracker.redirected(tracker.exchanges().at(slot, 0).block, taken);
@@ -438,12 +438,12 @@ impl ProtocolHandler for Sessions {
         &mut self,
         slot: Slot,
         _: u16,
-        departure: &SendTimes,
+        send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
         if let Some(redirected) = self.users[slot as usize].redirected.take() {
-            return self.begin_redirected(slot, redirected, departure.at, tracker, transport);
+            return self.begin_redirected(slot, redirected, send_times.at, tracker, transport);
         }
         let waiting = self.users[slot as usize].current;
         let mut current = waiting.unwrap_or_else(|| CurrentSession {
@@ -474,10 +474,10 @@ impl ProtocolHandler for Sessions {
                 return Err(error);
             }
         };
-        (user.taken, user.sent_at) = (taken, departure.at);
+        (user.taken, user.sent_at) = (taken, send_times.at);
         let exchange = match waiting {
-            Some(current) => tracker.begin_step(current.base + kind, departure, taken),
-            None => tracker.begin(departure, kind, 1, taken),
+            Some(current) => tracker.begin_step(current.base + kind, send_times, taken),
+            None => tracker.begin(send_times, kind, 1, taken),
         };
         if waiting.is_none() {
             (current.due, current.base) = (exchange.intended, exchange.block - kind);
@@ -503,7 +503,7 @@ impl ProtocolHandler for Sessions {
                 return if nothing_more {
                     Ok(Flow::Keep)
                 } else {
-                    Err(ProtocolFault::of(ConnectionFailure::Unsolicited))
+                    Err(ProtocolFault::from_failure(ConnectionFailure::Unsolicited))
                 };
             }
             let (consumed, reached) = self.decode(slot, input, now, tracker).map_err(not_http)?;

@@ -5,7 +5,7 @@
 
 use super::cookies;
 use crate::check::DecodeError;
-use paceline_http::VARIABLE_BYTES_MAX;
+use paceline_http::MAX_VARIABLE_BYTES;
 use paceline_job::Think;
 use regex::bytes::Regex;
 use std::fmt;
@@ -91,7 +91,7 @@ impl fmt::Display for ExtractFault {
             ExtractProblem::Missing(place) => write!(f, "the response has no {place}"),
             ExtractProblem::NotJson => f.write_str("the body is not JSON"),
             ExtractProblem::Undecodable(error) => write!(f, "{error}"),
-            ExtractProblem::TooLong => write!(f, "the value is longer than {VARIABLE_BYTES_MAX} bytes"),
+            ExtractProblem::TooLong => write!(f, "the value is longer than {MAX_VARIABLE_BYTES} bytes"),
             ExtractProblem::ControlCharacter => {
                 f.write_str("the value has a line break or another control character")
             }
@@ -127,7 +127,7 @@ impl Extract {
                 group.map(|group| group.as_bytes().to_vec()).unwrap_or_default()
             }
         };
-        if value.len() > VARIABLE_BYTES_MAX {
+        if value.len() > MAX_VARIABLE_BYTES {
             return Err(fault(ExtractProblem::TooLong));
         }
         // It may be used in a header field, and must not begin another one.

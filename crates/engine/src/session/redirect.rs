@@ -79,7 +79,8 @@ impl Redirect<'_> {
         if self.followed >= most {
             return Err(fault(RedirectProblem::TooMany(most)));
         }
-        let request = RequestParts::of(self.request).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
+        let request =
+            RequestParts::from_request(self.request).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
         let origin = Url::parse(&format!("{}://{}{}", scheme.name(), request.host, request.path))
             .map_err(|_| fault(RedirectProblem::NotAUrl))?;
         let target = resolve(&origin, &encoded(location)).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
@@ -106,7 +107,7 @@ struct RequestParts<'r> {
 }
 
 impl<'r> RequestParts<'r> {
-    fn of(request: &'r [u8]) -> Option<Self> {
+    fn from_request(request: &'r [u8]) -> Option<Self> {
         let end = request.windows(4).position(|four| four == b"\r\n\r\n")? + 2;
         let head = &request[..end];
         let first_line = head.iter().position(|byte| *byte == b'\n')? + 1;

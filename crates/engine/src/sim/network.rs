@@ -285,9 +285,9 @@ impl Transport for Network<'_> {
         self.pipes[slot as usize] = Pipe { generation, ..Pipe::default() };
     }
 
-    fn wait(&mut self, patience: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
+    fn wait(&mut self, wait_limit: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
         let now = self.clock.peek();
-        let limit = match patience {
+        let limit = match wait_limit {
             WaitLimit::Poll => now,
             WaitLimit::For(time) => now + time,
             WaitLimit::Forever => Nanos::NEVER,

@@ -6,7 +6,7 @@ use rustls::{AlertDescription as Alert, CertificateError, Error};
 use std::io;
 
 /// The longest name in DNS (RFC 1035 §2.3.4).
-const NAME_CHARS_MOST: usize = 255;
+const MAX_NAME_CHARS: usize = 255;
 
 /// A TLS error on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ pub enum TlsFault {
 
 impl TlsFault {
     /// The fault for an error on a connection: reported by rustls, or by the server through it.
-    pub(super) fn of(error: &Error, certificate: ClientCertificate) -> Self {
+    pub(super) fn from_error(error: &Error, certificate: ClientCertificate) -> Self {
         match error {
             Error::InvalidCertificate(error) => of_certificate(error),
             Error::NoCertificatesPresented => TlsFault::BadCertificate,
@@ -172,7 +172,7 @@ impl TlsError {
 
     /// The fault for an error of rustls. If the server has not yet sent a message of TLS (`is_tls`), it does not speak
     /// it.
-    pub(super) fn of(error: &Error, is_tls: bool, certificate: ClientCertificate) -> Self {
+    pub(super) fn from_error(error: &Error, is_tls: bool, certificate: ClientCertificate) -> Self {
         match error {
             Error::InvalidMessage(_)
             | Error::InappropriateMessage { .. }
@@ -182,7 +182,7 @@ impl TlsError {
                 Self { fault: TlsFault::NotTls, detail: error.to_string() }
             }
             error => {
-                let fault = TlsFault::of(error, certificate);
+                let fault = TlsFault::from_error(error, certificate);
                 Self { fault, detail: detail(fault, error) }
             }
         }
@@ -235,7 +235,7 @@ fn detail(fault: TlsFault, error: &Error) -> String {
 fn names(presented: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = presented.iter().take(SHOWN).map(|name| bare(name));
-    let shown: Vec<String> = shown.map(|name| name.chars().take(NAME_CHARS_MOST).collect()).collect();
+    let shown: Vec<String> = shown.map(|name| name.chars().take(MAX_NAME_CHARS).collect()).collect();
     match (shown.len(), presented.len() - shown.len()) {
         (0, _) => "none".to_owned(),
         (_, 0) => shown.join(", "),
@@ -275,7 +275,7 @@ mod tests {
             (Alert::UnknownCA, NotAsked, TlsFault::Alert(48)),
             (Alert::UnrecognisedName, NotAsked, TlsFault::UnknownName),
         ] {
-            assert_eq!(TlsFault::of(&Error::AlertReceived(alert), certificate), fault, "{alert:?}");
+            assert_eq!(TlsFault::from_error(&Error::AlertReceived(alert), certificate), fault, "{alert:?}");
         }
         assert_eq!(
             TlsFault::Alert(80).to_string(),
@@ -291,7 +291,7 @@ mod tests {
         let presented: Vec<String> = (0..3_000).map(|n| format!("DnsName(\"h{n}.test\")")).collect();
         assert_eq!(names(&presented), "h0.test, h1.test, h2.test, h3.test, h4.test and 2995 more");
         assert_eq!(names(&presented[..2]), "h0.test, h1.test");
-        assert_eq!(names(&["x".repeat(9_000)]).len(), NAME_CHARS_MOST);
+        assert_eq!(names(&["x".repeat(9_000)]).len(), MAX_NAME_CHARS);
         assert_eq!(names(&[]), "none");
     }
 

@@ -21,7 +21,7 @@ pub struct TlsParameters {
 }
 
 impl TlsParameters {
-    fn of(tls: &ClientConnection) -> Self {
+    fn from_connection(tls: &ClientConnection) -> Self {
         let version = match tls.protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => "1.2",
             _ => "1.3",
@@ -64,7 +64,7 @@ impl TlsOutcome {
             _ => self.full += 1,
         }
         if self.agreed.is_none() {
-            self.agreed = Some(TlsParameters::of(tls));
+            self.agreed = Some(TlsParameters::from_connection(tls));
         }
     }
 

@@ -9,7 +9,7 @@ use rustls::ClientConnection;
 use std::io::{self, Read as _, Write as _};
 
 /// The maximum number of plain bytes in one record (RFC 8446 §5.1).
-const RECORD_MOST: usize = 16 * 1024;
+const MAX_RECORD: usize = 16 * 1024;
 
 /// The way in which the peer ended its side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl TlsSession {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let mut taken = 0;
-        for record in bytes.chunks(RECORD_MOST) {
+        for record in bytes.chunks(MAX_RECORD) {
             taken += self.tls.writer().write(record)?;
             match self.flush(slot, transport) {
                 Ok(true) => {}
@@ -137,7 +137,7 @@ impl TlsSession {
                 Ok(state) => state,
                 Err(error) => {
                     filled += self.drain(&mut buffer[filled..]);
-                    return Err((filled, TlsError::of(&error, self.spoken, certificate)));
+                    return Err((filled, TlsError::from_error(&error, self.spoken, certificate)));
                 }
             };
             self.spoken |= !self.tls.is_handshaking() || self.tls.protocol_version().is_some();

@@ -19,9 +19,9 @@ use std::io;
 use std::sync::Arc;
 
 /// The minimum number of tickets kept by a worker: a server may send several for each handshake.
-const TICKETS_LEAST: usize = 64;
+const MIN_TICKETS: usize = 64;
 /// The maximum number of tickets kept, each about half a kilobyte: further connections share them.
-const TICKETS_MOST: usize = 16_384;
+const MAX_TICKETS: usize = 16_384;
 
 /// The servers to trust.
 #[derive(Clone, Debug)]
@@ -127,7 +127,7 @@ impl TlsSettings {
             client.complete_io(stream).map_err(|error| {
                 let is_tls = client.protocol_version().is_some();
                 match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-                    Some(inner) => TlsError::of(inner, is_tls, when_asked.state()).into(),
+                    Some(inner) => TlsError::from_error(inner, is_tls, when_asked.state()).into(),
                     None => error,
                 }
             })?;
@@ -142,7 +142,7 @@ impl TlsSettings {
         alpn: &[u8],
     ) -> (Arc<ClientConfig>, Arc<ClientCertificateResolver>) {
         let when_asked = Arc::new(ClientCertificateResolver::new(self.key.clone()));
-        let tickets = (connections as usize).clamp(TICKETS_LEAST, TICKETS_MOST);
+        let tickets = (connections as usize).clamp(MIN_TICKETS, MAX_TICKETS);
         let resumption = match self.resumption {
             true => Resumption::store(Arc::new(Tickets::new(tickets))),
             false => Resumption::disabled(),

@@ -112,7 +112,7 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
 
     fn begin_handshake(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let tls = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
-            .map_err(|error| self.record_error(TlsError::of(&error, true, self.certificate())))?;
+            .map_err(|error| self.record_error(TlsError::from_error(&error, true, self.certificate())))?;
         self.sessions[slot as usize] = Some(Box::new(TlsSession::new(tls, self.clock.now())));
         self.advance_handshake(slot)
     }
@@ -295,10 +295,10 @@ impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
         self.inner.close(slot);
     }
 
-    fn wait(&mut self, patience: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
-        let patience = if self.owing.is_empty() { patience } else { WaitLimit::Poll };
+    fn wait(&mut self, wait_limit: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
+        let wait_limit = if self.owing.is_empty() { wait_limit } else { WaitLimit::Poll };
         let before = ready.len();
-        self.inner.wait(patience, ready)?;
+        self.inner.wait(wait_limit, ready)?;
         for event in &ready[before..] {
             if event.writable {
                 self.send_pending(event.slot);

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 /// The maximum length of the head of the proxy's response.
-const HEAD_MOST: usize = 16 * 1024;
+const MAX_HEAD: usize = 16 * 1024;
 
 /// A tunnel that is being opened.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub(super) fn open<S: io::Read + io::Write>(request: &[u8], stream: &mut S) -> i
 fn is_open(head: &[u8]) -> io::Result<bool> {
     let fault = |fault| Err(TlsError::plain(fault).into());
     let begins_well = b"HTTP/1.".iter().zip(head).all(|(expected, byte)| expected == byte);
-    if !begins_well || head.len() > HEAD_MOST {
+    if !begins_well || head.len() > MAX_HEAD {
         return fault(TlsFault::NoProxy);
     }
     let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(false) };

@@ -112,7 +112,7 @@ fn a_request_that_is_sent_again_keeps_its_number_and_its_check() {
     };
     for open in [false, true] {
         let settings = if open { open_loop(600.0, 2, 1) } else { closed_loop(2, 1) };
-        let requests = Arc::new(Requests::of(vec![kind("a", 200), kind("b", 201)], 0));
+        let requests = Arc::new(Requests::from_kinds(vec![kind("a", 200), kind("b", 201)], 0));
         let settings = Settings { requests, ..settings }.with(|job| {
             job.depth = 8;
             if !open {

@@ -86,7 +86,7 @@ fn requests(random: &mut Random) -> Arc<Requests> {
         (RequestKind { weight, template, method, check: ResponseCheck { status, body } }, http2)
     };
     let (kinds, http2) = (0..1 + random.below(4)).map(|_| kind(random)).unzip();
-    Arc::new(Requests::of(kinds, 0).with_http2(http2))
+    Arc::new(Requests::from_kinds(kinds, 0).with_http2(http2))
 }
 
 /// Settings determined by the seed: every kind of load, every edge of the phases.

@@ -57,10 +57,12 @@ fn the_rest_of_an_answered_request_is_still_sent() {
         check: check(),
     });
     let settings =
-        Settings { requests: Arc::new(Requests::of(kinds.into(), 0)), ..closed_loop(1, 1) }.with(|job| {
-            job.depth = 2;
-            job.batch = true;
-        });
+        Settings { requests: Arc::new(Requests::from_kinds(kinds.into(), 0)), ..closed_loop(1, 1) }.with(
+            |job| {
+                job.depth = 2;
+                job.batch = true;
+            },
+        );
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".repeat(2);
     let server = Hasty { answer: Rc::from(answer.as_bytes()), rest: false, heard: Vec::new() };
     let heard = |_: &[Tally], server: &Hasty| server.heard.clone();

@@ -141,7 +141,7 @@ fn over_http2_to(url: &str, settings: Settings, depth: u16, body: usize) -> Sett
     let (template, method) = (request.compile(&files).unwrap(), request.method_kind());
     let kinds = vec![RequestKind { weight: 1, template, method, check }];
     let http2 = vec![request.compile_http2(Scheme::Http, &files).unwrap()];
-    let requests = Arc::new(Requests::of(kinds, 0).with_http2(http2));
+    let requests = Arc::new(Requests::from_kinds(kinds, 0).with_http2(http2));
     Settings { requests, ..settings }.with(|job| {
         job.protocol = Protocol::Http2;
         job.depth = depth;

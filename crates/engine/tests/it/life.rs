@@ -191,7 +191,7 @@ fn a_long_random_schedule_ends_with_its_last_arrival() {
         })
     };
     // A billion arrivals are not walked: their window is planned from their number.
-    let billion = WindowLength::of(&poisson(1e6, 1_000_000_000)).length();
+    let billion = WindowLength::from_settings(&poisson(1e6, 1_000_000_000)).length();
     assert_eq!(billion.0, ((1e9 + 6.0 * 1e9_f64.sqrt()) * 1e3) as u64);
     let count = (1 << 18) + 1_000;
     let settings = poisson(1e5, count);
@@ -201,7 +201,7 @@ fn a_long_random_schedule_ends_with_its_last_arrival() {
     assert_eq!(outcome.total.counts.scheduled, count);
     let window = outcome.spans.drain.since(outcome.spans.window);
     assert!(window.0.abs_diff(arrivals as u64) < 1_000, "{window} is not {arrivals} ns");
-    assert!(window < WindowLength::of(&settings).length(), "{window}");
+    assert!(window < WindowLength::from_settings(&settings).length(), "{window}");
 }
 
 /// Responds at once.

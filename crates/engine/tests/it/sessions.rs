@@ -128,7 +128,7 @@ fn shopping() -> Requests {
         takes_cookies: true,
         keeps_cookies: false,
     };
-    Requests::of(kinds, 0).with_sessions(plan)
+    Requests::from_kinds(kinds, 0).with_sessions(plan)
 }
 
 fn with_sessions(settings: Settings) -> Settings {
@@ -286,7 +286,7 @@ fn run_redirected(settings: &Settings, trouble: u64, seed: u64) -> ThreadOutcome
     let kind = RequestKind { weight: 1, template, method: Method::Other, check };
     let kinds = vec![kind];
     let plan = SessionPlan::of_single_steps(&kinds);
-    let requests = Requests::of(kinds, 0).with_sessions(plan);
+    let requests = Requests::from_kinds(kinds, 0).with_sessions(plan);
     let settings = Settings { requests: Arc::new(requests), ..settings.clone() };
     let settings = settings.with(|job| job.follow = 1);
     let server = Moved { trouble, random: Random::new(seed), redirects: false };

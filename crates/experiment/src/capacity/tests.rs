@@ -229,18 +229,22 @@ fn repeated_misses_count_despite_disturbances() {
         evidence: BTreeMap::new(),
     }];
     window.verdicts = vec![Verdict { severity: Severity::Caution, ..invalid("steal", Blame::Environment) }];
-    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Void);
+    assert_eq!(WindowOutcome::from_result(&window), WindowOutcome::Void);
     assert_eq!(WindowOutcome::of_undisturbed(&window), WindowOutcome::Miss);
     window.verdicts.push(Verdict { severity: Severity::Caution, ..invalid("saturated", Blame::Server) });
-    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Miss, "overload is the server's");
+    assert_eq!(WindowOutcome::from_result(&window), WindowOutcome::Miss, "overload is the server's");
     window.gates.clear();
-    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Pass, "a disturbance makes nothing faster");
+    assert_eq!(
+        WindowOutcome::from_result(&window),
+        WindowOutcome::Pass,
+        "a disturbance makes nothing faster"
+    );
 }
 
 #[test]
 fn disturbed_windows_are_ignored_and_end_the_search() {
     let capacity = find(&mut SimulatedServer { void: true, ..SimulatedServer::new(5_000.0) }).unwrap();
-    assert_eq!(capacity.windows.len(), VOID_MOST);
+    assert_eq!(capacity.windows.len(), MAX_VOID);
     assert!(capacity.windows.iter().all(|window| window.outcome == WindowOutcome::Void));
     assert!(capacity.ended_early.unwrap().contains("generator_lag"));
     assert_eq!(capacity.half_pass_per_s, None);
@@ -273,7 +277,7 @@ fn windows_are_long_enough_for_the_percentile() {
     let length = |plan: &CapacityPlan, per_s: f64| window_length(plan, &result(None, per_s));
     assert_eq!(length(&plan, 5_000.0), Duration::from_secs(5));
     assert_eq!(length(&plan, 2_500.0), Duration::from_secs(10));
-    assert_eq!(length(&plan, 10.0), WINDOW_MOST);
+    assert_eq!(length(&plan, 10.0), MAX_WINDOW);
     // A session of four requests: an objective on requests needs a quarter of the time of one on sessions.
     let mut closed = result(None, 1_000.0);
     closed.sessions_per_s = Some(250.0);
@@ -323,7 +327,7 @@ fn disturbed_windows_do_not_extend_a_search_without_limit() {
         &mut |_| {},
     );
     let windows = capacity.unwrap().windows.len();
-    assert!(windows <= WINDOWS_WITH_VOID * 40 + VOID_MOST, "{windows}");
+    assert!(windows <= WINDOWS_WITH_VOID * 40 + MAX_VOID, "{windows}");
 }
 
 #[test]
@@ -336,12 +340,12 @@ fn errors_miss_the_objective_and_too_few_requests_do_not() {
         evidence: BTreeMap::new(),
     };
     window.gates = vec![gate(GateReason::TooFewSamples)];
-    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Pass);
+    assert_eq!(WindowOutcome::from_result(&window), WindowOutcome::Pass);
     window.gates = vec![gate(GateReason::Failures)];
-    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Miss);
+    assert_eq!(WindowOutcome::from_result(&window), WindowOutcome::Miss);
     window.gates.clear();
     window.verdicts = vec![invalid("saturated", Blame::Server)];
-    assert_eq!(WindowOutcome::of(&window), WindowOutcome::Miss);
+    assert_eq!(WindowOutcome::from_result(&window), WindowOutcome::Miss);
 }
 
 #[test]

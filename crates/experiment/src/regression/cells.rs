@@ -48,7 +48,11 @@ impl Cells {
         let of_launch = plan.launch.iter().map(|metric| Cell::new(None, *metric));
         let cells: Vec<Cell> = of_loads.chain(of_launch).collect();
         let share = ERROR_RATE / cells.len().max(1) as f64;
-        Self { cells, levels: [LookLevels::of(share), LookLevels::of(ERROR_RATE)], judge: plan.judge }
+        Self {
+            cells,
+            levels: [LookLevels::from_error(share), LookLevels::from_error(ERROR_RATE)],
+            judge: plan.judge,
+        }
     }
 
     /// Adds the figures of a block.

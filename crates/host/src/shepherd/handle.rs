@@ -235,7 +235,7 @@ impl Shepherd {
                 }
             }
         }
-        let shepherd = ProcessIdentity::of(self.process());
+        let shepherd = ProcessIdentity::from_pid(self.process());
         self.process.wait()?;
         if let (None, Some(shepherd)) = (self.gone, shepherd) {
             // It was killed, and could not end what the command has forked.

@@ -39,7 +39,7 @@ pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>)
     let (stdout, stderr, printed) = streams(order)?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&order.folder);
-    let inherited = order.inherits.of(std::env::vars_os(), &order.pass_env);
+    let inherited = order.inherits.select_from(std::env::vars_os(), &order.pass_env);
     command.env_clear();
     if let Some(user) = &order.user {
         command.envs(user.environment(inherited.into_iter()));

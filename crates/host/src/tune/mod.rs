@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use wanted_settings::WantedSetting;
 
 /// Open files a round may need: the limit of source 002.
-const OPEN_FILES_LEAST: u64 = 65_535;
+const MIN_OPEN_FILES: u64 = 65_535;
 /// Time limit for the shepherd's command, which does no work, to end.
 const STOP_LIMIT_MS: u64 = 1_000;
 /// Largest note that is read: ten times the size of all settings of a machine with 100 governors.
@@ -251,7 +251,7 @@ fn set(wanted: WantedSetting, look: CurrentSetting) -> Tuned {
 /// The limit of open files applies to this process and its children only: it need not be restored.
 fn open_files() -> Tuned {
     let name = "limit of open files".to_owned();
-    match system::raise_open_files_to(OPEN_FILES_LEAST) {
+    match system::raise_open_files_to(MIN_OPEN_FILES) {
         Ok((before, after)) => {
             Tuned { name, before: before.to_string(), after: after.to_string(), why: String::new() }
         }

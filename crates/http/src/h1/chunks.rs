@@ -9,10 +9,10 @@ use crate::syntax::{excerpt, is_text, is_token};
 use memchr::memchr3;
 
 /// The maximum length of a chunk-size line, its end included. The limit of Go's net/http (`maxLineLength`).
-pub const CHUNK_LINE_BYTES_MAX: usize = 4096;
+pub const MAX_CHUNK_LINE_BYTES: usize = 4096;
 
 /// The maximum length of a trailer section, its blank line included. The same limit as for a head.
-pub const TRAILERS_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
+pub const MAX_TRAILERS_BYTES: usize = crate::MAX_HEAD_BYTES;
 
 /// The result of one [`ChunkDecoder::decode`].
 pub(super) enum ChunkStep<'i> {
@@ -186,11 +186,11 @@ impl ChunkDecoder {
     fn count(&mut self, bytes: usize) -> Result<(), ProtocolError> {
         let total = self.line_bytes as usize + bytes;
         match self.state.section() {
-            Section::Trailers if total > TRAILERS_BYTES_MAX => {
-                Err(ProtocolError::TrailersTooLarge { limit: TRAILERS_BYTES_MAX })
+            Section::Trailers if total > MAX_TRAILERS_BYTES => {
+                Err(ProtocolError::TrailersTooLarge { limit: MAX_TRAILERS_BYTES })
             }
-            Section::ChunkSize | Section::Head if total > CHUNK_LINE_BYTES_MAX => {
-                Err(ProtocolError::ChunkLineTooLong { limit: CHUNK_LINE_BYTES_MAX })
+            Section::ChunkSize | Section::Head if total > MAX_CHUNK_LINE_BYTES => {
+                Err(ProtocolError::ChunkLineTooLong { limit: MAX_CHUNK_LINE_BYTES })
             }
             _ => {
                 self.line_bytes = total as u32;

@@ -7,7 +7,7 @@
 use super::chunks::{ChunkDecoder, ChunkStep};
 use super::error::{ProtocolError, Truncation};
 use super::head::{self, Framing, Head, HeadCache, LineEnds, ParsedHead};
-use crate::{HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, Method};
+use crate::{MAX_HEAD_BYTES, MAX_INTERIM_RESPONSES, Method};
 
 /// The result of one [`Decoder::decode`]: the meaning of the bytes that it consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +220,7 @@ impl Decoder {
         let bytes = &mut partial.bytes;
         let before = bytes.len();
         // Copies no more than the maximum size of a head: a long body after it need not be copied.
-        bytes.extend_from_slice(&input[..input.len().min(HEAD_BYTES_MAX - before)]);
+        bytes.extend_from_slice(&input[..input.len().min(MAX_HEAD_BYTES - before)]);
         check_start(bytes)?;
         // Searches only the new bytes, and the two before them (LF CR) with which the blank line may have begun.
         let complete = head::end(bytes, before.saturating_sub(2));
@@ -256,8 +256,8 @@ impl Decoder {
 
     /// Skips a 1xx response: the final one follows (RFC 9110 §15.2).
     fn interim<'i>(&mut self, status: u16) -> Result<DecodeStep<'i>, ProtocolError> {
-        if self.interims == INTERIM_RESPONSES_MAX {
-            return Err(ProtocolError::TooManyInterim { limit: INTERIM_RESPONSES_MAX });
+        if self.interims == MAX_INTERIM_RESPONSES {
+            return Err(ProtocolError::TooManyInterim { limit: MAX_INTERIM_RESPONSES });
         }
         self.interims += 1;
         self.state = DecoderState::Head;
@@ -288,13 +288,13 @@ fn check_start(bytes: &[u8]) -> Result<(), ProtocolError> {
 /// `bytes`, truncated to the maximum size of a head.
 #[inline]
 fn within_limit(bytes: &[u8]) -> &[u8] {
-    &bytes[..bytes.len().min(HEAD_BYTES_MAX)]
+    &bytes[..bytes.len().min(MAX_HEAD_BYTES)]
 }
 
 /// Rejects an incomplete head that has reached the limit.
 fn check_limit(bytes: &[u8]) -> Result<(), ProtocolError> {
-    if bytes.len() < HEAD_BYTES_MAX {
+    if bytes.len() < MAX_HEAD_BYTES {
         return Ok(());
     }
-    Err(ProtocolError::HeadTooLarge { limit: HEAD_BYTES_MAX })
+    Err(ProtocolError::HeadTooLarge { limit: MAX_HEAD_BYTES })
 }

@@ -108,25 +108,25 @@ pub enum ProtocolError {
         /// The bytes there, from the first invalid one.
         excerpt: String,
     },
-    /// No blank line within [`crate::HEAD_BYTES_MAX`].
+    /// No blank line within [`crate::MAX_HEAD_BYTES`].
     #[error("the response headers do not end within {limit} bytes")]
     HeadTooLarge {
         /// The limit.
         limit: usize,
     },
-    /// The trailers do not end within [`crate::TRAILERS_BYTES_MAX`].
+    /// The trailers do not end within [`crate::MAX_TRAILERS_BYTES`].
     #[error("the trailers do not end within {limit} bytes")]
     TrailersTooLarge {
         /// The limit.
         limit: usize,
     },
-    /// A chunk-size line, with its extensions, beyond [`crate::CHUNK_LINE_BYTES_MAX`].
+    /// A chunk-size line, with its extensions, beyond [`crate::MAX_CHUNK_LINE_BYTES`].
     #[error("a chunk-size line does not end within {limit} bytes")]
     ChunkLineTooLong {
         /// The limit.
         limit: usize,
     },
-    /// More than [`crate::INTERIM_RESPONSES_MAX`] 1xx responses before the final one.
+    /// More than [`crate::MAX_INTERIM_RESPONSES`] 1xx responses before the final one.
     #[error("more than {limit} interim (1xx) responses to one request")]
     TooManyInterim {
         /// The limit.

@@ -9,7 +9,7 @@ mod decoder;
 mod error;
 mod head;
 
-pub use chunks::{CHUNK_LINE_BYTES_MAX, TRAILERS_BYTES_MAX};
+pub use chunks::{MAX_CHUNK_LINE_BYTES, MAX_TRAILERS_BYTES};
 pub use decoder::{DecodeStep, Decoder, WholeResponse};
 pub use error::{ProtocolError, Section, Truncation};
 pub use head::{Framing, Head, HeadCache, LineEnds};

@@ -182,13 +182,13 @@ pub enum Http2Error {
         /// Its stream.
         stream: u32,
     },
-    /// A field block over [`super::FIELD_BLOCK_BYTES_MAX`].
+    /// A field block over [`super::MAX_FIELD_BLOCK_BYTES`].
     #[error("HTTP/2 field block of more than {limit} bytes")]
     FieldBlockTooLong {
         /// The limit.
         limit: usize,
     },
-    /// A field block in more than [`super::CONTINUATIONS_MAX`] pieces.
+    /// A field block in more than [`super::MAX_CONTINUATIONS`] pieces.
     #[error("HTTP/2 field block in more than {limit} CONTINUATION frames")]
     TooManyContinuations {
         /// The limit.
@@ -225,7 +225,7 @@ pub enum Http2Error {
         /// The valid values.
         expected: &'static str,
     },
-    /// Only frames without effect, [`super::IDLE_FRAMES_MAX`] in sequence.
+    /// Only frames without effect, [`super::MAX_IDLE_FRAMES`] in sequence.
     #[error(
         "HTTP/2 flood: {limit} SETTINGS, PING, WINDOW_UPDATE or other frames in a row, while no byte of a request or response moved"
     )]
@@ -285,7 +285,7 @@ pub enum MalformedResponse {
         /// The length received; if it is more than announced, the length so far.
         received: u64,
     },
-    /// Fields over [`super::HEADER_LIST_BYTES_MAX`].
+    /// Fields over [`super::MAX_HEADER_LIST_BYTES`].
     #[error("header list of {size} bytes; the maximum is {limit}")]
     HeaderListTooLong {
         /// Its size.

@@ -5,13 +5,13 @@
 //! nothing.
 
 use super::error::Http2Error;
-use super::frame::STREAM_ID_MAX;
+use super::frame::MAX_STREAM_ID;
 
 /// The window of every stream and of the connection before SETTINGS and WINDOW_UPDATE (RFC 9113 §6.9.2).
 pub const WINDOW_DEFAULT: u32 = 65_535;
 
 /// The largest window (RFC 9113 §6.9.1).
-pub const WINDOW_MAX: u32 = (1 << 31) - 1;
+pub const MAX_WINDOW: u32 = (1 << 31) - 1;
 
 /// The number of bytes that we may still send, on one stream or on the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl SendWindow {
     /// Bytes that may be sent; none while the window is negative.
     #[inline]
     pub fn available(self) -> u32 {
-        u32::try_from(self.0.max(0)).unwrap_or(WINDOW_MAX)
+        u32::try_from(self.0.max(0)).unwrap_or(MAX_WINDOW)
     }
 
     /// Counts bytes sent, at most [`SendWindow::available`].
@@ -44,13 +44,13 @@ impl SendWindow {
     /// Applies WINDOW_UPDATE for `stream`; 0 is the connection.
     ///
     /// # Errors
-    /// An increment of 0 (RFC 9113 §6.9), a window over [`WINDOW_MAX`] (§6.9.1).
+    /// An increment of 0 (RFC 9113 §6.9), a window over [`MAX_WINDOW`] (§6.9.1).
     pub fn increase(&mut self, stream: u32, increment: u32) -> Result<(), Http2Error> {
         if increment == 0 {
             return Err(Http2Error::ZeroIncrement { stream });
         }
         let window = self.0 + i64::from(increment);
-        if window > i64::from(WINDOW_MAX) {
+        if window > i64::from(MAX_WINDOW) {
             return Err(Http2Error::WindowOverflow { stream });
         }
         self.0 = window;
@@ -61,10 +61,10 @@ impl SendWindow {
     /// §6.9.2).
     ///
     /// # Errors
-    /// A window over [`WINDOW_MAX`], which is an error of the connection.
+    /// A window over [`MAX_WINDOW`], which is an error of the connection.
     pub fn shift(&mut self, change: i64) -> Result<(), Http2Error> {
         let window = self.0 + change;
-        if window > i64::from(WINDOW_MAX) {
+        if window > i64::from(MAX_WINDOW) {
             return Err(Http2Error::WindowOverflow { stream: 0 });
         }
         self.0 = window;
@@ -139,7 +139,7 @@ impl StreamIds {
     /// The id that [`StreamIds::advance`] would use; None when all ids are used and the connection must be replaced.
     #[inline]
     pub fn peek(self) -> Option<u32> {
-        (self.next <= STREAM_ID_MAX).then_some(self.next)
+        (self.next <= MAX_STREAM_ID).then_some(self.next)
     }
 
     /// Uses or skips an id: a skipped id counts as a closed stream (RFC 9113 §5.1.1).
@@ -179,8 +179,8 @@ mod tests {
         assert_eq!(window.increase(1, 20_000), Ok(()));
         assert_eq!(window.available(), 5_535);
         assert_eq!(window.increase(1, 0), Err(Http2Error::ZeroIncrement { stream: 1 }));
-        assert_eq!(window.increase(1, WINDOW_MAX), Err(Http2Error::WindowOverflow { stream: 1 }));
-        assert_eq!(window.shift(i64::from(WINDOW_MAX)), Err(Http2Error::WindowOverflow { stream: 0 }));
+        assert_eq!(window.increase(1, MAX_WINDOW), Err(Http2Error::WindowOverflow { stream: 1 }));
+        assert_eq!(window.shift(i64::from(MAX_WINDOW)), Err(Http2Error::WindowOverflow { stream: 0 }));
         assert_eq!(window.available(), 5_535, "an error changes nothing");
     }
 
@@ -201,10 +201,10 @@ mod tests {
         ids.advance();
         assert_eq!((ids.peek(), ids.last()), (Some(3), 1));
         assert!(ids.was_opened(1) && !ids.was_opened(3) && !ids.was_opened(2) && !ids.was_opened(0));
-        let mut ids = StreamIds { next: STREAM_ID_MAX };
-        assert_eq!(ids.peek(), Some(STREAM_ID_MAX));
+        let mut ids = StreamIds { next: MAX_STREAM_ID };
+        assert_eq!(ids.peek(), Some(MAX_STREAM_ID));
         ids.advance();
-        assert_eq!((ids.peek(), ids.last()), (None, STREAM_ID_MAX));
+        assert_eq!((ids.peek(), ids.last()), (None, MAX_STREAM_ID));
     }
 
     proptest! {

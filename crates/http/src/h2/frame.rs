@@ -18,7 +18,7 @@ pub const STREAM_AT: usize = 5;
 pub const FRAME_SIZE_DEFAULT: u32 = 16_384;
 
 /// The highest stream id (RFC 9113 §5.1.1).
-pub const STREAM_ID_MAX: u32 = (1 << 31) - 1;
+pub const MAX_STREAM_ID: u32 = (1 << 31) - 1;
 
 /// Frame types (RFC 9113 §6).
 pub(crate) mod kind {
@@ -62,14 +62,14 @@ impl FrameHead {
     pub fn read(bytes: &[u8; FRAME_HEAD_BYTES]) -> Self {
         let [a, b, c, kind, flags, w, x, y, z] = *bytes;
         let length = u32::from_be_bytes([0, a, b, c]);
-        let stream = u32::from_be_bytes([w, x, y, z]) & STREAM_ID_MAX;
+        let stream = u32::from_be_bytes([w, x, y, z]) & MAX_STREAM_ID;
         Self { length, kind, flags, stream }
     }
 
     /// Appends the head.
     #[inline]
     pub fn write(self, out: &mut Vec<u8>) {
-        debug_assert!(self.length < 1 << 24 && self.stream <= STREAM_ID_MAX);
+        debug_assert!(self.length < 1 << 24 && self.stream <= MAX_STREAM_ID);
         let [_, a, b, c] = self.length.to_be_bytes();
         let [w, x, y, z] = self.stream.to_be_bytes();
         out.extend_from_slice(&[a, b, c, self.kind, self.flags, w, x, y, z]);

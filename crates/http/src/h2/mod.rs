@@ -24,9 +24,9 @@ mod response;
 mod settings;
 
 pub use error::{ErrorCode, FrameName, Http2Error, MalformedResponse};
-pub use flow::{ReceiveWindow, SendWindow, StreamIds, WINDOW_DEFAULT, WINDOW_MAX};
+pub use flow::{MAX_WINDOW, ReceiveWindow, SendWindow, StreamIds, WINDOW_DEFAULT};
 pub use frame::{
-    CLIENT_PREFACE, FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, FrameHead, STREAM_AT, STREAM_ID_MAX, write_data,
+    CLIENT_PREFACE, FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, FrameHead, MAX_STREAM_ID, STREAM_AT, write_data,
     write_field_block, write_goaway, write_ping, write_ping_ack, write_reset, write_settings,
     write_settings_ack, write_window_update,
 };
@@ -35,11 +35,11 @@ pub use hpack::{
     TABLE_SIZE_DEFAULT,
 };
 pub use reader::{
-    CONTINUATIONS_MAX, FIELD_BLOCK_BYTES_MAX, FrameEvent, FrameReader, IDLE_FRAMES_MAX, whole_data,
+    FrameEvent, FrameReader, MAX_CONTINUATIONS, MAX_FIELD_BLOCK_BYTES, MAX_IDLE_FRAMES, whole_data,
 };
 pub use request::{Http2Request, RequestBlocks, RequestTable};
 pub use response::{
-    BlockCache, BlockRole, DecodedFields, FieldDecoder, HEADER_LIST_BYTES_MAX, RecognisedBlock,
+    BlockCache, BlockRole, DecodedFields, FieldDecoder, MAX_HEADER_LIST_BYTES, RecognisedBlock,
     ResponseFields, ResponseProgress,
 };
 pub use settings::{OUR_WINDOW, PeerSettings, SettingsPayload, write_client_preface};

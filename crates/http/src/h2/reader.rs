@@ -9,15 +9,15 @@ use super::frame::{FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, FrameHead, flag, kind};
 use super::settings::SettingsPayload;
 
 /// The maximum length of a field block. The same limit as for a head of HTTP/1.1.
-pub const FIELD_BLOCK_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
+pub const MAX_FIELD_BLOCK_BYTES: usize = crate::MAX_HEAD_BYTES;
 
-/// The maximum number of CONTINUATION frames after HEADERS: with full frames a quarter of [`FIELD_BLOCK_BYTES_MAX`]
+/// The maximum number of CONTINUATION frames after HEADERS: with full frames a quarter of [`MAX_FIELD_BLOCK_BYTES`]
 /// needs one.
-pub const CONTINUATIONS_MAX: u8 = 16;
+pub const MAX_CONTINUATIONS: u8 = 16;
 
 /// The maximum number of frames without effect between two that advance a response, or between parts of a body that is
 /// sent. nghttp2 and Go allow 1,000 and 10,000.
-pub const IDLE_FRAMES_MAX: u16 = 1000;
+pub const MAX_IDLE_FRAMES: u16 = 1000;
 
 /// The result of one [`FrameReader::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -383,8 +383,8 @@ impl FrameReader {
             kind::RST_STREAM | kind::GOAWAY | kind::WINDOW_UPDATE | kind::CONTINUATION => {}
             _ => {
                 self.idle_frames += 1;
-                if self.idle_frames > IDLE_FRAMES_MAX {
-                    return Err(Http2Error::Flood { limit: IDLE_FRAMES_MAX });
+                if self.idle_frames > MAX_IDLE_FRAMES {
+                    return Err(Http2Error::Flood { limit: MAX_IDLE_FRAMES });
                 }
             }
         }
@@ -412,12 +412,12 @@ impl FrameReader {
             self.open_block = Some(OpenBlock { stream: head.stream, end_stream, continuations: 0 });
         } else if let Some(open) = &mut self.open_block {
             open.continuations += 1;
-            if open.continuations > CONTINUATIONS_MAX {
-                return Err(Http2Error::TooManyContinuations { limit: CONTINUATIONS_MAX });
+            if open.continuations > MAX_CONTINUATIONS {
+                return Err(Http2Error::TooManyContinuations { limit: MAX_CONTINUATIONS });
             }
         }
-        if self.buffer.len() > FIELD_BLOCK_BYTES_MAX {
-            return Err(Http2Error::FieldBlockTooLong { limit: FIELD_BLOCK_BYTES_MAX });
+        if self.buffer.len() > MAX_FIELD_BLOCK_BYTES {
+            return Err(Http2Error::FieldBlockTooLong { limit: MAX_FIELD_BLOCK_BYTES });
         }
         self.payload_at = self.buffer.len();
         Ok(!is_last)
@@ -517,13 +517,13 @@ fn event(head: FrameHead, payload: &[u8]) -> Result<FrameEvent<'_>, Http2Error> 
             if is_ack { FrameEvent::PingAck(opaque) } else { FrameEvent::Ping(opaque) }
         }
         kind::GOAWAY => {
-            let last_stream = number(0) & super::STREAM_ID_MAX;
+            let last_stream = number(0) & super::MAX_STREAM_ID;
             FrameEvent::GoAway {
                 last_stream,
                 code: ErrorCode(number(4)),
                 debug: payload.get(8..).unwrap_or(&[]),
             }
         }
-        _ => FrameEvent::WindowUpdate { stream, increment: number(0) & super::WINDOW_MAX },
+        _ => FrameEvent::WindowUpdate { stream, increment: number(0) & super::MAX_WINDOW },
     })
 }

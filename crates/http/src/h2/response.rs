@@ -10,11 +10,11 @@
 use super::error::{Http2Error, MalformedResponse};
 use super::hpack::{BlockSummary, DecodedField, HpackDecoder, HpackScratch, TABLE_SIZE_DEFAULT};
 use crate::syntax::{decimal, is_token};
-use crate::{ContentCoding, INTERIM_RESPONSES_MAX, Method};
+use crate::{ContentCoding, MAX_INTERIM_RESPONSES, Method};
 use std::sync::Arc;
 
 /// The maximum size of a header list. The same limit as for a head of HTTP/1.1.
-pub const HEADER_LIST_BYTES_MAX: usize = crate::HEAD_BYTES_MAX;
+pub const MAX_HEADER_LIST_BYTES: usize = crate::MAX_HEAD_BYTES;
 
 /// The number of blocks that a thread keeps. Go's servers order fields at random.
 const BLOCKS_KEPT: usize = 8;
@@ -292,8 +292,8 @@ impl FieldReading {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
-        if summary.list_size > HEADER_LIST_BYTES_MAX {
-            let limit = HEADER_LIST_BYTES_MAX;
+        if summary.list_size > MAX_HEADER_LIST_BYTES {
+            let limit = MAX_HEADER_LIST_BYTES;
             return Err(MalformedResponse::HeaderListTooLong { size: summary.list_size, limit });
         }
         match self.status {
@@ -369,7 +369,7 @@ impl ResponseProgress {
                 if end_stream {
                     return Err(MalformedResponse::Order("an interim (1xx) response that ends the stream"));
                 }
-                if self.interims == INTERIM_RESPONSES_MAX {
+                if self.interims == MAX_INTERIM_RESPONSES {
                     return Err(MalformedResponse::Order("more than 16 interim (1xx) responses"));
                 }
                 self.interims += 1;

@@ -4,10 +4,10 @@
 //! limit.
 
 use super::error::{Http2Error, INITIAL_WINDOW_SIZE_NAME};
-use super::flow::{WINDOW_DEFAULT, WINDOW_MAX};
+use super::flow::{MAX_WINDOW, WINDOW_DEFAULT};
 use super::frame::{CLIENT_PREFACE, FRAME_SIZE_DEFAULT, write_settings, write_window_update};
 use super::hpack::TABLE_SIZE_DEFAULT;
-use super::response::HEADER_LIST_BYTES_MAX;
+use super::response::MAX_HEADER_LIST_BYTES;
 
 pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
 pub(crate) const ENABLE_PUSH: u16 = 2;
@@ -23,7 +23,7 @@ pub const OUR_WINDOW: u32 = (1 << 30) - 1;
 /// is read) and the connection's window.
 pub fn write_client_preface(out: &mut Vec<u8>) {
     out.extend_from_slice(CLIENT_PREFACE);
-    let list = HEADER_LIST_BYTES_MAX as u32;
+    let list = MAX_HEADER_LIST_BYTES as u32;
     write_settings(out, &[(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, OUR_WINDOW), (MAX_HEADER_LIST_SIZE, list)]);
     write_window_update(out, 0, OUR_WINDOW - WINDOW_DEFAULT);
 }
@@ -87,7 +87,7 @@ impl PeerSettings {
                     return Err(Http2Error::Setting { setting: "SETTINGS_ENABLE_PUSH", value, expected });
                 }
                 MAX_CONCURRENT_STREAMS => self.max_concurrent_streams = value,
-                INITIAL_WINDOW_SIZE if value > WINDOW_MAX => {
+                INITIAL_WINDOW_SIZE if value > MAX_WINDOW => {
                     let (setting, expected) = (INITIAL_WINDOW_SIZE_NAME, "the maximum is 2^31-1");
                     return Err(Http2Error::Setting { setting, value, expected });
                 }

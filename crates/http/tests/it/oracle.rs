@@ -3,8 +3,8 @@
 //! It says what a stream means, or that it is invalid somewhere; not why.
 
 use paceline_http::{
-    CHUNK_LINE_BYTES_MAX, ContentCoding, Framing, HEAD_BYTES_MAX, Head, INTERIM_RESPONSES_MAX, Method,
-    TRAILERS_BYTES_MAX,
+    ContentCoding, Framing, Head, MAX_CHUNK_LINE_BYTES, MAX_HEAD_BYTES, MAX_INTERIM_RESPONSES,
+    MAX_TRAILERS_BYTES, Method,
 };
 
 /// An event of [`crate::observe`], errors without their reason.
@@ -34,12 +34,12 @@ pub fn read(method: Method, mut bytes: &[u8]) -> Vec<OracleEvent> {
 
 /// Reads one response and the interim ones before it; returns the bytes after it.
 fn response<'b>(method: Method, mut bytes: &'b [u8], events: &mut Vec<OracleEvent>) -> Option<&'b [u8]> {
-    for interims in 0..=INTERIM_RESPONSES_MAX {
+    for interims in 0..=MAX_INTERIM_RESPONSES {
         let (head, rest) = head(method, bytes)?;
         bytes = rest;
         match head.status {
             101 => return None,
-            100..=199 if interims == INTERIM_RESPONSES_MAX => return None,
+            100..=199 if interims == MAX_INTERIM_RESPONSES => return None,
             100..=199 => events.push(OracleEvent::Interim(head.status)),
             _ => {
                 events.push(OracleEvent::Head(head));
@@ -57,7 +57,7 @@ fn head(method: Method, bytes: &[u8]) -> Option<(Head, &[u8])> {
         [b'\n', b'\r', b'\n', ..] => Some(at + 3),
         _ => None,
     })?;
-    if end > HEAD_BYTES_MAX {
+    if end > MAX_HEAD_BYTES {
         return None;
     }
     let text: String = bytes[..end].iter().map(|&byte| char::from(byte)).collect();
@@ -190,7 +190,7 @@ fn chunks(mut bytes: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
 }
 
 fn size_line(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let newline = bytes.iter().position(|byte| *byte == b'\n').filter(|at| *at < CHUNK_LINE_BYTES_MAX)?;
+    let newline = bytes.iter().position(|byte| *byte == b'\n').filter(|at| *at < MAX_CHUNK_LINE_BYTES)?;
     let line: String = bytes[..newline].iter().map(|&byte| char::from(byte)).collect();
     let line = line.strip_suffix('\r')?;
     let end = line.find([' ', '\t', ';']).unwrap_or(line.len());
@@ -241,7 +241,7 @@ fn trailers(bytes: &[u8]) -> Option<&[u8]> {
     loop {
         let newline = at + bytes[at..].iter().position(|byte| *byte == b'\n')?;
         let line: String = bytes[at..newline].iter().map(|&byte| char::from(byte)).collect();
-        if newline >= TRAILERS_BYTES_MAX {
+        if newline >= MAX_TRAILERS_BYTES {
             return None;
         }
         let line = line.strip_suffix('\r').filter(|line| !line.contains(['\r', '\0']))?;

@@ -4,8 +4,8 @@
 //! are in `pieces.rs`. The engine decides the outcome of a request after an error.
 
 use paceline_http::{
-    CHUNK_LINE_BYTES_MAX, Decoder, HEAD_BYTES_MAX, HeadCache, LineEnds, Method, ProtocolError,
-    TRAILERS_BYTES_MAX,
+    Decoder, HeadCache, LineEnds, MAX_CHUNK_LINE_BYTES, MAX_HEAD_BYTES, MAX_TRAILERS_BYTES, Method,
+    ProtocolError,
 };
 
 use crate::observe::{events, feed, kinds, line};
@@ -488,16 +488,16 @@ fn limits_are_reached_and_not_passed() {
     let size = |bytes: usize| format!("{chunked}1;{}\r\nx\r\n0\r\n\r\n", "x".repeat(bytes - 4));
     let trailers = |bytes: usize| format!("{chunked}0\r\nX:{}\r\n\r\n", "x".repeat(bytes - 6));
     let rows = [
-        (head(HEAD_BYTES_MAX), "204.1 empty keep | end"),
-        (head(HEAD_BYTES_MAX + 1), "error: the response headers do not end within 65536 bytes"),
-        (size(CHUNK_LINE_BYTES_MAX), "200.1 chunked keep | \"x\" | end"),
+        (head(MAX_HEAD_BYTES), "204.1 empty keep | end"),
+        (head(MAX_HEAD_BYTES + 1), "error: the response headers do not end within 65536 bytes"),
+        (size(MAX_CHUNK_LINE_BYTES), "200.1 chunked keep | \"x\" | end"),
         (
-            size(CHUNK_LINE_BYTES_MAX + 1),
+            size(MAX_CHUNK_LINE_BYTES + 1),
             "200.1 chunked keep | error: a chunk-size line does not end within 4096 bytes",
         ),
-        (trailers(TRAILERS_BYTES_MAX), "200.1 chunked keep | end"),
+        (trailers(MAX_TRAILERS_BYTES), "200.1 chunked keep | end"),
         (
-            trailers(TRAILERS_BYTES_MAX + 1),
+            trailers(MAX_TRAILERS_BYTES + 1),
             "200.1 chunked keep | error: the trailers do not end within 65536 bytes",
         ),
         (

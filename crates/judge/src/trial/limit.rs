@@ -2,18 +2,16 @@
 //!
 //! The first that applies, from the most to the least certain. A search has the limit that its closed-loop run found.
 
-use super::{
-    FULL_LEAST, OWN_LEAST, balancer_of, database_bound, host, memory_shortage, server_network_bound,
-};
+use super::{MIN_FULL, MIN_OWN, balancer_of, database_bound, host, memory_shortage, server_network_bound};
 use crate::facts::is_open;
-use crate::{ACHIEVED_LEAST, GENERATOR_BUSY_MOST, NOT_OK_SHARE_MOST, TypedVerdict, loaders, overload};
+use crate::{MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_ACHIEVED, TypedVerdict, loaders, overload};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
 use paceline_stats::{counted, plural, whole};
 
 /// A server that used about one of several cores was limited by one thread, where CPU time by thread is not known.
 const ONE_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// Time that a server was ready but not running, per second, from which other processes were the limit.
-pub const DELAYED_LEAST: f64 = 0.2;
+pub const MIN_DELAYED: f64 = 0.2;
 
 /// What limited the trial; none if it is not usable, or imported.
 pub fn limit(trial: &Trial) -> Option<Limit> {
@@ -51,7 +49,7 @@ fn errors(_: &Trial, run: &Run) -> LimitResult {
     // Requests that a growing queue left without a response are not a limit by errors.
     let is_queue = counts.failed() == 0 && overload::is_saturated(run);
     let failed = counts.not_ok_share();
-    (failed > NOT_OK_SHARE_MOST && !is_queue)
+    (failed > MAX_NOT_OK_SHARE && !is_queue)
         .then(|| (LimitKind::Errors, format!("{} of the requests failed", percent(failed))))
 }
 
@@ -62,8 +60,7 @@ fn memory(trial: &Trial, _: &Run) -> LimitResult {
 /// An open loop whose load was delivered.
 fn offered_rate(_: &Trial, run: &Run) -> LimitResult {
     let offered = run.rate_per_s.offered?;
-    let delivered =
-        is_open(run) && !overload::fell_short(run, ACHIEVED_LEAST) && !overload::is_saturated(run);
+    let delivered = is_open(run) && !overload::fell_short(run, MIN_ACHIEVED) && !overload::is_saturated(run);
     let achieved = run.rate_per_s.achieved;
     delivered.then(|| {
         let evidence = format!("{}/s achieved of {}/s offered", whole(achieved), whole(offered));
@@ -73,7 +70,7 @@ fn offered_rate(_: &Trial, run: &Run) -> LimitResult {
 
 fn generator(_: &Trial, run: &Run) -> LimitResult {
     let busy = run.generator.utilization;
-    (busy > GENERATOR_BUSY_MOST)
+    (busy > MAX_GENERATOR_BUSY)
         .then(|| (LimitKind::Generator, format!("the generator's busiest thread was {} busy", percent(busy))))
 }
 
@@ -93,7 +90,7 @@ fn network(trial: &Trial, run: &Run) -> LimitResult {
 }
 
 fn balancer(trial: &Trial, _: &Run) -> LimitResult {
-    let balancer = balancer_of(trial).filter(|balancer| balancer.utilization >= FULL_LEAST)?;
+    let balancer = balancer_of(trial).filter(|balancer| balancer.utilization >= MIN_FULL)?;
     Some((LimitKind::Balancer, format!("the balancer's cores were {} busy", percent(balancer.utilization))))
 }
 
@@ -116,14 +113,14 @@ fn server_cores(trial: &Trial, _: &Run) -> LimitResult {
     let cores = trial.server_cores().len().max(1) as f64;
     let used = usage.utilization * cores;
     let evidence = cores_used(used, cores);
-    if usage.utilization >= FULL_LEAST {
+    if usage.utilization >= MIN_FULL {
         return Some((LimitKind::ServerCpu, evidence));
     }
-    let busy = mean(&busy_shares(trial)).filter(|busy| *busy >= FULL_LEAST)?;
+    let busy = mean(&busy_shares(trial)).filter(|busy| *busy >= MIN_FULL)?;
     let its_cores = if cores == 1.0 { "this core was" } else { "these cores were" };
     let evidence = format!("{evidence}; {its_cores} {} busy", percent(busy));
     let Some(sharer) = sharers(trial).max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s)) else {
-        let is_own = usage.cpu_s >= OWN_LEAST * busy * cores * usage.over_s;
+        let is_own = usage.cpu_s >= MIN_OWN * busy * cores * usage.over_s;
         return Some((if is_own { LimitKind::ServerCpu } else { LimitKind::Neighbours }, evidence));
     };
     let (kind, name) = match sharer.role {
@@ -143,7 +140,7 @@ fn server_cores(trial: &Trial, _: &Run) -> LimitResult {
 /// One of several cores was full, or the server used about one.
 fn one_thread(trial: &Trial, run: &Run) -> LimitResult {
     let busiest = run.server.as_ref().and_then(|server| server.busiest_thread_utilization);
-    if let Some(busy) = busiest.filter(|busy| *busy >= FULL_LEAST) {
+    if let Some(busy) = busiest.filter(|busy| *busy >= MIN_FULL) {
         let busy = percent(busy);
         return Some((LimitKind::ServerThread, format!("the server's busiest thread was {busy} busy")));
     }
@@ -152,11 +149,11 @@ fn one_thread(trial: &Trial, run: &Run) -> LimitResult {
     let used = usage.utilization * cores;
     let most = busy_shares(trial).into_iter().fold(0.0, f64::max);
     let is_thread = match usage.busiest_thread_utilization {
-        Some(busy) => busy >= FULL_LEAST,
+        Some(busy) => busy >= MIN_FULL,
         // Records of older versions have no CPU time by thread.
         None => ONE_CORE.contains(&used),
     };
-    (is_thread || most >= FULL_LEAST).then(|| {
+    (is_thread || most >= MIN_FULL).then(|| {
         let mut evidence = cores_used(used, cores);
         if let Some(busy) = usage.busiest_thread_utilization {
             evidence += &format!(", its busiest thread was {} busy", percent(busy));
@@ -171,7 +168,7 @@ fn one_thread(trial: &Trial, run: &Run) -> LimitResult {
 fn other_work(trial: &Trial, _: &Run) -> LimitResult {
     let usage = trial.usage.as_ref().filter(|usage| usage.threads_peak == 1 && usage.over_s > 0.0)?;
     let delayed = usage.run_delay_s / usage.over_s;
-    (delayed > DELAYED_LEAST).then(|| {
+    (delayed > MIN_DELAYED).then(|| {
         let evidence = format!("the server waited for a core {} of the time", percent(delayed));
         (LimitKind::Neighbours, evidence)
     })

@@ -82,7 +82,7 @@ fn times(times: [u64; 9]) -> impl FnOnce(&mut Run) {
         for (interval, time_us) in run.intervals[1..10].iter_mut().zip(times) {
             let mut histogram = Histogram::new();
             histogram.record_n(1_000 * time_us, 1_000);
-            interval.block.service_time_ns = Some(Times::of(&histogram));
+            interval.block.service_time_ns = Some(Times::from_histogram(&histogram));
         }
     }
 }
@@ -94,7 +94,7 @@ fn loaders(run: &mut Run, change: impl FnOnce(&mut [Loader], &mut [Block])) {
     let mut times = Histogram::new();
     times.record_n(1_000_000, 5_000);
     let counts = Counts { scheduled: 5_000, ok: 5_000, ..Counts::default() };
-    let block = Block { counts, service_time_ns: Some(Times::of(&times)), ..Block::default() };
+    let block = Block { counts, service_time_ns: Some(Times::from_histogram(&times)), ..Block::default() };
     let (mut loaders, mut blocks) = (vec![loader("n3"), loader("n4")], vec![block.clone(), block]);
     change(&mut loaders, &mut blocks);
     (run.loaders, run.by_generator) = (loaders, Some(blocks));
@@ -269,7 +269,7 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
             run.connections.listen_overflows = Some(7);
             let mut histogram = Histogram::new();
             histogram.record(3_010_000_000);
-            run.intervals[0].block.connect_time_ns = Some(Times::of(&histogram));
+            run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
         }),
         VerdictName::CookiesDropped => closed(|run| run.connections.cookies_dropped = 7),
         VerdictName::GeneratorThrottled => closed(|run| {
@@ -470,7 +470,7 @@ fn pauses_of_a_few_requests_do_not_make_an_open_loop_unsteady() {
             let mut histogram = Histogram::new();
             histogram.record_n(100_000, 1_000 - late);
             histogram.record_n(8_000_000, late);
-            interval.block.service_time_ns = Some(Times::of(&histogram));
+            interval.block.service_time_ns = Some(Times::from_histogram(&histogram));
         }
     });
     assert_eq!(paused.verdicts(), [] as [&str; 0], "the mean falls from 0.7 to 0.1 ms, the median stays");

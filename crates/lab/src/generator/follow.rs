@@ -105,11 +105,8 @@ pub fn follow(
     let (watch, gone, ended) = watch.until_end(shepherd, launch)?;
     let finished = GeneratorExit {
         ended,
-        stdout: paceline_files::read_text(
-            &following.folder.join("stdout"),
-            paceline_files::OUTPUT_BYTES_MOST,
-        )
-        .unwrap_or_default(),
+        stdout: paceline_files::read_text(&following.folder.join("stdout"), paceline_files::MAX_OUTPUT_BYTES)
+            .unwrap_or_default(),
         stderr: tail(&following.folder.join("stderr")),
         cpu_s: gone.usage.user_s + gone.usage.system_s,
         elapsed_s: watch.start.elapsed().as_secs_f64(),

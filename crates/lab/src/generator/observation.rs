@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 /// The largest share of the sampled stretch that may lie outside the window. The lab's thread may read its samples
 /// late: of a window of 200 ms a tenth is 20 ms, which is enough on a machine that is also busy otherwise. In that
 /// tenth a server finishes the answers under way and then idles, so that the error is smaller than the tenth.
-const OUTSIDE_MOST: f64 = 0.1;
+const MAX_OUTSIDE: f64 = 0.1;
 /// The least share of the window that must be sampled: a smaller part may not be representative.
-const WINDOW_LEAST: f64 = 0.5;
+const MIN_WINDOW: f64 = 0.5;
 
 /// One process tree over the stretch that was measured.
 #[derive(Clone, Debug)]
@@ -87,9 +87,8 @@ impl ReportedWindow {
             }
             ReportedWindow::StartOnly => return None,
         };
-        let is_of_window = inside_s > 0.0
-            && over_s - inside_s <= OUTSIDE_MOST * over_s
-            && inside_s >= WINDOW_LEAST * window_s;
+        let is_of_window =
+            inside_s > 0.0 && over_s - inside_s <= MAX_OUTSIDE * over_s && inside_s >= MIN_WINDOW * window_s;
         is_of_window.then_some(inside_s)
     }
 }

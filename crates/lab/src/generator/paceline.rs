@@ -169,7 +169,7 @@ impl LoadGenerator for Paceline {
                 (last_record(&records_of_search(assignment)).map_err(|error| no_record(&error))?, Some(found))
             }
         };
-        let text = paceline_files::read_text(&record, paceline_files::OUTPUT_BYTES_MOST)
+        let text = paceline_files::read_text(&record, paceline_files::MAX_OUTPUT_BYTES)
             .map_err(|error| no_record(&error))?;
         let run = read_run(&text).map_err(|error| format!("cannot read the generator's record: {error}"))?;
         if run.tool.version.trim().is_empty() {

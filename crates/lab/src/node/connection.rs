@@ -26,9 +26,9 @@ const END_LIMIT: Duration = Duration::from_secs(10);
 /// Round trips for a clock comparison.
 const ROUND_TRIPS: usize = 8;
 /// Answers that wait to be read: a node sends one for each request.
-const ANSWERS_MOST: usize = 4;
+const MAX_ANSWERS: usize = 4;
 /// Bytes kept of the standard error of a copy.
-const SAID_BYTES_MOST: usize = 4096;
+const MAX_SAID_BYTES: usize = 4096;
 
 /// A connection to a node. When it is dropped, the node stops all processes that it started.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Node {
             PlaceError::Local { .. } => lost(error.to_string()),
         })?;
         let input = child.stdin.take();
-        let (speaking, answers) = mpsc::sync_channel(ANSWERS_MOST);
+        let (speaking, answers) = mpsc::sync_channel(MAX_ANSWERS);
         let mut node = Self {
             host: host.clone(),
             place: place.clone(),
@@ -194,8 +194,11 @@ impl Node {
         let mut receiving =
             receiving.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let to = receiving.stdin.take().map_or_else(Stdio::null, Stdio::from);
-        let errors =
-            receiving.stderr.take().map(|errors| KeptOutput::of(errors, SAID_BYTES_MOST)).transpose()?;
+        let errors = receiving
+            .stderr
+            .take()
+            .map(|errors| KeptOutput::from_stream(errors, MAX_SAID_BYTES))
+            .transpose()?;
         let mut sending = Command::new("tar");
         sending.args(["--create", "--file=-", "--directory"]).arg(folder).arg(".");
         let sent = sending.stdin(Stdio::null()).stdout(to).stderr(Stdio::null()).status();

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longest line: a workload's body is a tenth of it.
-const LINE_BYTES_MOST: u64 = 1 << 26;
+const MAX_LINE_BYTES: u64 = 1 << 26;
 
 /// To a node.
 #[derive(Debug, Serialize, Deserialize)]
@@ -220,7 +220,7 @@ pub(crate) struct Launched {
 
 /// Reads the next line; none at the end.
 pub(crate) fn read_line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    paceline_files::read_line(from, LINE_BYTES_MOST)
+    paceline_files::read_line(from, MAX_LINE_BYTES)
 }
 
 /// A message as a line.

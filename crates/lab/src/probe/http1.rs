@@ -10,14 +10,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// The longest head: the highest limit of common servers and proxies.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The longest body of a workload; validation holds it in memory.
-const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// Interim answers before the final one: a server sends one or two (100, 103), never many.
-const INTERIM_MOST: usize = 16;
+const MAX_INTERIM: usize = 16;
 /// Trailers of a chunked body, in bytes: the same as for a head.
-const TRAILER_BYTES_MAX: usize = HEAD_BYTES_MAX;
+const MAX_TRAILER_BYTES: usize = MAX_HEAD_BYTES;
 
 /// The result of waiting for a server to close.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct CloseResult {
 pub struct ProbeConnection {
     stream: TcpStream,
     address: SocketAddr,
-    patience: ProbeDeadline,
+    deadline: ProbeDeadline,
     reader: Reader,
     /// When a request was last sent.
     sent_at: Instant,
@@ -43,13 +43,13 @@ impl ProbeConnection {
     ///
     /// # Errors
     /// [`ProbeError::Connect`] when no process listens.
-    pub fn open(address: SocketAddr, patience: ProbeDeadline) -> Result<Self, ProbeError> {
-        patience.check()?;
+    pub fn open(address: SocketAddr, deadline: ProbeDeadline) -> Result<Self, ProbeError> {
+        deadline.check()?;
         let stream =
-            TcpStream::connect_timeout(&address, patience.left().max(SLICE)).map_err(ProbeError::Connect)?;
+            TcpStream::connect_timeout(&address, deadline.left().max(SLICE)).map_err(ProbeError::Connect)?;
         stream.set_read_timeout(Some(SLICE)).map_err(ProbeError::Io)?;
         stream.set_nodelay(true).map_err(ProbeError::Io)?;
-        Ok(Self { stream, address, patience, reader: Reader::default(), sent_at: Instant::now() })
+        Ok(Self { stream, address, deadline, reader: Reader::default(), sent_at: Instant::now() })
     }
 
     /// Sends one request and reads its answer.
@@ -132,15 +132,15 @@ impl ProbeConnection {
 
     /// The next answer on the connection.
     fn answer(&mut self, question: &ProbeRequest<'_>) -> Result<Answer, ProbeError> {
-        let answer = self.reader.answer(&mut self.stream, question, &self.patience)?;
+        let answer = self.reader.answer(&mut self.stream, question, &self.deadline)?;
         Ok(Answer { took: self.sent_at.elapsed(), ..answer })
     }
 
-    /// Waits for the server to close, at most until `deadline`, and returns the bytes that it sends meanwhile.
+    /// Waits for the server to close, at most `until`, and returns the bytes that it sends meanwhile.
     ///
     /// # Errors
     /// [`ProbeError::Interrupted`]; a connection that breaks counts as closed.
-    pub fn wait_closed(&mut self, deadline: Instant) -> Result<CloseResult, ProbeError> {
+    pub fn wait_closed(&mut self, until: Instant) -> Result<CloseResult, ProbeError> {
         let (begun, mut bytes) = (Instant::now(), self.reader.take());
         let mut chunk = [0; 4096];
         loop {
@@ -150,7 +150,7 @@ impl ProbeConnection {
                 Err(error) if is_slice_over(&error) => {}
                 Err(_) => return Ok(CloseResult { bytes, closed_after: Some(begun.elapsed()) }),
             }
-            match (ProbeDeadline { deadline, ..self.patience }).check() {
+            match (ProbeDeadline { deadline: until, ..self.deadline }).check() {
                 Err(ProbeError::Interrupted) => return Err(ProbeError::Interrupted),
                 Err(_) => return Ok(CloseResult { bytes, closed_after: None }),
                 Ok(()) => {}
@@ -159,8 +159,8 @@ impl ProbeConnection {
     }
 
     /// Replaces the deadline.
-    pub fn be_patient(&mut self, patience: ProbeDeadline) {
-        self.patience = patience;
+    pub fn set_deadline(&mut self, deadline: ProbeDeadline) {
+        self.deadline = deadline;
     }
 }
 
@@ -171,9 +171,9 @@ impl ProbeConnection {
 pub fn ask(
     address: SocketAddr,
     question: ProbeRequest<'_>,
-    patience: ProbeDeadline,
+    deadline: ProbeDeadline,
 ) -> Result<Answer, ProbeError> {
-    ProbeConnection::open(address, patience)?.ask(question)
+    ProbeConnection::open(address, deadline)?.ask(question)
 }
 
 /// Bytes read and not yet used.
@@ -195,10 +195,10 @@ impl Reader {
         &mut self,
         stream: &mut impl Read,
         question: &ProbeRequest<'_>,
-        patience: &ProbeDeadline,
+        deadline: &ProbeDeadline,
     ) -> Result<Answer, ProbeError> {
-        let mut source = DeadlineStream { stream, patience };
-        for _ in 0..=INTERIM_MOST {
+        let mut source = DeadlineStream { stream, deadline };
+        for _ in 0..=MAX_INTERIM {
             let head = ProbeHead::parse(&self.head(&mut source)?)?;
             if (100..200).contains(&head.status) {
                 continue;
@@ -213,7 +213,7 @@ impl Reader {
             let (status, headers) = (head.status, head.headers);
             return Ok(Answer { status, headers, body, keeps_alive, took: Duration::ZERO });
         }
-        Err(not_http(format!("more than {INTERIM_MOST} interim responses (1xx) and no final response")))
+        Err(not_http(format!("more than {MAX_INTERIM} interim responses (1xx) and no final response")))
     }
 
     /// An error if there are bytes that belong to no answer.
@@ -240,8 +240,8 @@ impl Reader {
                     String::from_utf8(head).map_err(|_| not_http("the headers are not valid UTF-8"))?;
                 return Ok(text);
             }
-            if self.buffer.len() > HEAD_BYTES_MAX {
-                return Err(not_http(format!("the headers are longer than {HEAD_BYTES_MAX} bytes")));
+            if self.buffer.len() > MAX_HEAD_BYTES {
+                return Err(not_http(format!("the headers are longer than {MAX_HEAD_BYTES} bytes")));
             }
             if source.fill(&mut self.buffer)? == 0 {
                 let after = format!(
@@ -300,13 +300,13 @@ impl Reader {
 
     fn trailers(&mut self, source: &mut DeadlineStream<'_, impl Read>) -> Result<(), ProbeError> {
         let mut length = 0;
-        while length <= TRAILER_BYTES_MAX {
+        while length <= MAX_TRAILER_BYTES {
             match self.line(source)?.len() {
                 0 => return Ok(()),
                 line => length += line,
             }
         }
-        Err(not_http(format!("the trailers are longer than {TRAILER_BYTES_MAX} bytes")))
+        Err(not_http(format!("the trailers are longer than {MAX_TRAILER_BYTES} bytes")))
     }
 
     fn line(&mut self, source: &mut DeadlineStream<'_, impl Read>) -> Result<String, ProbeError> {
@@ -315,9 +315,9 @@ impl Reader {
                 let line: Vec<u8> = self.buffer.drain(..end + 2).take(end).collect();
                 return Ok(String::from_utf8_lossy(&line).into_owned());
             }
-            if self.buffer.len() > HEAD_BYTES_MAX {
+            if self.buffer.len() > MAX_HEAD_BYTES {
                 return Err(not_http(format!(
-                    "a line of the chunked body (the length of a chunk, or a trailer) is longer than {HEAD_BYTES_MAX} bytes"
+                    "a line of the chunked body (the length of a chunk, or a trailer) is longer than {MAX_HEAD_BYTES} bytes"
                 )));
             }
             if source.fill(&mut self.buffer)? == 0 {
@@ -330,7 +330,7 @@ impl Reader {
 /// The stream with its deadline.
 struct DeadlineStream<'a, S> {
     stream: &'a mut S,
-    patience: &'a ProbeDeadline,
+    deadline: &'a ProbeDeadline,
 }
 
 impl<S: Read> DeadlineStream<'_, S> {
@@ -339,7 +339,7 @@ impl<S: Read> DeadlineStream<'_, S> {
     fn fill(&mut self, buffer: &mut Vec<u8>) -> Result<usize, ProbeError> {
         let mut chunk = [0; 16 * 1024];
         loop {
-            self.patience.check()?;
+            self.deadline.check()?;
             match self.stream.read(&mut chunk) {
                 Ok(length) => {
                     buffer.extend_from_slice(&chunk[..length]);
@@ -423,8 +423,8 @@ fn header(line: &str) -> Result<(String, String), ProbeError> {
 }
 
 fn within_limit(length: usize) -> Result<(), ProbeError> {
-    if length > BODY_BYTES_MAX {
-        return Err(not_http(format!("the body is longer than {BODY_BYTES_MAX} bytes")));
+    if length > MAX_BODY_BYTES {
+        return Err(not_http(format!("the body is longer than {MAX_BODY_BYTES} bytes")));
     }
     Ok(())
 }

@@ -41,11 +41,11 @@ struct ResponseReader {
 pub fn ask(
     address: SocketAddr,
     questions: &[ProbeRequest<'_>],
-    patience: ProbeDeadline,
+    deadline: ProbeDeadline,
 ) -> Result<Vec<Answer>, ProbeError> {
-    patience.check()?;
+    deadline.check()?;
     let mut stream =
-        TcpStream::connect_timeout(&address, SLICE.max(patience.left())).map_err(ProbeError::Connect)?;
+        TcpStream::connect_timeout(&address, SLICE.max(deadline.left())).map_err(ProbeError::Connect)?;
     stream.set_read_timeout(Some(SLICE)).map_err(ProbeError::Io)?;
     stream.set_nodelay(true).map_err(ProbeError::Io)?;
     stream.write_all(&requests(address, questions)).map_err(ProbeError::Io)?;
@@ -63,7 +63,7 @@ pub fn ask(
             Err(error) => return Err(ProbeError::Io(error)),
         }
         stream.write_all(&std::mem::take(&mut responses.replies)).map_err(ProbeError::Io)?;
-        patience.check()?;
+        deadline.check()?;
     }
     Ok(responses.pending.into_iter().map(|pending| pending.answer).collect())
 }
@@ -95,7 +95,7 @@ fn not_http(error: &Http2Error) -> ProbeError {
 impl ResponseReader {
     fn to(questions: &[ProbeRequest<'_>]) -> Self {
         let pending = |question: &ProbeRequest<'_>| PendingResponse {
-            progress: ResponseProgress::new(Method::of(question.method)),
+            progress: ResponseProgress::new(Method::from_name(question.method)),
             answer: Answer {
                 status: 0,
                 headers: Vec::new(),
@@ -240,8 +240,8 @@ mod tests {
                 while stream.read(&mut request).is_ok_and(|count| count > 0) {}
             });
             let questions = vec![ProbeRequest::new("GET", "/hello"); questions];
-            let patience = ProbeDeadline::of(Duration::from_secs(20), Interrupt::never());
-            ask(address, &questions, patience).map_err(|trouble| trouble.to_string())
+            let deadline = ProbeDeadline::after(Duration::from_secs(20), Interrupt::never());
+            ask(address, &questions, deadline).map_err(|trouble| trouble.to_string())
         })
     }
 

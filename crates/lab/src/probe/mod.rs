@@ -26,7 +26,7 @@ pub struct ProbeDeadline {
 
 impl ProbeDeadline {
     /// A deadline `limit` from now.
-    pub fn of(limit: Duration, interrupt: Interrupt) -> Self {
+    pub fn after(limit: Duration, interrupt: Interrupt) -> Self {
         Self { deadline: Instant::now() + limit, interrupt }
     }
 

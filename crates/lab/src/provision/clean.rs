@@ -26,7 +26,7 @@ pub struct LeftOver {
 }
 
 impl LeftOver {
-    fn of(what: &'static str, path: PathBuf) -> Self {
+    fn from_path(what: &'static str, path: PathBuf) -> Self {
         let bytes = match fs::symlink_metadata(&path) {
             Ok(about) if about.is_dir() => folder_bytes(&path),
             Ok(about) => about.len(),
@@ -53,21 +53,22 @@ impl Provisioner {
     pub fn left_overs(&self, catalogue: &Catalogue, all: bool) -> Vec<LeftOver> {
         let in_folder = |name: &str| entries(&self.state_dir.join(name));
         let mut found: Vec<LeftOver> =
-            in_folder("logs").into_iter().map(|path| LeftOver::of("log", path)).collect();
-        found.extend(in_folder("scratch").into_iter().map(|path| LeftOver::of("scratch folder", path)));
+            in_folder("logs").into_iter().map(|path| LeftOver::from_path("log", path)).collect();
+        found
+            .extend(in_folder("scratch").into_iter().map(|path| LeftOver::from_path("scratch folder", path)));
         if all {
             found.extend(
-                in_folder("home").into_iter().map(|path| LeftOver::of("home folder of a user", path)),
+                in_folder("home").into_iter().map(|path| LeftOver::from_path("home folder of a user", path)),
             );
         }
         for build in in_folder("build") {
             let id = build.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             match is_known(catalogue, &id) {
-                _ if all => found.push(LeftOver::of("build", build)),
-                false => found.push(LeftOver::of("build of a server that no longer exists", build)),
+                _ if all => found.push(LeftOver::from_path("build", build)),
+                false => found.push(LeftOver::from_path("build of a server that no longer exists", build)),
                 true => {
                     let of_launches = entries(&build).into_iter().filter(|path| is_of_launch(path));
-                    found.extend(of_launches.map(|path| LeftOver::of("files of a launch", path)));
+                    found.extend(of_launches.map(|path| LeftOver::from_path("files of a launch", path)));
                 }
             }
         }

@@ -79,7 +79,7 @@ fn add_file(digest: &mut Sha256, path: &Path, is_link: bool) -> Result<(), LabEr
     }
     // A link to a folder, or to a missing file, is identified by its target alone.
     if !is_link || path.is_file() {
-        add(digest, &paceline_files::read(path, paceline_files::OUTPUT_BYTES_MOST).map_err(error)?);
+        add(digest, &paceline_files::read(path, paceline_files::MAX_OUTPUT_BYTES).map_err(error)?);
     }
     Ok(())
 }
@@ -89,7 +89,7 @@ pub struct SourceFiles(BTreeMap<PathBuf, (u64, Option<SystemTime>)>);
 
 impl SourceFiles {
     /// The files now, without folders that tools leave behind.
-    pub fn of(folder: &Path) -> Self {
+    pub fn in_folder(folder: &Path) -> Self {
         let mut files = BTreeMap::new();
         add_files(&mut files, folder, folder);
         Self(files)
@@ -97,7 +97,7 @@ impl SourceFiles {
 
     /// The paths of new or changed files, relative to the folder.
     pub fn changed(&self, folder: &Path) -> Vec<String> {
-        let now = Self::of(folder).0.into_iter();
+        let now = Self::in_folder(folder).0.into_iter();
         now.filter(|(path, about)| self.0.get(path) != Some(about))
             .map(|(path, _)| path.display().to_string())
             .collect()

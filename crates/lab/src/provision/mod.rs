@@ -137,7 +137,7 @@ impl Provisioner {
     /// user owns, except for the provisioner's files in them.
     #[must_use]
     pub fn with_user(self, user: Option<User>) -> Self {
-        Self { toolbox: ToolVersions::of(user.clone()), user, ..self }
+        Self { toolbox: ToolVersions::for_user(user.clone()), user, ..self }
     }
 
     /// Makes the home of the user of servers.
@@ -295,6 +295,6 @@ impl Provisioner {
     }
 
     fn former(&self, server: &Manifest) -> Rollback {
-        Rollback::of(&self.build_dir(server))
+        Rollback::for_build(&self.build_dir(server))
     }
 }

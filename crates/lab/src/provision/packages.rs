@@ -97,7 +97,7 @@ impl Provisioner {
         let mut command = vec!["apt-get", "install", "-y", "--no-install-recommends", "--"];
         command.extend(packages.iter().map(String::as_str));
         // A killed installation would leave its services enabled: `finish_killed` disables them.
-        let services = BootServices::of(Path::new("/"));
+        let services = BootServices::under(Path::new("/"));
         services.note(&self.services_note()).map_err(|source| LabError::File {
             action: "write",
             path: self.services_note(),

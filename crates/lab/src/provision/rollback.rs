@@ -33,7 +33,7 @@ pub(super) struct Rollback {
 }
 
 impl Rollback {
-    pub(super) fn of(build: &Path) -> Self {
+    pub(super) fn for_build(build: &Path) -> Self {
         Self { build: build.to_owned(), keep: build.join(METADATA_DIR) }
     }
 
@@ -201,7 +201,7 @@ mod tests {
     /// A build folder with a version in use, and a `Rollback` of it.
     fn build() -> (tempfile::TempDir, Rollback) {
         let folder = tempfile::tempdir().unwrap();
-        let former = Rollback::of(folder.path());
+        let former = Rollback::for_build(folder.path());
         fs::create_dir(&former.keep).unwrap();
         fs::create_dir(folder.path().join("deep")).unwrap();
         for (file, text) in [

@@ -17,7 +17,7 @@ const POLICY: &str = "usr/sbin/policy-rc.d";
 const DENIAL: &str = "#!/bin/sh\n# Made by `paceline lab setup`, to keep packages from starting services. Delete it if no set-up is running.\nexit 101\n";
 
 /// Most bytes of the list of services; a machine has some dozens.
-const NOTE_BYTES_MOST: u64 = 1 << 20;
+const MAX_NOTE_BYTES: u64 = 1 << 20;
 
 /// Prevents packages from starting services until it is dropped.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub(super) struct BootServices(BTreeSet<String>);
 
 impl BootServices {
     /// Reads those of the machine whose root is `root`.
-    pub fn of(root: &Path) -> Self {
+    pub fn under(root: &Path) -> Self {
         let in_folder = |path: &Path| {
             let entries = fs::read_dir(path).into_iter().flatten().flatten();
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<String>>()
@@ -97,19 +97,19 @@ impl BootServices {
         if !about.is_file() || !is_own || about.nlink() != 1 {
             return None;
         }
-        serde_json::from_slice(&paceline_files::read(path, NOTE_BYTES_MOST).ok()?).ok()
+        serde_json::from_slice(&paceline_files::read(path, MAX_NOTE_BYTES).ok()?).ok()
     }
 
     /// Disables and stops the services that are new since `before`. Returns a message for each.
     pub fn disable_new(before: &Self, root: &Path) -> Vec<String> {
-        let new: Vec<String> = Self::of(root).0.difference(&before.0).cloned().collect();
+        let new: Vec<String> = Self::under(root).0.difference(&before.0).cloned().collect();
         for service in &new {
             // The result is checked below: a machine has one of the two commands, or both.
             run(&["systemctl", "disable", service]);
             run(&["systemctl", "stop", service]);
             run(&["update-rc.d", service, "disable"]);
         }
-        let still = Self::of(root);
+        let still = Self::under(root);
         let reported = |service: &String| match still.0.contains(service) {
             false => {
                 format!("{service} was installed as a service that starts at boot; Paceline disabled it")
@@ -175,12 +175,12 @@ mod tests {
         write("etc/rc2.d/S01haproxy");
         write("etc/rc2.d/K01other");
         let expected = ["epmd.socket", "haproxy", "nginx", "phpsessionclean.timer"].map(str::to_owned);
-        assert_eq!(BootServices::of(root.path()), BootServices(expected.into()));
-        assert!(BootServices::disable_new(&BootServices::of(root.path()), root.path()).is_empty());
+        assert_eq!(BootServices::under(root.path()), BootServices(expected.into()));
+        assert!(BootServices::disable_new(&BootServices::under(root.path()), root.path()).is_empty());
         let note = root.path().join("services.json");
         assert_eq!(BootServices::noted(&note), None);
-        BootServices::of(root.path()).note(&note).unwrap();
-        assert_eq!(BootServices::noted(&note), Some(BootServices::of(root.path())));
+        BootServices::under(root.path()).note(&note).unwrap();
+        assert_eq!(BootServices::noted(&note), Some(BootServices::under(root.path())));
         fs::set_permissions(&note, PermissionsExt::from_mode(0o666)).unwrap();
         assert_eq!(BootServices::noted(&note), None, "another user can write it");
     }

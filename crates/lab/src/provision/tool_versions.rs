@@ -59,7 +59,7 @@ impl std::fmt::Display for InaccessibleTool {
 
 impl ToolVersions {
     /// The tools that `user` can access; `None` for the lab's own user.
-    pub(super) fn of(user: Option<User>) -> Self {
+    pub(super) fn for_user(user: Option<User>) -> Self {
         Self { versions: Mutex::default(), user }
     }
 

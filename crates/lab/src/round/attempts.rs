@@ -65,7 +65,7 @@ impl CellAttempts {
 
 impl RoundAttempts {
     /// Counts these trials.
-    pub fn of(kept: &[Trial]) -> Self {
+    pub fn from_trials(kept: &[Trial]) -> Self {
         let mut tally = Self::default();
         // In the order in which they were tried, whatever the keeper's order.
         let mut kept: Vec<&Trial> = kept.iter().collect();

@@ -57,7 +57,7 @@ impl GuessedMean {
 
 impl RoundEstimate {
     /// The estimate before a round begins, for all its launches.
-    pub fn of(launches: &[PlannedLaunch], steady_within: Duration) -> Self {
+    pub fn from_launches(launches: &[PlannedLaunch], steady_within: Duration) -> Self {
         Self::new(launches, steady_within, &RoundAttempts::default())
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let cells = Plan::parse("one.toml", plan).unwrap().resolve(&tree.catalogue()).unwrap().cells;
         let launches = order(&cells, 2, 7);
         let search = cells[0].load.expected_length();
-        let mut estimate = RoundEstimate::of(&launches, Duration::ZERO);
+        let mut estimate = RoundEstimate::from_launches(&launches, Duration::ZERO);
         assert!(estimate.left() > search * 2, "{:?}", estimate.left());
         // This search takes hardly any time. The factor is then about 0.5: the mean of the guess (1) and this search
         // (0).

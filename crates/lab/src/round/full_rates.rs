@@ -14,7 +14,7 @@ type CellKey = (u32, String, String, String, String);
 pub(super) struct FullRates(HashMap<CellKey, (f64, String)>);
 
 impl FullRates {
-    pub fn of(kept: &[Trial]) -> Self {
+    pub fn from_trials(kept: &[Trial]) -> Self {
         let mut rates = Self::default();
         let mut kept: Vec<&Trial> = kept.iter().collect();
         kept.sort_by(|a, b| a.started_at.cmp(&b.started_at));
@@ -81,7 +81,7 @@ mod tests {
         let mut closed = Trial { run: Some(run(0)), ..trial() };
         closed.load.kind = LoopKind::Closed;
         let achieved = closed.usable_run().unwrap().rate_per_s.achieved;
-        let rates = FullRates::of(std::slice::from_ref(&closed));
+        let rates = FullRates::from_trials(std::slice::from_ref(&closed));
         let mut share = half(&closed.load.name, closed.repeat);
         rates.set_rate(&mut share).unwrap();
         assert_eq!(share.load.rate_per_s, Some(0.5 * achieved));
@@ -92,6 +92,8 @@ mod tests {
             assert_eq!(other.load.rate_per_s, None);
         }
         let failed = Trial { run: None, ..trial() };
-        assert!(FullRates::of(&[failed]).set_rate(&mut half(&closed.load.name, closed.repeat)).is_err());
+        assert!(
+            FullRates::from_trials(&[failed]).set_rate(&mut half(&closed.load.name, closed.repeat)).is_err()
+        );
     }
 }

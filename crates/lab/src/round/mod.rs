@@ -150,9 +150,9 @@ pub fn carry_out(
     listener: &mut dyn FnMut(RoundEvent<'_>),
 ) -> Result<RoundSummary, LabError> {
     let kept = trial_store.kept().map_err(|source| LabError::Keep { source })?;
-    let tally = RoundAttempts::of(&kept);
+    let tally = RoundAttempts::from_trials(&kept);
     let estimate = RoundEstimate::new(launches, context.steady_within, &tally);
-    let full_rates = FullRates::of(&kept);
+    let full_rates = FullRates::from_trials(&kept);
     let servers = BTreeMap::new();
     let mut round = RunningRound {
         context,

@@ -8,7 +8,7 @@ use crate::database::RunningDatabase;
 use crate::deployment::Deployment;
 use crate::fleet::ReservedMachines;
 use crate::generator::FollowOptions;
-use crate::idle_wait::{FIRST_IDLE_WAIT_MOST, IDLE_WAIT_MOST, IdleWait, wait_until_idle};
+use crate::idle_wait::{IdleWait, MAX_FIRST_IDLE_WAIT, MAX_IDLE_WAIT, wait_until_idle};
 use crate::launch::LaunchError;
 use crate::placement::{Cores, CoresWanted};
 use crate::trial::{self, TrialContext};
@@ -154,7 +154,7 @@ impl RunningRound<'_> {
         let interrupt = self.context.starter.interrupt;
         let answers = self.validated(launch, &deployment)?;
         // A server that polls for work is always busy: it counts as idle when it is as busy as before any load.
-        let usual = match wait_until_idle(&mut deployment, 0.0, FIRST_IDLE_WAIT_MOST, interrupt)? {
+        let usual = match wait_until_idle(&mut deployment, 0.0, MAX_FIRST_IDLE_WAIT, interrupt)? {
             IdleWait::Idle => 0.0,
             IdleWait::Busy { cores } => cores,
         };
@@ -162,7 +162,7 @@ impl RunningRound<'_> {
             let LaunchError::Fault { fault, .. } = spoiled else { return Err(LabError::Interrupted) };
             return self.spoiled(launch, &fault, &deployment.log_tail());
         }
-        wait_until_idle(&mut deployment, usual, IDLE_WAIT_MOST, interrupt)?;
+        wait_until_idle(&mut deployment, usual, MAX_IDLE_WAIT, interrupt)?;
         let options = follow_options(self.context, launch, folder);
         for (index, cell) in launch.planned.cells.iter().enumerate() {
             if deployment.ended().is_some() {
@@ -198,7 +198,7 @@ impl RunningRound<'_> {
             // Ctrl-C during the wait does not affect the trial before it.
             let idle = match is_last {
                 true => Ok(IdleWait::Idle),
-                false => wait_until_idle(&mut deployment, usual, IDLE_WAIT_MOST, interrupt),
+                false => wait_until_idle(&mut deployment, usual, MAX_IDLE_WAIT, interrupt),
             };
             let is_whole = launch.planned.is_whole();
             trial.verdicts.extend(idle.as_ref().ok().and_then(|idle| busy_after_load(idle, is_whole)));
@@ -386,7 +386,7 @@ fn busy_after_load(wait: &IdleWait, is_whole: bool) -> Option<Verdict> {
         false => "The server was restarted before the next load.",
     };
     let finding = TypedVerdict::BusyAfterLoad {
-        waited_s: IDLE_WAIT_MOST.as_secs_f64(),
+        waited_s: MAX_IDLE_WAIT.as_secs_f64(),
         cores_used: *cores,
         is_whole,
         consequence,

@@ -137,7 +137,7 @@ fn an_unsampled_window_is_noted() {
 fn each_trial_has_a_reproducible_seed() {
     let seed = seed_of(7, "go-nethttp single hello closed-64", 0);
     assert_eq!(seed, seed_of(7, "go-nethttp single hello closed-64", 0));
-    assert!(seed <= paceline_catalogue::SEED_MAX);
+    assert!(seed <= paceline_catalogue::MAX_SEED);
     assert_ne!(seed, seed_of(7, "go-nethttp single hello closed-64", 1));
     assert_ne!(seed, seed_of(8, "go-nethttp single hello closed-64", 0));
 }

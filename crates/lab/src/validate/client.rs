@@ -26,18 +26,18 @@ pub(crate) struct CheckClient {
 pub(crate) type ProbeResult<T> = Result<Result<T, ProbeError>, ProbeError>;
 
 impl CheckClient {
-    pub fn patience(&self) -> ProbeDeadline {
-        ProbeDeadline::of(ANSWER_LIMIT, self.interrupt)
+    pub fn deadline(&self) -> ProbeDeadline {
+        ProbeDeadline::after(ANSWER_LIMIT, self.interrupt)
     }
 
     /// Opens a new connection.
     pub fn open(&self) -> Result<ProbeConnection, ProbeError> {
-        ProbeConnection::open(self.address, self.patience())
+        ProbeConnection::open(self.address, self.deadline())
     }
 
     /// Sends a request on a new connection.
     pub fn ask(&self, question: ProbeRequest<'_>) -> ProbeResult<Answer> {
-        split_interrupt(probe::ask(self.address, question, self.patience()))
+        split_interrupt(probe::ask(self.address, question, self.deadline()))
     }
 
     /// The difference in the answer to a case in some manner; `None` if it is right.

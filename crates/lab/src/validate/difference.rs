@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use std::time::{Duration, SystemTime};
 
 /// How far a `Date` may be off. TechEmpower's rules allow rendering it once a second; the rest is for a busy machine.
-const DATE_OFF_MOST: Duration = Duration::from_secs(3);
+const MAX_DATE_OFF: Duration = Duration::from_secs(3);
 
 /// The first difference in an answer; `None` if it is right.
 pub(crate) fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
@@ -78,7 +78,7 @@ fn date_difference(value: &str, now: SystemTime, took: Duration) -> Option<Strin
     };
     let early = now.duration_since(date).map(|early| early.saturating_sub(took));
     let off = early.or(date.duration_since(now)).unwrap_or_default();
-    (off > DATE_OFF_MOST + SECOND).then(|| {
+    (off > MAX_DATE_OFF + SECOND).then(|| {
         format!(
             "the Date header {value:?} differs by {} s from this machine's clock, {:?}",
             off.as_secs(),

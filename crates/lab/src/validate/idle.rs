@@ -46,7 +46,7 @@ fn seen(
     if !rest.bytes.is_empty() || rest.closed_after.is_some() {
         return Ok(after_silence(&rest));
     }
-    connection.be_patient(client.patience());
+    connection.set_deadline(client.deadline());
     let again: Result<Answer, ProbeError> = connection.ask(question(case));
     let wrong = split_interrupt(again)?
         .map_or_else(|trouble| Some(trouble.to_string()), |answer| difference(&case.expect, &answer));

@@ -155,7 +155,7 @@ fn http2(
     let turns: Vec<&WorkloadCase> =
         [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
     let questions: Vec<ProbeRequest<'_>> = turns.iter().map(|case| question(case)).collect();
-    let answers = probe::http2::ask(address, &questions, client.patience())?;
+    let answers = probe::http2::ask(address, &questions, client.deadline())?;
     let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
         let wrong = difference(&case.expect, answer)?;
         Some(format!("stream {} of {}: {wrong}", place + 1, attempt.depth))

@@ -114,7 +114,7 @@ fn escaped() -> (Shepherd, ProcessIdentity) {
     let begun = std::time::Instant::now();
     loop {
         if let Ok(pid) = std::fs::read_to_string(&note) {
-            return (shepherd, ProcessIdentity::of(pid.trim().parse().unwrap()).unwrap());
+            return (shepherd, ProcessIdentity::from_pid(pid.trim().parse().unwrap()).unwrap());
         }
         assert!(begun.elapsed() < LIMIT, "the command does not start");
         std::thread::sleep(Duration::from_millis(5));

@@ -172,7 +172,7 @@ fn one_late(all: &Settings, late: Nanos) -> Run {
         LoaderPart { loader, run: Some(run), noted: Vec::new() }
     };
     let parts = vec![part(0, Nanos::ZERO), part(1, late)];
-    let mut merge = Merge::new(Overlap::of(&parts));
+    let mut merge = Merge::new(Overlap::from_parts(&parts));
     parts.into_iter().for_each(|part| merge.add(part).unwrap());
     let prepared = Prepared::new(all.job.clone(), Vec::new(), &mut Inputs::default()).unwrap();
     merge.finish(&prepared, &all.job, Vec::new(), String::new()).unwrap()

@@ -103,7 +103,7 @@ fn packed(mut trials: Vec<Trial>) -> anyhow::Result<(Vec<u8>, Vec<OmittedPart>)>
     let mut left_out = Vec::new();
     let mut packed = Vec::new();
     for what in OmittedPart::ALL {
-        trials.iter_mut().for_each(|trial| what.of(trial));
+        trials.iter_mut().for_each(|trial| what.omit_from(trial));
         left_out.push(what);
         packed = archive::pack(&trials)?;
         if packed.len() <= LARGEST_BYTES {

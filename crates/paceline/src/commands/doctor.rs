@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How long steal and other load are observed.
 const LOOK: Duration = Duration::from_millis(500);
 /// If a hypervisor or other programs use more than this share of the processors, times are meaningless.
-const TAKEN_MOST: f64 = 0.1;
+const MAX_TAKEN: f64 = 0.1;
 
 /// Flags of `paceline doctor`.
 #[derive(clap::Args)]
@@ -156,7 +156,7 @@ fn judged(what: &'static str, found: String, is_good: bool, advice: &str) -> Doc
 fn share(what: &'static str, share: f64, advice: &str) -> DoctorCheck {
     let found = format!("{:.1} %", share * 100.0);
     let grade = match share {
-        share if share > TAKEN_MOST => Grade::Invalid,
+        share if share > MAX_TAKEN => Grade::Invalid,
         share if share > 0.02 => Grade::Better,
         _ => return good(what, found),
     };

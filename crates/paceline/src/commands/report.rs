@@ -188,7 +188,7 @@ fn check_run(file: &str, arguments: &Arguments) -> anyhow::Result<()> {
 /// The record of a run as text, Markdown, a page or a picture.
 fn of_run(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Result<Printable> {
     let name = file.display();
-    let text = paceline_files::read_text(file, compare::FILE_BYTES_MOST)
+    let text = paceline_files::read_text(file, compare::MAX_FILE_BYTES)
         .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
     let run = paceline_record::read_run(&text).map_err(|error| {
         Complaint::usage(format!("{name} is not the record of a run: {error}")).hint(
@@ -233,16 +233,18 @@ fn of_store(
         None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store))?,
     };
     if let Some(folder) = &arguments.export {
-        let trials = ReadableRecords::of(store.readable_whole_trials(&round.id))?;
+        let trials = ReadableRecords::from_read(store.readable_whole_trials(&round.id))?;
         return Ok((
             archive::write(folder, &round, &trials.records, state_dir, store.file())?.into(),
             trials.status(),
         ));
     }
     let trials = match format {
-        Rendering::Text(_) => ReadableRecords::of(store.readable_trials(&round.id))?,
+        Rendering::Text(_) => ReadableRecords::from_read(store.readable_trials(&round.id))?,
         // Percentile curves and heat maps need histograms.
-        Rendering::Page | Rendering::Svg(_) => ReadableRecords::of(store.readable_whole_trials(&round.id))?,
+        Rendering::Page | Rendering::Svg(_) => {
+            ReadableRecords::from_read(store.readable_whole_trials(&round.id))?
+        }
     };
     Ok((rendered(&round, &trials.records, arguments, format, to_terminal)?, trials.status()))
 }
@@ -259,7 +261,7 @@ fn records(name: &str, arguments: &Arguments, state_dir: &Path, whole: bool) -> 
         true => store.readable_whole_trials(&round.id),
         false => store.readable_trials(&round.id),
     };
-    Ok(Records { trials: ReadableRecords::of(trials)?.records, round, unreadable: Vec::new() })
+    Ok(Records { trials: ReadableRecords::from_read(trials)?.records, round, unreadable: Vec::new() })
 }
 
 /// Two rounds, cell by cell.
@@ -300,7 +302,11 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable,
     let names = match arguments.rounds.as_slice() {
         [] => {
             let store = Store::open_existing(&arguments.store.path(state_dir)).map_err(complain)?;
-            ReadableRecords::of(store.readable_rounds())?.records.into_iter().map(|round| round.id).collect()
+            ReadableRecords::from_read(store.readable_rounds())?
+                .records
+                .into_iter()
+                .map(|round| round.id)
+                .collect()
         }
         names => names.to_vec(),
     };
@@ -309,7 +315,7 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable,
         anyhow::Ok(Report::new(&records.round, &records.trials))
     };
     let reports = names.iter().map(report).collect::<anyhow::Result<Vec<Report>>>()?;
-    let tally = CopyTally::of(&reports);
+    let tally = CopyTally::from_reports(&reports);
     if tally.deciding.compared == 0 {
         let hint = "`copies = [\"ID\"]` in a plan measures a server twice; see plans/aa.toml";
         return Err(Complaint::usage(
@@ -394,7 +400,7 @@ fn only(
 
 /// The rounds of a store, newest first, one a line.
 fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
-    let rounds = ReadableRecords::of(store.readable_rounds())?;
+    let rounds = ReadableRecords::from_read(store.readable_rounds())?;
     if rounds.records.is_empty() && !rounds.is_damaged {
         return Err(nothing_kept(store).into());
     }
@@ -418,7 +424,8 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
             kept - repeated,
             counted(round.planned, "trial", "trials")
         );
-        let head = TerminalText::of(&format!("{:id_width$}  {day:20}  {:plan_width$}", round.id, round.plan));
+        let head =
+            TerminalText::escaped(&format!("{:id_width$}  {day:20}  {:plan_width$}", round.id, round.plan));
         let width = head.as_str().chars().count() + 2 + trials.len();
         let is_wide = screen::width_of_stdout().is_some_and(|columns| width > columns);
         let between = TerminalText::literal(if is_wide { "\n    " } else { "  " });

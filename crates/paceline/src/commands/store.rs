@@ -27,7 +27,7 @@ Examples:
 
 /// Largest report of another program. The results of a whole TechEmpower round have some megabytes; JSON needs twenty
 /// times its size in memory.
-const REPORT_BYTES_MOST: u64 = 16 << 20;
+const MAX_REPORT_BYTES: u64 = 16 << 20;
 
 /// Flags of `paceline store`.
 #[derive(clap::Args)]
@@ -137,7 +137,7 @@ fn check(store: &Store) -> anyhow::Result<Status> {
 
 fn export(store: &Store, prefix: &str, folder: &Path, state_dir: &Path) -> anyhow::Result<Status> {
     let round = store.find_round(prefix).map_err(complain)?;
-    let trials = ReadableRecords::of(store.readable_whole_trials(&round.id))?;
+    let trials = ReadableRecords::from_read(store.readable_whole_trials(&round.id))?;
     print(archive::write(folder, &round, &trials.records, state_dir, store.file())?)?;
     Ok(trials.status())
 }
@@ -166,14 +166,14 @@ fn cannot_import(path: &Path, error: StoreError) -> anyhow::Error {
 
 /// Reads a report of another program, or a file of published figures.
 fn foreign(path: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
-    let text = paceline_files::read_text(path, REPORT_BYTES_MOST)
+    let text = paceline_files::read_text(path, MAX_REPORT_BYTES)
         .with_context(|| Complaint::usage(format!("cannot read {}", path.display())))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     paceline_import::read(&name, &text).map_err(|error| Complaint::usage(error_text(&error)).into())
 }
 
 fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyhow::Result<Status> {
-    let rounds = ReadableRecords::of(store.readable_rounds())?;
+    let rounds = ReadableRecords::from_read(store.readable_rounds())?;
     let old = beyond(&rounds.records, keep, plan);
     for round in &old {
         if !dry_run {

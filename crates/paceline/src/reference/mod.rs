@@ -83,7 +83,7 @@ pub fn serve(address: SocketAddr, service: Service, seed: u64, spin: bool) -> an
     while !ENDED.load(Ordering::Relaxed) {
         server.turn()?;
     }
-    writeln!(stdout, "{}", serde_json::to_string(&Times::of(&server.truth))?)?;
+    writeln!(stdout, "{}", serde_json::to_string(&Times::from_histogram(&server.truth))?)?;
     Ok(())
 }
 
@@ -91,8 +91,8 @@ impl ReferenceServer {
     fn turn(&mut self) -> anyhow::Result<()> {
         let mut events = Events::with_capacity(1024);
         let next = self.due.peek().map(|Reverse(due)| due.at.since(KernelClock.now()));
-        let patience = patience(next, self.spin);
-        if let Err(error) = self.poll.poll(&mut events, Some(patience))
+        let pause = pause(next, self.spin);
+        if let Err(error) = self.poll.poll(&mut events, Some(pause))
             && error.kind() != io::ErrorKind::Interrupted
         {
             return Err(error.into());
@@ -147,7 +147,7 @@ impl ReferenceServer {
 
 /// How long to wait for a request: at most until the next answer is due, in whole milliseconds, the resolution of the
 /// system's poll.
-fn patience(next_answer: Option<Nanos>, spin: bool) -> Duration {
+fn pause(next_answer: Option<Nanos>, spin: bool) -> Duration {
     match next_answer {
         _ if spin => Duration::ZERO,
         Some(next) => Duration::from_millis(next.0 / 1_000_000).min(LOOK),
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_due_does_not_wait_for_the_next_request() {
-        let next = |micros| patience(Some(Nanos::from_micros(micros)), false);
+        let next = |micros| pause(Some(Nanos::from_micros(micros)), false);
         assert_eq!((next(999), next(2_500)), (Duration::ZERO, Duration::from_millis(2)));
-        assert_eq!((next(900_000), patience(None, false)), (LOOK, LOOK));
-        assert_eq!(patience(None, true), Duration::ZERO);
+        assert_eq!((next(900_000), pause(None, false)), (LOOK, LOOK));
+        assert_eq!(pause(None, true), Duration::ZERO);
     }
 }
 

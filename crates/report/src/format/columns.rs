@@ -181,5 +181,5 @@ fn launches(table: &Table) -> Vec<TableColumn> {
 fn small_times(table: &Table) -> bool {
     let medians =
         table.rows.iter().filter_map(|row| row.figures.get(&Metric::TIME_P50)).map(|p50| p50.median);
-    Figure::of(medians).is_some_and(|medians| medians.median < 1e6)
+    Figure::from_observations(medians).is_some_and(|medians| medians.median < 1e6)
 }

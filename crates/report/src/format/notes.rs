@@ -27,7 +27,7 @@ struct SharedNote<'a> {
 
 impl<'a> Notes<'a> {
     /// The notes of these tables.
-    pub fn of(tables: &'a [Table]) -> Self {
+    pub fn from_tables(tables: &'a [Table]) -> Self {
         let mut by_name: BTreeMap<&str, Vec<(&Note, &Table)>> = BTreeMap::new();
         for table in tables {
             for note in &table.notes {

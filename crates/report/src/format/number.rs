@@ -8,11 +8,11 @@ use paceline_stats::thousands;
 pub use paceline_stats::whole;
 
 /// From this half-width on, as a share of the mean, the lowest and highest launch are shown instead of a mean.
-const HALF_WIDTH_MOST: f64 = 0.5;
+const MAX_HALF_WIDTH: f64 = 0.5;
 
 /// Whether the interval of a figure is too wide for a meaningful mean.
 pub fn is_wide(figure: &Figure) -> bool {
-    figure.relative_half_width().is_some_and(|share| share > HALF_WIDTH_MOST)
+    figure.relative_half_width().is_some_and(|share| share > MAX_HALF_WIDTH)
 }
 
 /// A figure as text, and its interval: `±3%`. If the interval is too wide for a meaningful mean, the lowest and the

@@ -10,7 +10,7 @@ const LARGE_DIFFERENCE: f64 = 0.5;
 /// Two launches have one degree of freedom: the difference that they tell apart is a meaningless factor.
 const LARGEST_SHOWN: f64 = 10.0;
 /// More launches than this take longer than to find a quieter machine.
-const LAUNCHES_MOST: usize = 50;
+const MAX_LAUNCHES: usize = 50;
 
 /// The launches of a table and the factor by which two of its rows must differ in a metric to be told apart; or that it
 /// is too noisy, and what to do. `difference` is that factor less 1, `is_apart` whether some rows are told apart. None
@@ -25,7 +25,7 @@ pub fn resolution(table: &Table, metric: &Metric, difference: Option<f64>, is_ap
     }
     let noise = table.noise.iter().find(|noise| noise.metric == metric.key);
     let needed = noise.and_then(|noise| noise.launches_to_find_5_percent);
-    let advice = match needed.filter(|needed| *needed <= LAUNCHES_MOST) {
+    let advice = match needed.filter(|needed| *needed <= MAX_LAUNCHES) {
         Some(needed) => format!("measure about {needed} launches (--repeats {needed})"),
         None => "use a quieter machine".to_owned(),
     };

@@ -37,7 +37,7 @@ const PLAIN: Style = Style::new();
 /// The report as text for a terminal.
 pub(super) fn render(report: &Report, options: Options) -> Printable {
     let mut page = Page { text: TerminalText::default(), options, left_out: Vec::new() };
-    let notes = Notes::of(&report.tables);
+    let notes = Notes::from_tables(&report.tables);
     page.head(report);
     // The rankings come last, so that they stay visible.
     if let [machine] = report.machines.as_slice() {
@@ -55,7 +55,7 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
         }
         for table in report.tables.iter().filter(|table| table.machine == machine.label) {
             if options.full {
-                let own = Notes::of(std::slice::from_ref(table));
+                let own = Notes::from_tables(std::slice::from_ref(table));
                 page.table(table, &own);
                 page.notes(&own.remedies());
             } else {

@@ -14,7 +14,7 @@ const AXIS_ENDS: [f64; 10] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0];
 /// Columns of the labels of the vertical axis.
 const LABEL_COLUMNS: usize = 9;
 /// Maximum number of columns for one second.
-const SECOND_COLUMNS_MOST: usize = 8;
+const MAX_SECOND_COLUMNS: usize = 8;
 
 /// One chart: the values of each second, the latest last.
 pub(super) struct LiveChart<'c> {
@@ -31,7 +31,7 @@ pub(super) struct LiveChart<'c> {
 /// How many seconds fit, and how many columns each gets.
 fn room(seconds: usize, width: usize) -> (usize, usize) {
     let columns = width.saturating_sub(LABEL_COLUMNS + 4).max(1);
-    let each = (columns / seconds.max(1)).clamp(1, SECOND_COLUMNS_MOST);
+    let each = (columns / seconds.max(1)).clamp(1, MAX_SECOND_COLUMNS);
     (seconds.min(columns), each)
 }
 

@@ -75,7 +75,7 @@ const SECONDS_KEPT: usize = 240;
 /// Charts are shown from this height on.
 const CHARTS_FROM: usize = 16;
 /// Maximum rows of a chart, and of the histogram.
-const CHART_ROWS_MOST: usize = 12;
+const MAX_CHART_ROWS: usize = 12;
 const HISTOGRAM_ROWS: std::ops::RangeInclusive<usize> = 5..=10;
 
 /// The eight heights of a bar (Unicode block elements).
@@ -84,7 +84,7 @@ const BARS: [char; 8] =
 /// Columns of the progress bar.
 const DONE_COLUMNS: usize = 24;
 /// Maximum columns of the sparkline.
-const RATES_MOST: usize = 60;
+const MAX_RATES: usize = 60;
 
 impl LiveView {
     /// The lines: none wider than `width`, and at most `height` of them, if that is at least 5.
@@ -121,7 +121,7 @@ impl LiveView {
         let histogram = bars(name, &self.histogram, bars_wanted, style);
         let used = histogram.lines().count().saturating_sub(1);
         // An even number of rows, so that half of the axis is the edge of a row.
-        let rows = (for_rows.saturating_sub(used) / 4 * 2).clamp(2, CHART_ROWS_MOST);
+        let rows = (for_rows.saturating_sub(used) / 4 * 2).clamp(2, MAX_CHART_ROWS);
         let mut lines = rate_chart.lines(rows, style);
         lines.extend(time_chart.lines(rows, style));
         lines.push(time_chart.axis(style));
@@ -153,7 +153,7 @@ impl LiveView {
 
     /// The rates of the latest seconds that fit, each as a share of the highest shown.
     fn sparkline(&self, style: Style) -> String {
-        let room = style.width.saturating_sub(4).min(RATES_MOST);
+        let room = style.width.saturating_sub(4).min(MAX_RATES);
         let shown = &self.rates[self.rates.len().saturating_sub(room)..];
         let highest = shown.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let bar = |rate: &f64| BARS[((rate / highest * 8.0).ceil() as usize).clamp(1, 8) - 1];

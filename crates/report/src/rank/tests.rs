@@ -9,7 +9,7 @@ use crate::row::Subject;
 
 /// Three launches about a mean.
 fn figure(mean: f64, half: f64) -> Figure {
-    Figure::of([mean - half, mean, mean + half]).unwrap()
+    Figure::from_observations([mean - half, mean, mean + half]).unwrap()
 }
 
 fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row {
@@ -85,7 +85,7 @@ fn a_better_row_that_is_invalid_leaves_the_first_rank_open() {
 
 #[test]
 fn one_launch_has_a_position_but_no_rank_and_may_be_ahead() {
-    let once = |median| Figure::of([median]).unwrap();
+    let once = |median| Figure::from_observations([median]).unwrap();
     let rows = vec![
         row("a", Standing::Ranked, once(100.0), None),
         row("b", Standing::Ranked, figure(90.0, 1.0), None),
@@ -98,8 +98,8 @@ fn one_launch_has_a_position_but_no_rank_and_may_be_ahead() {
 #[test]
 fn minimums_without_repeated_cpu_times_are_not_told_apart() {
     let rows = vec![
-        row("dear", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([9.0])),
-        row("cheap", Standing::GeneratorBound, figure(100.0, 1.0), Figure::of([5.0])),
+        row("dear", Standing::GeneratorBound, figure(100.0, 1.0), Figure::from_observations([9.0])),
+        row("cheap", Standing::GeneratorBound, figure(100.0, 1.0), Figure::from_observations([5.0])),
         row("c", Standing::Ranked, figure(80.0, 1.0), None),
     ];
     assert_eq!(ranked(rows, RankedBy::RequestsPerS), ["1-2 cheap", "1-2 dear", "3 c"]);

@@ -39,14 +39,14 @@ pub struct RunTextOptions {
 }
 
 /// The minimum width of the text: below it, the terminal breaks the lines.
-const WIDTH_LEAST: usize = 30;
+const MIN_WIDTH: usize = 30;
 
 /// Lines of a text that fits a screen.
-const LINES_MOST: usize = 40;
+const MAX_LINES: usize = 40;
 
 /// The text of a run.
 pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
-    let style = Style::new(options.colour, options.width.max(WIDTH_LEAST)).with_unit(options.time_unit);
+    let style = Style::new(options.colour, options.width.max(MIN_WIDTH)).with_unit(options.time_unit);
     let spectrum = if options.percentiles { times::spectrum(run, style) } else { String::new() };
     let sections = |histogram: String| {
         let sections = [
@@ -64,7 +64,7 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
         sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
     };
     let whole = sections(times::histogram(run, style));
-    let fits = whole.lines().count() <= LINES_MOST;
+    let fits = whole.lines().count() <= MAX_LINES;
     TerminalText::coloured(&if fits { whole } else { sections(String::new()) })
 }
 

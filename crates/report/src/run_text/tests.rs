@@ -103,11 +103,11 @@ fn an_overloaded_run_has_no_confidence_intervals() {
     let mut second = Histogram::new();
     second.record_n(5_000_000, 1_000);
     run.intervals.iter_mut().for_each(|interval| {
-        interval.block.response_time_ns = Some(Times::of(&second));
+        interval.block.response_time_ns = Some(Times::from_histogram(&second));
     });
     let mut whole = Histogram::new();
     whole.record_n(5_000_000, 1_000 * run.intervals.len() as u64);
-    run.total.response_time_ns = Some(Times::of(&whole));
+    run.total.response_time_ns = Some(Times::from_histogram(&whole));
     let shown = |run: &Run| {
         let options = RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
         run_text(run, options).to_string().contains("95 % confidence intervals")

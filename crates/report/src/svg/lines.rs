@@ -15,7 +15,7 @@ const LOW: f64 = 180.0;
 /// The horizontal range of lines; their names are to the right.
 const PLOT: (f64, f64) = (80.0, 700.0);
 /// Maximum number of lines: more cannot be distinguished by colour.
-const LINES_MOST: usize = 8;
+const MAX_LINES: usize = 8;
 /// The minimum distance between two names.
 const LABEL: f64 = 16.0;
 
@@ -38,7 +38,7 @@ struct NamedLine {
 
 /// Draws the percentile curves of a table's first servers; returns the lower end.
 pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: &[Trial], top: f64) -> f64 {
-    let rows = table.rows.iter().filter(|row| row.is_sound()).take(LINES_MOST);
+    let rows = table.rows.iter().filter(|row| row.is_sound()).take(MAX_LINES);
     let lines: Vec<NamedLine> = rows.filter_map(|row| spectrum(table, row, trials)).collect();
     let far = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).fold(10.0, f64::max);
     let Some((low, high)) = ends(&lines) else { return top };

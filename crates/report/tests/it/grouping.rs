@@ -533,11 +533,11 @@ fn a_copy_verifies_the_claims_of_the_table() {
 #[test]
 fn copies_count_false_claims() {
     let (same, different) = (with_copy(1.001), with_copy(1.2));
-    let kept = CopyTally::of(&[vec![same; 9], vec![different.clone()]].concat());
+    let kept = CopyTally::from_reports(&[vec![same; 9], vec![different.clone()]].concat());
     assert_eq!((kept.rounds, kept.deciding.claimed, kept.deciding.compared), (10, 1, 10));
     assert!(kept.is_kept() && kept.deciding.claimed_most == 2);
     let broken = vec![different; 3];
-    assert!(!CopyTally::of(&broken).is_kept());
+    assert!(!CopyTally::from_reports(&broken).is_kept());
     let text = copies_text(&broken).to_string();
     assert!(text.contains("3 of 3 comparisons found a difference; at most 1 are expected"), "{text}");
     assert_eq!(text.matches("FALSE POSITIVE").count(), 3);

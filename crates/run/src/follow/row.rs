@@ -21,9 +21,9 @@ pub struct RowSettings {
 
 impl RowSettings {
     /// The plan of a run.
-    pub fn of(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         Self {
-            length: WindowLength::of(settings),
+            length: WindowLength::from_settings(settings),
             settings: settings.clone(),
             target: settings.job.url.authority(),
         }

@@ -37,8 +37,8 @@ pub(super) fn first_to_accept(
         } else if under_way.is_empty() {
             return Err(none_accepts(name, &failed));
         }
-        let patience = if waiting.len() > 0 { HEAD_START } else { limit + HEAD_START };
-        match reported.recv_timeout(patience) {
+        let wait = if waiting.len() > 0 { HEAD_START } else { limit + HEAD_START };
+        match reported.recv_timeout(wait) {
             Ok((address, Ok(()))) => {
                 let slow = under_way.iter().filter(|other| **other != address);
                 failed.extend(slow.map(|slow| {

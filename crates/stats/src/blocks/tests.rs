@@ -20,7 +20,8 @@ fn assert_ratio(ratio: RatioEstimate, expected: (f64, f64, f64)) {
 
 #[test]
 fn two_servers_are_a_paired_t_test() {
-    let fit = BlockFit::of(&rows(&[&[100.0, 130.0, 90.0, 110.0], &[95.0, 128.0, 84.0, 108.0]])).unwrap();
+    let fit =
+        BlockFit::from_rows(&rows(&[&[100.0, 130.0, 90.0, 110.0], &[95.0, 128.0, 84.0, 108.0]])).unwrap();
     let ratio = fit.ratio(0, 1).unwrap();
     // scipy.stats.ttest_rel(ln a, ln b): p, and exp of its confidence_interval().
     assert_ratio(ratio, (1.0392869705411885, 0.997163598655168, 1.0831897680514906));
@@ -38,21 +39,21 @@ fn ratios_of_a_table_match_numpy() {
         &[50.0, 58.0, 49.0],
         &[75.0, 99.0, 71.0],
     ];
-    let fit = BlockFit::of(&rows(&table)).unwrap();
+    let fit = BlockFit::from_rows(&rows(&table)).unwrap();
     assert_ratio(fit.ratio(0, 1).unwrap(), (1.0776902236302408, 1.0073948660333911, 1.152890745494133));
     let mut with_hole = table;
     with_hole[1] = &[90.0, 0.0, 88.0];
-    let fit = BlockFit::of(&rows(&with_hole)).unwrap();
+    let fit = BlockFit::from_rows(&rows(&with_hole)).unwrap();
     assert_ratio(fit.ratio(0, 1).unwrap(), (1.0969805532895294, 1.0133428557649822, 1.1875214074381266));
 }
 
 #[test]
 fn incomparable_servers_have_no_ratio_or_rank() {
-    let fit = BlockFit::of(&rows(&[&[5.0], &[6.0]])).unwrap();
+    let fit = BlockFit::from_rows(&rows(&[&[5.0], &[6.0]])).unwrap();
     assert_eq!((fit.ratio(0, 1), fit.rank(true, &Draws::new(1))), (None, None));
     assert_eq!(fit.ratio(0, 7), None);
-    assert!(BlockFit::of(&[]).is_none() && BlockFit::of(&rows(&[&[0.0]])).is_none());
-    let fit = BlockFit::of(&rows(&[&[5.0, 5.1], &[6.0, 6.2], &[0.0, 0.0]])).unwrap();
+    assert!(BlockFit::from_rows(&[]).is_none() && BlockFit::from_rows(&rows(&[&[0.0]])).is_none());
+    let fit = BlockFit::from_rows(&rows(&[&[5.0, 5.1], &[6.0, 6.2], &[0.0, 0.0]])).unwrap();
     let ranking = fit.rank(true, &Draws::new(1)).unwrap();
     assert!(ranking.ranks[2].is_none() && ranking.ranks[0].is_some());
 }
@@ -77,13 +78,14 @@ fn the_largest_t_is_the_largest_of_all_quotients_to_the_last_bit() {
 
 #[test]
 fn servers_that_share_no_block_are_compared_without_blocks() {
-    let fit = BlockFit::of(&rows(&[&[10.0, 11.0, 0.0, 0.0], &[0.0, 0.0, 20.0, 21.0]])).unwrap();
+    let fit = BlockFit::from_rows(&rows(&[&[10.0, 11.0, 0.0, 0.0], &[0.0, 0.0, 20.0, 21.0]])).unwrap();
     assert!((fit.ratio(1, 0).unwrap().ratio - (420f64 / 110.0).sqrt()).abs() < 1e-9);
 }
 
 #[test]
 fn ranks_of_clear_differences_are_single() {
-    let fit = BlockFit::of(&rows(&[&[10.0, 10.1, 9.9], &[20.0, 20.1, 20.2], &[40.0, 40.3, 39.9]])).unwrap();
+    let fit =
+        BlockFit::from_rows(&rows(&[&[10.0, 10.1, 9.9], &[20.0, 20.1, 20.2], &[40.0, 40.3, 39.9]])).unwrap();
     let ranks =
         |higher| fit.rank(higher, &Draws::new(1)).unwrap().ranks.into_iter().flatten().collect::<Vec<_>>();
     let single = |rank| RankSet { best: rank, worst: rank };
@@ -109,7 +111,7 @@ fn ratios_cover_the_truth_whatever_the_blocks_do() {
         let covered = (0..600)
             .filter(|_| {
                 let rows = table(&mut random, &[0.0; 7], 3, 0.1, block_sd);
-                BlockFit::of(&rows).unwrap().ratio(0, 1).unwrap().interval.contains(1.0)
+                BlockFit::from_rows(&rows).unwrap().ratio(0, 1).unwrap().interval.contains(1.0)
             })
             .count();
         assert!((555..=591).contains(&covered), "block sd {block_sd}: {covered} of 600");
@@ -119,13 +121,13 @@ fn ratios_cover_the_truth_whatever_the_blocks_do() {
 #[test]
 fn the_launches_for_a_difference_are_enough_for_it() {
     let mut random = Random::new(6);
-    let few = BlockFit::of(&table(&mut random, &[0.0; 8], 5, 0.06, 0.1)).unwrap();
+    let few = BlockFit::from_rows(&table(&mut random, &[0.0; 8], 5, 0.06, 0.1)).unwrap();
     assert!(few.smallest_ratio_difference(1).unwrap() > 0.05);
     assert!(few.smallest_ratio_difference(28) > few.smallest_ratio_difference(1));
     let launches = few.launches_for_difference(0.05).unwrap();
     // t (n - 1 degrees of freedom) * 0.06 * sqrt(2 / n) <= ln 1.05 from n = 15 on.
     assert!((10..=21).contains(&launches), "{launches}");
-    let many = BlockFit::of(&table(&mut random, &[0.0; 8], launches, 0.06, 0.1)).unwrap();
+    let many = BlockFit::from_rows(&table(&mut random, &[0.0; 8], launches, 0.06, 0.1)).unwrap();
     let smallest = many.smallest_ratio_difference(1).unwrap();
     assert!((0.03..=0.06).contains(&smallest), "{smallest} with {launches} launches");
     assert_eq!(few.launches_for_difference(0.0), None);
@@ -138,7 +140,7 @@ fn a_difference_of_the_half_width_is_found_in_half_of_the_cases_and_with_the_lau
     let found = |random: &mut Random, launches: usize| {
         let claims = (0..400).filter(|_| {
             let rows = table(random, &[1.1f64.ln(), 0.0], launches, 0.06, 0.1);
-            BlockFit::of(&rows).unwrap().ratio(0, 1).unwrap().interval.low > 1.0
+            BlockFit::from_rows(&rows).unwrap().ratio(0, 1).unwrap().interval.low > 1.0
         });
         claims.count() as f64 / 400.0
     };
@@ -158,7 +160,7 @@ fn equal_servers_are_rarely_ordered() {
         let claims = (0..60)
             .filter(|_| {
                 let rows = table(&mut random, &[0.0; 8], blocks, 0.1, 0.1);
-                let ranking = BlockFit::of(&rows).unwrap().rank(true, &Draws::new(1)).unwrap();
+                let ranking = BlockFit::from_rows(&rows).unwrap().rank(true, &Draws::new(1)).unwrap();
                 ranking.ranks.into_iter().flatten().any(|rank| rank != RankSet { best: 1, worst: 8 })
             })
             .count();
@@ -173,7 +175,7 @@ fn rank_sets_hold_the_true_ranks() {
     let mut widths = 0;
     for _ in 0..30 {
         let rows = table(&mut random, &effects, 5, 0.06, 0.1);
-        let ranking = BlockFit::of(&rows).unwrap().rank(true, &Draws::new(1)).unwrap();
+        let ranking = BlockFit::from_rows(&rows).unwrap().rank(true, &Draws::new(1)).unwrap();
         for (server, rank) in ranking.ranks.iter().flatten().enumerate() {
             let truth = effects.len() - server;
             assert!(rank.best <= truth && truth <= rank.worst, "{rank:?} for {truth}");

@@ -24,7 +24,7 @@ const OUTER_BYTES: usize = 8;
 /// Bytes before the counts: cookie, length of the counts, offset, digits, lowest and highest value, ratio.
 const HEADER_BYTES: usize = 40;
 /// Longest accepted array of counts: 16 MiB hold every histogram of five digits.
-const COUNTS_BYTES_MOST: u32 = 1 << 24;
+const MAX_COUNTS_BYTES: u32 = 1 << 24;
 /// Significant decimal digits of [`Histogram`].
 const DIGITS: u32 = 3;
 /// Most bytes of a number; the last one has eight bits of it, the others seven.
@@ -192,9 +192,9 @@ fn read_plain(mut plain: impl std::io::Read) -> Result<(Layout, Vec<u8>), Decode
     if u32_at(&header, 0) != COOKIE {
         return invalid("the compressed part does not begin with the signature of the encoding");
     }
-    if length > COUNTS_BYTES_MOST {
+    if length > MAX_COUNTS_BYTES {
         return invalid(format!(
-            "the header declares {length} bytes of counts; the maximum is {COUNTS_BYTES_MOST}"
+            "the header declares {length} bytes of counts; the maximum is {MAX_COUNTS_BYTES}"
         ));
     }
     plain.read_exact(&mut header[8..]).map_err(in_words)?;

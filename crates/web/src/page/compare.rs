@@ -112,14 +112,14 @@ pub enum Finding {
 
 impl ComparePage {
     /// Compares two rounds, of either one server where it is named.
-    pub fn of(a: (&RoundPage, Option<&str>), b: (&RoundPage, Option<&str>)) -> Self {
+    pub fn from_rounds(a: (&RoundPage, Option<&str>), b: (&RoundPage, Option<&str>)) -> Self {
         let (page_a, page_b) = (a.0, b.0);
         let cells_a = cells(page_a, a.1, a.1.is_some() && b.1.is_some());
         let cells_b = cells(page_b, b.1, a.1.is_some() && b.1.is_some());
         let (mut rows, mut p_values) = (Vec::new(), BTreeMap::new());
         for (key, (table, row)) in &cells_a {
             if let Some((_, other)) = cells_b.get(key) {
-                let (row, of_row) = CompareRow::of(table, row, other, page_a, page_b);
+                let (row, of_row) = CompareRow::from_rows(table, row, other, page_a, page_b);
                 p_values.extend(of_row.into_iter().map(|(metric, p_value)| ((rows.len(), metric), p_value)));
                 rows.push(row);
             }
@@ -175,7 +175,7 @@ fn cells<'a>(
 
 impl CompareRow {
     /// The row, and the p value of each of its differences.
-    fn of(
+    fn from_rows(
         table: &TablePage,
         a: &RowPage,
         b: &RowPage,

@@ -17,7 +17,7 @@ pub struct Explanation {
 }
 
 /// The explanations of the verdicts that occur, by name.
-pub fn of(occurs: impl Fn(&str) -> bool) -> BTreeMap<String, Explanation> {
+pub fn explanations(occurs: impl Fn(&str) -> bool) -> BTreeMap<String, Explanation> {
     let docs = VerdictName::ALL.iter().map(|name| name.doc()).filter(|doc| occurs(doc.name));
     docs.map(|doc| (doc.name.to_owned(), explanation(doc))).collect()
 }
@@ -33,11 +33,11 @@ mod tests {
 
     #[test]
     fn every_verdict_is_explained() {
-        let all = of(|_| true);
+        let all = explanations(|_| true);
         assert_eq!(all.len(), VerdictName::ALL.len());
         assert!(
             all.values().all(|explanation| !explanation.about.is_empty() && !explanation.text.is_empty())
         );
-        assert_eq!(of(|name| name == "generator_bound").len(), 1);
+        assert_eq!(explanations(|name| name == "generator_bound").len(), 1);
     }
 }

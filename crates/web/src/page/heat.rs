@@ -36,7 +36,7 @@ pub struct Column {
 
 impl Heat {
     /// The heat map of a run; none where its seconds have no histograms.
-    pub fn of(run: &Run) -> Option<Self> {
+    pub fn from_run(run: &Run) -> Option<Self> {
         let mut stretches: Vec<(u64, Vec<(i32, u64)>)> = Vec::new();
         let each = run.intervals.len().div_ceil(COLUMNS).max(1);
         for group in run.intervals.chunks(each) {

@@ -55,11 +55,11 @@ pub struct RoundEntry {
 
 impl IndexPage {
     /// The page of rounds at a place, each with how many trials are kept of it where that is known.
-    pub fn of(place: String, rounds: Vec<(Round, Option<u64>)>, unreadable: Vec<String>) -> Self {
+    pub fn from_rounds(place: String, rounds: Vec<(Round, Option<u64>)>, unreadable: Vec<String>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             place,
-            rounds: rounds.into_iter().map(|(round, kept)| RoundEntry::of(round, kept)).collect(),
+            rounds: rounds.into_iter().map(|(round, kept)| RoundEntry::from_round(round, kept)).collect(),
             run: None,
             unreadable,
         }
@@ -68,13 +68,13 @@ impl IndexPage {
     /// The page of a report of one file.
     pub fn of_file(rounds: Vec<Round>) -> Self {
         let rounds = rounds.into_iter().map(|round| (round, None)).collect();
-        Self::of("this file".to_owned(), rounds, Vec::new())
+        Self::from_rounds("this file".to_owned(), rounds, Vec::new())
     }
 }
 
 impl RoundEntry {
     /// A round in the list.
-    pub fn of(round: Round, kept: Option<u64>) -> Self {
+    pub fn from_round(round: Round, kept: Option<u64>) -> Self {
         let imported = round.plan_toml.is_empty();
         Self {
             id: round.id,

@@ -18,11 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Limits of one page, because an untrusted file decides the amount of data. A board of every framework has some 600
 /// servers, the largest plan some 100 tables and 10 launches.
-const SERVERS_MOST: usize = 1_000;
-const TABLES_MOST: usize = 1_000;
-const LAUNCHES_MOST: u32 = 1_000;
+const MAX_SERVERS: usize = 1_000;
+const MAX_TABLES: usize = 1_000;
+const MAX_LAUNCHES: u32 = 1_000;
 /// Rows of a table that are compared in pairs: the work grows with their square.
-const COMPARED_MOST: usize = 200;
+const MAX_COMPARED: usize = 200;
 
 /// A round with its trials: what its page is made of.
 #[derive(Debug)]
@@ -42,9 +42,9 @@ impl Records {
         for trial in &self.trials {
             let (server, table) =
                 (&*trial.server.id, (&*trial.workload, &*trial.form, &*trial.load.name, &*trial.sitting));
-            let fits = trial.repeat < LAUNCHES_MOST
-                && (servers.contains(server) || servers.len() < SERVERS_MOST)
-                && (tables.contains(&table) || tables.len() < TABLES_MOST);
+            let fits = trial.repeat < MAX_LAUNCHES
+                && (servers.contains(server) || servers.len() < MAX_SERVERS)
+                && (tables.contains(&table) || tables.len() < MAX_TABLES);
             if fits {
                 servers.insert(server);
                 tables.insert(table);
@@ -55,8 +55,8 @@ impl Records {
             0 => (Cow::Borrowed(&self.trials), None),
             left_out => {
                 let what = format!(
-                    "trials not shown: {left_out}. A page has at most {SERVERS_MOST} servers, {TABLES_MOST} tables, and \
-                     {LAUNCHES_MOST} launches per row"
+                    "trials not shown: {left_out}. A page has at most {MAX_SERVERS} servers, {MAX_TABLES} tables, and \
+                     {MAX_LAUNCHES} launches per row"
                 );
                 (Cow::Owned(shown.into_iter().cloned().collect()), Some(what))
             }
@@ -196,7 +196,7 @@ pub struct LimitPage {
 }
 
 impl LimitPage {
-    fn of(limit: &Limit) -> Self {
+    fn from_limit(limit: &Limit) -> Self {
         Self { name: limit.kind.words(), meaning: limit.kind.meaning(), evidence: limit.evidence.clone() }
     }
 }
@@ -216,7 +216,7 @@ pub struct TrialEntry {
 
 impl RoundPage {
     /// The page of a round.
-    pub fn of(records: &Records) -> Self {
+    pub fn from_records(records: &Records) -> Self {
         let (trials, left_out) = records.shown();
         let report = Report::new(&records.round, &trials);
         let mut servers = BTreeMap::new();
@@ -235,7 +235,7 @@ impl RoundPage {
             }
         }
         let all = metrics();
-        let tables = map_parallel(report.tables, |table| TablePage::of(table, &all, &cells));
+        let tables = map_parallel(report.tables, |table| TablePage::from_table(table, &all, &cells));
         let measured = |metric: &&MetricPage| {
             tables.iter().flat_map(|table| &table.rows).any(|row| row.values.contains_key(metric.id))
         };
@@ -248,7 +248,7 @@ impl RoundPage {
         };
         let measured: Vec<MetricPage> = all.iter().filter(measured).cloned().collect();
         Self {
-            verdicts: explanation::of(carried),
+            verdicts: explanation::explanations(carried),
             overall: overall(&measured, &tables),
             about: report.round,
             plan_about: plan_about(&records.round.plan_toml),
@@ -267,7 +267,7 @@ impl RoundPage {
 }
 
 impl TablePage {
-    fn of(
+    fn from_table(
         table: Table,
         metrics: &[MetricPage],
         cells: &BTreeMap<(&str, &str, &str, &str), Vec<&Trial>>,
@@ -278,9 +278,10 @@ impl TablePage {
             cells.get(&cell).into_iter().flatten().map(|trial| entry(trial)).collect()
         };
         let ordered_by = table.ranked_by.metric().key;
-        let mut rows: Vec<RowPage> = table.rows.iter().map(|row| RowPage::of(row, trials(row))).collect();
+        let mut rows: Vec<RowPage> =
+            table.rows.iter().map(|row| RowPage::from_row(row, trials(row))).collect();
         let (mut tied, mut resolutions) = (BTreeMap::new(), BTreeMap::new());
-        let is_compared = !single && table.rows.len() <= COMPARED_MOST;
+        let is_compared = !single && table.rows.len() <= MAX_COMPARED;
         for metric in metrics {
             let mut figures: Vec<Option<FigurePage>> =
                 table.rows.iter().map(|row| figure(metric.id, row)).collect();
@@ -321,14 +322,14 @@ impl TablePage {
 
 impl RowPage {
     /// The row, without its figures.
-    fn of(row: &Row, trials: Vec<TrialEntry>) -> Self {
+    fn from_row(row: &Row, trials: Vec<TrialEntry>) -> Self {
         Self {
             server: row.server.id.clone(),
             standing: row.standing,
             launches_usable: row.launches_usable,
             launches_planned: row.launches_planned,
             values: BTreeMap::new(),
-            limit: row.limit.as_ref().map(LimitPage::of),
+            limit: row.limit.as_ref().map(LimitPage::from_limit),
             verdicts: row.verdicts.clone(),
             failures: row.failures.clone(),
             limits: row.server.limits.clone(),
@@ -398,17 +399,17 @@ mod tests {
             server: Server { id: format!("server-{place}"), ..one.server.clone() },
             ..one.clone()
         };
-        records.trials = (0..SERVERS_MOST + 7).map(of).collect();
+        records.trials = (0..MAX_SERVERS + 7).map(of).collect();
         records.trials.push(Trial { repeat: u32::MAX, ..of(0) });
-        let page = RoundPage::of(&records);
-        assert_eq!((page.servers.len(), page.tables.len()), (SERVERS_MOST, 1));
+        let page = RoundPage::from_records(&records);
+        assert_eq!((page.servers.len(), page.tables.len()), (MAX_SERVERS, 1));
         assert!(page.unreadable[0].starts_with("trials not shown: 8. "), "{:?}", page.unreadable);
         assert!(page.tables[0].ties.is_empty(), "a thousand rows were compared in pairs");
     }
 
     #[test]
     fn servers_are_ordered_by_their_shares_of_the_best() {
-        let page = RoundPage::of(&records());
+        let page = RoundPage::from_records(&records());
         let of_table: Vec<&str> = page.tables[0].rows.iter().map(|row| &*row.server).collect();
         assert_eq!(page.overall["achieved_per_s"], of_table, "one table: its own order");
         let mut reversed = page.clone();
@@ -426,7 +427,7 @@ mod tests {
     fn a_server_lists_the_sources_that_published_its_figures() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
         let (round, trials) = archive::read(&folder).unwrap();
-        let page = RoundPage::of(&Records { round, trials, unreadable: Vec::new() });
+        let page = RoundPage::from_records(&Records { round, trials, unreadable: Vec::new() });
         assert_eq!(page.servers["go-nethttp"].sources, ["001", "000"]);
     }
 }

@@ -248,8 +248,8 @@ impl RunPage {
             started_at: trial.started_at.clone(),
             explanations: explanations(&verdicts),
             verdicts,
-            measured: trial.run.as_ref().map(Measured::of),
-            trial: Some(TrialFacts::of(trial)),
+            measured: trial.run.as_ref().map(Measured::from_run),
+            trial: Some(TrialFacts::from_trial(trial)),
         }
     }
 
@@ -264,13 +264,13 @@ impl RunPage {
             started_at: run.started_at.clone(),
             explanations: explanations(&verdicts),
             verdicts,
-            measured: Some(Measured::of(run)),
+            measured: Some(Measured::from_run(run)),
         }
     }
 }
 
 impl TrialFacts {
-    fn of(trial: &Trial) -> Self {
+    fn from_trial(trial: &Trial) -> Self {
         let skipped = trial.log_tail.chars().count().saturating_sub(LOG_TAIL);
         Self {
             round: trial.round.clone(),
@@ -296,7 +296,7 @@ impl TrialFacts {
 }
 
 impl Measured {
-    fn of(run: &Run) -> Self {
+    fn from_run(run: &Run) -> Self {
         let total = &run.total;
         Self {
             tool: run.tool.clone(),
@@ -319,7 +319,7 @@ impl Measured {
             environment: run.environment.clone(),
             times: distributions(total),
             seconds: series::seconds(run),
-            heat: Heat::of(run),
+            heat: Heat::from_run(run),
             censored: total.censored,
             job: run.job.as_ref().map(|job| {
                 let mut job = job.masked();
@@ -459,7 +459,7 @@ fn round(x: f64) -> f64 {
 }
 
 fn explanations(verdicts: &[Verdict]) -> BTreeMap<String, Explanation> {
-    explanation::of(|name| verdicts.iter().any(|verdict| verdict.name == name))
+    explanation::explanations(|name| verdicts.iter().any(|verdict| verdict.name == name))
 }
 
 /// The command line of a run, with the cores that it was restricted to and its seed, without its output files.
@@ -542,7 +542,7 @@ mod tests {
     fn a_curve_rises_to_the_maximum_at_the_number_of_samples() {
         let mut histogram = Histogram::new();
         (1..=10_000).for_each(|value| histogram.record(value * 1_000));
-        let mut times = Times::of(&histogram);
+        let mut times = Times::from_histogram(&histogram);
         for _ in 0..2 {
             let curve = curve(&times);
             assert!(

@@ -30,7 +30,7 @@ pub struct ThenRound {
 
 impl ThenRound {
     /// The figures of a round.
-    pub fn of(round: RoundEntry, page: &RoundPage) -> Self {
+    pub fn from_page(round: RoundEntry, page: &RoundPage) -> Self {
         let is_named =
             |name: &str| page.observed.iter().any(|beside| beside.observed.load.as_deref() == Some(name));
         let loads = page.tables.iter().map(|table| &table.load).filter(|load| is_named(&load.name));

@@ -15,7 +15,7 @@ fn mix(kinds: &[(&str, u32)]) -> Arc<Requests> {
         let template = request.compile(&LineFiles::default()).unwrap();
         RequestKind { weight: *weight, template, method: Method::Other, check: ResponseCheck::default() }
     };
-    Arc::new(Requests::of(kinds.iter().map(kind).collect(), 0))
+    Arc::new(Requests::from_kinds(kinds.iter().map(kind).collect(), 0))
 }
 
 fn outgoing(requests: &Arc<Requests>, depth: u16, worker: u32) -> Http1Outgoing {

@@ -130,20 +130,20 @@ fn a_wrong_status_comes_before_a_wrong_body() {
 
 #[test]
 fn long_bodies_are_hashed_while_read_and_not_stored() {
-    let long = vec![b'x'; 2 * KEPT_MOST];
+    let long = vec![b'x'; 2 * MAX_KEPT];
     let mut inspector = inspector(digest_of(&long));
     let mut body = Body::default();
     for piece in long.chunks(60_000) {
         inspector.take(OK, &mut body, piece);
-        assert!(body.kept.as_ref().unwrap().bytes.len() <= KEPT_MOST);
+        assert!(body.kept.as_ref().unwrap().bytes.len() <= MAX_KEPT);
     }
     assert_eq!(inspector.ending_in_pieces(OK, &mut body, NOW), Ending::Ok);
     assert_eq!(inspector.reference, None);
     assert_eq!(in_pieces(&mut inspector, &long[1..], 60_000), Ending::BadBody);
-    assert_eq!(inspector.into_wrong().unwrap().length, 2 * KEPT_MOST as u64 - 1);
+    assert_eq!(inspector.into_wrong().unwrap().length, 2 * MAX_KEPT as u64 - 1);
     let mut inspector = super::tests::inspector(json("=1"));
     assert_eq!(in_pieces(&mut inspector, &long, 60_000), Ending::BadBody);
-    assert_eq!(inspector.into_wrong().unwrap().fault, BodyFault::TooLong(KEPT_MOST));
+    assert_eq!(inspector.into_wrong().unwrap().fault, BodyFault::TooLong(MAX_KEPT));
 }
 
 /// `hello`, as gzip writes it (RFC 1952), in one block that is not compressed.

@@ -32,7 +32,7 @@ fn settings(shape: Shape, arrivals: Arrivals, threads: u32, window: Nanos) -> Se
 fn moments(settings: &Settings) -> Vec<Nanos> {
     settings.check().unwrap();
     let epoch = Nanos::from_secs(77);
-    let timeline = crate::WindowLength::of(settings).timeline(settings, epoch);
+    let timeline = crate::WindowLength::from_settings(settings).timeline(settings, epoch);
     let mut all = Vec::new();
     for worker in 0..settings.threads {
         let mut schedule = Schedule::new(settings, &timeline, worker);
@@ -133,8 +133,8 @@ fn the_sends_of_all_loaders_pass_the_test() {
     let noted: Vec<Vec<Vec<Nanos>>> = loaders(&all, 3)
         .iter()
         .map(|loader| {
-            let timeline = crate::WindowLength::of(loader).timeline(loader, Nanos::ZERO);
-            let mut notes = SampledSends::of(SampledIntervals::of(loader, &timeline));
+            let timeline = crate::WindowLength::from_settings(loader).timeline(loader, Nanos::ZERO);
+            let mut notes = SampledSends::from_intervals(SampledIntervals::from_settings(loader, &timeline));
             for send in moments(loader) {
                 if send >= notes.from {
                     notes.note(send);
@@ -172,9 +172,9 @@ fn a_trace_is_sent_at_its_exact_times() {
 /// The gaps of the noted sends if every request is sent when it falls due, alternately by two workers.
 fn noted_gaps(settings: &Settings, sends: &[Nanos]) -> Vec<f64> {
     let epoch = Nanos::from_secs(77);
-    let timeline = crate::WindowLength::of(settings).timeline(settings, epoch);
-    let stretches = || SampledIntervals::of(settings, &timeline);
-    let mut workers = [SampledSends::of(stretches()), SampledSends::of(stretches())];
+    let timeline = crate::WindowLength::from_settings(settings).timeline(settings, epoch);
+    let stretches = || SampledIntervals::from_settings(settings, &timeline);
+    let mut workers = [SampledSends::from_intervals(stretches()), SampledSends::from_intervals(stretches())];
     for (index, send) in sends.iter().enumerate() {
         let notes = &mut workers[index % 2];
         if epoch + *send >= notes.from {
@@ -201,8 +201,11 @@ fn the_sends_of_random_arrivals_pass_the_test_and_even_ones_do_not() {
         }
     }
     assert!(
-        SampledIntervals::of(&settings(ramp(), Arrivals::Constant, 1, Nanos::from_secs(1)), &Timeline::NEVER)
-            .is_none()
+        SampledIntervals::from_settings(
+            &settings(ramp(), Arrivals::Constant, 1, Nanos::from_secs(1)),
+            &Timeline::NEVER
+        )
+        .is_none()
     );
 }
 
@@ -224,7 +227,7 @@ fn ticks_taken_together_are_those_taken_one_by_one() {
     ] {
         let settings = settings(shape, arrivals, 3, window);
         let epoch = Nanos::from_secs(77);
-        let timeline = crate::WindowLength::of(&settings).timeline(&settings, epoch);
+        let timeline = crate::WindowLength::from_settings(&settings).timeline(&settings, epoch);
         for worker in 0..3 {
             let mut one_by_one = Schedule::new(&settings, &timeline, worker);
             let mut together = one_by_one.clone();

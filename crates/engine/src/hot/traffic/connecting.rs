@@ -16,7 +16,7 @@ use std::io;
 /// The maximum number of handshakes under way at once before the run, over all workers: below the listen backlog of
 /// every common server (128 is Linux's old default), so that connecting does not overrun it. In the run every
 /// connection is its own client, and this many are begun in each turn of the loop.
-const HANDSHAKES_MOST: u32 = 64;
+const MAX_HANDSHAKES: u32 = 64;
 /// Alarms for attempts to connect ring on this grid: those of thousands of connections together.
 const CONNECT_GRID: Nanos = Nanos::from_millis(100);
 
@@ -25,13 +25,13 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// turn.
     pub(in crate::hot) fn keep_connecting(&mut self) {
         if self.running {
-            for _ in 0..HANDSHAKES_MOST {
+            for _ in 0..MAX_HANDSHAKES {
                 let Some(slot) = self.pool.next_to_connect() else { return };
                 self.start_connecting(slot, self.clock.now());
             }
             return;
         }
-        while self.pool.connecting() < (HANDSHAKES_MOST / self.settings.threads).max(1) {
+        while self.pool.connecting() < (MAX_HANDSHAKES / self.settings.threads).max(1) {
             let Some(slot) = self.pool.next_to_connect() else { return };
             self.start_connecting(slot, self.clock.now());
         }
@@ -43,7 +43,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             Ok(IoProgress::Pending) => self.limit_attempt(slot, now),
             Ok(IoProgress::Done) => self.open(slot, now),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.queue_outside(slot, now),
-            Err(error) => self.attempt_failed(slot, ConnectionFailure::of(&error), now),
+            Err(error) => self.attempt_failed(slot, ConnectionFailure::from_error(&error), now),
         }
     }
 
@@ -70,7 +70,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         match self.transport.finish_connect(slot) {
             Ok(IoProgress::Pending) => {}
             Ok(IoProgress::Done) => self.open(slot, now),
-            Err(error) => self.attempt_failed(slot, ConnectionFailure::of(&error), now),
+            Err(error) => self.attempt_failed(slot, ConnectionFailure::from_error(&error), now),
         }
     }
 
@@ -82,7 +82,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 self.pool.greet(slot);
                 self.limit_attempt(slot, began);
             }
-            Err(error) => self.attempt_failed(slot, ConnectionFailure::of(&error), began),
+            Err(error) => self.attempt_failed(slot, ConnectionFailure::from_error(&error), began),
         }
     }
 
@@ -200,7 +200,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 }
 impl ConnectionFailure {
     /// The failure for a network error.
-    pub(crate) fn of(error: &io::Error) -> Self {
+    pub(crate) fn from_error(error: &io::Error) -> Self {
         match (TlsError::within(error), error.raw_os_error()) {
             (Some(error), _) => ConnectionFailure::Tls(error.fault),
             (None, Some(number)) => ConnectionFailure::Os(number),

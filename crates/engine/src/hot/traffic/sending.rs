@@ -16,7 +16,7 @@ use std::io;
 /// The maximum read where no input is expected.
 const SURPLUS: usize = 4096;
 /// The maximum number of due requests counted to spread them over the free connections.
-const DUE_COUNTED_MOST: u64 = 1024;
+const MAX_DUE_COUNTED: u64 = 1024;
 /// Requests of an open loop that are due at once. They are spread evenly over the free connections, and the share of a
 /// connection leaves in one send.
 #[derive(Clone, Copy, Default)]
@@ -66,7 +66,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             return Burst { due: 1, share: 1 };
         }
         let free = self.pool.line_length() as u64 + 1;
-        let most = (free * u64::from(room)).min(DUE_COUNTED_MOST);
+        let most = (free * u64::from(room)).min(MAX_DUE_COUNTED);
         let due = self.tracker.schedule().due_together(now, most);
         Burst { due, share: due.div_ceil(free) as u16 }
     }
@@ -132,13 +132,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             let most = if self.pool.has_plain_life() { u64::MAX } else { self.pool.allowance(slot) };
             most.min(self.tracker.schedule().remaining()).min(room.into()) as u16
         };
-        let departure = SendTimes { due, at, free_at: self.pool.free_at(slot) };
-        match self.protocol.begin(slot, wanted, &departure, &mut self.tracker, &mut self.transport) {
+        let send_times = SendTimes { due, at, free_at: self.pool.free_at(slot) };
+        match self.protocol.begin(slot, wanted, &send_times, &mut self.tracker, &mut self.transport) {
             Ok(started) => self.sent(slot, started, started < room, at),
             // The socket has no room, and the request stays due.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
             // No byte of the request was sent: it stays due and is sent on another connection.
-            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(ConnectionFailure::of(&error)), at),
+            Err(error) => {
+                self.disconnect(slot, ClosedBy::Server, Some(ConnectionFailure::from_error(&error)), at)
+            }
         }
         at
     }
@@ -162,7 +164,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => self.broken(slot, ConnectionFailure::of(error), at),
+            Err(error) => self.broken(slot, ConnectionFailure::from_error(error), at),
         }
         !received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
@@ -199,9 +201,14 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 let now = self.clock.now();
                 return match self.pool.state(slot) {
                     ConnectionState::Greeting => {
-                        self.attempt_failed(slot, ConnectionFailure::of(&error), now)
+                        self.attempt_failed(slot, ConnectionFailure::from_error(&error), now)
                     }
-                    _ => self.disconnect(slot, ClosedBy::Server, Some(ConnectionFailure::of(&error)), now),
+                    _ => self.disconnect(
+                        slot,
+                        ClosedBy::Server,
+                        Some(ConnectionFailure::from_error(&error)),
+                        now,
+                    ),
                 };
             }
         }
@@ -239,15 +246,17 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         let at = self.clock.now();
         let due = self.protocol.next_step(slot);
-        let departure = SendTimes { due, at, free_at: self.pool.free_at(slot) };
-        match self.protocol.begin(slot, 1, &departure, &mut self.tracker, &mut self.transport) {
+        let send_times = SendTimes { due, at, free_at: self.pool.free_at(slot) };
+        match self.protocol.begin(slot, 1, &send_times, &mut self.tracker, &mut self.transport) {
             Ok(started) => {
                 // A request that follows a redirect on a new connection was first sent on an earlier one.
                 let since = self.tracker.exchanges().oldest(slot).unwrap_or(at);
                 self.sent(slot, started, false, since);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
-            Err(error) => self.disconnect(slot, ClosedBy::Server, Some(ConnectionFailure::of(&error)), at),
+            Err(error) => {
+                self.disconnect(slot, ClosedBy::Server, Some(ConnectionFailure::from_error(&error)), at)
+            }
         }
     }
 

@@ -35,7 +35,7 @@ const END_OF_STRING: usize = 256;
 /// Inner nodes of the code's tree: one fewer than its leaves.
 const NODES: usize = SYMBOLS - 1;
 
-const LENGTH_MAX: u8 = 30;
+const MAX_LENGTH: u8 = 30;
 
 /// The code of each symbol, in its lowest bits.
 static CODES: [u32; SYMBOLS] = codes();
@@ -61,7 +61,7 @@ const INVALID: u8 = 4;
 const fn codes() -> [u32; SYMBOLS] {
     let mut codes = [0; SYMBOLS];
     let (mut length, mut code) = (1, 0u32);
-    while length <= LENGTH_MAX {
+    while length <= MAX_LENGTH {
         let mut symbol = 0;
         while symbol < SYMBOLS {
             if LENGTHS[symbol] == length {

@@ -196,7 +196,7 @@ fn field_blocks_are_limited() {
     let mut frames = hex(SETTINGS);
     FrameHead { length: 0, kind: 1, flags: 0, stream: 1 }.write(&mut frames);
     let mut many = frames.clone();
-    for _ in 0..=CONTINUATIONS_MAX {
+    for _ in 0..=MAX_CONTINUATIONS {
         FrameHead { length: 0, kind: 9, flags: 0, stream: 1 }.write(&mut many);
     }
     let error = |bytes: &[u8]| events(bytes, &[]).pop();
@@ -204,7 +204,7 @@ fn field_blocks_are_limited() {
         error(&many),
         Some(Seen::Error("HTTP/2 field block in more than 16 CONTINUATION frames".into()))
     );
-    for _ in 0..=FIELD_BLOCK_BYTES_MAX / FRAME_SIZE_DEFAULT as usize {
+    for _ in 0..=MAX_FIELD_BLOCK_BYTES / FRAME_SIZE_DEFAULT as usize {
         FrameHead { length: FRAME_SIZE_DEFAULT, kind: 9, flags: 0, stream: 1 }.write(&mut frames);
         frames.extend([0; FRAME_SIZE_DEFAULT as usize]);
     }
@@ -240,12 +240,12 @@ fn frames_without_effect_are_limited() {
     let unknown = |out: &mut Vec<u8>| FrameHead { length: 0, kind: 99, flags: 0, stream: 0 }.write(out);
     for frame in [&ping as &dyn Fn(&mut Vec<u8>), &settings, &empty, &unknown] {
         let mut bytes = hex(SETTINGS);
-        (1..IDLE_FRAMES_MAX).for_each(|_| frame(&mut bytes));
+        (1..MAX_IDLE_FRAMES).for_each(|_| frame(&mut bytes));
         let mut broken = bytes.clone();
         frame(&mut broken);
         assert_eq!(events(&broken, &[]).pop(), Some(Seen::Error(flood.into())));
         write_data(&mut bytes, 1, b"x", false);
-        (0..IDLE_FRAMES_MAX).for_each(|_| frame(&mut bytes));
+        (0..MAX_IDLE_FRAMES).for_each(|_| frame(&mut bytes));
         assert!(!matches!(events(&bytes, &[]).pop(), Some(Seen::Error(_))), "a response advanced in between");
     }
 }
@@ -364,7 +364,7 @@ fn frame() -> impl Strategy<Value = (Vec<u8>, Vec<Seen>)> {
         (0..1000u32, code(), vec(any::<u8>(), 0..20)).prop_map(move |(last, code, debug)| {
             (written(&|out| write_goaway(out, last, code, &debug)), vec![Seen::GoAway(last, code, debug)])
         }),
-        (0..6u32, 0..=WINDOW_MAX).prop_map(move |(stream, increment)| {
+        (0..6u32, 0..=MAX_WINDOW).prop_map(move |(stream, increment)| {
             (
                 written(&|out| write_window_update(out, stream, increment)),
                 vec![Seen::Window(stream, increment)],

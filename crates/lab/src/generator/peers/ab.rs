@@ -23,7 +23,7 @@ fn read(text: &str, _status: u16) -> Option<PeerReport> {
     let bad_status = count_after(text, "Non-2xx responses:");
     let failed = number_after(text, "Failed requests:")? as u64;
     let ok = complete.saturating_sub(failed).saturating_sub(bad_status);
-    PeerReport::of(ok, bad_status, failed, number_after(text, "Time taken for tests:")?)
+    PeerReport::from_counts(ok, bad_status, failed, number_after(text, "Time taken for tests:")?)
 }
 
 #[cfg(test)]

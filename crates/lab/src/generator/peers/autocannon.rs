@@ -36,7 +36,7 @@ fn read(text: &str, status: u16) -> Option<PeerReport> {
     let printed: AutocannonOutput = serde_json::from_str(text).ok()?;
     let responses = printed.status_code_stats.values().fold(0_u64, |sum, one| sum.saturating_add(one.count));
     let ok = printed.status_code_stats.get(&status.to_string()).map_or(0, |one| one.count);
-    PeerReport::of(ok, responses - ok, printed.errors, printed.duration)
+    PeerReport::from_counts(ok, responses - ok, printed.errors, printed.duration)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn read(text: &str, _status: u16) -> Option<PeerReport> {
     let ok = count(|status| status.starts_with(['2', '3']));
     let bad_status = count(|status| status.starts_with(['1', '4', '5']));
     let failed = count(|status| !status.starts_with(['1', '2', '3', '4', '5']));
-    PeerReport::of(ok, bad_status, failed, printed.actual_duration as f64 / 1e9)
+    PeerReport::from_counts(ok, bad_status, failed, printed.actual_duration as f64 / 1e9)
 }
 
 #[cfg(test)]

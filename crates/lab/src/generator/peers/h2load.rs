@@ -23,7 +23,7 @@ fn read(text: &str, _status: u16) -> Option<PeerReport> {
         part.split_whitespace().next()?.parse().ok()
     };
     // `failed` includes `errored` and `timeout`.
-    PeerReport::of(counted("succeeded")?, 0, counted("failed")?, number_after(text, "finished in")?)
+    PeerReport::from_counts(counted("succeeded")?, 0, counted("failed")?, number_after(text, "finished in")?)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn read(text: &str, _status: u16) -> Option<PeerReport> {
             }
         }
     }
-    PeerReport::of(ok, bad_status, failed, elapsed_s)
+    PeerReport::from_counts(ok, bad_status, failed, elapsed_s)
 }
 
 #[cfg(test)]

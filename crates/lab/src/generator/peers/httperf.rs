@@ -35,7 +35,7 @@ fn read(text: &str, _status: u16) -> Option<PeerReport> {
     let replies = |class: &str| number_after(text, class).map(|count| count as u64);
     let ok = replies("2xx=")?.saturating_add(replies("3xx=")?);
     let bad_status = replies("4xx=")?.saturating_add(replies("5xx=")?);
-    PeerReport::of(ok, bad_status, replies("Errors: total")?, number_after(text, "test-duration")?)
+    PeerReport::from_counts(ok, bad_status, replies("Errors: total")?, number_after(text, "test-duration")?)
 }
 
 #[cfg(test)]

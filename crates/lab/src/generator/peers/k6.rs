@@ -69,7 +69,7 @@ fn read(text: &str, _status: u16) -> Option<PeerReport> {
     let printed: K6Output = serde_json::from_str(text).ok()?;
     let failed = printed.http_req_failed.values.passes;
     let K6Counter { count, rate } = printed.http_reqs.values;
-    PeerReport::of(count.saturating_sub(failed), 0, failed, count as f64 / rate)
+    PeerReport::from_counts(count.saturating_sub(failed), 0, failed, count as f64 / rate)
 }
 
 #[cfg(test)]

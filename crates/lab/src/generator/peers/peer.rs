@@ -46,7 +46,7 @@ pub struct PeerReport {
 impl PeerReport {
     /// Counts of requests with a right answer or a failure, all that the program counts. `None` if the time is 0: no
     /// rate can be derived.
-    pub(super) fn of(ok: u64, bad_status: u64, io_failed: u64, elapsed_s: f64) -> Option<Self> {
+    pub(super) fn from_counts(ok: u64, bad_status: u64, io_failed: u64, elapsed_s: f64) -> Option<Self> {
         let mut counts = Counts { ok, bad_status, io_failed, ..Counts::default() };
         counts.scheduled = counts.ended();
         let is_time = elapsed_s.is_finite() && elapsed_s > 0.0;

@@ -32,7 +32,7 @@ struct SiegeOutput {
 fn read(text: &str, _status: u16) -> Option<PeerReport> {
     let object = &text[text.find('{')?..];
     let printed: SiegeOutput = serde_json::from_str(object.trim_end()).ok()?;
-    PeerReport::of(printed.transactions, 0, printed.failed_transactions, printed.elapsed_time)
+    PeerReport::from_counts(printed.transactions, 0, printed.failed_transactions, printed.elapsed_time)
 }
 
 #[cfg(test)]

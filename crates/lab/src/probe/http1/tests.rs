@@ -18,8 +18,8 @@ fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, ProbeError> {
     }
     let mut stream = Steps(Cursor::new(text.as_bytes().to_vec()), step);
     let mut reader = Reader::default();
-    let patience = ProbeDeadline::of(Duration::from_secs(60), Interrupt::never());
-    let answer = reader.answer(&mut stream, &ProbeRequest::new(method, "/"), &patience)?;
+    let deadline = ProbeDeadline::after(Duration::from_secs(60), Interrupt::never());
+    let answer = reader.answer(&mut stream, &ProbeRequest::new(method, "/"), &deadline)?;
     reader.check_no_surplus()?;
     Ok(answer)
 }
@@ -133,9 +133,9 @@ fn drip(beginning: &str, piece: &str, limit: Duration) -> ProbeError {
     let (interrupt, asked) = Interrupt::by_hand();
     let (beginning, piece) = (beginning.as_bytes(), piece.as_bytes());
     let mut stream = EndlessServer { beginning, piece, reads: 10, asked };
-    let patience = ProbeDeadline::of(limit, interrupt);
+    let deadline = ProbeDeadline::after(limit, interrupt);
     Reader::default()
-        .answer(&mut stream, &ProbeRequest::new("GET", "/"), &patience)
+        .answer(&mut stream, &ProbeRequest::new("GET", "/"), &deadline)
         .expect_err("it never ends")
 }
 

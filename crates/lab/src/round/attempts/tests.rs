@@ -48,7 +48,7 @@ fn disturbed(mut trial: Trial, severity: Severity) -> Trial {
 
 /// How many trials are to be retried, and how many cells have no usable one.
 fn left(launches: &[PlannedLaunch], kept: &[Trial]) -> (usize, usize) {
-    let tally = RoundAttempts::of(kept);
+    let tally = RoundAttempts::from_trials(kept);
     (tally.left(launches, Pass::Again).len(), tally.unusable(launches, &[]).len())
 }
 
@@ -83,7 +83,7 @@ fn again(spoiled: &[&str]) -> Vec<String> {
         let is_spoiled = cell.case.address == "hello" && spoiled.contains(&cell.load.name.as_str());
         if is_spoiled { disturbed(trial, Severity::Invalid) } else { trial }
     });
-    let left = RoundAttempts::of(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
+    let left = RoundAttempts::from_trials(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
     assert!(
         left.len() <= 1 && left.iter().flat_map(|launch| &launch.cells).all(|c| c.case.address == "hello")
     );
@@ -109,7 +109,7 @@ fn a_pending_twin_includes_its_load() {
         launches[0].cells.iter().partition(|cell| cell.key() == "a-one single hello a-close");
     assert_eq!(missing.len(), 1);
     let kept: Vec<Trial> = tried.iter().map(|cell| tried_cell(&launches, cell, "1", 9)).collect();
-    let left = RoundAttempts::of(&kept).left(&launches, Pass::First);
+    let left = RoundAttempts::from_trials(&kept).left(&launches, Pass::First);
     let mut names: Vec<&str> = left[0].cells.iter().map(|cell| cell.load.name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["a", "a-close"]);
@@ -127,7 +127,7 @@ fn left_after(tries: &[(&str, &str, bool)]) -> Vec<String> {
         let trial = Trial { launch: (*launch).to_owned(), ..trial };
         if *is_spoiled { disturbed(trial, Severity::Invalid) } else { trial }
     });
-    let left = RoundAttempts::of(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
+    let left = RoundAttempts::from_trials(&kept.collect::<Vec<_>>()).left(&launches, Pass::Again);
     let mut names: Vec<String> =
         left.iter().flat_map(|launch| &launch.cells).map(|cell| cell.load.name.clone()).collect();
     names.sort();
@@ -160,7 +160,7 @@ fn partners_separated_by_an_interruption_are_retried_together() {
 fn a_removed_cell_without_a_usable_trial_is_unusable() {
     let launches = launches();
     let gone = ["z-gone single hello closed".to_owned(), launches[0].cells[0].key()];
-    let unusable = |kept: &[Trial]| RoundAttempts::of(kept).unusable(&[], &gone).len();
+    let unusable = |kept: &[Trial]| RoundAttempts::from_trials(kept).unusable(&[], &gone).len();
     assert_eq!(unusable(&[]), 2);
     assert_eq!(unusable(&[tried(&launches, "1", 9)]), 1);
 }
@@ -170,7 +170,7 @@ fn a_disturbed_attempt_does_not_replace_a_sound_one() {
     let launches = launches();
     let first = tried(&launches, "1", 100);
     let second = disturbed(tried(&launches, "2", 100), Severity::Invalid);
-    let tally = RoundAttempts::of(&[first, second]);
+    let tally = RoundAttempts::from_trials(&[first, second]);
     let tries: Vec<CellAttempts> = tally.tries.values().cloned().collect();
     assert!(matches!(tries[..], [CellAttempts { count: 2, spoiled: false, .. }]), "{tries:?}");
 }

@@ -99,7 +99,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         curve: !arguments.no_curve,
     };
     let capacity = (|| {
-        let mut target = context.open(&ExperimentTarget::of(&arguments.target), "")?;
+        let mut target = context.open(&ExperimentTarget::from_text(&arguments.target), "")?;
         target.load.judge_by(Some(plan.objective.clone()));
         let usual = span(plan.estimate(plan.window));
         exit::say(&format!(

@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// The longest record that is read: far more than a run of hours writes.
-const RECORD_BYTES_MOST: u64 = 1 << 28;
+const MAX_RECORD_BYTES: u64 = 1 << 28;
 
 /// Flags of the load that all experiments share.
 #[derive(clap::Args, Clone, Debug)]
@@ -131,10 +131,10 @@ impl LoadRunner for ChildLoad {
         let after = listener.as_ref().map(ListeningProcesses::memory);
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
-        let json = paceline_files::read_text(&record, RECORD_BYTES_MOST)
+        let json = paceline_files::read_text(&record, MAX_RECORD_BYTES)
             .map_err(|error| failed(error.to_string()))?;
         let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
-        let mut result = LoadResult::of(&run);
+        let mut result = LoadResult::from_run(&run);
         if let (Some(server), Some(before), Some(after)) = (&mut result.server, before, after) {
             server.memory_limit_bytes = before.limit_bytes;
             server.swapped_bytes = after.swapped_bytes.saturating_sub(before.swapped_bytes);

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The longest file of results that is read.
-pub const FILE_BYTES_MOST: u64 = 1 << 28;
+pub const MAX_FILE_BYTES: u64 = 1 << 28;
 
 /// Flags of `paceline compare`.
 #[derive(clap::Args)]
@@ -215,7 +215,7 @@ pub(super) fn compare(
     match [stored(sides[0])?, stored(sides[1])?] {
         [None, None] => {
             let context = ExperimentContext::new(load)?;
-            let [first, second] = sides.map(ExperimentTarget::of);
+            let [first, second] = sides.map(ExperimentTarget::from_text);
             let mut first = MeasuredSide::open(&context, how, first, "a-").map_err(complaint)?;
             let mut second = MeasuredSide::open(&context, how, second, "b-").map_err(complaint)?;
             let plan = ComparePlan {
@@ -295,7 +295,7 @@ fn measure_like(
 ) -> anyhow::Result<SampleSet> {
     let context = ExperimentContext::new(load.accepting(how.max_errors.clone()))?;
     let mut measured =
-        MeasuredSide::open(&context, how, ExperimentTarget::of(side), "").map_err(complaint)?;
+        MeasuredSide::open(&context, how, ExperimentTarget::from_text(side), "").map_err(complaint)?;
     let mut samples = SampleSet::new(side);
     for number in 1..=usize::from(how.pairs).div_ceil(2) {
         let mut result = observe(&mut measured).map_err(complaint)?;
@@ -318,7 +318,7 @@ fn measure_like(
 /// Reads observations: the output of `gate --save`, or the record of a run as one observation.
 pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
     let name = path.display().to_string();
-    let text = paceline_files::read_text(path, FILE_BYTES_MOST)
+    let text = paceline_files::read_text(path, MAX_FILE_BYTES)
         .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
     if let Ok(samples) = serde_json::from_str::<SampleSet>(&text) {
         let is_usable = |value: &f64| *value > 0.0 && value.is_finite();
@@ -334,7 +334,7 @@ pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
             .hint("use a file that was written by `paceline run -o FILE.json` or `paceline gate --save`")
     })?;
     let mut samples = SampleSet::new(&name);
-    samples.add(&LoadResult::of(&run));
+    samples.add(&LoadResult::from_run(&run));
     Ok(samples)
 }
 
@@ -395,7 +395,7 @@ impl ComparedSide for MeasuredSide<'_> {
 }
 
 /// Window limit of a capacity search that is one of many observations.
-const SEARCH_WINDOWS_MOST: usize = 30;
+const MAX_SEARCH_WINDOWS: usize = 30;
 /// Half of the interval width to reach, as a share; the scatter between launches is added to it.
 const SEARCH_HALF_WIDTH: f64 = 0.05;
 
@@ -422,7 +422,7 @@ fn measure_once(
         window: request.window,
         warmup: request.warmup,
         half_width: SEARCH_HALF_WIDTH,
-        windows_most: SEARCH_WINDOWS_MOST,
+        windows_most: MAX_SEARCH_WINDOWS,
         confirm: Duration::ZERO,
         curve: false,
     };

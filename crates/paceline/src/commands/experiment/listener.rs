@@ -36,7 +36,7 @@ impl ListeningProcesses {
 
     /// Their memory limit, and what happened for lack of memory so far.
     pub(super) fn memory(&self) -> MemoryAccount {
-        MemoryAccount::of(self.processes.first().copied())
+        MemoryAccount::from_pid(self.processes.first().copied())
     }
 }
 

@@ -33,7 +33,7 @@ enum ExperimentTarget {
 
 impl ExperimentTarget {
     /// A URL has a scheme; anything else is a server's id.
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         if text.contains("://") { Self::Url(text.to_owned()) } else { Self::Server(text.to_owned()) }
     }
 }
@@ -123,9 +123,12 @@ mod tests {
     #[test]
     fn a_scheme_makes_a_url() {
         assert_eq!(
-            ExperimentTarget::of("http://[::1]:80/x"),
+            ExperimentTarget::from_text("http://[::1]:80/x"),
             ExperimentTarget::Url("http://[::1]:80/x".to_owned())
         );
-        assert_eq!(ExperimentTarget::of("go-nethttp"), ExperimentTarget::Server("go-nethttp".to_owned()));
+        assert_eq!(
+            ExperimentTarget::from_text("go-nethttp"),
+            ExperimentTarget::Server("go-nethttp".to_owned())
+        );
     }
 }

@@ -23,7 +23,7 @@ pub struct Arguments {
 
 /// Builds each server and prints its version. After a failure the other servers are still built.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let servers = arguments.chosen.of(catalogue)?;
+    let servers = arguments.chosen.servers_in(catalogue)?;
     let broken = arguments.chosen.print_broken(catalogue);
     let provisioner = working(catalogue)?;
     let failed = for_each(&servers, |server| {

@@ -24,7 +24,7 @@ pub(super) struct ServerSelection {
 }
 
 impl ServerSelection {
-    pub(super) fn of(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
+    pub(super) fn servers_in(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
         if self.all {
             return Ok(catalogue.servers.clone());
         }
@@ -60,7 +60,7 @@ impl ServerSelection {
             others.chain(databases.map(|one| (one.id.clone(), one.as_server()))).collect();
         let is_other = |name: &&String| others.iter().any(|(id, _)| id == *name);
         let servers = self.servers.iter().filter(|name| !is_other(name)).cloned().collect();
-        let mut meant = Self { servers, all: self.all, plan: self.plan.clone() }.of(catalogue)?;
+        let mut meant = Self { servers, all: self.all, plan: self.plan.clone() }.servers_in(catalogue)?;
         meant.extend(others.into_iter().map(|(_, manifest)| Arc::new(manifest)));
         Ok(meant)
     }

@@ -62,7 +62,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     progress.begin(
         &opened.round,
         opened.is_resumed,
-        &RoundEstimate::of(&opened.launches, opened.steady_within),
+        &RoundEstimate::from_launches(&opened.launches, opened.steady_within),
     );
     let view = resume_flags.view.then(|| begin_view(&opened.round, &place)).transpose()?;
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
@@ -207,7 +207,7 @@ fn interrupted(round: &str) -> anyhow::Error {
 }
 
 fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
-    let trials = store_location::ReadableRecords::of(store.readable_trials(&round.id))?.records;
+    let trials = store_location::ReadableRecords::from_read(store.readable_trials(&round.id))?.records;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let report = Report::new(round, &trials);
     print(report.render(Format::Text, options))?;

@@ -15,7 +15,7 @@ use paceline_stats::counted;
 use paceline_store::{Store, StoreError};
 
 /// How many missing cells are named when the round is resumed; all are named when it ends.
-const NAMED_MOST: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// The round to resume with the rest of its plan, locked for this process.
 pub fn resumed(
@@ -68,8 +68,8 @@ fn trials_of_unknown_cells(round: &Round, accounted_for: u32) -> Option<String> 
 
 /// The message about missing cells.
 fn without(gone: &[String]) -> Option<String> {
-    let named = gone.iter().take(NAMED_MOST).cloned().collect::<Vec<_>>().join(", ");
-    let more = gone.len().saturating_sub(NAMED_MOST);
+    let named = gone.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let more = gone.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!gone.is_empty()).then(|| {
         format!(
@@ -90,7 +90,7 @@ fn find_round(id: &str, plan: Option<&str>, catalogue: &Catalogue, store: &Store
             .map_err(store_location::complain)?
             .ok_or_else(|| nothing_to_resume("", store));
     };
-    let newest = store_location::ReadableRecords::of(store.readable_rounds())?
+    let newest = store_location::ReadableRecords::from_read(store.readable_rounds())?
         .records
         .into_iter()
         .find(|round| round.finished_at.is_none() && round.plan == name);

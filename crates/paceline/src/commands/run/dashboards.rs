@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How long a client of the page, or the collector, may take.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// The longest request head that is read.
-const HEAD_BYTES_MOST: u64 = 16 * 1024;
+const MAX_HEAD_BYTES: u64 = 16 * 1024;
 
 /// The metrics of a run and where they go.
 pub struct Dashboards {
@@ -102,7 +102,7 @@ fn serve(listener: &TcpListener, metrics: &Mutex<LiveMetrics>) {
 fn answer(stream: TcpStream, text: &str) -> io::Result<()> {
     stream.set_read_timeout(Some(TIME_LIMIT))?;
     stream.set_write_timeout(Some(TIME_LIMIT))?;
-    let mut lines = BufReader::new((&stream).take(HEAD_BYTES_MOST));
+    let mut lines = BufReader::new((&stream).take(MAX_HEAD_BYTES));
     let mut line = String::new();
     while lines.read_line(&mut line)? > 2 {
         line.clear();
@@ -140,7 +140,7 @@ fn post(url: &Url, body: &str) -> io::Result<()> {
     );
     stream.write_all(format!("{head}{body}").as_bytes())?;
     let mut line = String::new();
-    BufReader::new((&stream).take(HEAD_BYTES_MOST)).read_line(&mut line)?;
+    BufReader::new((&stream).take(MAX_HEAD_BYTES)).read_line(&mut line)?;
     match line.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok()) {
         Some(200..300) => Ok(()),
         _ => Err(io::Error::other(format!("the collector answered {:?}", line.trim()))),

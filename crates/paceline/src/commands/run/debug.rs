@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 /// Maximum body lines shown,
-const BODY_LINES_MOST: usize = 40;
+const MAX_BODY_LINES: usize = 40;
 /// and characters of each.
-const LINE_CHARACTERS_MOST: usize = 400;
+const MAX_LINE_CHARACTERS: usize = 400;
 
 /// Sends each request once and prints the response.
 pub fn run(prepared: &Prepared) -> anyhow::Result<Status> {
@@ -83,11 +83,11 @@ fn marked(mark: &'static str, message: &[u8]) -> TerminalText {
 fn body_shown(body: &[u8]) -> TerminalText {
     let Ok(body) = std::str::from_utf8(body) else { return TerminalText::literal("* (not text)\n") };
     let mut text = TerminalText::default();
-    for line in body.lines().take(BODY_LINES_MOST) {
-        let shown: String = line.chars().take(LINE_CHARACTERS_MOST).collect();
+    for line in body.lines().take(MAX_BODY_LINES) {
+        let shown: String = line.chars().take(MAX_LINE_CHARACTERS).collect();
         text.push(&terminal!("{}{}\n", shown, if shown.len() < line.len() { " ..." } else { "" }));
     }
-    let left = body.lines().count().saturating_sub(BODY_LINES_MOST);
+    let left = body.lines().count().saturating_sub(MAX_BODY_LINES);
     if left > 0 {
         text.push(&terminal!("* ({})\n", counted(left, "more line", "more lines")));
     }

@@ -103,7 +103,7 @@ pub struct Arguments {
     pub several: LoaderFlags,
 
     #[command(flatten)]
-    pub telling: OutputFlags,
+    pub output: OutputFlags,
 
     /// How to wait until the next request is due [default: auto]
     #[arg(hide_short_help = true, long, value_enum, help_heading = "Generator")]

@@ -8,7 +8,7 @@ use super::target::without_user_info;
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use paceline_catalogue::REQUESTS_MOST;
+use paceline_catalogue::MAX_REQUESTS;
 use paceline_http::{RequestError, Url};
 use paceline_job::{Content, FormPart, Headers, RequestSpec};
 use paceline_run::Inputs;
@@ -158,9 +158,9 @@ fn check_count(specs: &[RequestSpec], url: &Url) -> Result<(), Complaint> {
         ))
         .hint("remove the URL: the load is then sent to the host of the first request in the file"));
     }
-    if specs.len() > REQUESTS_MOST {
+    if specs.len() > MAX_REQUESTS {
         let what =
-            format!("the archive has {} different requests; the maximum is {REQUESTS_MOST}", specs.len());
+            format!("the archive has {} different requests; the maximum is {MAX_REQUESTS}", specs.len());
         return Err(Complaint::usage(what).hint("record fewer requests, or remove entries from the file"));
     }
     Ok(())
@@ -431,7 +431,7 @@ mod tests {
         assert!(
             requests(archive(&[("GET", "http://h/")]), Some(&url)).unwrap_err().what.contains("http://g")
         );
-        let many: Vec<String> = (0..=REQUESTS_MOST).map(|at| format!("http://h/{at}")).collect();
+        let many: Vec<String> = (0..=MAX_REQUESTS).map(|at| format!("http://h/{at}")).collect();
         let many: Vec<(&str, &str)> = many.iter().map(|url| ("GET", url.as_str())).collect();
         assert!(requests(archive(&many), None).unwrap_err().what.contains("101 different requests"));
     }

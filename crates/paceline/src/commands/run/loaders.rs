@@ -164,7 +164,9 @@ fn program_for(places: &[Place]) -> anyhow::Result<LoaderProgram> {
     if places.iter().all(|place| *place == Place::Local) {
         return Ok(LoaderProgram::Here(program));
     }
-    ProgramCopy::of(&program).map(LoaderProgram::Sent).context("cannot read the executable file of Paceline")
+    ProgramCopy::from_program(&program)
+        .map(LoaderProgram::Sent)
+        .context("cannot read the executable file of Paceline")
 }
 
 /// An error as a complaint, with its remedy and exit status.

@@ -42,7 +42,7 @@ use std::path::PathBuf;
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     process::large_blocks_from_kernel();
-    let outputs = &arguments.telling;
+    let outputs = &arguments.output;
     // Opened first, before any file opened here can get the same descriptor number.
     let events = outputs.events.map(PhaseEventWriter::open).transpose().map_err(explain)?;
     if outputs.prints() {

@@ -323,7 +323,7 @@ fn mix(path: &Path, inputs: &mut Inputs) -> anyhow::Result<Vec<RequestSpec>> {
     let text = inputs
         .read_text("--mix", path)
         .with_context(|| Complaint::usage(format!("--mix: cannot read {}", path.display())))?;
-    let file = RequestFile::of(path, &text).map_err(complain)?;
+    let file = RequestFile::from_text(path, &text).map_err(complain)?;
     Ok(file.requests.into_iter().map(|request| request.spec).collect())
 }
 

@@ -4,15 +4,15 @@
 //! disturbance that is too large.
 
 use super::experiment::{SelftestResults, TruePercentiles};
-use paceline_judge::DISTURBANCE_MOST;
+use paceline_judge::MAX_DISTURBANCE;
 
 /// A reported time may exceed the true one by this much: the kernel's path in both directions, and a wake-up, which the
 /// reference server does not see. Twice the value on a quiet machine: 235 microseconds at a p99.
 const EXCESS_MOST_NS: u64 = 500_000;
 /// And by this share: the width of a histogram cell, and the random variation of a percentile.
-const EXCESS_SHARE_MOST: f64 = 0.05;
+const MAX_EXCESS_SHARE: f64 = 0.05;
 /// Shares of time used by others above which the machine counts as noisy.
-const NOISE_MOST: f64 = 0.01;
+const MAX_NOISE: f64 = 0.01;
 /// Generator lag p99 above which a pace that spins is not punctual, in nanoseconds.
 const LAG_MOST_NS: u64 = 50_000;
 
@@ -37,8 +37,8 @@ impl SelftestVerdict {
 pub(super) fn judge(instrument: &SelftestResults) -> SelftestVerdict {
     let mut verdict = SelftestVerdict::default();
     let worst_share = instrument.run_delay_share.max(instrument.steal_share);
-    verdict.is_unfit = worst_share > DISTURBANCE_MOST;
-    let disturbed = worst_share > NOISE_MOST || instrument.cores.is_none();
+    verdict.is_unfit = worst_share > MAX_DISTURBANCE;
+    let disturbed = worst_share > MAX_NOISE || instrument.cores.is_none();
     let excesses = instrument.truths.iter().filter_map(|truth| judge_truth(truth, disturbed, &mut verdict));
     if let Some(worst) = excesses.max() {
         let micros = worst / 1_000;
@@ -52,11 +52,11 @@ pub(super) fn judge(instrument: &SelftestResults) -> SelftestVerdict {
                 .to_owned(),
         );
     }
-    if instrument.run_delay_share > NOISE_MOST {
+    if instrument.run_delay_share > MAX_NOISE {
         let percent = instrument.run_delay_share * 100.0;
         verdict.notes.push(format!("other processes kept the generator waiting {percent:.1}% of the time"));
     }
-    if instrument.steal_share > NOISE_MOST {
+    if instrument.steal_share > MAX_NOISE {
         let percent = instrument.steal_share * 100.0;
         verdict.notes.push(format!("the hypervisor took {percent:.1}% of a core's time"));
     }
@@ -77,7 +77,7 @@ pub(super) fn judge(instrument: &SelftestResults) -> SelftestVerdict {
 fn judge_truth(truth: &TruePercentiles, disturbed: bool, verdict: &mut SelftestVerdict) -> Option<u64> {
     let mut excess_most_ns = None;
     for &(q, real, reported) in &truth.points {
-        let tolerance = (real as f64 * EXCESS_SHARE_MOST) as u64;
+        let tolerance = (real as f64 * MAX_EXCESS_SHARE) as u64;
         let too_low = reported + tolerance < real;
         let too_high = reported > real + tolerance + EXCESS_MOST_NS;
         if too_low || too_high && !disturbed {

@@ -24,7 +24,7 @@ const PACELINE: &str = env!("CARGO_BIN_EXE_paceline");
 /// Far beyond every timeout used here; a run that still runs then hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
 /// A run of three connections does not need more, whatever the server sends.
-const MEMORY_MOST: u64 = 64 << 20;
+const MAX_MEMORY: u64 = 64 << 20;
 /// The outcome if the run ends before any request is sent.
 const UNMEASURED: &str = "nothing was measured";
 /// If the machine delays a thread for this long, timeouts may expire and responses may cross that otherwise would not.
@@ -108,7 +108,7 @@ fn amiss(fault: &Fault, left: &Left) -> Option<String> {
             return Some(format!("{counts:?}"));
         }
         let memory = record["generator"]["rss_bytes_peak"].as_u64().unwrap();
-        if memory >= MEMORY_MOST {
+        if memory >= MAX_MEMORY {
             return Some(format!("{memory} bytes"));
         }
     } else if !fault.outcomes.contains(&UNMEASURED) || !printed.contains(UNMEASURED) {

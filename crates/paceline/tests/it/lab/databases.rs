@@ -133,7 +133,8 @@ fn a_disk_that_is_full_under_the_database_is_in_its_row() {
             None => inside.env_remove(name),
         };
     }
-    let ran = Ran::of(inside.current_dir(tree.path("")).env("TMPDIR", disk.path()).output().unwrap());
+    let ran =
+        Ran::from_output(inside.current_dir(tree.path("")).env("TMPDIR", disk.path()).output().unwrap());
     let (_, trials) = tree.kept();
     let trial = trials.last().unwrap();
     assert!(trial.log_tail.contains("No space left on device"), "{trial:?}");

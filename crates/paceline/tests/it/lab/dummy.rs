@@ -19,7 +19,7 @@ fn from_elsewhere(tree: &Tree, arguments: &[&str], places: &[&str]) -> Ran {
     let flags: Vec<String> =
         places.iter().flat_map(|flag| [(*flag).to_owned(), folder(flag).display().to_string()]).collect();
     let mut command = tree.paceline(arguments);
-    Ran::of(command.args(flags).current_dir(elsewhere).env_remove("PACELINE_HOME").output().unwrap())
+    Ran::from_output(command.args(flags).current_dir(elsewhere).env_remove("PACELINE_HOME").output().unwrap())
 }
 
 #[test]

@@ -302,7 +302,7 @@ fn a_closed_pipe_does_not_hide_a_failure() {
     let mut check = tree.paceline(&["lab", "check", "--all"]);
     assert_eq!(check.stdout(unread()).output().unwrap().status.code(), Some(1));
     let round = ["round", "--servers", "python-dying", "--duration", "100ms", "--repeats", "1"];
-    let ran = Ran::of(tree.paceline(&round).stdout(unread()).output().unwrap());
+    let ran = Ran::from_output(tree.paceline(&round).stdout(unread()).output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains(" have no usable trial:\n"), "{ran:?}");
 }
@@ -319,7 +319,7 @@ fn a_server_ends_when_its_shepherd_is_killed() {
     let shepherd = child_of(lab.id());
     // SAFETY: takes integers; the shepherd's parent has not waited for it, so its process id is still valid.
     assert_eq!(unsafe { libc::kill(shepherd, libc::SIGKILL) }, 0);
-    let ran = Ran::of(lab.wait_with_output().unwrap());
+    let ran = Ran::from_output(lab.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(
         ran.stderr

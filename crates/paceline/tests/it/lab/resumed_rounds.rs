@@ -122,7 +122,7 @@ fn a_round_has_one_process_wherever_its_state_is() {
     let mut command = tree.paceline(&[&SHORT[..], &["--generator", &generator]].concat());
     let (lab, generators) = begin(&tree, command.env("PACELINE_STORE", tree.path("shared.sqlite")));
     let mut command = tree.paceline(&["round", "--resume", "--store", "linked/shared.sqlite"]);
-    let ran = Ran::of(command.env("PACELINE_HOME", tree.path("other-state")).output().unwrap());
+    let ran = Ran::from_output(command.env("PACELINE_HOME", tree.path("other-state")).output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stderr.contains(&format!("is being run by process {}\n", lab.id())), "{ran:?}");
     interrupt((lab, generators));

@@ -129,13 +129,14 @@ fn a_round_of_overloaded_rows_alone_fails_unless_it_is_allowed() {
     );
     let tree = Tree::new().with_server("python-slow", &slow, 60);
     let flags = [&SHORT[..], &["--repeats", "1", "--rate", "2000"]].concat();
-    let ran = Ran::of(tree.paceline(&flags).env_remove("PACELINE_ALLOW_INVALID").output().unwrap());
+    let ran = Ran::from_output(tree.paceline(&flags).env_remove("PACELINE_ALLOW_INVALID").output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("every row is invalid, overloaded or failed"), "{ran:?}");
     let (_, trials) = tree.kept();
     assert!(trials[0].is_usable(), "it has answers: {:?}", trials[0].error);
     let allowed = [&flags[..], &["--allow-invalid"]].concat();
-    let ran = Ran::of(tree.paceline(&allowed).env_remove("PACELINE_ALLOW_INVALID").output().unwrap());
+    let ran =
+        Ran::from_output(tree.paceline(&allowed).env_remove("PACELINE_ALLOW_INVALID").output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 

@@ -86,7 +86,7 @@ impl Tree {
 
     /// Runs `paceline` and waits for its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::of(self.paceline(arguments).output().unwrap())
+        Ran::from_output(self.paceline(arguments).output().unwrap())
     }
 
     /// The newest round and its trials.
@@ -128,7 +128,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub fn of(output: Output) -> Self {
+    pub fn from_output(output: Output) -> Self {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }

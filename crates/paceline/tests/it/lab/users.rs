@@ -39,7 +39,7 @@ fn commands_of_a_server_give_up_root() {
     let tree = tree();
     let run = |arguments: &[&str]| {
         let arguments = [arguments, &["--user", "nobody"]].concat();
-        Ran::of(tree.paceline(&arguments).env_remove("PACELINE_USER").output().unwrap())
+        Ran::from_output(tree.paceline(&arguments).env_remove("PACELINE_USER").output().unwrap())
     };
     if !is_root(&tree) {
         let ran = run(&["lab", "setup", "python-plain"]);
@@ -81,7 +81,7 @@ fn servers_of_root_run_as_another_user_by_default() {
             Some(user) => command.env("PACELINE_USER", user),
             None => command.env_remove("PACELINE_USER"),
         };
-        Ran::of(command.output().unwrap())
+        Ran::from_output(command.output().unwrap())
     };
     let notice = "servers run as the user `";
     for (command, has_notice) in [("setup", true), ("build", false), ("check", false)] {
@@ -113,16 +113,16 @@ fn servers_built_by_root_keep_running_as_root() {
         return;
     }
     let mut root = tree.paceline(&["lab", "setup", "python-plain"]);
-    let ran = Ran::of(root.env("PACELINE_USER", "root").output().unwrap());
+    let ran = Ran::from_output(root.env("PACELINE_USER", "root").output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let mut again = tree.paceline(&["lab", "setup", "python-plain"]);
-    let ran = Ran::of(again.env_remove("PACELINE_USER").output().unwrap());
+    let ran = Ran::from_output(again.env_remove("PACELINE_USER").output().unwrap());
     assert!(
         ran.code == Some(0) && ran.stderr.starts_with("servers run as root because root built them"),
         "{ran:?}"
     );
     let mut named = tree.paceline(&["lab", "setup", "python-plain"]);
-    let ran = Ran::of(named.env("PACELINE_USER", "nobody").output().unwrap());
+    let ran = Ran::from_output(named.env("PACELINE_USER", "nobody").output().unwrap());
     assert!(ran.code == Some(0) && !ran.stderr.contains("as root"), "{ran:?}");
 }
 
@@ -132,8 +132,9 @@ fn a_lock_alone_does_not_make_root_the_user_of_servers() {
     if !is_root(&tree) {
         return;
     }
-    let run =
-        |arguments: &[&str]| Ran::of(tree.paceline(arguments).env_remove("PACELINE_USER").output().unwrap());
+    let run = |arguments: &[&str]| {
+        Ran::from_output(tree.paceline(arguments).env_remove("PACELINE_USER").output().unwrap())
+    };
     assert_eq!(run(&["lab", "build", "python-plain"]).code, Some(3), "it is not set up");
     assert!(tree.path("state/build/python-plain").exists());
     let ran = run(&["lab", "setup", "python-plain"]);
@@ -170,7 +171,7 @@ fn a_failed_set_up_as_another_user_leaves_what_root_built() {
         return;
     }
     let run = |user: &str, arguments: &[&str]| {
-        Ran::of(tree.paceline(arguments).env("PACELINE_USER", user).output().unwrap())
+        Ran::from_output(tree.paceline(arguments).env("PACELINE_USER", user).output().unwrap())
     };
     for command in ["setup", "build"] {
         assert_eq!(run("root", &["lab", command, "python-plain"]).code, Some(0));
@@ -216,7 +217,7 @@ fn a_folder_of_another_user_is_refused_with_the_remedy() {
     }
     let build = tree.path("state/build/python-plain");
     let run = |user: &str, arguments: &[&str]| {
-        Ran::of(tree.paceline(arguments).env("PACELINE_USER", user).output().unwrap())
+        Ran::from_output(tree.paceline(arguments).env("PACELINE_USER", user).output().unwrap())
     };
     for command in ["setup", "build"] {
         assert_eq!(run("nobody", &["lab", command, "python-plain"]).code, Some(0));
@@ -232,7 +233,7 @@ fn a_folder_of_another_user_is_refused_with_the_remedy() {
     // A user other than root cannot replace files that root made.
     let mut own = tree.paceline(&["lab", "build", "python-plain"]);
     own.env_remove("PACELINE_USER").uid(65_534).gid(65_534);
-    let ran = Ran::of(own.output().unwrap());
+    let ran = Ran::from_output(own.output().unwrap());
     assert!(ran.code == Some(3) && ran.stderr.contains("belongs to the user `root`"), "{ran:?}");
     assert!(ran.stderr.contains("sudo chown -R nobody:"), "{ran:?}");
 }
@@ -251,7 +252,9 @@ fn a_tool_that_is_closed_to_the_user_is_named() {
     fs::write(&manifest, text.replace("[\"python3\"]", "[\"only-root-has-it\"]")).unwrap();
     let path = format!("{}:{}", tree.path("closed").display(), std::env::var("PATH").unwrap());
     let run = |arguments: &[&str], user: &str| {
-        Ran::of(tree.paceline(arguments).env("PATH", &path).env("PACELINE_USER", user).output().unwrap())
+        Ran::from_output(
+            tree.paceline(arguments).env("PATH", &path).env("PACELINE_USER", user).output().unwrap(),
+        )
     };
     let said = format!("(the user `nobody` cannot access {}:", tool.display());
     let ran = run(&["lab", "setup", "python-plain", "--dry-run"], "nobody");
@@ -275,7 +278,7 @@ fn a_user_that_cannot_be_used_is_named() {
     assert!(ran.code == Some(2) && ran.stderr.contains("cannot enter"), "{ran:?}");
     // Without a user, the servers run as root.
     let setup = tree.paceline(&["lab", "setup", "python-plain"]).env_remove("PACELINE_USER").output();
-    let ran = Ran::of(setup.unwrap());
+    let ran = Ran::from_output(setup.unwrap());
     let said = "servers run as root because the user `nobody` cannot enter ";
     assert!(ran.code == Some(0) && ran.stderr.starts_with(said), "{ran:?}");
 }

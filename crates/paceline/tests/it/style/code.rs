@@ -10,9 +10,9 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// A file with more lines must give the reason in its header.
 const LINES_EXPLAINED: usize = 600;
 /// Maximum lines of a file, whatever the reason.
-const LINES_MOST: usize = 900;
+const MAX_LINES: usize = 900;
 /// Maximum lines of a function.
-const FUNCTION_LINES_MOST: usize = 70;
+const MAX_FUNCTION_LINES: usize = 70;
 
 /// Longer functions: file, name, and why they should not be split.
 const LONG: [(&str, &str, &str); 0] = [];
@@ -28,8 +28,8 @@ pub fn length(file: &File) -> Vec<Violation> {
     let header: String = file.text.lines().take_while(|line| line.starts_with("//!")).collect();
     if file.is_test() || lines <= LINES_EXPLAINED {
         Vec::new()
-    } else if lines > LINES_MOST {
-        vec![file.at(LINES_MOST + 1, &format!("{lines} lines"))]
+    } else if lines > MAX_LINES {
+        vec![file.at(MAX_LINES + 1, &format!("{lines} lines"))]
     } else if header.to_lowercase().contains("over 600 lines") {
         Vec::new()
     } else {
@@ -95,7 +95,7 @@ fn long_functions(text: &str) -> Vec<Function> {
         // Text that is not Rust does not compile either; a shebang or a snippet has no functions to measure.
         Err(_) => return found,
     }
-    found.retain(|function| function.lines > FUNCTION_LINES_MOST);
+    found.retain(|function| function.lines > MAX_FUNCTION_LINES);
     found
 }
 

@@ -25,9 +25,9 @@ const QUIET_SHARE: f64 = 0.25;
 /// The longest wait for a quiet machine between two blocks.
 const QUIET_WAIT: Duration = Duration::from_secs(10);
 /// After this many repetitions in a row that were disturbed again, the machine counts as always busy.
-const FUTILE_MOST: u32 = 6;
+const MAX_FUTILE: u32 = 6;
 /// The longest record that is read.
-const RECORD_BYTES_MOST: u64 = 1 << 28;
+const MAX_RECORD_BYTES: u64 = 1 << 28;
 
 /// A side's server.
 pub struct SideServer {
@@ -139,7 +139,7 @@ impl<'a> Bench<'a> {
     /// Whether the machine is busy all the time: repeating and waiting cost blocks, and help only against a neighbour
     /// that comes and goes.
     fn is_always_busy(&self) -> bool {
-        self.futile.get() >= FUTILE_MOST
+        self.futile.get() >= MAX_FUTILE
     }
 
     /// One window on one side, repeated once if the generator or the machine was disturbed.
@@ -189,9 +189,9 @@ impl<'a> Bench<'a> {
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read {}: {why}", path.display()));
         let json =
-            paceline_files::read_text(&path, RECORD_BYTES_MOST).map_err(|error| failed(error.to_string()))?;
+            paceline_files::read_text(&path, MAX_RECORD_BYTES).map_err(|error| failed(error.to_string()))?;
         let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
-        let mut result = LoadResult::of(&run);
+        let mut result = LoadResult::from_run(&run);
         result.server = Some(LoadServerUse {
             cpu_s: after_s - before_s,
             over_s: result.load_s,

@@ -20,7 +20,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const BUILD_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 /// The default share of failed requests by which the candidate may exceed the base.
-const FAILURES_MOST: f64 = 0.001;
+const MAX_FAILURES: f64 = 0.001;
 /// The default number of connections.
 const CONNECTIONS: u32 = 32;
 
@@ -279,7 +279,7 @@ fn loads(
 
 /// The accepted share of failed requests.
 fn failures_most(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<f64> {
-    let of_file = file.max_errors.map_or(FAILURES_MOST, |most| most.0);
+    let of_file = file.max_errors.map_or(MAX_FAILURES, |most| most.0);
     let Some(text) = &shared.how.max_errors else { return Ok(of_file) };
     let percent = text.trim().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     percent.map(|percent| percent / 100.0).ok_or_else(|| {

@@ -50,7 +50,7 @@ pub struct Arguments {
 
 /// For each server in turn: builds it if anything changed, starts, checks and stops it.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let servers = arguments.chosen.of(catalogue)?;
+    let servers = arguments.chosen.servers_in(catalogue)?;
     check_selection(&servers, arguments, catalogue)?;
     let broken = arguments.chosen.print_broken(catalogue);
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;

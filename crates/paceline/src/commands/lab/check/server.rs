@@ -91,7 +91,7 @@ impl Checker<'_> {
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let ready = start_case(server, self.catalogue)
             .map_err(|message| LaunchError::fault(Stage::Start, message, false))?;
-        let before = SourceFiles::of(&server.folder);
+        let before = SourceFiles::in_folder(&server.folder);
         let mut launch = self.launch(server, ready)?;
         let first_since_build = self.provisioner.note_launch(server);
         let startup = Box::new(Startup { first_since_build, ..launch.startup.clone() });
