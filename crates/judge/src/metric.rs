@@ -151,6 +151,11 @@ metric_table! {
     closed Some((10, 0, 0)), open Some((40, 0, 11)),
     = |_, run| plain(run.rate_per_s.achieved);
 
+    /// Sessions completed inside the window, per second of window; of loads with sessions.
+    SESSIONS_PER_S "sessions_per_s" "sessions/s" ["sessions", "per s"], PerSecond Higher
+    closed Some((9, 0, 0)), open Some((41, 8, NO_SPREAD)),
+    = |_, run| plain(run.sessions_achieved_per_s()?);
+
     /// The capacity that a search found: the offered rate at which half of all windows meet the objective.
     CAPACITY "capacity_per_s" "capacity" ["capacity", "per s"], PerSecond Higher
     closed None, open Some((4, 0, 11)),
