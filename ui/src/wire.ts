@@ -141,6 +141,8 @@ export interface ComparePage {
 
 /** A cell that both sides have. */
 export interface CompareRow {
+  /** What its failed requests say, if that speaks against side B or against comparing: as a sentence. */
+  failures: string | null;
   /** The form. */
   form: string;
   /** The load, as side A has it. */
@@ -425,8 +427,8 @@ export interface FigurePage {
   too_few?: boolean;
 }
 
-/** What can be said about a ratio. */
-export type Finding = "more" | "less" | "equivalent" | "unclear" | "single" | "not_comparable";
+/** The decision on a ratio. */
+export type Finding = "better" | "worse" | "higher" | "lower" | "equivalent" | "undecided" | "single" | "not_comparable";
 
 /** The result of a search. */
 export interface FoundCapacity {
@@ -795,8 +797,8 @@ export interface PairValue {
   a: FigurePage;
   /** Side B's. */
   b: FigurePage;
-  /** B relative to A; none where A's is zero. */
-  ratio: Ratio | null;
+  /** B relative to A. */
+  ratio: Ratio;
 }
 
 /** The name of a phase. */
@@ -896,7 +898,7 @@ export interface Rates {
 export interface Ratio {
   /** The ratio of the estimates. */
   estimate: number;
-  /** What can be said. */
+  /** The decision. */
   finding: Finding;
   /** The upper end. */
   high: number;

@@ -8,8 +8,9 @@
 use crate::compared_metric::ComparedMetric;
 use crate::conditions::Conditions;
 use crate::failures::{FailureComparison, ObservedOutcomes};
-use crate::load::{LoadError, LoadResult, Range};
-use paceline_stats::{Comparison, Decision, Variance, compare_launches, compare_pairs, holm, next_look};
+use crate::load::{LoadError, LoadResult};
+use crate::metric_comparison::{Direction, MetricComparison, geometric_mean};
+use paceline_stats::{Comparison, Variance, compare_launches, compare_pairs, holm, next_look};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -67,6 +68,11 @@ impl SampleSet {
         self.outcomes.iter().find_map(|one| one.unusable_because.as_deref())
     }
 
+    /// Observations that have the commonest figure.
+    fn launches(&self) -> usize {
+        self.values.values().map(Vec::len).max().unwrap_or(0)
+    }
+
     fn values_of(&self, metric: ComparedMetric) -> &[f64] {
         self.values.get(&metric).map_or(&[], Vec::as_slice)
     }
@@ -95,55 +101,6 @@ pub struct ComparePlan {
     pub pairs_most: usize,
 }
 
-/// How the second side compares with the first in one metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "decision")]
-pub enum Direction {
-    /// The second is better: faster, or it uses less.
-    Better,
-    /// The second is worse.
-    Worse,
-    /// They differ by less than the margin.
-    Equivalent,
-    /// No decision is proven.
-    Undecided {
-        /// The approximate number of further pairs until a decision.
-        more_pairs: usize,
-    },
-}
-
-impl Direction {
-    fn from_decision(decision: Decision, metric: ComparedMetric) -> Self {
-        match decision {
-            Decision::Equivalent => Self::Equivalent,
-            Decision::Undecided { more_pairs } => Self::Undecided { more_pairs },
-            Decision::Higher if metric.higher_is_better() => Self::Better,
-            Decision::Lower if !metric.higher_is_better() => Self::Better,
-            Decision::Higher | Decision::Lower => Self::Worse,
-        }
-    }
-}
-
-/// One metric of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MetricComparison {
-    /// The metric.
-    pub metric: ComparedMetric,
-    /// Geometric mean of the first side.
-    pub first: f64,
-    /// Geometric mean of the second side.
-    pub second: f64,
-    /// Second divided by first.
-    pub ratio: f64,
-    /// The ratio's 95 % interval, wide enough for all looks together.
-    pub ratio_interval: Range,
-    /// The p value of "equal", with Holm's correction over the metrics that do not decide.
-    pub p_value: f64,
-    /// The decision.
-    #[serde(flatten)]
-    pub direction: Direction,
-}
-
 /// A comparison of two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedComparison {
@@ -170,6 +127,26 @@ pub struct PairedComparison {
 }
 
 impl PairedComparison {
+    /// A comparison of stored launches whose metrics were decided elsewhere, the deciding one first.
+    pub(crate) fn decided(
+        primary: ComparedMetric,
+        margin: f64,
+        metrics: Vec<MetricComparison>,
+        samples: [SampleSet; 2],
+    ) -> Self {
+        Self {
+            schema: SCHEMA,
+            primary,
+            margin,
+            is_interleaved: false,
+            pairs: samples[0].launches().min(samples[1].launches()),
+            failures: FailureComparison::from_outcomes(&samples[0].outcomes, &samples[1].outcomes),
+            metrics,
+            samples,
+            ended_early: None,
+        }
+    }
+
     /// The scatter of pairs in a metric: the standard deviation of their logarithmic ratios. None below three pairs.
     pub fn pair_sd(&self, metric: ComparedMetric) -> Option<f64> {
         let [first, second] = self.samples.each_ref().map(|set| set.values_of(metric));
@@ -291,11 +268,6 @@ fn mean_ratio(samples: &[SampleSet; 2], metric: ComparedMetric) -> Option<f64> {
     Some(geometric_mean(samples[1].values_of(metric))? / geometric_mean(samples[0].values_of(metric))?)
 }
 
-fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let sum: f64 = values.iter().map(|value| value.ln()).sum();
-    (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
-}
-
 /// The comparison of the pairs so far.
 fn paired(samples: &[SampleSet; 2], plan: &ComparePlan, pairs: usize) -> PairedComparison {
     let compare = |metric| {
@@ -313,10 +285,9 @@ pub fn compare_samples(
     primary: Option<ComparedMetric>,
     margin: f64,
 ) -> PairedComparison {
-    let launches = |set: &SampleSet| set.values.values().map(Vec::len).max().unwrap_or(0);
     let compare =
         |metric| compare_launches(samples[1].values_of(metric), samples[0].values_of(metric), margin);
-    let pairs = launches(&samples[0]).min(launches(&samples[1]));
+    let pairs = samples[0].launches().min(samples[1].launches());
     assemble(samples, primary, margin, pairs, false, compare)
 }
 
@@ -328,37 +299,25 @@ fn assemble(
     is_interleaved: bool,
     compare: impl Fn(ComparedMetric) -> Option<Comparison>,
 ) -> PairedComparison {
-    let compared: Vec<(ComparedMetric, Comparison)> =
-        ComparedMetric::ALL.into_iter().filter_map(|metric| Some((metric, compare(metric)?))).collect();
-    let primary =
-        asked.or_else(|| compared.first().map(|(metric, _)| *metric)).unwrap_or(ComparedMetric::RatePerS);
-    let (decides, mut others): (Vec<_>, Vec<_>) =
-        compared.into_iter().partition(|(metric, _)| *metric == primary);
-    let corrected = holm(&others.iter().map(|(_, comparison)| comparison.p_value).collect::<Vec<_>>());
-    for ((_, comparison), p_value) in others.iter_mut().zip(corrected) {
-        comparison.p_value = p_value;
-        // A difference that does not survive the correction is not claimed.
-        if matches!(comparison.decision, Decision::Higher | Decision::Lower) && p_value > 0.05 {
-            comparison.decision = Decision::Undecided { more_pairs: pairs.max(1) };
-        }
-    }
-    let metrics = decides.into_iter().chain(others).map(|(metric, comparison)| MetricComparison {
-        metric,
-        first: geometric_mean(samples[0].values_of(metric)).unwrap_or(0.0),
-        second: geometric_mean(samples[1].values_of(metric)).unwrap_or(0.0),
-        ratio: comparison.ratio,
-        ratio_interval: comparison.interval.into(),
-        p_value: comparison.p_value,
-        direction: Direction::from_decision(comparison.decision, metric),
-    });
+    let sides = |metric| samples.each_ref().map(|set: &SampleSet| set.values_of(metric));
+    let tested = |metric| Some(MetricComparison::tested(metric, sides(metric), compare(metric)?));
+    let mut metrics: Vec<MetricComparison> = ComparedMetric::ALL.into_iter().filter_map(tested).collect();
+    let primary = asked.or(metrics.first().map(|metric| metric.metric)).unwrap_or(ComparedMetric::RatePerS);
+    // The deciding metric is the first.
+    metrics.sort_by_key(|metric| metric.metric != primary);
+    let others = metrics.iter_mut().filter(|metric| metric.metric != primary);
+    let others: Vec<&mut MetricComparison> = others.collect();
+    let corrected = holm(&others.iter().map(|metric| metric.p_value).collect::<Vec<_>>());
+    others.into_iter().zip(corrected).for_each(|(metric, p_value)| metric.correct(p_value, pairs));
+    let failures = FailureComparison::from_outcomes(&samples[0].outcomes, &samples[1].outcomes);
     PairedComparison {
         schema: SCHEMA,
         primary,
         margin,
         is_interleaved,
         pairs,
-        failures: FailureComparison::from_outcomes(&samples[0].outcomes, &samples[1].outcomes),
-        metrics: metrics.collect(),
+        failures,
+        metrics,
         samples: samples.clone(),
         ended_early: None,
     }
@@ -369,7 +328,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::capacity::tests::{invalid, result};
     use paceline_record::Blame;
-    use paceline_stats::Random;
+    use paceline_stats::{Decision, Random};
 
     /// A side with a rate and noise between launches.
     struct SimulatedSide {
@@ -448,6 +407,22 @@ pub(crate) mod tests {
             assert_eq!(comparison.primary, ComparedMetric::RatePerS);
             assert!(comparison.pairs <= 10);
         }
+    }
+
+    #[test]
+    fn a_load_of_sessions_is_compared_by_sessions() {
+        let mut sets = ["old", "new"].map(SampleSet::new);
+        for (set, sessions) in sets.iter_mut().zip([100.0, 80.0]) {
+            for noise in [0.99, 1.0, 1.01] {
+                let sessions_per_s = Some(sessions * noise);
+                set.add(&LoadResult { sessions_per_s, ..result(None, 1_000.0 * noise) });
+            }
+        }
+        let comparison = compare_samples(&sets, None, 0.05);
+        assert_eq!(comparison.primary, ComparedMetric::SessionsPerS);
+        assert_eq!(comparison.decision().unwrap().direction, Direction::Worse);
+        let text = crate::compare_text(&comparison);
+        assert!(text.contains("new is slower: 20.0 % lower sessions than old"), "{text}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A comparison as one HTML page: the decision, then a row for each metric with its ratio drawn as a dot with its
 //! interval. It needs no script and no other file.
 
-use crate::compare::{Direction, MetricComparison, PairedComparison};
+use crate::compare::PairedComparison;
 use crate::compare_text::{compared_cells, failure_cells, footnote, sentence};
+use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{HtmlText, html};
 
 /// The comparison as a self-contained HTML page.
@@ -54,7 +55,12 @@ fn row(comparison: &PairedComparison, metric: &MetricComparison, axis: &Axis) ->
     let class = match metric.direction {
         Direction::Better => "better",
         Direction::Worse => "worse",
-        Direction::Equivalent | Direction::Undecided { .. } => "open",
+        Direction::Higher
+        | Direction::Lower
+        | Direction::Equivalent
+        | Direction::Undecided { .. }
+        | Direction::Single
+        | Direction::NotComparable => "open",
     };
     html!(
         "<tr class=\"{}\"><th scope=\"row\">{}</th><td>{}</td>{}{}{}{}</tr>\n",

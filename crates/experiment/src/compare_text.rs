@@ -2,11 +2,14 @@
 //! second side is described relative to the first.
 
 use crate::capacity_text::{percent, rate, time};
-use crate::compare::{Direction, MetricComparison, PairedComparison};
+use crate::compare::PairedComparison;
 use crate::compared_metric::ComparedMetric;
 use crate::failures::{FailureComparison, FailureDirection, SideFailures};
+use crate::load::RateUnit;
+use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{MarkdownText, markdown};
-use paceline_stats::counted;
+use paceline_judge::Unit;
+use paceline_stats::{counted, whole};
 use std::fmt::Write as _;
 
 /// The decision in one sentence.
@@ -44,6 +47,15 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
             metric.name(),
             comparison.margin * 100.0
         ),
+        Direction::Higher | Direction::Lower => {
+            format!("{second} differs: {size:.1} % {}", than(metric, decision.ratio, first))
+        }
+        Direction::Single => {
+            format!("undecided: one observation of {first} or {second} does not show how much it varies")
+        }
+        Direction::NotComparable => {
+            format!("{second} and {first} cannot be compared in {}", metric.name())
+        }
         Direction::Undecided { more_pairs } => format!(
             "undecided after {}: about {more_pairs} more are needed to detect a difference of {:.0} % in {}",
             observed(comparison),
@@ -54,7 +66,7 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
 }
 
 /// The decision if failures make it: a side cannot be used, or the second fails more requests.
-fn failure_sentence(comparison: &PairedComparison, first: &str, second: &str) -> Option<String> {
+pub fn failure_sentence(comparison: &PairedComparison, first: &str, second: &str) -> Option<String> {
     let failures = &comparison.failures;
     let shares = || [&failures.first, &failures.second].map(share);
     let sides = [(second, &failures.second), (first, &failures.first)];
@@ -108,12 +120,14 @@ fn adjectives(metric: ComparedMetric) -> (&'static str, &'static str) {
         ComparedMetric::ServerCpuNsPerRequest => ("cheaper", "more expensive"),
         ComparedMetric::RssBytes => ("smaller", "larger"),
         ComparedMetric::CapacityPerS
+        | ComparedMetric::SessionsPerS
         | ComparedMetric::RatePerS
         | ComparedMetric::ResponseTimeNsP50
         | ComparedMetric::ResponseTimeNsP99
         | ComparedMetric::ServiceTimeNsP50
         | ComparedMetric::ServiceTimeNsP99
         | ComparedMetric::StartNs => ("faster", "slower"),
+        ComparedMetric::Judged(_) => ("better", "worse"),
     }
 }
 
@@ -178,7 +192,13 @@ pub(crate) fn compared_cells(comparison: &PairedComparison, metric: &MetricCompa
     let ratio = format!("{:.3} ({:.3} to {:.3})", metric.ratio, interval.low, interval.high);
     let within = match metric.direction {
         Direction::Equivalent => format!(" within {:.0} %", comparison.margin * 100.0),
-        Direction::Better | Direction::Worse | Direction::Undecided { .. } => String::new(),
+        Direction::Better
+        | Direction::Worse
+        | Direction::Higher
+        | Direction::Lower
+        | Direction::Undecided { .. }
+        | Direction::Single
+        | Direction::NotComparable => String::new(),
     };
     let decides = if metric.metric == comparison.primary { " (decides)" } else { "" };
     [
@@ -193,8 +213,12 @@ fn decision_word(metric: &MetricComparison) -> &'static str {
     match metric.direction {
         Direction::Better => adjectives(metric.metric).0,
         Direction::Worse => adjectives(metric.metric).1,
+        Direction::Higher => "higher",
+        Direction::Lower => "lower",
         Direction::Equivalent => "equivalent",
         Direction::Undecided { .. } => "undecided",
+        Direction::Single => "one launch",
+        Direction::NotComparable => "not comparable",
     }
 }
 
@@ -231,15 +255,16 @@ pub(crate) fn footnote(comparison: &PairedComparison) -> String {
 
 /// A metric's value with its unit.
 pub(crate) fn compared_value(metric: ComparedMetric, value: f64) -> String {
-    match metric {
-        ComparedMetric::CapacityPerS | ComparedMetric::RatePerS => rate(value, crate::RateUnit::Requests),
-        ComparedMetric::RssBytes => format!("{:.1} MB", value / 1e6),
-        ComparedMetric::ServerCpuNsPerRequest
-        | ComparedMetric::ResponseTimeNsP50
-        | ComparedMetric::ResponseTimeNsP99
-        | ComparedMetric::ServiceTimeNsP50
-        | ComparedMetric::ServiceTimeNsP99
-        | ComparedMetric::StartNs => time(value),
+    let judged_value = value / metric.units_per_judged();
+    match metric.judged().unit {
+        Unit::PerSecond if metric == ComparedMetric::SessionsPerS => rate(value, RateUnit::Sessions),
+        Unit::PerSecond => rate(value, RateUnit::Requests),
+        Unit::Bytes => format!("{:.1} MB", value / 1e6),
+        Unit::Nanoseconds => time(judged_value),
+        Unit::Microseconds => time(judged_value * 1e3),
+        Unit::Milliseconds => time(judged_value * 1e6),
+        Unit::Share => percent(value),
+        Unit::Count => whole(value),
     }
 }
 

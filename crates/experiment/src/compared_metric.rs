@@ -1,8 +1,13 @@
-//! The figures that comparisons and gates compare, and where they are in a result.
+//! The figures that comparisons and gates compare: metrics of the judge's table.
+//!
+//! Those that experiments measure themselves have a key of their own, which stored baselines and gate files use. Two
+//! rounds are compared by every metric of the table.
 
 use crate::load::LoadResult;
+use paceline_judge::{Better, Metric};
+use paceline_record::LoopKind;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A figure that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -10,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub enum ComparedMetric {
     /// The highest offered rate that meets an objective.
     CapacityPerS,
+    /// Completed sessions per second of a closed loop of sessions.
+    SessionsPerS,
     /// Valid responses per second of a closed loop.
     RatePerS,
     /// CPU time of the server per request.
@@ -26,12 +33,21 @@ pub enum ComparedMetric {
     RssBytes,
     /// From the server's start to its first answer.
     StartNs,
+    /// Another metric of the judge's table, by its key; only of stored rounds.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Judged(JudgedMetric),
 }
 
+/// A metric of the judge's table, stored as its key.
+#[derive(Clone, Copy, Debug)]
+pub struct JudgedMetric(&'static Metric);
+
 impl ComparedMetric {
-    /// All of them, in the order of a table.
-    pub const ALL: [Self; 9] = [
+    /// Those that experiments measure, in the order of a table.
+    pub const ALL: [Self; 10] = [
         Self::CapacityPerS,
+        Self::SessionsPerS,
         Self::RatePerS,
         Self::ServerCpuNsPerRequest,
         Self::ResponseTimeNsP50,
@@ -46,6 +62,7 @@ impl ComparedMetric {
     pub fn name(self) -> &'static str {
         match self {
             Self::CapacityPerS => "capacity",
+            Self::SessionsPerS => "sessions",
             Self::RatePerS => "rate",
             Self::ServerCpuNsPerRequest => "cpu",
             Self::ResponseTimeNsP50 => "response.p50",
@@ -54,6 +71,7 @@ impl ComparedMetric {
             Self::ServiceTimeNsP99 => "service.p99",
             Self::RssBytes => "memory",
             Self::StartNs => "start-up",
+            Self::Judged(JudgedMetric(metric)) => metric.name,
         }
     }
 
@@ -62,9 +80,72 @@ impl ComparedMetric {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
+    /// The metric of the judge's table that it is.
+    pub fn judged(self) -> &'static Metric {
+        match self {
+            Self::CapacityPerS => &Metric::CAPACITY,
+            Self::SessionsPerS => &Metric::SESSIONS_PER_S,
+            Self::RatePerS => &Metric::ACHIEVED_PER_S,
+            Self::ServerCpuNsPerRequest => &Metric::SERVER_CPU,
+            Self::ResponseTimeNsP50 | Self::ServiceTimeNsP50 => &Metric::TIME_P50,
+            Self::ResponseTimeNsP99 | Self::ServiceTimeNsP99 => &Metric::TIME_P99,
+            Self::RssBytes => &Metric::RSS_PEAK,
+            Self::StartNs => &Metric::FIRST_ANSWER,
+            Self::Judged(JudgedMetric(metric)) => metric,
+        }
+    }
+
+    /// What a metric of the judge's table is in a row of this kind of loop.
+    pub fn from_judged(metric: &'static Metric, kind: LoopKind) -> Self {
+        let is_other_loop = |compared: Self| match compared {
+            Self::ResponseTimeNsP50 | Self::ResponseTimeNsP99 => kind == LoopKind::Closed,
+            // At an offered rate the achieved one says nothing of the server.
+            Self::RatePerS | Self::SessionsPerS | Self::ServiceTimeNsP50 | Self::ServiceTimeNsP99 => {
+                kind == LoopKind::Open
+            }
+            Self::CapacityPerS
+            | Self::ServerCpuNsPerRequest
+            | Self::RssBytes
+            | Self::StartNs
+            | Self::Judged(_) => false,
+        };
+        let named = Self::ALL.into_iter().filter(|compared| compared.judged() == metric);
+        named
+            .into_iter()
+            .find(|compared| !is_other_loop(*compared))
+            .unwrap_or(Self::Judged(JudgedMetric(metric)))
+    }
+
+    /// Whether experiments measure it too.
+    pub fn is_measured(self) -> bool {
+        !matches!(self, Self::Judged(_))
+    }
+
+    /// How many of its units are one of the judge's table: times are in nanoseconds here.
+    pub fn units_per_judged(self) -> f64 {
+        match self {
+            Self::ServerCpuNsPerRequest => 1e3,
+            Self::StartNs => 1e6,
+            Self::CapacityPerS
+            | Self::SessionsPerS
+            | Self::RatePerS
+            | Self::ResponseTimeNsP50
+            | Self::ResponseTimeNsP99
+            | Self::ServiceTimeNsP50
+            | Self::ServiceTimeNsP99
+            | Self::RssBytes
+            | Self::Judged(_) => 1.0,
+        }
+    }
+
+    /// Which direction is better.
+    pub fn better(self) -> Better {
+        self.judged().better
+    }
+
     /// Whether more is better.
     pub fn higher_is_better(self) -> bool {
-        matches!(self, Self::CapacityPerS | Self::RatePerS)
+        self.better() == Better::Higher
     }
 
     /// Its value in one observation; none where it was not measured or does not apply to this loop.
@@ -72,6 +153,7 @@ impl ComparedMetric {
         let is_open = result.offered_per_s.is_some();
         let value = match self {
             Self::CapacityPerS => result.capacity_per_s,
+            Self::SessionsPerS => result.sessions_per_s.filter(|_| !is_open),
             Self::RatePerS => (!is_open).then_some(result.achieved_per_s),
             Self::ServerCpuNsPerRequest => result.server_cpu_ns_per_request(),
             Self::ResponseTimeNsP50 => result.response_time_ns.map(|times| times.p50 as f64),
@@ -84,7 +166,75 @@ impl ComparedMetric {
             }
             Self::RssBytes => result.server.map(|server| server.rss_bytes as f64),
             Self::StartNs => result.start_ns.map(|start_ns| start_ns as f64),
+            Self::Judged(_) => None,
         };
         value.filter(|value| *value > 0.0 && value.is_finite())
+    }
+}
+
+impl PartialEq for JudgedMetric {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.index == other.0.index
+    }
+}
+
+impl Eq for JudgedMetric {}
+
+impl PartialOrd for JudgedMetric {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for JudgedMetric {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.index.cmp(&other.0.index)
+    }
+}
+
+impl Serialize for JudgedMetric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.key)
+    }
+}
+
+impl<'de> Deserialize<'de> for JudgedMetric {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        let unknown = || serde::de::Error::custom(format!("there is no metric {key:?}"));
+        Metric::parse(&key).map(Self).ok_or_else(unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_of_the_judge_has_a_key_in_each_loop() {
+        for kind in [LoopKind::Closed, LoopKind::Open] {
+            for metric in Metric::ALL {
+                let compared = ComparedMetric::from_judged(metric, kind);
+                assert!(compared.judged() == metric, "{}", metric.key);
+                let json = serde_json::to_string(&compared).unwrap();
+                assert!(serde_json::from_str::<ComparedMetric>(&json).unwrap().judged() == metric, "{json}");
+            }
+        }
+    }
+
+    #[test]
+    fn stored_keys_stay_as_they_are() {
+        let keys = serde_json::to_string(&ComparedMetric::ALL).unwrap();
+        for key in
+            ["\"rate_per_s\"", "\"server_cpu_ns_per_request\"", "\"service_time_ns_p99\"", "\"rss_bytes\""]
+        {
+            assert!(keys.contains(key), "{keys}");
+        }
+        let values: std::collections::BTreeMap<ComparedMetric, f64> =
+            serde_json::from_str("{\"rate_per_s\": 1.0, \"server_utilization\": 0.5}").unwrap();
+        assert_eq!(
+            serde_json::to_string(&values).unwrap(),
+            "{\"rate_per_s\":1.0,\"server_utilization\":0.5}"
+        );
     }
 }

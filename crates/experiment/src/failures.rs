@@ -4,7 +4,8 @@
 //! Every request that did not end ok counts, those without a response included. An observation that cannot be used is
 //! part of no other figure.
 
-use crate::load::LoadResult;
+use crate::load::{LoadResult, unusable_because};
+use paceline_record::Run;
 use serde::{Deserialize, Serialize};
 
 /// Failed shares that differ by less do not matter: a tenth of the share that makes a run invalid.
@@ -39,6 +40,18 @@ impl ObservedOutcomes {
             censored: result.censored,
             not_ok_share_allowed: result.not_ok_share_allowed,
             unusable_because: result.unusable_because(),
+        }
+    }
+
+    /// The outcomes of a stored run.
+    pub(crate) fn from_run(run: &Run) -> Self {
+        let counts = &run.total.counts;
+        Self {
+            scheduled: counts.scheduled,
+            not_ok: counts.scheduled.saturating_sub(counts.ok),
+            censored: counts.timed_out.saturating_add(counts.unsent),
+            not_ok_share_allowed: run.not_ok_share_allowed,
+            unusable_because: unusable_because(&run.verdicts, &run.gates),
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Failed requests are judged first, then one metric decides. The false-alarm rate is that of the comparison's test: at most 5 % for all looks together.
 
-use crate::compare::{Direction, PairedComparison};
+use crate::compare::PairedComparison;
 use crate::compare_text::{compare_markdown, compare_text, failure_cells, sentence};
+use crate::metric_comparison::Direction;
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};
 
 /// The policy for an undecided comparison.
@@ -35,7 +36,14 @@ fn passes_metric(comparison: &PairedComparison, policy: GatePolicy) -> bool {
     match comparison.decision().map(|decision| decision.direction) {
         Some(Direction::Worse) => false,
         Some(Direction::Better | Direction::Equivalent) => true,
-        Some(Direction::Undecided { .. }) | None => policy == GatePolicy::PassUndecided,
+        Some(
+            Direction::Higher
+            | Direction::Lower
+            | Direction::Undecided { .. }
+            | Direction::Single
+            | Direction::NotComparable,
+        )
+        | None => policy == GatePolicy::PassUndecided,
     }
 }
 

@@ -15,9 +15,11 @@ mod failures;
 mod gate;
 mod limit;
 mod load;
+mod metric_comparison;
 mod objective;
 mod regression;
 mod rounds;
+mod rounds_text;
 mod window_outcome;
 
 pub use capacity::{
@@ -25,12 +27,12 @@ pub use capacity::{
 };
 pub use capacity_text::{capacity_text, rate as format_rate, time as format_time};
 pub use compare::{
-    ComparePlan, CompareProgress, ComparedSide, Direction, MetricComparison, PairedComparison, SampleSet,
-    compare_samples, observe, run_comparison,
+    ComparePlan, CompareProgress, ComparedSide, PairedComparison, SampleSet, compare_samples, observe,
+    run_comparison,
 };
 pub use compare_html::compare_html;
-pub use compare_text::{compare_markdown, compare_text};
-pub use compared_metric::ComparedMetric;
+pub use compare_text::{compare_markdown, compare_text, failure_sentence};
+pub use compared_metric::{ComparedMetric, JudgedMetric};
 pub use conditions::{Conditions, Difference};
 pub use failures::{FailureComparison, FailureDirection, ObservedOutcomes, SideFailures};
 pub use gate::{
@@ -41,6 +43,7 @@ pub use load::{
     LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, RateUnit, RequestSummary, TimeSummary,
     warm_up,
 };
+pub use metric_comparison::{Direction, MetricComparison};
 pub use objective::{Objective, ObjectiveError};
 pub use regression::{
     BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
@@ -48,5 +51,6 @@ pub use regression::{
     regression_annotations, regression_html, regression_junit, regression_markdown, regression_text,
     run_regression,
 };
-pub use rounds::{CellComparison, MatchedCell, compare_rounds, rounds_markdown};
+pub use rounds::{CellComparison, MARGIN, MatchedCell, RoundComparison, RoundSide, RowPlace, compare_rounds};
+pub use rounds_text::rounds_markdown;
 pub use window_outcome::WindowOutcome;

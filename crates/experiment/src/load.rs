@@ -305,13 +305,7 @@ impl LoadResult {
     /// Why the result cannot be used, if not because of the generator or the machine: an invalid run, an overload, or a
     /// gate of the run (`--slo`, `--max-errors`) that failed.
     pub fn unusable_because(&self) -> Option<String> {
-        let words = |verdict: &Verdict| match &verdict.remedy[..] {
-            "" => verdict.name.clone(),
-            remedy => format!("{}: {remedy}", verdict.name),
-        };
-        let failed =
-            || self.gates.iter().find(|gate| !gate.passed).map(|gate| format!("{} failed", gate.gate));
-        paceline_judge::unusable_because(&self.verdicts).map(words).or_else(failed)
+        unusable_because(&self.verdicts, &self.gates)
     }
 
     /// The verdict that may explain a miss without the server: the generator or the machine lost time in the window,
@@ -343,6 +337,16 @@ impl LoadResult {
             .filter(|server| requests >= 1.0 && server.cpu_s > 0.0)
             .map(|server| server.cpu_s * 1e9 / requests)
     }
+}
+
+/// Why a run with these verdicts and gates cannot be used, if not because of the generator or the machine.
+pub(crate) fn unusable_because(verdicts: &[Verdict], gates: &[GateOutcome]) -> Option<String> {
+    let words = |verdict: &Verdict| match &verdict.remedy[..] {
+        "" => verdict.name.clone(),
+        remedy => format!("{}: {remedy}", verdict.name),
+    };
+    let failed = || gates.iter().find(|gate| !gate.passed).map(|gate| format!("{} failed", gate.gate));
+    paceline_judge::unusable_because(verdicts).map(words).or_else(failed)
 }
 
 impl RequestSummary {

@@ -1,20 +1,25 @@
-//! Compares two rounds cell by cell: the same server, form, workload and load in both.
+//! Compares two rounds row by row: the same server, form, workload and load in both.
 //!
-//! The rounds were not measured side by side, so each cell uses Welch's t test over launches. With many cells some
-//! differ by chance: a difference is claimed only if it survives Holm's correction over all cells.
+//! The decisions are made here; text, Markdown, JSON and pages only show them. The rounds were not measured side by
+//! side, so each row uses Welch's t test over launches. With many rows some differ by chance: a difference is claimed
+//! only if it survives Holm's correction over all rows of its metric. A reader asks of one metric which rows changed;
+//! the answer must not depend on how many other metrics a record has.
 
-use crate::compare::{Direction, PairedComparison, SampleSet, compare_samples};
-use crate::compare_text::{compared_cells, failure_cells};
+use crate::compare::{PairedComparison, SampleSet};
 use crate::compared_metric::ComparedMetric;
 use crate::failures::ObservedOutcomes;
-use crate::load::LoadResult;
-use paceline_escape::{MarkdownText, markdown};
-use paceline_record::{Blame, Severity, Trial};
-use paceline_stats::holm;
+use crate::metric_comparison::{Direction, MetricComparison};
+use paceline_judge::Metric;
+use paceline_record::{Blame, Load, Severity, Trial, Variant};
+use paceline_report::{Report, Row, Table};
+use paceline_stats::{compare_launches, holm};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A combination that both rounds have measured.
+/// A difference between two rounds of at most this share does not matter, unless the user chooses another.
+pub const MARGIN: f64 = 0.05;
+
+/// A row that both rounds have measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MatchedCell {
     /// The server's id.
@@ -27,61 +32,129 @@ pub struct MatchedCell {
     pub load: String,
 }
 
-impl MatchedCell {
-    fn from_trial(trial: &Trial) -> Self {
-        Self {
-            server: trial.server.id.clone(),
-            form: trial.form.clone(),
-            workload: trial.workload.clone(),
-            load: trial.load.name.clone(),
-        }
-    }
-}
-
-/// One cell of both rounds.
+/// One row of both rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellComparison {
-    /// The cell.
+    /// The row, as the first round names it.
     pub cell: MatchedCell,
     /// The second round's launches compared with the first's.
     pub comparison: PairedComparison,
+    /// The row in either report, as places of table and row.
+    #[serde(skip)]
+    pub places: [RowPlace; 2],
 }
 
-/// Compares the cells that both rounds have, by the requested metric or else by the default of each cell. Cells
-/// with fewer than two launches in a round are left out, unless a launch failed or is invalid because of the server.
+/// Where a row is in a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowPlace {
+    /// The place of its table.
+    pub table: usize,
+    /// Its place in the table.
+    pub row: usize,
+}
+
+impl RowPlace {
+    /// The table and the row in the report that was compared.
+    pub fn find(self, report: &Report) -> Option<(&Table, &Row)> {
+        let table = report.tables.get(self.table)?;
+        Some((table, table.rows.get(self.row)?))
+    }
+}
+
+/// One side of a comparison of rounds.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundSide<'a> {
+    /// The round's report.
+    pub report: &'a Report,
+    /// Its trials.
+    pub trials: &'a [Trial],
+    /// The only server to compare, if one was chosen. Two chosen servers are compared with each other.
+    pub server: Option<&'a str>,
+}
+
+/// Two rounds, compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundComparison {
+    /// The rows that both have.
+    pub cells: Vec<CellComparison>,
+    /// The number of rows that only one of them has.
+    pub unmatched: usize,
+    /// A smaller difference does not matter.
+    pub margin: f64,
+}
+
+/// Compares the rows that both rounds have in every metric that both measured. `primary` decides; by default the first
+/// metric of [`ComparedMetric::ALL`] in which a row can be compared.
 pub fn compare_rounds(
-    rounds: [(&str, &[Trial]); 2],
+    sides: [RoundSide<'_>; 2],
     primary: Option<ComparedMetric>,
     margin: f64,
-) -> Vec<CellComparison> {
-    let [first, second] = rounds.map(|(name, trials)| cells(name, trials));
-    let mut compared: Vec<CellComparison> = first
-        .into_iter()
-        .filter_map(|(cell, first)| {
-            let comparison = compare_samples(&[first, second.get(&cell)?.clone()], primary, margin);
-            let is_known = comparison.decision().is_some() || !comparison.failures.is_usable();
-            is_known.then_some(CellComparison { cell, comparison })
-        })
-        .collect();
-    let p_value = |cell: &CellComparison| cell.comparison.decision().map_or(1.0, |decision| decision.p_value);
-    let corrected = holm(&compared.iter().map(p_value).collect::<Vec<_>>());
-    for (cell, p_value) in compared.iter_mut().zip(corrected) {
-        let launches = cell.comparison.pairs.max(1);
-        // The deciding metric is the first.
-        if let Some(decision) = cell.comparison.metrics.first_mut() {
-            decision.p_value = p_value;
-            if matches!(decision.direction, Direction::Better | Direction::Worse) && p_value > 0.05 {
-                decision.direction = Direction::Undecided { more_pairs: launches };
-            }
+) -> RoundComparison {
+    let is_any_server = sides.iter().all(|side| side.server.is_some());
+    let [first, second] = sides.map(|side| rows(side, is_any_server));
+    let outcomes = sides.map(|side| outcomes(side.trials));
+    let mut cells = Vec::new();
+    for (key, place) in &first {
+        let Some(other) = second.get(key) else { continue };
+        let places = [*place, *other];
+        let rows: [Option<(&Table, &Row)>; 2] =
+            std::array::from_fn(|side| places[side].find(sides[side].report));
+        if let [Some(a), Some(b)] = rows {
+            let of_row = |side: usize, (table, row): (&Table, &Row)| {
+                outcomes[side].get(&cell(table, row)).cloned().unwrap_or_default()
+            };
+            let names = sides.map(|side| side.report.round.id.as_str());
+            let comparison = compare_rows(names, [a, b], [of_row(0, a), of_row(1, b)], primary, margin);
+            cells.push(CellComparison { cell: cell(a.0, a.1), comparison, places });
         }
     }
-    compared
+    correct(&mut cells);
+    RoundComparison { unmatched: first.len() + second.len() - 2 * cells.len(), cells, margin }
 }
 
-/// The observations of each cell of a round. A launch that failed, or is invalid because of the server, adds only its
-/// outcomes; one that the generator or the machine spoiled is left out.
-fn cells(name: &str, trials: &[Trial]) -> BTreeMap<MatchedCell, SampleSet> {
-    let mut cells = BTreeMap::new();
+type RowKey = (String, String, String, String);
+
+/// The rows of a side by what they have in common with those of the other.
+fn rows(side: RoundSide<'_>, is_any_server: bool) -> BTreeMap<RowKey, RowPlace> {
+    let mut rows = BTreeMap::new();
+    for (table_place, table) in side.report.tables.iter().enumerate() {
+        for (place, row) in table.rows.iter().enumerate() {
+            if side.server.is_some_and(|server| row.server.id != server) {
+                continue;
+            }
+            let server = if is_any_server { String::new() } else { row.server.id.clone() };
+            let key = (server, table.form.clone(), table.workload.clone(), requested(&table.load));
+            rows.entry(key).or_insert(RowPlace { table: table_place, row: place });
+        }
+    }
+    rows
+}
+
+/// The load on a server, without its name in the plan and its length.
+fn requested(load: &Load) -> String {
+    let nameless = Load {
+        name: String::new(),
+        duration_s: None,
+        warmup_s: 0.0,
+        scaled: None,
+        variant: load.variant.clone().map(|variant| Variant { of: String::new(), ..variant }),
+        ..load.clone()
+    };
+    format!("{nameless:?}")
+}
+
+fn cell(table: &Table, row: &Row) -> MatchedCell {
+    MatchedCell {
+        server: row.server.id.clone(),
+        form: table.form.clone(),
+        workload: table.workload.clone(),
+        load: table.load.name.clone(),
+    }
+}
+
+/// The outcomes of the launches of each row. One that the generator or the machine spoiled is left out.
+fn outcomes(trials: &[Trial]) -> BTreeMap<MatchedCell, Vec<ObservedOutcomes>> {
+    let mut cells = BTreeMap::<MatchedCell, Vec<ObservedOutcomes>>::new();
     for trial in trials {
         let mut invalid = trial.verdicts.iter().chain(trial.run.iter().flat_map(|run| &run.verdicts));
         let is_spoiled =
@@ -89,95 +162,103 @@ fn cells(name: &str, trials: &[Trial]) -> BTreeMap<MatchedCell, SampleSet> {
         if is_spoiled || trial.error.as_ref().is_some_and(|fault| fault.transient) {
             continue;
         }
-        let result = trial.run.as_ref().map(LoadResult::from_run);
-        let set = cells.entry(MatchedCell::from_trial(trial)).or_insert_with(|| SampleSet::new(name));
-        let mut outcomes = result.as_ref().map(ObservedOutcomes::from_result).unwrap_or_default();
+        let cell = MatchedCell {
+            server: trial.server.id.clone(),
+            form: trial.form.clone(),
+            workload: trial.workload.clone(),
+            load: trial.load.name.clone(),
+        };
+        let mut outcomes = trial.run.as_ref().map(ObservedOutcomes::from_run).unwrap_or_default();
         let fault = trial.error.as_ref().map(|fault| fault.message.clone());
         let judged = || paceline_judge::unusable_because(&trial.verdicts).map(|verdict| verdict.name.clone());
         outcomes.unusable_because = fault.or(outcomes.unusable_because).or_else(judged);
-        let is_usable = outcomes.unusable_because.is_none();
-        set.outcomes.push(outcomes);
-        let Some(result) = result.filter(|_| is_usable) else { continue };
-        for metric in ComparedMetric::ALL {
-            let usage = trial.usage.as_ref();
-            let value = match metric {
-                ComparedMetric::ServerCpuNsPerRequest => usage.map(|usage| usage.cpu_ns_per_request),
-                ComparedMetric::RssBytes => usage.map(|usage| usage.rss_bytes_peak as f64),
-                ComparedMetric::CapacityPerS => {
-                    trial.capacity.as_ref().and_then(|found| found.half_pass_per_s)
-                }
-                ComparedMetric::StartNs => {
-                    trial.startup.as_ref().map(|startup| startup.first_answer_ns as f64)
-                }
-                ComparedMetric::RatePerS
-                | ComparedMetric::ResponseTimeNsP50
-                | ComparedMetric::ResponseTimeNsP99
-                | ComparedMetric::ServiceTimeNsP50
-                | ComparedMetric::ServiceTimeNsP99 => metric.value(&result),
-            };
-            if let Some(value) = value.filter(|value| *value > 0.0 && value.is_finite()) {
-                set.values.entry(metric).or_default().push(value);
-            }
-        }
+        cells.entry(cell).or_default().push(outcomes);
     }
     cells
 }
 
-/// The cells as a Markdown table with padded columns, which is readable in a terminal too; the failed requests and
-/// the deciding metric of each cell first.
-pub fn rounds_markdown(cells: &[CellComparison]) -> MarkdownText {
-    let heads = [
-        "server",
-        "workload",
-        "load",
-        "metric",
-        "first",
-        "second",
-        "second / first, 95 % interval",
-        "decision",
-    ];
-    let mut lines: Vec<[MarkdownText; 8]> = vec![heads.map(MarkdownText::escaped)];
-    for CellComparison { cell, comparison } in cells {
-        let metrics = comparison.metrics.iter().map(|metric| {
-            let [first, second, ratio, decision] = compared_cells(comparison, metric);
-            [metric.metric.name().to_owned(), first, second, ratio, decision]
-        });
-        for (place, cells) in std::iter::once(failure_cells(comparison)).chain(metrics).enumerate() {
-            let name = |text: &str| MarkdownText::escaped(if place == 0 { text } else { "" });
-            let [metric, first, second, ratio, decision] = cells.map(|cell| MarkdownText::escaped(&cell));
-            lines.push([
-                name(&format!("{} {}", cell.server, cell.form)),
-                name(&cell.workload),
-                name(&cell.load),
-                metric,
-                first,
-                second,
-                ratio,
-                decision,
-            ]);
+/// Failed requests are compared on their own (`failures.rs`). The CPU at a reference rate is that of another row.
+const NOT_COMPARED: [Metric; 3] =
+    [Metric::NOT_OK_SHARE, Metric::REQUESTS_NOT_OK, Metric::SERVER_CPU_AT_REFERENCE];
+
+/// One row of both rounds, without the correction over rows.
+fn compare_rows(
+    names: [&str; 2],
+    rows: [(&Table, &Row); 2],
+    outcomes: [Vec<ObservedOutcomes>; 2],
+    primary: Option<ComparedMetric>,
+    margin: f64,
+) -> PairedComparison {
+    let kind = rows[0].0.load.kind;
+    let mut samples = names.map(SampleSet::new);
+    let mut metrics = Vec::new();
+    for metric in Metric::ALL.iter().filter(|metric| !NOT_COMPARED.contains(metric)) {
+        let compared = ComparedMetric::from_judged(metric, kind);
+        let values = rows.map(|(_, row)| values(row, compared));
+        let counts = rows.iter().all(|(_, row)| row.counts(metric) && !row.is_minimum(metric));
+        metrics.extend(compare_metric(compared, &values, counts, margin));
+        for (set, values) in samples.iter_mut().zip(values).filter(|(_, values)| !values.is_empty()) {
+            set.values.insert(compared, values);
         }
     }
-    let columns = |text: &MarkdownText| text.as_str().chars().count();
-    let widths: [usize; 8] =
-        std::array::from_fn(|column| lines.iter().map(|line| columns(&line[column])).max().unwrap_or(0));
-    let mut text = MarkdownText::default();
-    for (number, line) in lines.iter().enumerate() {
-        let padded = line
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| markdown!("{}{}", cell, " ".repeat(width - columns(cell))));
-        text.push(&markdown!("| {} |\n", MarkdownText::joined(padded, " | ")));
-        if number == 0 {
-            let rules = widths.map(|width| MarkdownText::escaped(&"-".repeat(width + 2)));
-            text.push(&markdown!("|{}|\n", MarkdownText::joined(rules, "|")));
+    let place = |metric: ComparedMetric| ComparedMetric::ALL.iter().position(|other| *other == metric);
+    metrics.sort_by_key(|metric: &MetricComparison| place(metric.metric).unwrap_or(usize::MAX));
+    let can_decide = |metric: &&MetricComparison| metric.direction != Direction::NotComparable;
+    let decides = metrics.iter().find(can_decide).or(metrics.first()).map(|metric| metric.metric);
+    let primary = primary.or(decides).unwrap_or(ComparedMetric::RatePerS);
+    // The deciding metric is the first.
+    metrics.sort_by_key(|metric| metric.metric != primary);
+    for (set, outcomes) in samples.iter_mut().zip(outcomes) {
+        set.outcomes = outcomes;
+    }
+    PairedComparison::decided(primary, margin, metrics, samples)
+}
+
+/// The figure of each launch in the unit of the compared metric.
+fn values(row: &Row, metric: ComparedMetric) -> Vec<f64> {
+    let figure = row.figures.get(metric.judged());
+    let observed = figure.iter().flat_map(|figure| &figure.observed);
+    observed.map(|(_, value)| value * metric.units_per_judged()).collect()
+}
+
+/// A metric of a row; none if a side has no value of it above zero.
+fn compare_metric(
+    metric: ComparedMetric,
+    [first, second]: &[Vec<f64>; 2],
+    counts: bool,
+    margin: f64,
+) -> Option<MetricComparison> {
+    let is_positive =
+        |values: &[f64]| !values.is_empty() && values.iter().all(|value| *value > 0.0 && value.is_finite());
+    if !is_positive(first) || !is_positive(second) {
+        return None;
+    }
+    let mut compared = match compare_launches(second, first, margin) {
+        Some(test) => MetricComparison::tested(metric, [first, second], test),
+        None => MetricComparison::single(metric, [first, second])?,
+    };
+    if !counts {
+        compared.direction = Direction::NotComparable;
+    }
+    Some(compared)
+}
+
+/// Corrects the p values of each metric over all rows that can be compared in it, also over those that turned out
+/// equivalent: whether a row is tested does not depend on the result. A difference that does not survive is not claimed.
+fn correct(cells: &mut [CellComparison]) {
+    let mut families: BTreeMap<usize, Vec<(&mut MetricComparison, usize)>> = BTreeMap::new();
+    for cell in cells {
+        let launches = cell.comparison.pairs.max(1);
+        for metric in cell.comparison.metrics.iter_mut().filter(|metric| metric.direction.is_tested()) {
+            families.entry(metric.metric.judged().index).or_default().push((metric, launches));
         }
     }
-    text.push(&markdown!(
-        "\nRows in both rounds: {}. A difference in a row's deciding metric is reported only if it is significant after \
-         Holm's correction over all rows. The rounds were measured at different times, so every ratio includes drift of the machine.\n",
-        cells.len()
-    ));
-    text
+    for family in families.values_mut() {
+        let corrected = holm(&family.iter().map(|(metric, _)| metric.p_value).collect::<Vec<_>>());
+        for ((metric, launches), p_value) in family.iter_mut().zip(corrected) {
+            metric.correct(p_value, *launches);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 use crate::WebError;
 use crate::content::ResponseContent;
 use crate::export;
-use crate::page::{IndexPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound};
+use crate::page::{ComparedRound, IndexPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound};
 use paceline_record::{Round, Run, Trial};
-use paceline_report::map_parallel;
+use paceline_report::{Report, map_parallel};
 use paceline_store::{Store, archive};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -34,6 +34,7 @@ enum LibrarySource {
 /// A round with its page, which is computed only once: the ranks of a large round take longer than a visitor waits.
 pub struct ReadRound {
     records: Records,
+    report: OnceLock<Report>,
     page: OnceLock<RoundPage>,
     json: OnceLock<Arc<ResponseContent>>,
 }
@@ -41,7 +42,16 @@ pub struct ReadRound {
 impl ReadRound {
     /// Its page.
     pub fn page(&self) -> &RoundPage {
-        self.page.get_or_init(|| RoundPage::from_records(&self.records))
+        self.page.get_or_init(|| RoundPage::new(&self.records, self.report()))
+    }
+
+    fn report(&self) -> &Report {
+        self.report.get_or_init(|| self.records.report())
+    }
+
+    /// The round as one side of a comparison, or one server of it.
+    pub fn compared<'a>(&'a self, server: Option<&'a str>) -> ComparedRound<'a> {
+        ComparedRound { page: self.page(), report: self.report(), trials: &self.records.trials, server }
     }
 
     /// Its page as JSON.
@@ -214,7 +224,12 @@ impl Library {
     }
 
     fn remember(&self, records: Records) -> Arc<ReadRound> {
-        let read = Arc::new(ReadRound { records, page: OnceLock::new(), json: OnceLock::new() });
+        let read = Arc::new(ReadRound {
+            records,
+            report: OnceLock::new(),
+            page: OnceLock::new(),
+            json: OnceLock::new(),
+        });
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|other| other.records.round.id != read.records.round.id);
         kept.push_front(read.clone());

@@ -287,10 +287,7 @@ async fn compare(
 ) -> Response<Body> {
     page(&state, &headers, move |library| {
         let (a, b) = (library.round(&pair.a)?, library.round(&pair.b)?);
-        Ok(ComparePage::from_rounds(
-            (a.page(), pair.server_a.as_deref()),
-            (b.page(), pair.server_b.as_deref()),
-        ))
+        Ok(ComparePage::new(a.compared(pair.server_a.as_deref()), b.compared(pair.server_b.as_deref())))
     })
     .await
 }

@@ -5,13 +5,15 @@
 use crate::WebError;
 use crate::assets::{PLOT, SCRIPT, STYLE};
 use crate::content::page_json;
-use crate::page::{ComparePage, IndexPage, Records, RoundPage, RunPage};
+use crate::page::{ComparePage, ComparedRound, IndexPage, Records, RoundPage, RunPage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use paceline_escape::{HtmlText, Printable};
+use paceline_experiment::RoundComparison;
 use paceline_record::Run;
+use paceline_report::Report;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -34,7 +36,7 @@ impl SingleFilePages {
         let id = &records.round.id;
         let mut contents = Self { start: format!("/round/{id}"), ..Self::default() };
         contents.put("/api/index".to_owned(), &IndexPage::of_file(vec![records.round.clone()]))?;
-        contents.put(format!("/api/rounds/{id}"), &RoundPage::from_records(records))?;
+        contents.put(format!("/api/rounds/{id}"), &RoundPage::new(records, &records.report()))?;
         for trial in &records.trials {
             contents.put(format!("/api/rounds/{id}/runs/{}", trial.id), &RunPage::of_trial(trial))?;
         }
@@ -52,22 +54,28 @@ impl SingleFilePages {
         Ok(contents)
     }
 
-    /// Two rounds, compared.
+    /// The result of comparing two rounds.
     ///
     /// # Errors
     /// [`WebError::Json`] when a page cannot be written.
-    pub fn of_comparison(a: &Records, b: &Records) -> Result<Self, WebError> {
+    pub fn of_comparison(
+        sides: [&Records; 2],
+        reports: [&Report; 2],
+        result: &RoundComparison,
+    ) -> Result<Self, WebError> {
+        let [a, b] = sides;
         let query = format!("a={}&b={}", a.round.id, b.round.id);
         let mut contents = Self { start: format!("/compare?{query}"), ..Self::default() };
         let rounds = vec![a.round.clone(), b.round.clone()];
         contents.put("/api/index".to_owned(), &IndexPage::of_file(rounds))?;
-        contents.put(
-            format!("/api/compare?{query}"),
-            &ComparePage::from_rounds(
-                (&RoundPage::from_records(a), None),
-                (&RoundPage::from_records(b), None),
-            ),
-        )?;
+        let pages: [RoundPage; 2] = std::array::from_fn(|side| RoundPage::new(sides[side], reports[side]));
+        let compared = std::array::from_fn(|side| ComparedRound {
+            page: &pages[side],
+            report: reports[side],
+            trials: &sides[side].trials,
+            server: None,
+        });
+        contents.put(format!("/api/compare?{query}"), &ComparePage::from_result(compared, result))?;
         Ok(contents)
     }
 

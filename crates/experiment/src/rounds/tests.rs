@@ -1,15 +1,43 @@
-//! Two rounds, cell by cell: which cells are matched, and the content of their table.
+//! Two rounds, row by row: which rows are matched, the correction over rows, and the content of their table.
 
 use super::*;
-use paceline_record::{FoundCapacity, Limit, LimitKind, LoopKind, Startup, fixture};
+use crate::rounds_text::rounds_markdown;
+use paceline_record::{
+    Environment, FoundCapacity, Limit, LimitKind, LoopKind, Round, SCHEMA, Startup, fixture,
+};
+
+/// Compares two rounds of these trials.
+fn compare(first: &[Trial], second: &[Trial]) -> RoundComparison {
+    let round = |id: &str| Round {
+        schema: SCHEMA,
+        id: id.to_owned(),
+        plan: "plan".to_owned(),
+        plan_toml: String::new(),
+        seed: 1,
+        started_at: "2026-11-21T00:00:00.000Z".to_owned(),
+        finished_at: None,
+        generator: None,
+        planned: 0,
+        environment: Environment::default(),
+        sittings: Vec::new(),
+        changes: Vec::new(),
+        observed: Vec::new(),
+    };
+    let reports = [Report::new(&round("one"), first), Report::new(&round("two"), second)];
+    let side = |place: usize, trials| RoundSide { report: &reports[place], trials, server: None };
+    compare_rounds([side(0, first), side(1, second)], None, MARGIN)
+}
 
 /// Launches of a cell of a closed loop around a rate.
 fn launches(server: &str, load: &str, rate: f64) -> Vec<Trial> {
-    [0.99, 1.0, 1.01]
-        .map(|noise| {
+    [(0, 0.99), (1, 1.0), (2, 1.01)]
+        .map(|(repeat, noise)| {
             let mut trial = fixture::trial();
+            trial.repeat = repeat;
+            trial.id = format!("{server}-{load}-{repeat}");
             server.clone_into(&mut trial.server.id);
             load.clone_into(&mut trial.load.name);
+            trial.load.connections = load.len() as u32;
             let mut run = fixture::run(0);
             run.loop_.kind = LoopKind::Closed;
             run.loop_.offered_per_s = None;
@@ -27,13 +55,14 @@ fn only_cells_in_both_rounds_are_compared() {
     let second =
         [launches("a", "closed", 1_300.0), launches("a", "other", 1_000.0), launches("b", "closed", 500.5)]
             .concat();
-    let cells = compare_rounds([("one", &first), ("two", &second)], None, 0.05);
+    let compared = compare(&first, &second);
+    let cells = &compared.cells;
     let names: Vec<&str> = cells.iter().map(|cell| cell.cell.server.as_str()).collect();
-    assert_eq!(names, ["a", "b"]);
+    assert_eq!((names.as_slice(), compared.unmatched), (["a", "b"].as_slice(), 1));
     let directions: Vec<Direction> =
         cells.iter().filter_map(|cell| Some(cell.comparison.decision()?.direction)).collect();
     assert_eq!(directions, [Direction::Better, Direction::Equivalent]);
-    let text = rounds_markdown(&cells).to_string();
+    let text = rounds_markdown(&compared).to_string();
     let failed = text.lines().find(|line| line.starts_with("| a single ")).unwrap_or_default();
     assert!(failed.contains("| failed "), "failed requests come first: {text}");
     let ratio = text.lines().find(|line| line.contains("| rate ")).unwrap_or_default();
@@ -67,7 +96,8 @@ fn capacity_memory_and_start_time_are_compared_if_recorded() {
         trials
     };
     let (first, second) = (searched(1_000.0, 100), searched(1_300.0, 300));
-    let cells = compare_rounds([("one", &first), ("two", &second)], None, 0.05);
+    let compared = compare(&first, &second);
+    let cells = &compared.cells;
     let comparison = &cells[0].comparison;
     assert_eq!(comparison.primary, ComparedMetric::CapacityPerS, "what was searched decides");
     let direction = |metric| {
@@ -76,7 +106,7 @@ fn capacity_memory_and_start_time_are_compared_if_recorded() {
     };
     assert_eq!(direction(ComparedMetric::CapacityPerS), Direction::Better);
     assert_eq!(direction(ComparedMetric::StartNs), Direction::Worse);
-    let text = rounds_markdown(&cells).to_string();
+    let text = rounds_markdown(&compared).to_string();
     assert!(text.contains("1,300/s") && text.contains("start-up") && text.contains("300 ms"), "{text}");
 }
 
@@ -87,10 +117,58 @@ fn a_cell_with_a_launch_that_failed_is_shown_and_not_compared() {
     let run = second[1].run.as_mut().unwrap();
     (run.total.counts.scheduled, run.total.counts.ok, run.total.counts.bad_status) = (1_000, 100, 900);
     run.verdicts = vec![crate::capacity::tests::invalid("failed_requests", paceline_record::Blame::Server)];
-    let cells = compare_rounds([("one", &first), ("two", &second)], None, 0.05);
+    let compared = compare(&first, &second);
+    let cells = &compared.cells;
     let failures = &cells[0].comparison.failures;
     assert_eq!((failures.second.unusable, failures.second.not_ok), (1, 900), "{failures:?}");
-    let text = rounds_markdown(&cells).to_string();
+    let text = rounds_markdown(&compared).to_string();
     let row = text.lines().find(|line| line.starts_with("| a single ")).unwrap_or_default();
     assert!(row.contains("| failed ") && row.contains("not usable"), "{text}");
+}
+
+#[test]
+fn one_difference_among_many_rows_is_not_claimed() {
+    // Noise of 5 % and a difference of 15 %: a row alone is claimed with a p value of about 0.03, one of twenty is not.
+    let rows = |rate: f64| -> Vec<Trial> {
+        let mut trials: Vec<Trial> =
+            (0..20).flat_map(|place| launches(&format!("s{place:02}"), "closed", rate)).collect();
+        for run in trials.iter_mut().filter_map(|trial| trial.run.as_mut()) {
+            let noise = run.rate_per_s.achieved / rate;
+            run.rate_per_s.achieved = rate * noise.powi(5);
+        }
+        trials
+    };
+    let (first, second) = (rows(1_000.0), rows(1_150.0));
+    let alone = |server: &str, trials: &[Trial]| -> Vec<Trial> {
+        trials.iter().filter(|trial| trial.server.id == server).cloned().collect()
+    };
+    let rate = |compared: &RoundComparison, row: usize| {
+        let metrics = &compared.cells[row].comparison.metrics;
+        metrics.iter().find(|metric| metric.metric == ComparedMetric::RatePerS).cloned().unwrap()
+    };
+    let single = rate(&compare(&alone("s05", &first), &alone("s05", &second)), 0);
+    assert!(single.p_value < 0.05 && single.p_value > 0.05 / 20.0, "{single:?}");
+    assert_eq!(single.direction, Direction::Better);
+    let all = compare(&first, &second);
+    assert_eq!(all.cells.len(), 20);
+    for row in 0..20 {
+        let corrected = rate(&all, row);
+        assert!(corrected.p_value > 0.05, "{corrected:?}");
+        assert!(matches!(corrected.direction, Direction::Undecided { .. }), "{corrected:?}");
+    }
+}
+
+#[test]
+fn a_row_with_one_launch_or_a_minimum_claims_nothing() {
+    let first = launches("a", "closed", 1_000.0);
+    let mut second = launches("a", "closed", 1_500.0);
+    let rate = |compared: &RoundComparison| {
+        let metrics = &compared.cells[0].comparison.metrics;
+        metrics.iter().find(|metric| metric.metric == ComparedMetric::RatePerS).cloned().unwrap()
+    };
+    let single = rate(&compare(&first, &second[..1]));
+    assert_eq!((single.direction, single.p_value), (Direction::Single, 1.0));
+    assert!(single.ratio_interval.low < single.ratio && single.ratio < single.ratio_interval.high);
+    second.iter_mut().for_each(|trial| trial.run.as_mut().unwrap().generator.utilization = 0.99);
+    assert_eq!(rate(&compare(&first, &second)).direction, Direction::NotComparable);
 }

@@ -250,17 +250,14 @@ fn of_store(
 }
 
 /// A round with its trials, from an exported folder or from the store.
-fn records(name: &str, arguments: &Arguments, state_dir: &Path, whole: bool) -> anyhow::Result<Records> {
+fn records(name: &str, arguments: &Arguments, state_dir: &Path) -> anyhow::Result<Records> {
     if Path::new(name).is_dir() {
         let (round, trials) = archive::read(Path::new(name))?;
         return Ok(Records { round, trials, unreadable: Vec::new() });
     }
     let store = Store::open_existing(&arguments.store.path(state_dir)).map_err(complain)?;
     let round = store.find_round(name).map_err(complain)?;
-    let trials = match whole {
-        true => store.readable_whole_trials(&round.id),
-        false => store.readable_trials(&round.id),
-    };
+    let trials = store.readable_trials(&round.id);
     Ok(Records { trials: ReadableRecords::from_read(trials)?.records, round, unreadable: Vec::new() })
 }
 
@@ -278,8 +275,7 @@ fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> any
             return Err(Complaint::usage("two rounds can be compared as text, Markdown, JSON or HTML").into());
         }
     };
-    let whole = matches!(format, compare::CompareFormat::Html);
-    let mut rounds = [first, second].map(|name| records(name, arguments, state_dir, whole));
+    let mut rounds = [first, second].map(|name| records(name, arguments, state_dir));
     for round in rounds.iter_mut().flatten() {
         let fits = |wanted: &[String], name: &str| {
             wanted.is_empty()
@@ -290,11 +286,8 @@ fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> any
         });
     }
     let [first, second] = rounds;
-    compare::compared_rounds(&[first?, second?], None, MARGIN, format)
+    compare::compared_rounds(&[first?, second?], None, paceline_experiment::MARGIN, format)
 }
-
-/// A difference between two rounds below this share is ignored.
-const MARGIN: f64 = 0.05;
 
 /// The differences that rounds claimed between servers and their copies. More false claims than 95 % intervals allow
 /// are a failure.
@@ -311,7 +304,7 @@ fn copies(arguments: &Arguments, state_dir: &Path) -> anyhow::Result<(Printable,
         names => names.to_vec(),
     };
     let report = |name: &String| {
-        let records = records(name, arguments, state_dir, false)?;
+        let records = records(name, arguments, state_dir)?;
         anyhow::Ok(Report::new(&records.round, &records.trials))
     };
     let reports = names.iter().map(report).collect::<anyhow::Result<Vec<Report>>>()?;

@@ -1,21 +1,20 @@
 //! Two rounds, or two servers, side by side: matched rows with ratios.
 //!
-//! Called by the server and by reports of one file. Each launch is one observation; `paceline_stats::compare_launches`
-//! computes ratios, intervals and decisions.
+//! Called by the server and by reports of one file. `paceline_experiment::compare_rounds` matches the rows and decides;
+//! this page only shows its result.
 
-use super::metric::{FigurePage, MetricPage};
-use super::round::{RoundPage, RowPage, ServerEntry, TablePage};
-use paceline_record::{Load, Variant};
-use paceline_report::{About, Standing};
-use paceline_stats::{Decision, compare_launches, holm};
+use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
+use super::round::{RoundPage, ServerEntry};
+use paceline_experiment::{
+    CellComparison, Direction, MARGIN, MetricComparison, RoundComparison, RoundSide, compare_rounds,
+    failure_sentence,
+};
+use paceline_judge::Metric;
+use paceline_record::{Load, Trial};
+use paceline_report::{About, Report, Standing};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// A difference of at most this share is treated as none.
-const EQUIVALENCE: f64 = 0.05;
-/// A difference is claimed below this p value, corrected for the number of rows.
-const SIGNIFICANCE: f64 = 0.05;
 
 /// Two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -64,6 +63,8 @@ pub struct CompareRow {
     pub standing_a: Standing,
     /// What side B's row can be taken for.
     pub standing_b: Standing,
+    /// What its failed requests say, if that speaks against side B or against comparing: as a sentence.
+    pub failures: Option<String>,
     /// Both figures and their ratio, by metric.
     pub pairs: BTreeMap<&'static str, PairValue>,
 }
@@ -75,8 +76,8 @@ pub struct PairValue {
     pub a: FigurePage,
     /// Side B's.
     pub b: FigurePage,
-    /// B relative to A; none where A's is zero.
-    pub ratio: Option<Ratio>,
+    /// B relative to A.
+    pub ratio: Ratio,
 }
 
 /// B relative to A.
@@ -88,181 +89,136 @@ pub struct Ratio {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// What can be said.
+    /// The decision.
     pub finding: Finding,
 }
 
-/// What can be said about a ratio.
+/// The decision on a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// B has more of it.
-    More,
-    /// B has less of it.
-    Less,
+    /// B is better.
+    Better,
+    /// B is worse.
+    Worse,
+    /// B has more of it, which is neither better nor worse.
+    Higher,
+    /// B has less of it, which is neither better nor worse.
+    Lower,
     /// Whatever difference there is, is within the equivalence band.
     Equivalent,
     /// The launches allow either.
-    Unclear,
+    Undecided,
     /// One launch on a side: nothing is known of its spread.
     Single,
     /// One side's figure is a lower bound, or its row does not count.
     NotComparable,
 }
 
+impl From<Direction> for Finding {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Better => Self::Better,
+            Direction::Worse => Self::Worse,
+            Direction::Higher => Self::Higher,
+            Direction::Lower => Self::Lower,
+            Direction::Equivalent => Self::Equivalent,
+            Direction::Undecided { .. } => Self::Undecided,
+            Direction::Single => Self::Single,
+            Direction::NotComparable => Self::NotComparable,
+        }
+    }
+}
+
+impl From<&MetricComparison> for Ratio {
+    fn from(compared: &MetricComparison) -> Self {
+        Self {
+            estimate: compared.ratio,
+            low: compared.ratio_interval.low,
+            high: compared.ratio_interval.high,
+            finding: compared.direction.into(),
+        }
+    }
+}
+
+/// One side of the page: a round, or one server of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparedRound<'a> {
+    /// The round's page.
+    pub page: &'a RoundPage,
+    /// The report that the page was made of.
+    pub report: &'a Report,
+    /// The round's trials.
+    pub trials: &'a [Trial],
+    /// The only server to compare, if one was chosen.
+    pub server: Option<&'a str>,
+}
+
+impl<'a> ComparedRound<'a> {
+    fn side(&self) -> RoundSide<'a> {
+        RoundSide { report: self.report, trials: self.trials, server: self.server }
+    }
+}
+
 impl ComparePage {
     /// Compares two rounds, of either one server where it is named.
-    pub fn from_rounds(a: (&RoundPage, Option<&str>), b: (&RoundPage, Option<&str>)) -> Self {
-        let (page_a, page_b) = (a.0, b.0);
-        let cells_a = cells(page_a, a.1, a.1.is_some() && b.1.is_some());
-        let cells_b = cells(page_b, b.1, a.1.is_some() && b.1.is_some());
-        let (mut rows, mut p_values) = (Vec::new(), BTreeMap::new());
-        for (key, (table, row)) in &cells_a {
-            if let Some((_, other)) = cells_b.get(key) {
-                let (row, of_row) = CompareRow::from_rows(table, row, other, page_a, page_b);
-                p_values.extend(of_row.into_iter().map(|(metric, p_value)| ((rows.len(), metric), p_value)));
-                rows.push(row);
-            }
-        }
-        let matched = rows.len();
-        let measured = |metric: &&MetricPage| rows.iter().any(|row| row.pairs.contains_key(metric.id));
-        let metrics: Vec<MetricPage> = page_a.metrics.iter().filter(measured).cloned().collect();
-        settle(&mut rows, &p_values, &metrics);
+    pub fn new(a: ComparedRound<'_>, b: ComparedRound<'_>) -> Self {
+        Self::from_result([a, b], &compare_rounds([a.side(), b.side()], None, MARGIN))
+    }
+
+    /// The page of a result.
+    pub fn from_result(sides: [ComparedRound<'_>; 2], result: &RoundComparison) -> Self {
+        let known = metrics();
+        let rows: Vec<CompareRow> =
+            result.cells.iter().filter_map(|cell| CompareRow::new(sides, cell, &known)).collect();
+        let measured = |metric: &MetricPage| rows.iter().any(|row| row.pairs.contains_key(metric.id));
+        let [a, b] = sides;
         Self {
-            metrics,
-            machine_differs: machine_differs(page_a, page_b),
-            equivalence: EQUIVALENCE,
-            unmatched: cells_a.len() + cells_b.len() - 2 * matched,
-            a: side(page_a, a.1),
-            b: side(page_b, b.1),
+            metrics: known.into_iter().filter(measured).collect(),
+            machine_differs: machine_differs(a.page, b.page),
+            equivalence: result.margin,
+            unmatched: result.unmatched,
+            a: Side::new(a),
+            b: Side::new(b),
             rows,
         }
     }
 }
 
-type RowKey = (String, String, String, String);
-
-/// The load on a server, without its name in the plan and its length.
-fn asked(load: &Load) -> String {
-    let nameless = Load {
-        name: String::new(),
-        duration_s: None,
-        warmup_s: 0.0,
-        scaled: None,
-        variant: load.variant.clone().map(|variant| Variant { of: String::new(), ..variant }),
-        ..load.clone()
-    };
-    format!("{nameless:?}")
-}
-
-/// The rows of a page by their matching key; only those of one server if one is named. Two chosen servers are matched
-/// with each other although their ids differ.
-fn cells<'a>(
-    page: &'a RoundPage,
-    server: Option<&str>,
-    any_server: bool,
-) -> BTreeMap<RowKey, (&'a TablePage, &'a RowPage)> {
-    let mut cells = BTreeMap::new();
-    for table in &page.tables {
-        for row in table.rows.iter().filter(|row| server.is_none_or(|server| row.server == server)) {
-            let id = if any_server { String::new() } else { row.server.clone() };
-            let key = (table.workload.clone(), table.form.clone(), asked(&table.load), id);
-            cells.entry(key).or_insert((table, row));
-        }
-    }
-    cells
-}
-
 impl CompareRow {
-    /// The row, and the p value of each of its differences.
-    fn from_rows(
-        table: &TablePage,
-        a: &RowPage,
-        b: &RowPage,
-        page_a: &RoundPage,
-        page_b: &RoundPage,
-    ) -> (Self, BTreeMap<&'static str, f64>) {
-        let entry =
-            |page: &RoundPage, row: &RowPage| page.servers.get(&row.server).cloned().unwrap_or_default();
-        let (mut pairs, mut p_values) = (BTreeMap::new(), BTreeMap::new());
-        for (metric, a) in &a.values {
-            let Some(b) = b.values.get(metric) else { continue };
-            let compared = ratio(a, b, !a.invalid && !b.invalid);
-            p_values.extend(compared.map(|(_, p_value)| (*metric, p_value)));
-            let ratio = compared.map(|(ratio, _)| ratio);
-            pairs.insert(*metric, PairValue { a: a.clone(), b: b.clone(), ratio });
-        }
-        let row = Self {
-            server_a: entry(page_a, a),
-            server_b: entry(page_b, b),
+    fn new(sides: [ComparedRound<'_>; 2], cell: &CellComparison, known: &[MetricPage]) -> Option<Self> {
+        let (table, a) = cell.places[0].find(sides[0].report)?;
+        let (_, b) = cell.places[1].find(sides[1].report)?;
+        let compared = |metric: &Metric| {
+            cell.comparison.metrics.iter().find(|compared| compared.metric.judged() == metric)
+        };
+        let pair = |metric: &MetricPage| {
+            let ratio = compared(judged(metric.id)?)?.into();
+            Some((metric.id, PairValue { a: figure(metric.id, a)?, b: figure(metric.id, b)?, ratio }))
+        };
+        let entry = |side: usize, id: &str| sides[side].page.servers.get(id).cloned().unwrap_or_default();
+        Some(Self {
+            server_a: entry(0, &a.server.id),
+            server_b: entry(1, &b.server.id),
             workload: table.workload.clone(),
             form: table.form.clone(),
             load: table.load.clone(),
             standing_a: a.standing,
             standing_b: b.standing,
-            pairs,
-        };
-        (row, p_values)
+            failures: failure_sentence(&cell.comparison, "A", "B"),
+            pairs: known.iter().filter_map(pair).collect(),
+        })
     }
 }
 
-/// B relative to A, from the launches of each; without two launches of both, with the limits of their ranges.
-/// [`settle`] decides the result, when all rows are known.
-fn ratio(a: &FigurePage, b: &FigurePage, counts: bool) -> Option<(Ratio, f64)> {
-    if a.low <= 0.0 || a.estimate <= 0.0 {
-        return None;
-    }
-    let Some(compared) = compare_launches(&b.observed, &a.observed, EQUIVALENCE) else {
-        let finding = if counts { Finding::Single } else { Finding::NotComparable };
-        let ratio =
-            Ratio { estimate: b.estimate / a.estimate, low: b.low / a.high, high: b.high / a.low, finding };
-        return Some((ratio, 1.0));
-    };
-    let finding = match compared.decision {
-        _ if !counts || a.at_least || b.at_least => Finding::NotComparable,
-        Decision::Equivalent => Finding::Equivalent,
-        Decision::Higher => Finding::More,
-        Decision::Lower => Finding::Less,
-        Decision::Undecided { .. } => Finding::Unclear,
-    };
-    let (low, high) = (compared.interval.low, compared.interval.high);
-    Some((Ratio { estimate: compared.ratio, low, high, finding }, compared.p_value))
-}
-
-/// Among many rows some differ by chance: a difference is claimed if it passes Holm's correction over all rows of its
-/// metric, as `paceline compare` does.
-fn settle(rows: &mut [CompareRow], p_values: &BTreeMap<(usize, &'static str), f64>, metrics: &[MetricPage]) {
-    for metric in metrics {
-        let claimed: Vec<(usize, f64)> = rows
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| {
-                let finding = row.pairs.get(metric.id).and_then(|pair| pair.ratio).map(|ratio| ratio.finding);
-                matches!(finding, Some(Finding::More | Finding::Less | Finding::Unclear))
-            })
-            .filter_map(|(place, _)| Some((place, *p_values.get(&(place, metric.id))?)))
-            .collect();
-        let corrected = holm(&claimed.iter().map(|(_, p_value)| *p_value).collect::<Vec<_>>());
-        for ((place, _), p_value) in claimed.into_iter().zip(corrected) {
-            let pair = rows.get_mut(place).and_then(|row| row.pairs.get_mut(metric.id));
-            if let Some(ratio) = pair.and_then(|pair| pair.ratio.as_mut())
-                && p_value >= SIGNIFICANCE
-            {
-                ratio.finding = Finding::Unclear;
-            }
+impl Side {
+    fn new(side: ComparedRound<'_>) -> Self {
+        let machine = side.page.machines.first();
+        Self {
+            round: side.page.about.clone(),
+            cpu_model: machine.map(|machine| machine.environment.cpu_model.clone()).unwrap_or_default(),
+            server: side.server.and_then(|server| side.page.servers.get(server)).cloned(),
         }
-    }
-}
-
-fn side(page: &RoundPage, server: Option<&str>) -> Side {
-    Side {
-        round: page.about.clone(),
-        cpu_model: page
-            .machines
-            .first()
-            .map(|machine| machine.environment.cpu_model.clone())
-            .unwrap_or_default(),
-        server: server.and_then(|server| page.servers.get(server)).cloned(),
     }
 }
 
@@ -279,71 +235,4 @@ fn machine_differs(a: &RoundPage, b: &RoundPage) -> Vec<String> {
     ];
     let differ = facts.into_iter().filter(|(_, a, b)| a != b);
     differ.map(|(what, a, b)| format!("{what}: {b} instead of {a}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn value(observed: &[f64]) -> FigurePage {
-        let low = observed.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = observed.iter().copied().fold(0.0, f64::max);
-        let launches = observed.len() as u32;
-        let observed = observed.to_vec();
-        let estimate = (low + high) / 2.0;
-        FigurePage {
-            estimate,
-            low,
-            high,
-            launches,
-            is_range: true,
-            at_least: false,
-            too_few: false,
-            invalid: false,
-            ranks: None,
-            observed,
-        }
-    }
-
-    #[test]
-    fn a_finding_follows_the_test_over_launches() {
-        let finding = |a: &FigurePage, b: &FigurePage| ratio(a, b, true).unwrap().0.finding;
-        let hundred = value(&[99.0, 100.0, 101.0]);
-        let more = value(&[110.0, 111.0, 112.0]);
-        assert_eq!(finding(&hundred, &more), Finding::More);
-        assert_eq!(finding(&hundred, &value(&[80.0, 85.0, 83.0])), Finding::Less);
-        assert_eq!(finding(&hundred, &value(&[100.0, 100.5, 101.0])), Finding::Equivalent);
-        // The ranges do not overlap, but two launches each are no proof.
-        assert_eq!(finding(&value(&[95.0, 100.0]), &value(&[101.0, 130.0])), Finding::Unclear);
-        assert_eq!(finding(&hundred, &value(&[110.0])), Finding::Single);
-        assert_eq!(finding(&hundred, &FigurePage { at_least: true, ..more.clone() }), Finding::NotComparable);
-        assert_eq!(ratio(&hundred, &more, false).unwrap().0.finding, Finding::NotComparable);
-        assert!(ratio(&value(&[0.0, 0.0]), &hundred, true).is_none());
-    }
-
-    #[test]
-    fn one_difference_among_many_rows_is_not_claimed() {
-        let metric = super::super::metric::metrics().swap_remove(0);
-        let row = || {
-            let ratio = Ratio { estimate: 1.1, low: 1.01, high: 1.2, finding: Finding::More };
-            let (a, b) = (value(&[1.0, 1.0]), value(&[1.1, 1.1]));
-            CompareRow {
-                server_a: ServerEntry::default(),
-                server_b: ServerEntry::default(),
-                workload: String::new(),
-                form: String::new(),
-                load: Load::default(),
-                standing_a: Standing::Ranked,
-                standing_b: Standing::Ranked,
-                pairs: BTreeMap::from([(metric.id, PairValue { a, b, ratio: Some(ratio) })]),
-            }
-        };
-        let finding = |row: &CompareRow| row.pairs[metric.id].ratio.unwrap().finding;
-        let mut rows: Vec<CompareRow> = (0..20).map(|_| row()).collect();
-        let p_values =
-            (0..20).map(|place| ((place, metric.id), if place == 0 { 0.001 } else { 0.04 })).collect();
-        settle(&mut rows, &p_values, std::slice::from_ref(&metric));
-        assert_eq!(finding(&rows[0]), Finding::More);
-        assert!(rows[1..].iter().all(|row| finding(row) == Finding::Unclear));
-    }
 }

@@ -82,9 +82,6 @@ pub struct FigurePage {
     /// Whether too few requests were sampled for this percentile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub too_few: bool,
-    /// Each launch's, which a comparison goes by.
-    #[serde(skip)]
-    pub observed: Vec<f64>,
 }
 
 /// With six digits, because pages show four at most and the digits are a third of a compressed page.
@@ -166,7 +163,6 @@ pub fn figure(id: &str, row: &Row) -> Option<FigurePage> {
     let [low, high] = bar.ends();
     Some(FigurePage {
         estimate: row.figures.shown(metric)?,
-        observed: figure.observed.iter().map(|(_, value)| *value).collect(),
         low,
         high,
         launches: launches as u32,

@@ -13,7 +13,7 @@ mod series;
 mod then;
 mod ties;
 
-pub use compare::{ComparePage, CompareRow, Finding, PairValue, Ratio, Side};
+pub use compare::{ComparePage, CompareRow, ComparedRound, Finding, PairValue, Ratio, Side};
 pub use explanation::Explanation;
 pub use heat::{Column, Heat};
 pub use index::{IndexPage, RoundEntry};

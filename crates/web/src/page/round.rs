@@ -36,6 +36,11 @@ pub struct Records {
 }
 
 impl Records {
+    /// The report of the trials that fit on a page.
+    pub fn report(&self) -> Report {
+        Report::new(&self.round, &self.shown().0)
+    }
+
     /// The trials that fit on a page, and a message about the others.
     fn shown(&self) -> (Cow<'_, [Trial]>, Option<String>) {
         let (mut servers, mut tables, mut shown) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
@@ -215,10 +220,9 @@ pub struct TrialEntry {
 }
 
 impl RoundPage {
-    /// The page of a round.
-    pub fn from_records(records: &Records) -> Self {
+    /// The page of a round and its report.
+    pub fn new(records: &Records, report: &Report) -> Self {
         let (trials, left_out) = records.shown();
-        let report = Report::new(&records.round, &trials);
         let mut servers = BTreeMap::new();
         let mut cells: BTreeMap<(&str, &str, &str, &str), Vec<&Trial>> = BTreeMap::new();
         for trial in &*trials {
@@ -235,7 +239,8 @@ impl RoundPage {
             }
         }
         let all = metrics();
-        let tables = map_parallel(report.tables, |table| TablePage::from_table(table, &all, &cells));
+        let tables =
+            map_parallel(report.tables.iter().collect(), |table| TablePage::from_table(table, &all, &cells));
         let measured = |metric: &&MetricPage| {
             tables.iter().flat_map(|table| &table.rows).any(|row| row.values.contains_key(metric.id))
         };
@@ -250,17 +255,17 @@ impl RoundPage {
         Self {
             verdicts: explanation::explanations(carried),
             overall: overall(&measured, &tables),
-            about: report.round,
+            about: report.round.clone(),
             plan_about: plan_about(&records.round.plan_toml),
             imported: records.round.plan_toml.is_empty(),
             generator: records.round.generator.clone(),
-            machines: report.machines,
+            machines: report.machines.clone(),
             servers,
             metrics: measured,
             tables,
-            starts: report.starts,
-            warm_ups: report.warm_ups,
-            observed: report.observed,
+            starts: report.starts.clone(),
+            warm_ups: report.warm_ups.clone(),
+            observed: report.observed.clone(),
             unreadable: records.unreadable.iter().cloned().chain(left_out).collect(),
         }
     }
@@ -268,7 +273,7 @@ impl RoundPage {
 
 impl TablePage {
     fn from_table(
-        table: Table,
+        table: &Table,
         metrics: &[MetricPage],
         cells: &BTreeMap<(&str, &str, &str, &str), Vec<&Trial>>,
     ) -> Self {
@@ -288,14 +293,14 @@ impl TablePage {
             let compared = judged(metric.id).filter(|_| is_compared && figures.iter().any(Option::is_some));
             if let Some(judged) = compared {
                 let ties = match metric.id == ordered_by {
-                    true => ties::of_report(&table),
+                    true => ties::of_report(table),
                     false => ties::by_metric(judged, &table.rows, &figures),
                 };
                 for (figure, ranks) in figures.iter_mut().zip(ties.ranks) {
                     figure.iter_mut().for_each(|figure| figure.ranks = ranks);
                 }
                 tied.insert(metric.id, ties.pairs);
-                let resolution = resolution(&table, judged, ties.smallest_difference, ties.is_apart);
+                let resolution = resolution(table, judged, ties.smallest_difference, ties.is_apart);
                 resolutions.extend(resolution.map(|sentence| (metric.id, sentence)));
             }
             for (row, figure) in rows.iter_mut().zip(figures) {
@@ -310,12 +315,12 @@ impl TablePage {
             rows,
             ties: tied,
             resolution: resolutions,
-            machine: table.machine,
-            workload: table.workload,
-            form: table.form,
-            load: table.load,
-            pinnings: table.pinnings,
-            notes: table.notes,
+            machine: table.machine.clone(),
+            workload: table.workload.clone(),
+            form: table.form.clone(),
+            load: table.load.clone(),
+            pinnings: table.pinnings.clone(),
+            notes: table.notes.clone(),
         }
     }
 }
@@ -390,6 +395,10 @@ mod tests {
         Records { round, trials, unreadable: Vec::new() }
     }
 
+    fn page(records: &Records) -> RoundPage {
+        RoundPage::new(records, &records.report())
+    }
+
     #[test]
     fn a_round_larger_than_a_page_is_truncated_with_a_note() {
         let mut records = records();
@@ -401,7 +410,7 @@ mod tests {
         };
         records.trials = (0..MAX_SERVERS + 7).map(of).collect();
         records.trials.push(Trial { repeat: u32::MAX, ..of(0) });
-        let page = RoundPage::from_records(&records);
+        let page = page(&records);
         assert_eq!((page.servers.len(), page.tables.len()), (MAX_SERVERS, 1));
         assert!(page.unreadable[0].starts_with("trials not shown: 8. "), "{:?}", page.unreadable);
         assert!(page.tables[0].ties.is_empty(), "a thousand rows were compared in pairs");
@@ -409,7 +418,7 @@ mod tests {
 
     #[test]
     fn servers_are_ordered_by_their_shares_of_the_best() {
-        let page = RoundPage::from_records(&records());
+        let page = page(&records());
         let of_table: Vec<&str> = page.tables[0].rows.iter().map(|row| &*row.server).collect();
         assert_eq!(page.overall["achieved_per_s"], of_table, "one table: its own order");
         let mut reversed = page.clone();
@@ -427,7 +436,7 @@ mod tests {
     fn a_server_lists_the_sources_that_published_its_figures() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
         let (round, trials) = archive::read(&folder).unwrap();
-        let page = RoundPage::from_records(&Records { round, trials, unreadable: Vec::new() });
+        let page = page(&Records { round, trials, unreadable: Vec::new() });
         assert_eq!(page.servers["go-nethttp"].sources, ["001", "000"]);
     }
 }

@@ -1,10 +1,12 @@
-//! The web crate from outside: its types in TypeScript, its built files, its responses to allowed and refused requests.
+//! The web crate from outside: its types in TypeScript, its built files, its responses to allowed and refused requests,
+//! and the decisions of its comparisons.
 //!
 //! Pages in a browser are tested in `ui/tests`.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod built;
+mod compared;
 mod served;
 mod types;
 

@@ -11,9 +11,9 @@ use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText, markdown};
 use paceline_experiment::{
     CapacityPlan, ComparePlan, CompareProgress, ComparedMetric, ComparedSide, Difference, LoadError,
-    LoadRequest, LoadResult, LoadRunner as _, LoadServerUse, Objective, PairedComparison, SampleSet,
-    compare_html, compare_markdown, compare_rounds, compare_samples, compare_text, find_capacity, observe,
-    rounds_markdown, run_comparison,
+    LoadRequest, LoadResult, LoadRunner as _, LoadServerUse, Objective, PairedComparison, RoundSide,
+    SampleSet, compare_html, compare_markdown, compare_rounds, compare_samples, compare_text, find_capacity,
+    observe, rounds_markdown, run_comparison,
 };
 use paceline_host::CpuQuota;
 use paceline_record::Round;
@@ -70,11 +70,11 @@ pub struct CompareFlags {
     /// The comparison ends after 4, 6, 8, 10, 14 or 20 pairs if the result is then decided.
     #[arg(hide_short_help = true, long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
     pub(super) pairs: u16,
-    /// The metric that decides the comparison: capacity, rate, cpu, response.p50, response.p99, service.p50,
+    /// The metric that decides the comparison: capacity, sessions, rate, cpu, response.p50, response.p99, service.p50,
     /// service.p99, memory or start-up
     ///
     /// [default: capacity if --slo is given; cpu if --rate is given, or response.p50 if the server's CPU time cannot be
-    /// read; otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
+    /// read; sessions if the load has sessions; otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
     pub(super) metric: Option<ComparedMetric>,
     /// Accept up to this many failed requests in each run: 1% or 10
@@ -167,19 +167,18 @@ pub fn compared_rounds(
     margin: f64,
     format: CompareFormat,
 ) -> anyhow::Result<Printable> {
-    let [first, second] = rounds;
-    let cells = compare_rounds(
-        [(&first.round.id, &first.trials), (&second.round.id, &second.trials)],
-        metric,
-        margin,
-    );
-    if cells.is_empty() {
+    let reports = rounds.each_ref().map(Records::report);
+    let side =
+        |place: usize| RoundSide { report: &reports[place], trials: &rounds[place].trials, server: None };
+    let result = compare_rounds([side(0), side(1)], metric, margin);
+    if result.cells.is_empty() {
         return Err(Complaint::usage(
-            "no combination of server, workload and load has at least two valid launches in each of the two rounds",
+            "the two rounds have no row in common: server, form, workload and load",
         )
-        .hint("measure both rounds with more --repeats, or compare rounds of the same plan")
+        .hint("compare rounds of the same plan")
         .into());
     }
+    let [first, second] = rounds;
     let about = |round: &Round| {
         format!(
             "round {} ({}), {}, on {}",
@@ -191,13 +190,13 @@ pub fn compared_rounds(
             "First: {}.\nSecond: {}.\n\n{}",
             about(&first.round),
             about(&second.round),
-            rounds_markdown(&cells)
+            rounds_markdown(&result)
         )
         .into(),
-        CompareFormat::Json => exit::json(&cells)?,
+        CompareFormat::Json => exit::json(&result.cells)?,
         CompareFormat::Html => single_file(
             &format!("{} · Paceline", first.round.plan),
-            &SingleFilePages::of_comparison(first, second)?,
+            &SingleFilePages::of_comparison([first, second], reports.each_ref(), &result)?,
         )?,
     })
 }

@@ -26,8 +26,8 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
     ("loaders", &["engine", "files", "host", "job", "judge", "record", "run"]),
     ("report", &["escape", "judge", "record", "stats"]),
-    ("web", &["escape", "files", "judge", "stats", "record", "report", "store"]),
-    ("experiment", &["escape", "judge", "record", "stats"]),
+    ("web", &["escape", "experiment", "files", "judge", "stats", "record", "report", "store"]),
+    ("experiment", &["escape", "judge", "record", "report", "stats"]),
     (
         "paceline",
         &[

@@ -207,12 +207,16 @@ fn is_of_launch(metric: ComparedMetric) -> bool {
 /// The metrics of a load: those of the margins that its loop has, or the defaults.
 fn metrics(is_open: bool, margins: Option<&[GateMetric]>, margin: f64) -> Vec<GateMetric> {
     let has = |metric: ComparedMetric| match metric {
-        ComparedMetric::RatePerS | ComparedMetric::ServiceTimeNsP50 | ComparedMetric::ServiceTimeNsP99 => {
-            !is_open
-        }
+        ComparedMetric::RatePerS
+        | ComparedMetric::SessionsPerS
+        | ComparedMetric::ServiceTimeNsP50
+        | ComparedMetric::ServiceTimeNsP99 => !is_open,
         ComparedMetric::ResponseTimeNsP50 | ComparedMetric::ResponseTimeNsP99 => is_open,
         ComparedMetric::ServerCpuNsPerRequest => true,
-        ComparedMetric::CapacityPerS | ComparedMetric::RssBytes | ComparedMetric::StartNs => false,
+        ComparedMetric::CapacityPerS
+        | ComparedMetric::RssBytes
+        | ComparedMetric::StartNs
+        | ComparedMetric::Judged(_) => false,
     };
     if let Some(margins) = margins {
         return margins.iter().filter(|metric| has(metric.metric)).copied().collect();

@@ -1,0 +1,60 @@
+//! Two compared rounds as a Markdown table, which is readable in a terminal too.
+
+use crate::compare_text::{compared_cells, failure_cells};
+use crate::rounds::{CellComparison, RoundComparison};
+use paceline_escape::{MarkdownText, markdown};
+
+/// The heads of the columns.
+const HEADS: [&str; 8] =
+    ["server", "workload", "load", "metric", "first", "second", "second / first, 95 % interval", "decision"];
+
+/// The rows as a table with padded columns: the failed requests and the deciding metric of each row first. It has the
+/// metrics that experiments measure; JSON and pages have all.
+pub fn rounds_markdown(comparison: &RoundComparison) -> MarkdownText {
+    let mut lines: Vec<[MarkdownText; 8]> = vec![HEADS.map(MarkdownText::escaped)];
+    comparison.cells.iter().for_each(|cell| lines.extend(row_lines(cell)));
+    let mut text = padded(&lines);
+    text.push(&markdown!(
+        "\nRows in both rounds: {}, in one only: {}. A difference is reported only if it is significant after Holm's \
+         correction over all rows of its metric. The rounds were measured at different times, so every ratio includes \
+         drift of the machine.\n",
+        comparison.cells.len(),
+        comparison.unmatched
+    ));
+    text
+}
+
+/// The lines of one row of both rounds.
+fn row_lines(CellComparison { cell, comparison, .. }: &CellComparison) -> Vec<[MarkdownText; 8]> {
+    let shown = comparison.metrics.iter().filter(|metric| metric.metric.is_measured());
+    let metrics = shown.map(|metric| {
+        let [first, second, ratio, decision] = compared_cells(comparison, metric);
+        [metric.metric.name().to_owned(), first, second, ratio, decision]
+    });
+    let lines = std::iter::once(failure_cells(comparison)).chain(metrics).enumerate();
+    let line = |(place, cells): (usize, [String; 5])| {
+        let name = |text: &str| MarkdownText::escaped(if place == 0 { text } else { "" });
+        let [metric, first, second, ratio, decision] = cells.map(|cell| MarkdownText::escaped(&cell));
+        let server = name(&format!("{} {}", cell.server, cell.form));
+        [server, name(&cell.workload), name(&cell.load), metric, first, second, ratio, decision]
+    };
+    lines.map(line).collect()
+}
+
+/// A table with a rule below its first line.
+fn padded(lines: &[[MarkdownText; 8]]) -> MarkdownText {
+    let columns = |text: &MarkdownText| text.as_str().chars().count();
+    let widths: [usize; 8] =
+        std::array::from_fn(|column| lines.iter().map(|line| columns(&line[column])).max().unwrap_or(0));
+    let mut text = MarkdownText::default();
+    for (number, line) in lines.iter().enumerate() {
+        let cells = line.iter().zip(widths);
+        let padded = cells.map(|(cell, width)| markdown!("{}{}", cell, " ".repeat(width - columns(cell))));
+        text.push(&markdown!("| {} |\n", MarkdownText::joined(padded, " | ")));
+        if number == 0 {
+            let rules = widths.map(|width| MarkdownText::escaped(&"-".repeat(width + 2)));
+            text.push(&markdown!("|{}|\n", MarkdownText::joined(rules, "|")));
+        }
+    }
+    text
+}
