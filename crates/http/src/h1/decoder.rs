@@ -176,6 +176,11 @@ impl Decoder {
         matches!(self.state, DecoderState::Idle)
     }
 
+    /// Whether the next byte belongs to a head.
+    pub fn reads_head(&self) -> bool {
+        matches!(self.state, DecoderState::Idle | DecoderState::Head)
+    }
+
     /// Whether a response is being read that only a close can end: it has no length and no chunks.
     pub fn reads_until_close(&self) -> bool {
         matches!(self.state, DecoderState::UntilClose)

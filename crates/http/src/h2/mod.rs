@@ -18,6 +18,7 @@ mod error;
 mod flow;
 mod frame;
 mod hpack;
+mod message;
 mod reader;
 mod request;
 mod response;
@@ -34,6 +35,7 @@ pub use hpack::{
     BlockSummary, DecodedField, HpackDecoder, HpackEncoder, HpackError, HpackScratch, Indexing,
     TABLE_SIZE_DEFAULT,
 };
+pub use message::write_text_request;
 pub use reader::{
     FrameEvent, FrameReader, MAX_CONTINUATIONS, MAX_FIELD_BLOCK_BYTES, MAX_IDLE_FRAMES, whole_data,
 };

@@ -147,7 +147,7 @@ impl FieldDecoder {
 
     /// Handles a block that equals a recognised one, byte for byte, possibly of another connection. Returns whether it
     /// means the same on this connection, in which case it counts as read; if not, the state is unchanged.
-    #[inline]
+    #[inline(always)]
     pub fn repeat(&mut self, recognised: &RecognisedBlock, block: &[u8]) -> bool {
         match &recognised.known {
             Some(known) => {
@@ -156,6 +156,32 @@ impl FieldDecoder {
             }
             None => self.last_fields == Some(recognised.fields) && self.last == block,
         }
+    }
+
+    /// Decodes a block and appends its fields as text: a line for each as HTTP/1.1 has it, after one for the status. The
+    /// text is only valid if this returns no error. Every block is decoded: use no other method that decodes on the same
+    /// connection.
+    ///
+    /// # Errors
+    /// As [`FieldDecoder::decode`].
+    pub fn decode_as_text(
+        &mut self,
+        cache: &mut BlockCache,
+        block: &[u8],
+        text: &mut Vec<u8>,
+    ) -> Result<DecodedFields, Http2Error> {
+        let mut reading = FieldReading::default();
+        let summary = self.hpack.decode(block, &mut cache.scratch, |field| {
+            reading.field(field);
+            let (name, separator): (&[u8], &[u8]) = match field.name {
+                // It comes first, or is an error.
+                b":status" => (b"HTTP/2", b" "),
+                name => (name, b": "),
+            };
+            text.extend([name, separator, field.value, b"\r\n"].into_iter().flatten());
+        })?;
+        text.extend_from_slice(b"\r\n");
+        reading.finish(&summary).map_err(Http2Error::Response)
     }
 
     /// Performs the inserts of known blocks.

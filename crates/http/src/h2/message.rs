@@ -1,0 +1,102 @@
+//! Writes requests that are given as text, in the form of HTTP/1.1 (RFC 9112 §3, §5), as HTTP/2 sends them.
+//!
+//! The requests of sessions have cookies and extracted values, and those that follow redirects have other methods and
+//! paths: such a request is made as text, the same for every HTTP version. Requests of other runs are prepared once
+//! (`request`). The text was checked when its template was compiled for HTTP/2 ([`crate::Request::compile_http2`]).
+
+use super::frame::{close_field_block, write_field_block};
+use super::hpack::{HpackEncoder, Indexing, push_size_update};
+use super::request::RequestTable;
+use crate::Scheme;
+
+/// Appends the field block of a request, as HEADERS and CONTINUATION frames. No field is inserted into the peer's
+/// table. Returns the offset of the body in the text; the stream ends here if there is none.
+pub fn write_text_request(
+    text: &[u8],
+    scheme: Scheme,
+    stream: u32,
+    table: &mut RequestTable,
+    out: &mut Vec<u8>,
+) -> usize {
+    let head_bytes = text.windows(4).position(|four| four == b"\r\n\r\n").map_or(text.len(), |end| end + 2);
+    let body_at = text.len().min(head_bytes + 2);
+    let mut lines = text[..head_bytes].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let mut words = lines.next().unwrap_or_default().split(|byte| *byte == b' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let fields = lines.filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        Some((line[..colon].to_ascii_lowercase(), line[colon + 1..].trim_ascii()))
+    });
+    let start = out.len();
+    write_field_block(out, stream, &[], false);
+    let block_at = out.len();
+    if *table == RequestTable::Shrinking {
+        push_size_update(out, 0);
+        *table = RequestTable::Unused;
+    }
+    let mut encoder = HpackEncoder::default();
+    encoder.field(b":method", method, Indexing::Omit, out);
+    encoder.field(b":scheme", scheme.name().as_bytes(), Indexing::Omit, out);
+    for (_, host) in fields.clone().filter(|(name, _)| name == b"host") {
+        encoder.field(b":authority", host, Indexing::Omit, out);
+    }
+    encoder.field(b":path", path, Indexing::Omit, out);
+    for (name, value) in fields.filter(|(name, _)| name != b"host") {
+        encoder.field(&name, value, Indexing::Omit, out);
+    }
+    close_field_block(out, start, block_at, stream, body_at == text.len());
+    body_at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::h2::{FrameEvent, FrameReader, HpackDecoder, HpackScratch, write_settings};
+
+    /// The fields of the frames, a line each, and whether the stream ends with them.
+    fn fields(frames: &[u8]) -> (String, bool) {
+        // SETTINGS come first.
+        let (mut reader, mut received) = (FrameReader::default(), Vec::new());
+        write_settings(&mut received, &[]);
+        received.extend_from_slice(frames);
+        let mut input = received.as_slice();
+        while !input.is_empty() {
+            let (event, taken) = reader.next(input).unwrap();
+            if let FrameEvent::FieldBlock { block, end_stream, .. } = event {
+                let mut text = String::new();
+                HpackDecoder::default()
+                    .decode(block, &mut HpackScratch::default(), |field| {
+                        let [name, value] = [field.name, field.value].map(String::from_utf8_lossy);
+                        text += &format!("{name}: {value}\n");
+                    })
+                    .unwrap();
+                return (text, end_stream);
+            }
+            input = &input[taken..];
+        }
+        panic!("no field block")
+    }
+
+    #[test]
+    fn a_request_keeps_its_fields_in_their_order() {
+        let text =
+            b"POST /a?b HTTP/1.1\r\nHost: a:8080\r\nX-Id: 7\r\nCookie: a=1\r\nContent-Length: 2\r\n\r\nhi";
+        let (mut out, mut table) = (Vec::new(), RequestTable::default());
+        let body_at = write_text_request(text, Scheme::Http, 1, &mut table, &mut out);
+        assert_eq!(&text[body_at..], b"hi");
+        let expected = ":method: POST\n:scheme: http\n:authority: a:8080\n:path: /a?b\nx-id: 7\ncookie: a=1\ncontent-length: 2\n";
+        assert_eq!(fields(&out), (expected.to_owned(), false));
+        assert_eq!(table, RequestTable::Empty);
+    }
+
+    #[test]
+    fn a_request_without_a_body_ends_its_stream_and_a_small_table_is_announced() {
+        let long = "x".repeat(20_000);
+        let text = format!("GET / HTTP/1.1\r\nHost: a\r\nlong: {long}\r\n\r\n");
+        let (mut out, mut table) = (Vec::new(), RequestTable::Shrinking);
+        let body_at = write_text_request(text.as_bytes(), Scheme::Https, 3, &mut table, &mut out);
+        assert_eq!((body_at, table), (text.len(), RequestTable::Unused));
+        let (fields, ends) = fields(&out);
+        assert!(ends && fields.ends_with(&format!("long: {long}\n")), "in several frames");
+    }
+}
