@@ -95,7 +95,8 @@ impl LastFrames {
     #[inline(always)]
     pub(super) fn repeat(&self, fields: &mut FieldDecoder) -> bool {
         let block = &self.frames[FRAME_HEAD_BYTES..self.head.bytes];
-        self.block.as_ref().is_some_and(|recognised| fields.repeat(recognised, block))
+        let Some(recognised) = &self.block else { return false };
+        fields.repeat(recognised, block)
     }
 
     /// Its length, in bytes.

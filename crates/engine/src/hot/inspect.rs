@@ -23,8 +23,10 @@ const SHOWN_BEFORE: usize = 24;
 
 /// The facts in the head of a response by which its body is judged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct JudgedHead {
+pub struct JudgedHead {
+    /// Its status.
     pub status: u16,
+    /// The coding of its body.
     pub coding: ContentCoding,
 }
 
@@ -143,13 +145,19 @@ impl Inspector {
 
     /// Completes a body that came in pieces: returns the ending of its request. The next body may begin.
     pub(super) fn ending_in_pieces(&mut self, head: JudgedHead, body: &mut Body, now: Nanos) -> Ending {
+        let is_length = |reference: &Arc<[u8]>| reference.len() as u64 == body.bytes;
+        let is_reference = !body.differs && self.reference(head.coding).is_some_and(is_length);
+        if is_reference && self.check.admits(head.status) {
+            // No part of it was kept.
+            body.bytes = 0;
+            return Ending::Ok;
+        }
         let body = std::mem::take(body);
         if !self.check.admits(head.status) {
             return Ending::BadStatus;
         }
         let is_good = match (&self.check.body, self.reference(head.coding), body.kept) {
             (BodyCheck::Any, ..) => true,
-            (_, Some(reference), _) if !body.differs && reference.len() as u64 == body.bytes => true,
             // The whole body equals the beginning of the reference.
             (_, Some(reference), _) if !body.differs => {
                 let beginning = Arc::clone(reference);
