@@ -233,15 +233,13 @@ fn drive_with_protocol<T: Transport>(
     gate: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
-    if settings.requests.sessions().is_some() {
-        return drive::<_, Sessions>(settings, worker, transport, recorder, gate, observer);
-    }
-    match settings.job.protocol {
-        Protocol::Http10 | Protocol::Http11 => {
-            drive::<_, Http1>(settings, worker, transport, recorder, gate, observer)
-        }
-        Protocol::Http2 => drive::<_, Http2>(settings, worker, transport, recorder, gate, observer),
-    }
+    let drive = match (settings.job.protocol, settings.requests.sessions()) {
+        (Protocol::Http10 | Protocol::Http11, None) => drive::<T, Http1>,
+        (Protocol::Http10 | Protocol::Http11, Some(_)) => drive::<T, Http1<Sessions>>,
+        (Protocol::Http2, None) => drive::<T, Http2>,
+        (Protocol::Http2, Some(_)) => drive::<T, Http2<Sessions>>,
+    };
+    drive(settings, worker, transport, recorder, gate, observer)
 }
 
 /// The loop, compiled for each combination of transport and protocol.

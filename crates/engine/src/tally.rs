@@ -220,7 +220,7 @@ impl Tally {
     }
 
     /// Records the service time of some responses whose first byte came after `first_byte`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record_service(&mut self, service: Nanos, first_byte: Nanos, count: u64) {
         if service == first_byte {
             return self.record(Measure::Service, service, count);

@@ -17,7 +17,7 @@ pub enum TimerKind {
     Reconnect,
     /// The think time between two requests is over.
     Think,
-    /// The next step of a session is due.
+    /// A step of a session is due.
     Step,
 }
 

@@ -94,12 +94,12 @@ pub enum JobProblem {
     /// Think time in an open loop.
     #[error("--think cannot be combined with -r")]
     ThinkInOpenLoop,
-    /// Sessions over HTTP/2, pipelined, or on connections that are not kept alive.
+    /// Sessions of users that are pipelined, or on connections that are not kept alive.
     #[error(
         "{feature} cannot be combined with {conflict}, because each request depends on the previous response of its connection: remove one of the two"
     )]
     UsersOnConnections {
-        /// The feature for which a connection is a user.
+        /// The feature that has users.
         feature: &'static str,
         /// The setting that it excludes.
         conflict: &'static str,
@@ -163,7 +163,7 @@ impl Job {
         self.unix_socket.is_some() || self.connect_to.is_some() || !self.resolve.is_empty()
     }
 
-    /// The first setting that excludes connections which are users.
+    /// The first setting that excludes users, whose requests depend on earlier responses.
     fn users_problem(&self) -> Option<JobProblem> {
         let features = [
             (self.follow > 0, "--follow"),
@@ -171,8 +171,7 @@ impl Job {
             (self.has_sessions(), "a session (--mix)"),
         ];
         let conflicts = [
-            (self.protocol == Protocol::Http2, "--http 2"),
-            (self.depth > 1, "--pipeline"),
+            (self.depth > 1 && self.protocol != Protocol::Http2, "--pipeline"),
             (!self.keep_alive, "--no-keepalive"),
             (self.requests_per_connection.is_some(), "--requests-per-connection"),
             (self.think.is_some(), "--think"),

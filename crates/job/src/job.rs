@@ -166,7 +166,7 @@ impl Job {
         self.requests.iter().any(|request| request.session.is_some())
     }
 
-    /// Whether connections are users whose next request may depend on an earlier response.
+    /// Whether there are users: a request may depend on the previous response to its user.
     pub fn has_users(&self) -> bool {
         self.cookies || self.follow > 0 || self.has_sessions()
     }

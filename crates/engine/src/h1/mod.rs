@@ -9,8 +9,8 @@ mod last_response;
 mod outgoing;
 
 use crate::hot::{
-    BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, PartialResponse, ProtocolFault,
-    ProtocolHandler, ReceivedResponse, SendTimes, Tracker,
+    BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, PartialResponse, PlainLoad, ProtocolFault,
+    ProtocolHandler, ReceivedResponse, ResponsePart, Scenario, SendTimes, Tracker,
 };
 use crate::outcome::ConnectionFailure;
 use crate::{BodyCheck, Ending, IoProgress, Nanos, RequestKind, Settings, Slot, Transport};
@@ -58,7 +58,8 @@ type CompletedResponse = Option<Flow>;
 
 /// HTTP/1.1 on the connections of one worker.
 #[derive(Debug)]
-pub struct Http1 {
+pub struct Http1<S = PlainLoad> {
+    scenario: S,
     depth: u16,
     connections: Box<[Http1Connection]>,
     outgoing: Http1Outgoing,
@@ -97,7 +98,7 @@ impl Http1Connection {
     }
 }
 
-impl Http1 {
+impl<S: Scenario> Http1<S> {
     /// Some of the bytes of `Http1Outgoing::next` were sent: notes the requests that begin in them as in flight.
     #[inline(always)]
     fn begun(&mut self, slot: Slot, taken: usize, send_times: &SendTimes, tracker: &mut Tracker<'_>) -> u16 {
@@ -164,6 +165,26 @@ impl Http1 {
         self.put(slot, &last, send_times, tracker);
     }
 
+    /// Sends the next request of the scenario.
+    fn begin_step<T: Transport>(
+        &mut self,
+        slot: Slot,
+        send_times: &SendTimes,
+        tracker: &mut Tracker<'_>,
+        transport: &mut T,
+    ) -> io::Result<u16> {
+        let Some(made) = self.scenario.make(slot, 0, send_times.at) else {
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        let length = made.text.len();
+        let taken = transport.send(slot, made.text).inspect_err(|_| self.scenario.undo(slot, 0))?;
+        let exchange = self.scenario.sent(slot, 0, send_times, taken, tracker);
+        let connection = &mut self.connections[slot as usize];
+        connection.unsent = (length - taken) as u32;
+        (connection.unsent_block, connection.unsent_since) = (exchange.block, send_times.at);
+        Ok(1)
+    }
+
     /// The oldest exchange of a connection, which the next response answers, and its kind. If there are several kinds,
     /// sets the method in the decoder.
     #[inline(never)]
@@ -227,19 +248,29 @@ impl Http1 {
     ) -> Result<(usize, CompletedResponse), ProtocolError> {
         let (exchange, kind) = self.oldest(slot, tracker);
         let (connection, answers) = (&mut self.connections[slot as usize], &mut self.answers[kind]);
+        let place = connection.oldest;
         if connection.decoder.is_idle() {
             connection.incoming.first_byte = now;
+            self.scenario.read(slot, place, ResponsePart::Start);
         }
+        let in_head = S::IS_USED && connection.decoder.reads_head();
         let (step, consumed) = connection.decoder.decode(&mut answers.heads, input)?;
+        if in_head {
+            self.scenario.read(slot, place, ResponsePart::Head(&input[..consumed]));
+        }
         let mut completed = None;
         match step {
+            DecodeStep::Interim(_) if S::IS_USED => self.scenario.read(slot, place, ResponsePart::Interim),
             DecodeStep::NeedMore | DecodeStep::Interim(_) => {}
             DecodeStep::Head(head) => {
                 (connection.keep_alive, connection.is_suspect) = (head.keep_alive, head.is_suspect);
                 self.saw_compressed |= head.coding.is_compressed();
                 connection.incoming.begin(head.into());
             }
-            DecodeStep::Body(piece) => tracker.inspect(kind, &mut connection.incoming, piece),
+            DecodeStep::Body(piece) => {
+                tracker.inspect(kind, &mut connection.incoming, piece);
+                self.scenario.read(slot, place, ResponsePart::Body(piece));
+            }
             DecodeStep::End => completed = Some(self.complete_steps(slot, consumed as u64, now, tracker)),
         }
         if completed.is_none() {
@@ -257,9 +288,16 @@ impl Http1 {
         tracker: &mut Tracker<'_>,
     ) -> Flow {
         let (_, kind) = self.oldest(slot, tracker);
-        let incoming = &mut self.connections[slot as usize].incoming;
-        let response = tracker.judge_pieces(kind, incoming, uncounted_bytes, now);
-        self.complete(slot, &response, 1, now, tracker);
+        let connection = &mut self.connections[slot as usize];
+        let response = tracker.judge_pieces(kind, &mut connection.incoming, uncounted_bytes, now);
+        if S::IS_USED {
+            let head = connection.incoming.head;
+            let is_redirect = self.scenario.complete(slot, connection.oldest, head, response, now, tracker);
+            // A server that redirects before it has the whole request may never read the rest.
+            connection.keep_alive &= !is_redirect || connection.unsent == 0;
+        } else {
+            self.complete(slot, &response, 1, now, tracker);
+        }
         if self.connections[slot as usize].keep_alive { Flow::Keep } else { Flow::Close }
     }
 
@@ -318,7 +356,10 @@ impl Http1 {
                 continue;
             }
             let answers = &mut self.answers[kind];
-            if let Some(whole) = self.connections[slot as usize].decoder.whole(&answers.heads, input) {
+            // A scenario reads the head and the body of each response.
+            if !S::IS_USED
+                && let Some(whole) = self.connections[slot as usize].decoder.whole(&answers.heads, input)
+            {
                 let response = ReceivedResponse {
                     status: whole.head.status,
                     body_bytes: whole.body.len() as u64,
@@ -398,7 +439,7 @@ impl Http1 {
 
 /// The fault for input that is not HTTP, or breaks its rules: the bytes after it cannot be trusted.
 #[cold]
-pub(crate) fn not_http(error: ProtocolError) -> ProtocolFault {
+fn not_http(error: ProtocolError) -> ProtocolFault {
     let failure = match error {
         ProtocolError::HeadTooLarge { .. } => ConnectionFailure::HeadTooLong,
         _ => ConnectionFailure::Protocol,
@@ -406,12 +447,19 @@ pub(crate) fn not_http(error: ProtocolError) -> ProtocolFault {
     ProtocolFault { failure, detail: Some(error.to_string()) }
 }
 
+/// The last bytes of a request.
+fn tail_of(request: &[u8], bytes: usize) -> &[u8] {
+    &request[request.len().saturating_sub(bytes)..]
+}
+
 /// The reason why a response did not end within the timeout.
-pub(crate) fn unfinished(decoder: &Decoder) -> ConnectionFailure {
+fn unfinished(decoder: &Decoder) -> ConnectionFailure {
     if decoder.reads_until_close() { ConnectionFailure::NoEnd } else { ConnectionFailure::TimedOut }
 }
 
-impl ProtocolHandler for Http1 {
+impl<S: Scenario> ProtocolHandler for Http1<S> {
+    type Scenario = S;
+
     fn new(settings: &Settings, worker: u32) -> Self {
         let &Settings { ref requests, seed, .. } = settings;
         let (place, places) = settings.place_of(worker);
@@ -421,6 +469,7 @@ impl ProtocolHandler for Http1 {
         let outgoing = Http1Outgoing::new(requests, depth, seed, place, places);
         let numbers = if outgoing.differ() { count as usize * usize::from(depth) } else { 0 };
         Self {
+            scenario: S::new(settings, worker, Self::places(settings)),
             depth,
             connections: (0..count).map(|_| Http1Connection::new(method, settings.job.line_ends())).collect(),
             outgoing,
@@ -456,6 +505,9 @@ impl ProtocolHandler for Http1 {
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
+        if S::IS_USED {
+            return self.begin_step(slot, send_times, tracker, transport);
+        }
         let taken = transport.send(slot, self.outgoing.next(wanted))?;
         Ok(self.begun(slot, taken, send_times, tracker))
     }
@@ -491,7 +543,11 @@ impl ProtocolHandler for Http1 {
         if unsent == 0 {
             return Ok(IoProgress::Done);
         }
-        match transport.send(slot, self.outgoing.tail(slot, unsent)) {
+        let tail = match S::IS_USED {
+            true => tail_of(self.scenario.text(slot, connection.oldest), unsent),
+            false => self.outgoing.tail(slot, unsent),
+        };
+        match transport.send(slot, tail) {
             Ok(taken) => {
                 connection.unsent = (unsent - taken) as u32;
                 tracker.moved(connection.unsent_block, taken as u64, 0);
@@ -552,10 +608,23 @@ impl ProtocolHandler for Http1 {
         connection.oldest = 0;
         connection.incoming = PartialResponse::default();
         connection.decoder.reset();
+        self.scenario.close(slot);
     }
 
     fn skip(&mut self) -> u16 {
-        self.outgoing.skip()
+        if S::IS_USED { self.scenario.skip() } else { self.outgoing.skip() }
+    }
+
+    fn scenario(&self) -> &S {
+        &self.scenario
+    }
+
+    fn scenario_mut(&mut self) -> &mut S {
+        &mut self.scenario
+    }
+
+    fn into_scenario(self) -> S {
+        self.scenario
     }
 
     fn saw_compressed(&self) -> bool {

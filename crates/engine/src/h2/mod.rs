@@ -16,7 +16,10 @@ mod outgoing;
 mod receive;
 mod stream;
 
-use crate::hot::{CancelOutcome, ExchangeIndex, Flow, ProtocolFault, ProtocolHandler, SendTimes, Tracker};
+use crate::hot::{
+    CancelOutcome, ExchangeIndex, Flow, PlainLoad, ProtocolFault, ProtocolHandler, Scenario, SendTimes,
+    Tracker,
+};
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
 use paceline_http::h2::{ErrorCode, FrameEvent, FrameReader, Http2Error, write_goaway};
@@ -28,13 +31,13 @@ use std::io;
 const MAX_CANCELS: u32 = 200;
 
 /// HTTP/2 on the connections of one worker.
-pub struct Http2 {
+pub struct Http2<S = PlainLoad> {
     /// Separate from the other state, since events borrow from the readers.
     readers: Box<[FrameReader]>,
-    state: Http2State,
+    state: Http2State<S>,
 }
 
-impl Http2 {
+impl<S: Scenario> Http2<S> {
     /// Reads responses at the beginning of the input that equal the last good ones; returns their length in bytes.
     #[inline(always)]
     fn read_repeats(&mut self, slot: Slot, input: &[u8], now: Nanos, tracker: &mut Tracker<'_>) -> usize {
@@ -96,7 +99,9 @@ impl Http2 {
                 .on_event(event, &mut ReadContext { slot, now, bytes, tracker })
                 .map(|()| bytes);
         };
-        if let FrameEvent::FieldBlock { stream, block, end_stream: false } = event
+        // A scenario reads the fields of each response.
+        if !S::IS_USED
+            && let FrameEvent::FieldBlock { stream, block, end_stream: false } = event
             && let Some((body, more)) = reader.whole_body(&input[bytes..], stream)
         {
             let mut received = ReadContext { slot, now, bytes: bytes + more, tracker };
@@ -109,7 +114,9 @@ impl Http2 {
     }
 }
 
-impl ProtocolHandler for Http2 {
+impl<S: Scenario> ProtocolHandler for Http2<S> {
+    type Scenario = S;
+
     fn new(settings: &Settings, worker: u32) -> Self {
         Self {
             readers: (0..settings.connections_of(worker)).map(|_| FrameReader::default()).collect(),
@@ -148,15 +155,15 @@ impl ProtocolHandler for Http2 {
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
-        let Http2State { connections, streams, outgoing, .. } = &mut self.state;
+        let Http2State { connections, streams, outgoing, scenario, .. } = &mut self.state;
         let connection = &mut connections[slot as usize];
-        outgoing.write(slot, wanted, connection, streams);
+        outgoing.write(slot, wanted, send_times.at, connection, streams, scenario);
         let sent = match outgoing.written(connection) {
             [] => Err(io::ErrorKind::WouldBlock.into()),
             bytes => transport.send(slot, bytes),
         };
         let taken = *sent.as_ref().unwrap_or(&0);
-        let started = outgoing.settle(slot, taken, connection, streams, send_times, tracker);
+        let started = outgoing.settle(slot, taken, connection, streams, scenario, send_times, tracker);
         sent.map(|_| started)
     }
 
@@ -202,7 +209,7 @@ impl ProtocolHandler for Http2 {
             }
             let Http2State { connections, streams, outgoing, .. } = &mut self.state;
             let connection = &mut connections[slot as usize];
-            outgoing.send_bodies(slot, connection, streams);
+            outgoing.send_bodies::<S>(slot, connection, streams);
             if connection.out.is_empty() {
                 return Ok(IoProgress::Done);
             }
@@ -244,6 +251,7 @@ impl ProtocolHandler for Http2 {
         let stream = self.state.streams.at(slot, place);
         connection.reset(stream.id, ErrorCode::CANCEL);
         stream.end();
+        self.state.scenario.failed(slot, place);
         connection.cancels += 1;
         connection.unsent_since = now;
         let is_broken = connection.flush(slot, transport).is_err();
@@ -257,10 +265,23 @@ impl ProtocolHandler for Http2 {
         self.readers[slot as usize] = FrameReader::default();
         self.state.connections[slot as usize].close();
         self.state.streams.end_all(slot);
+        self.state.scenario.close(slot);
     }
 
     fn skip(&mut self) -> u16 {
-        self.state.outgoing.skip()
+        if S::IS_USED { self.state.scenario.skip() } else { self.state.outgoing.skip() }
+    }
+
+    fn scenario(&self) -> &S {
+        &self.state.scenario
+    }
+
+    fn scenario_mut(&mut self) -> &mut S {
+        &mut self.state.scenario
+    }
+
+    fn into_scenario(self) -> S {
+        self.state.scenario
     }
 
     fn stream_limit(&self) -> Option<u32> {

@@ -4,11 +4,11 @@
 //! them. Bodies that wait for flow control are sent here too.
 
 use super::connection::Http2Connection;
-use super::stream::Streams;
-use crate::hot::{ExchangeIndex, KindChoice, SendTimes, Tracker};
+use super::stream::{Http2Stream, Streams};
+use crate::hot::{ExchangeIndex, KindChoice, MadeStep, Scenario, SendTimes, Tracker};
 use crate::{Nanos, Random, Settings, Slot};
-use paceline_http::Expander;
-use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT};
+use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT, write_text_request};
+use paceline_http::{Expander, Scheme};
 use std::collections::VecDeque;
 
 /// The maximum length of prepared requests: as many as are sent at once.
@@ -33,6 +33,8 @@ pub(super) struct Http2Outgoing {
     prepared_bytes: usize,
     /// The body of a request whose bytes vary.
     body: Vec<u8>,
+    /// The scheme of the requests of a scenario.
+    scheme: Scheme,
 }
 
 /// The same frame repeated.
@@ -83,6 +85,7 @@ impl Http2Outgoing {
             prepared,
             prepared_bytes: 0,
             body: Vec::new(),
+            scheme: settings.job.url.scheme,
         }
     }
 
@@ -93,16 +96,20 @@ impl Http2Outgoing {
 
     /// Writes the frames of up to `wanted` requests; [`Http2Outgoing::written`] returns them.
     #[inline(always)]
-    pub(super) fn write(
+    pub(super) fn write<S: Scenario>(
         &mut self,
         slot: Slot,
         wanted: u16,
+        now: Nanos,
         connection: &mut Http2Connection,
         streams: &mut Streams,
+        scenario: &mut S,
     ) {
         self.begun.clear();
         (self.table_before, self.prepared_bytes) = (connection.table, 0);
-        if connection.table == RequestTable::Filled
+        if S::IS_USED {
+            self.write_steps(slot, wanted, now, connection, streams, scenario);
+        } else if connection.table == RequestTable::Filled
             && let Some(prepared) = &mut self.prepared
         {
             let mut start = 0;
@@ -118,6 +125,39 @@ impl Http2Outgoing {
             self.prepared_bytes = start;
         } else {
             self.write_differing(slot, wanted, connection, streams);
+        }
+    }
+
+    /// The same for requests of a scenario.
+    #[inline(never)]
+    fn write_steps<S: Scenario>(
+        &mut self,
+        slot: Slot,
+        wanted: u16,
+        now: Nanos,
+        connection: &mut Http2Connection,
+        streams: &mut Streams,
+        scenario: &mut S,
+    ) {
+        for _ in 0..wanted {
+            let id = connection.ids;
+            let Some((place, stream)) = streams.open(slot, &mut connection.ids) else { return };
+            let Some(MadeStep { kind, text }) = scenario.make(slot, place, now) else {
+                stream.end();
+                connection.ids = id;
+                return;
+            };
+            stream.begin(kind, 0, connection.peer.initial_window_size);
+            let start = connection.out.len();
+            let body_at =
+                write_text_request(text, self.scheme, stream.id, &mut connection.table, &mut connection.out);
+            stream.body.clear();
+            stream.body.extend_from_slice(&text[body_at..]);
+            stream.unsent = stream.body.len() as u32;
+            self.begun.push(WrittenStream { kind, place, start });
+            if stream.unsent > 0 && !connection.write_body(stream, None) {
+                connection.blocked.push_back(place);
+            }
         }
     }
 
@@ -191,12 +231,22 @@ impl Http2Outgoing {
         }
     }
 
+    /// The body of the request on a stream, if it is the same in every request of its kind.
+    fn fixed_body<S: Scenario>(&self, stream: &Http2Stream) -> Option<&[u8]> {
+        if S::IS_USED { None } else { self.blocks.fixed_body(stream.kind.into()) }
+    }
+
     /// Writes as much of the waiting bodies as windows and output allow.
-    pub(super) fn send_bodies(&self, slot: Slot, connection: &mut Http2Connection, streams: &mut Streams) {
+    pub(super) fn send_bodies<S: Scenario>(
+        &self,
+        slot: Slot,
+        connection: &mut Http2Connection,
+        streams: &mut Streams,
+    ) {
         for _ in 0..connection.blocked.len() {
             let Some(place) = connection.blocked.pop_front() else { return };
             let stream = streams.at(slot, place);
-            let body = self.blocks.fixed_body(stream.kind.into());
+            let body = self.fixed_body::<S>(stream);
             if !stream.is_open() {
                 continue;
             }
@@ -213,17 +263,20 @@ impl Http2Outgoing {
     /// Given the number of written bytes that the socket took: reports to the tracker the streams that began in them,
     /// and undoes the others. Returns how many began.
     #[inline(always)]
-    pub(super) fn settle(
+    #[expect(clippy::too_many_arguments, reason = "the parts of one state are borrowed separately")]
+    pub(super) fn settle<S: Scenario>(
         &mut self,
         slot: Slot,
         taken: usize,
         connection: &mut Http2Connection,
         streams: &mut Streams,
+        scenario: &mut S,
         send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
     ) -> u16 {
         let mut written = self.written(connection).len();
-        if let &[WrittenStream { kind, place, .. }] = self.begun.as_slice()
+        if !S::IS_USED
+            && let &[WrittenStream { kind, place, .. }] = self.begun.as_slice()
             && taken == written
         {
             connection.out.clear();
@@ -232,19 +285,25 @@ impl Http2Outgoing {
             return 1;
         }
         if taken < written {
-            written = self.undo_from(taken, slot, connection, streams, send_times.at);
+            written = self.undo_from(taken, slot, connection, streams, scenario, send_times.at);
         } else {
             connection.out.clear();
         }
         let mut rest = self.begun.as_slice();
-        while let Some(&WrittenStream { kind, start, .. }) = rest.first() {
-            let count = if tracker.begins_alone() { 1 } else { alike(rest, self.blocks.count()) };
+        while let Some(&WrittenStream { kind, place, start }) = rest.first() {
+            let begins_alone = S::IS_USED || tracker.begins_alone();
+            let count = if begins_alone { 1 } else { alike(rest, self.blocks.count()) };
             let (together, after) = rest.split_at(count);
-            let end = after.first().map_or(written, |next| next.start);
-            let exchange = tracker.begin(send_times, kind, count as u16, end.min(taken) - start);
-            for stream in together {
-                tracker.exchanges_mut().begin(slot, stream.place, exchange);
-            }
+            let bytes = after.first().map_or(written, |next| next.start).min(taken) - start;
+            let exchange = if S::IS_USED {
+                scenario.sent(slot, place, send_times, bytes, tracker)
+            } else {
+                let exchange = tracker.begin(send_times, kind, count as u16, bytes);
+                for stream in together {
+                    tracker.exchanges_mut().begin(slot, stream.place, exchange);
+                }
+                exchange
+            };
             connection.unsent_block = exchange.block;
             rest = after;
         }
@@ -254,12 +313,13 @@ impl Http2Outgoing {
     /// Takes back the streams that were written after the first `taken` bytes, since none of their bytes was sent, and
     /// puts the remaining bytes before them into the connection's output. Returns the end of those bytes.
     #[cold]
-    fn undo_from(
+    fn undo_from<S: Scenario>(
         &mut self,
         taken: usize,
         slot: Slot,
         connection: &mut Http2Connection,
         streams: &mut Streams,
+        scenario: &mut S,
         at: Nanos,
     ) -> usize {
         let started = self.begun.iter().take_while(|stream| stream.start < taken).count();
@@ -274,11 +334,14 @@ impl Http2Outgoing {
         }
         for begun in self.begun.drain(started..).rev() {
             let stream = streams.at(slot, begun.place);
-            if self.prepared.is_none() {
+            if S::IS_USED {
+                scenario.undo(slot, begun.place);
+            } else if self.prepared.is_none() {
                 self.first.push_front(begun.kind);
                 self.expander.undo_number(stream.number);
             }
-            let body = self.blocks.fixed_body(begun.kind.into()).unwrap_or(&stream.body);
+            let fixed = if S::IS_USED { None } else { self.blocks.fixed_body(begun.kind.into()) };
+            let body = fixed.unwrap_or(&stream.body);
             connection.window.undo(body.len() as u32 - stream.unsent);
             stream.end();
             connection.blocked.retain(|place| *place != begun.place);

@@ -7,7 +7,8 @@ use super::last_response::{LastFrames, stream_of};
 use super::outgoing::Http2Outgoing;
 use super::stream::{Http2Stream, Streams};
 use crate::hot::{
-    AnswerGroup, Exchange, ExchangeIndex, JudgedHead, ProtocolFault, ReceivedResponse, Tracker,
+    AnswerGroup, Exchange, ExchangeIndex, JudgedHead, ProtocolFault, ReceivedResponse, ResponsePart,
+    Scenario, Tracker,
 };
 use crate::outcome::ConnectionFailure;
 use crate::{BodyCheck, Ending, Nanos, RequestKind, Settings, Slot};
@@ -25,7 +26,8 @@ const MAX_STRAY_FRAMES: i64 = 10_000;
 const MAX_DEBUG_BYTES: usize = 200;
 
 /// All state of a worker's connections except the frames being read.
-pub(super) struct Http2State {
+pub(super) struct Http2State<S> {
+    pub scenario: S,
     pub depth: u16,
     pub connections: Box<[Http2Connection]>,
     pub streams: Streams,
@@ -38,6 +40,8 @@ pub(super) struct Http2State {
     pub stream_limit: Option<u32>,
     /// Whether a response was compressed. A field block that is new passes through [`Self::on_fields`].
     pub saw_compressed: bool,
+    /// The head of the response being read, as text for the scenario.
+    head: Vec<u8>,
 }
 
 /// The state for the responses to one kind of request.
@@ -93,11 +97,12 @@ pub(super) fn fault(error: &Http2Error) -> ProtocolFault {
     ProtocolFault { failure, detail: Some(error.to_string()) }
 }
 
-impl Http2State {
+impl<S: Scenario> Http2State<S> {
     /// The state of worker `worker`, with this many places for each connection.
     pub(super) fn new(settings: &Settings, worker: u32, places: u16) -> Self {
         let count = settings.connections_of(worker);
         Self {
+            scenario: S::new(settings, worker, places),
             depth: settings.job.depth,
             connections: (0..count).map(|_| Http2Connection::default()).collect(),
             streams: Streams::new(count, places),
@@ -107,6 +112,7 @@ impl Http2State {
             group: AnswerGroup::default(),
             stream_limit: None,
             saw_compressed: false,
+            head: Vec::new(),
         }
     }
 
@@ -325,7 +331,7 @@ impl Http2State {
                     self.stream_limit = Some(self.stream_limit.map_or(limit, |known| known.min(limit)));
                 }
                 self.streams.shift_windows(received.slot, change)?;
-                self.outgoing.send_bodies(received.slot, connection, &mut self.streams);
+                self.outgoing.send_bodies::<S>(received.slot, connection, &mut self.streams);
                 Ok(())
             }
             FrameEvent::Ping(opaque) => {
@@ -362,6 +368,7 @@ impl Http2State {
         let stream = self.streams.at(slot, place);
         if !stream.has_response {
             stream.begin_response(self.answers[usize::from(stream.kind)].method, now);
+            self.scenario.read(slot, place, ResponsePart::Start);
         }
         stream
     }
@@ -375,7 +382,13 @@ impl Http2State {
     ) -> Result<(), Http2Error> {
         let ReadContext { slot, now, bytes, .. } = *received;
         // Decoded first: it changes the table, whatever happens to the stream.
-        let fields = self.connections[slot as usize].fields.decode(&mut self.cache, block);
+        let decoder = &mut self.connections[slot as usize].fields;
+        let fields = if S::IS_USED {
+            self.head.clear();
+            decoder.decode_as_text(&mut self.cache, block, &mut self.head)
+        } else {
+            decoder.decode(&mut self.cache, block)
+        };
         if let Err(error) = &fields
             && !error.is_stream_error()
         {
@@ -395,7 +408,8 @@ impl Http2State {
             Ok(BlockRole::Head(head)) => {
                 stream.incoming.begin(head.into());
                 self.saw_compressed |= head.coding.is_compressed();
-                if is_first && !end_stream {
+                self.scenario.read(slot, place, ResponsePart::Head(&self.head));
+                if is_first && !end_stream && !S::IS_USED {
                     self.keep_head(slot, place, block, head.into());
                 }
             }
@@ -463,6 +477,7 @@ impl Http2State {
             return self.fail(place, &Http2Error::Response(error), received);
         }
         let kind = usize::from(stream.kind);
+        self.scenario.read(slot, place, ResponsePart::Body(piece));
         if end_stream && stream.incoming.body.bytes == 0 {
             let head = stream.incoming.head;
             let response = ReceivedResponse {
@@ -512,7 +527,10 @@ impl Http2State {
         }
         stream.end();
         (connection.cancels, connection.stray_frames) = (0, 0);
-        if let Some(exchange) = received.tracker.exchanges_mut().end(slot, place) {
+        if S::IS_USED {
+            let head = stream.incoming.head;
+            self.scenario.complete(slot, place, head, *response, now, received.tracker);
+        } else if let Some(exchange) = received.tracker.exchanges_mut().end(slot, place) {
             self.group.add(slot, exchange, *response, now, received.tracker);
         }
     }
@@ -532,6 +550,7 @@ impl Http2State {
         };
         received.tracker.note(failure, Some(error.to_string()));
         received.tracker.abandon(slot, place, Ending::IoFailed, now);
+        self.scenario.failed(slot, place);
     }
 
     #[cold]
@@ -549,6 +568,7 @@ impl Http2State {
             self.streams.at(slot, place).end();
             received.tracker.note(ConnectionFailure::StreamReset, Some(code.to_string()));
             received.tracker.abandon(slot, place, Ending::IoFailed, received.now);
+            self.scenario.failed(slot, place);
         }
         Ok(())
     }
@@ -578,7 +598,9 @@ impl Http2State {
     fn give_back(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
         let stream = self.streams.at(received.slot, place);
         stream.end();
-        if let Some(kind) = received.tracker.give_back(received.slot, place, received.now) {
+        if S::IS_USED {
+            self.scenario.give_back(received.slot, place, received.now, received.tracker);
+        } else if let Some(kind) = received.tracker.give_back(received.slot, place, received.now) {
             self.outgoing.give_back(kind, stream.number);
         }
     }
@@ -598,7 +620,7 @@ impl Http2State {
         {
             self.fail(place, &error, received);
         }
-        self.outgoing.send_bodies(slot, &mut self.connections[slot as usize], &mut self.streams);
+        self.outgoing.send_bodies::<S>(slot, &mut self.connections[slot as usize], &mut self.streams);
         self.stray(slot)
     }
 

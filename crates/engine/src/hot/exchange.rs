@@ -42,8 +42,26 @@ pub struct WaitingStep {
     pub block: BlockIndex,
     /// When it is due.
     pub due: Nanos,
-    /// Its exchange, if it was sent and answered with a redirect, which it waits to follow on a new connection.
-    pub sent: Option<Exchange>,
+    /// Its exchange, if it was sent before.
+    pub sent: Option<SetAside>,
+}
+
+/// An exchange that was removed from its place and has not ended: another request will continue it.
+#[derive(Clone, Copy, Debug)]
+pub struct SetAside {
+    /// The exchange.
+    pub exchange: Exchange,
+    /// Why it is not in its place.
+    pub reason: SetAsideReason,
+}
+
+/// The reason why an exchange was set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetAsideReason {
+    /// It was answered by a redirect, which the next request follows.
+    Redirect,
+    /// The server has not processed it: the same request is sent again.
+    HandedBack,
 }
 
 /// All exchanges in flight of a worker.

@@ -5,11 +5,11 @@
 //! each of them. A protocol reads no clock and does not decide about connections: it reports events, and the loop acts
 //! on them.
 
-use super::exchange::{ExchangeIndex, WaitingStep};
+use super::exchange::ExchangeIndex;
 use super::request_tracker::{SendTimes, Tracker};
+use super::scenario::Scenario;
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
-use paceline_stats::Histogram;
 use std::io;
 
 /// The state of a connection after bytes were read from it.
@@ -49,6 +49,9 @@ impl ProtocolFault {
 
 /// A protocol, with its state for each connection of a worker.
 pub trait ProtocolHandler {
+    /// The scenario that its requests belong to.
+    type Scenario: Scenario;
+
     /// Creates the state for the connections of one worker.
     fn new(settings: &Settings, worker: u32) -> Self;
 
@@ -135,45 +138,21 @@ pub trait ProtocolHandler {
     /// Skips the next request, which will not be sent; returns its kind.
     fn skip(&mut self) -> u16;
 
-    /// When the next step of a session on this connection is due; [`Nanos::NEVER`] if no step waits.
-    #[inline(always)]
-    fn next_step(&self, _: Slot) -> Nanos {
-        Nanos::NEVER
-    }
-
-    /// Drops the step that waits on this connection, and ends its session.
-    fn give_up_step(&mut self, _: Slot) -> Option<WaitingStep> {
-        None
-    }
-
-    /// Sessions that have begun and not ended.
-    #[inline(always)]
-    fn open_sessions(&self) -> u64 {
-        0
-    }
-
-    /// Sessions that were completed inside the window, by session.
-    fn sessions_completed(&self) -> &[u64] {
-        &[]
-    }
-
-    /// The durations of the window's completed sessions, by session.
-    fn into_session_times(self) -> Vec<Histogram>
-    where
-        Self: Sized,
-    {
-        Vec::new()
-    }
-
-    /// Cookies that users did not keep.
-    fn cookies_dropped(&self) -> u64 {
-        0
-    }
-
     /// The lowest limit of exchanges in flight that a server announced, if it is below the requested one.
     fn stream_limit(&self) -> Option<u32> {
         None
     }
+
+    /// The scenario.
+    fn scenario(&self) -> &Self::Scenario;
+
+    /// The scenario, to be changed.
+    fn scenario_mut(&mut self) -> &mut Self::Scenario;
+
+    /// Returns the scenario at the end of the run.
+    fn into_scenario(self) -> Self::Scenario
+    where
+        Self: Sized;
 
     /// Whether a response had a content coding other than `identity` (RFC 9110 §8.4).
     fn saw_compressed(&self) -> bool;

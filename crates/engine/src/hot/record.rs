@@ -26,7 +26,7 @@ const MAX_KEPT: usize = 1024;
 
 /// A response whose last byte has been read, or several equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReceivedResponse {
+pub struct ReceivedResponse {
     /// Its status.
     pub status: u16,
     /// Body bytes.

@@ -4,7 +4,7 @@
 //! requests off the schedule, judges bodies, and has everything recorded. It does not depend on sockets or protocols.
 
 use super::blocks::BlockIndex;
-use super::exchange::{Exchange, ExchangeIndex, Exchanges, WaitingStep};
+use super::exchange::{Exchange, ExchangeIndex, Exchanges, SetAside, SetAsideReason, WaitingStep};
 use super::fairness::Medians;
 use super::inspect::{Body, Inspector, JudgedHead};
 use super::record::{ReceivedResponse, Recorder};
@@ -248,10 +248,23 @@ impl<'a> Tracker<'a> {
         self.recorder.step_not_sent(step, ending, now);
     }
 
-    /// Records the end of a request that was set aside and not continued.
-    pub(super) fn not_continued(&mut self, exchange: &Exchange, ending: Ending, now: Nanos) {
+    /// Records the end of a request that was set aside and not continued. One that the server has not processed
+    /// counts as never sent; one that follows a redirect has timed out at the end of the run.
+    pub(super) fn not_continued(&mut self, aside: &SetAside, ending: Ending, now: Nanos) {
         self.aside -= 1;
-        self.recorder.abandoned(exchange, ending, now);
+        let SetAside { exchange, reason } = *aside;
+        match (reason, ending) {
+            (SetAsideReason::HandedBack, _) => {
+                let Exchange { intended, actual, block, returns, .. } = exchange;
+                let returned = ReturnedRequest { intended, sent: actual, block, returns };
+                self.recorder.not_sent_again(&returned, ending, now);
+            }
+            (SetAsideReason::Redirect, Ending::Unsent) => {
+                self.note(ConnectionFailure::CutOff, None);
+                self.recorder.abandoned(&exchange, Ending::TimedOut, now);
+            }
+            (SetAsideReason::Redirect, _) => self.recorder.abandoned(&exchange, Ending::IoFailed, now),
+        }
     }
 
     /// Counts a response as wrong, whatever its check says: a value could not be extracted from it, or it is a redirect
@@ -373,27 +386,48 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Removes an exchange whose connection ends with a redirect, so that it can continue on the next connection: it
-    /// has not ended.
-    pub(crate) fn set_aside(&mut self, slot: Slot, place: ExchangeIndex) -> Option<Exchange> {
+    /// Removes an exchange that was answered by a redirect: it has not ended.
+    pub(crate) fn set_aside(&mut self, slot: Slot, place: ExchangeIndex) -> Option<SetAside> {
         self.answered = true;
         let exchange = self.exchanges.end(slot, place)?;
         self.aside += 1;
-        Some(exchange)
+        Some(SetAside { exchange, reason: SetAsideReason::Redirect })
     }
 
-    /// Continues an exchange that was set aside: it follows the redirect with a request of which `sent_bytes` were
-    /// sent.
-    pub(crate) fn resume(&mut self, slot: Slot, place: ExchangeIndex, exchange: Exchange, sent_bytes: usize) {
+    /// Removes an exchange that the server has not processed: it has not ended, unless this has happened too often.
+    pub(crate) fn set_aside_unprocessed(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        now: Nanos,
+    ) -> Option<SetAside> {
+        if self.was_returned_too_often(slot, place, now) {
+            return None;
+        }
+        let Exchange { returns, .. } = *self.exchanges.at(slot, place);
+        let exchange = Exchange { returns: returns + 1, ..self.exchanges.end(slot, place)? };
+        (self.aside, self.returned) = (self.aside + 1, self.returned + 1);
+        Some(SetAside { exchange, reason: SetAsideReason::HandedBack })
+    }
+
+    /// Continues an exchange that was set aside, with a request of which `sent_bytes` were sent. One that follows a
+    /// redirect keeps its times, which include all responses.
+    pub(crate) fn resume(&mut self, aside: &SetAside, send_times: &SendTimes, sent_bytes: usize) -> Exchange {
         self.aside -= 1;
-        self.redirected(exchange.block, sent_bytes);
-        self.exchanges.begin(slot, place, exchange);
-    }
-
-    /// Counts a redirect of an exchange, which is followed by another request of which `sent_bytes` were sent.
-    pub(crate) fn redirected(&mut self, block: BlockIndex, sent_bytes: usize) {
-        self.redirects += 1;
-        self.moved(block, sent_bytes as u64, 0);
+        let &SendTimes { at, free_at, .. } = send_times;
+        self.moved(aside.exchange.block, sent_bytes as u64, 0);
+        match aside.reason {
+            SetAsideReason::Redirect => {
+                self.redirects += 1;
+                aside.exchange
+            }
+            SetAsideReason::HandedBack if self.schedule.is_open() => {
+                Exchange { actual: at, free_at, ..aside.exchange }
+            }
+            SetAsideReason::HandedBack => {
+                Exchange { intended: at, actual: at, free_at: at, ..aside.exchange }
+            }
+        }
     }
 
     /// Ends the exchange at a place without a response.
@@ -409,13 +443,20 @@ impl<'a> Tracker<'a> {
     /// unless that has happened too often. Returns its kind if it is due again.
     #[cold]
     pub(crate) fn give_back(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> Option<u16> {
-        let returns = self.exchanges.at(slot, place).returns;
-        if returns >= MAX_RETURNS {
-            self.note(ConnectionFailure::Refused, None);
-            self.abandon(slot, place, Ending::IoFailed, now);
+        if self.was_returned_too_often(slot, place, now) {
             return None;
         }
-        self.put_back(slot, place, returns + 1)
+        self.put_back(slot, place, self.exchanges.at(slot, place).returns + 1)
+    }
+
+    /// Whether the server has handed the exchange at a place back so often that it counts as failed; if so, ends it.
+    fn was_returned_too_often(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> bool {
+        let is_too_often = self.exchanges.at(slot, place).returns >= MAX_RETURNS;
+        if is_too_often {
+            self.note(ConnectionFailure::Refused, None);
+            self.abandon(slot, place, Ending::IoFailed, now);
+        }
+        is_too_often
     }
 
     /// Handles a request behind the response with which the server announced that it closes: it was not processed (RFC

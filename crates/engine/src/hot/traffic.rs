@@ -16,6 +16,7 @@ use super::pool::{ClosedBy, ConnectionState, Pool};
 use super::protocol::{Flow, ProtocolFault, ProtocolHandler};
 use super::record::Recorder;
 use super::request_tracker::Tracker;
+use super::scenario::Scenario;
 use crate::outcome::ConnectionFailure;
 use crate::timers::{TimerKind, Timers};
 use crate::{Clock, Nanos, Readiness, Settings, Slot, Timeline, Transport};
@@ -163,7 +164,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     /// Sessions that have begun and not ended.
     #[inline]
     pub(super) fn open_sessions(&self) -> u64 {
-        self.protocol.open_sessions()
+        self.protocol.scenario().open_sessions()
     }
 
     /// The number of alarms set.
@@ -291,9 +292,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Keeps a connection: it is free for another request, or it was before, or not yet.
     #[inline(always)]
     fn keep(&mut self, slot: Slot, was_full: bool, now: Nanos) {
-        if self.await_step(slot, now) {
-            return;
-        }
+        self.send_steps(slot, now);
         if self.room(slot) > 0 {
             if was_full {
                 self.set_free(slot, now);

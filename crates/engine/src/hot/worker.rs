@@ -6,6 +6,7 @@
 use super::pool::{ConnectionState, Pool};
 use super::protocol::ProtocolHandler;
 use super::record::Recorder;
+use super::scenario::Scenario;
 use super::traffic::Traffic;
 use crate::outcome::{Carried, ConnectionFailure, Stall};
 use crate::random::longest_think;
@@ -167,7 +168,8 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         let mut connections = pool.into_counts();
         connections.stream_limit = protocol.stream_limit();
         connections.saw_compressed = protocol.saw_compressed();
-        connections.cookies_dropped = protocol.cookies_dropped();
+        let scenario = protocol.into_scenario().into_counts();
+        connections.cookies_dropped = scenario.cookies_dropped;
         let wrong_bodies = tracker.finish(&mut connections);
         ThreadOutcome {
             noted_sends,
@@ -184,8 +186,8 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             spans: self.spans,
             tls: transport.tls_outcome().cloned(),
             wrong_bodies,
-            sessions_completed: protocol.sessions_completed().to_vec(),
-            session_times: protocol.into_session_times(),
+            sessions_completed: scenario.completed,
+            session_times: scenario.times,
         }
     }
 

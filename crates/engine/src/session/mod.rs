@@ -1,172 +1,89 @@
-//! Implements sessions on the loop: each connection is a user that sends the steps of a session in order over HTTP/1.1.
+//! Implements sessions: users that send the steps of a session in order, over any protocol.
 //!
-//! It is a separate protocol beside `h1` and `h2`, so that runs without sessions pay nothing. A session begins at a
-//! time of the schedule; its next step falls due when the last is answered plus a pause, independent of the schedule.
-//! All steps are counted in the cohort of their session. Each response is kept whole until it is complete (up to a
-//! limit), since values are extracted from it. Over 600 lines: one protocol with the state of its users.
+//! A session begins at a time of the schedule; its next step falls due when the last is answered plus a pause,
+//! independent of the schedule. All steps are counted in the cohort of their session. Each response is kept whole until
+//! it is complete (up to a limit), since values are extracted from it.
+//!
+//! The steps are requests of a protocol (`../h1/`, `../h2/`) like any others: sessions only choose them and read the
+//! responses ([`Scenario`]). A user has one request in flight at a time. It belongs to a connection: over HTTP/1.1 each
+//! connection has one, over HTTP/2 as many as it may have streams open. If the connection ends between two steps, the
+//! user continues on the one that replaces it.
 
 mod cookies;
 mod plan;
 mod redirect;
+mod user;
 
 pub use cookies::Cookies;
 pub use plan::{Extract, ExtractFault, ExtractSource, PlannedStep, Session, SessionPlan};
 pub use redirect::{Redirect, RedirectFault};
 
-use crate::h1::{not_http, unfinished};
 use crate::hot::{
-    BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, JudgedHead, ProtocolFault, ProtocolHandler,
-    ReceivedResponse, SendTimes, Tracker, WaitingStep,
+    Exchange, ExchangeIndex, JudgedHead, MadeStep, ReceivedResponse, ResponsePart, Scenario, ScenarioCounts,
+    SendTimes, Tracker, WaitingStep,
 };
-use crate::outcome::ConnectionFailure;
 use crate::random::Random;
-use crate::{Ending, IoProgress, Nanos, Requests, Settings, Slot, Transport, decoded};
-use paceline_http::{DecodeStep, Decoder, Expander, HeadCache, ProtocolError, Scheme};
+use crate::{Ending, Nanos, Requests, Settings, Slot, decoded};
+use paceline_http::{Expander, Scheme};
 use paceline_stats::Histogram;
-use std::io;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
+use user::{CurrentSession, MadeLast, NextRequest, SessionUser};
 
-/// The maximum number of bytes kept of a head or body; a longer body fails its checks.
-const MAX_KEPT: usize = 1 << 20;
 /// Separates the random stream of choices from other uses of the seed.
 const STREAM: u64 = 0x7365_7373_696f_6e73;
 
-/// A session that a user is in.
-#[derive(Clone, Copy, Debug)]
-struct CurrentSession {
-    session: u16,
-    step: u16,
-    /// When the session was due.
-    due: Nanos,
-    /// The block of its first step, minus the kind of that step.
-    base: BlockIndex,
-    /// When its next step is due; [`Nanos::NEVER`] while one is in flight. A request that waits for a new connection to
-    /// follow a redirect is due at once.
-    next: Nanos,
-}
+/// A user's number within its connection.
+type UserIndex = u16;
 
-/// A request that follows a redirect with which the server closed the connection. It is sent on the next one.
+/// The users of one connection.
 #[derive(Debug)]
-struct PendingRedirect {
-    /// The exchange that the redirect answered. It continues: its times include all responses.
-    exchange: Exchange,
-    request: Vec<u8>,
+struct ConnectionUsers {
+    /// Those in no session, longest idle first.
+    idle: VecDeque<UserIndex>,
+    /// Those whose next step waits, and when it is due.
+    waiting: BinaryHeap<Reverse<(Nanos, UserIndex)>>,
+    /// The users of the exchanges in flight, by place.
+    at: Box<[Option<UserIndex>]>,
+    /// The next alarm; [`Nanos::NEVER`] if none is set.
+    alarm: Nanos,
+    /// Whether due steps wait for room.
+    is_blocked: bool,
 }
 
-/// The state of one connection and its user.
-#[derive(Debug)]
-struct SessionUser {
-    current: Option<CurrentSession>,
-    values: Vec<Vec<u8>>,
-    cookies: Cookies,
-    decoder: Decoder,
-    /// Whether the server will keep the connection after the response being received.
-    keep_alive: bool,
-    judged: JudgedHead,
-    first_byte: Nanos,
-    /// Body bytes of the response being received.
-    body_bytes: u64,
-    head: Vec<u8>,
-    body: Vec<u8>,
-    /// The request being sent, and the number of bytes that the socket has taken.
-    request: Vec<u8>,
-    taken: usize,
-    /// Length of the cookies appended to it.
-    cookie_bytes: usize,
-    /// The number of redirects followed for the request in flight.
-    followed: u16,
-    redirected: Option<PendingRedirect>,
-    sent_at: Nanos,
-}
-
-/// The result of one step through a response.
-enum SessionProgress {
-    /// The response is incomplete.
-    More,
-    /// The response was a redirect: the request that follows it is ready to be sent on the same connection.
-    Redirect,
-    /// The request is answered; the flow says what happens to the connection.
-    End(Flow),
-}
-
-/// HTTP/1.1 with sessions on the connections of one worker.
+/// The sessions of one worker.
 #[derive(Debug)]
 pub struct Sessions {
     requests: Arc<Requests>,
     plan: SessionPlan,
+    /// The users of each connection.
+    users_per_connection: usize,
     users: Box<[SessionUser]>,
-    /// By kind of request.
-    heads: Box<[HeadCache]>,
+    connections: Box<[ConnectionUsers]>,
     expander: Expander<Random>,
     /// The cumulative weights of the sessions.
     weights: Box<[u64]>,
     random: Random,
-    /// A session that was drawn but could not begin.
-    drawn: Option<u16>,
+    /// Sessions that were drawn but could not begin.
+    drawn: Vec<u16>,
     open: u64,
     /// The maximum number of redirects of a request, and the scheme that they must keep.
     follow: u16,
     scheme: Scheme,
-    /// The durations of the window's completed sessions, by session.
-    times: Vec<Histogram>,
-    /// Sessions of either cohort that were completed inside the window, by session.
-    completed: Vec<u64>,
-    /// Whether a response was compressed.
-    saw_compressed: bool,
-}
-
-impl SessionUser {
-    fn new(kind: &crate::RequestKind, settings: &Settings) -> Self {
-        Self {
-            current: None,
-            values: Vec::new(),
-            cookies: Cookies::default(),
-            decoder: Decoder::new(kind.method).with_line_ends(settings.job.line_ends()),
-            keep_alive: true,
-            judged: JudgedHead::default(),
-            first_byte: Nanos::ZERO,
-            body_bytes: 0,
-            head: Vec::new(),
-            body: Vec::new(),
-            request: Vec::new(),
-            taken: 0,
-            cookie_bytes: 0,
-            followed: 0,
-            redirected: None,
-            sent_at: Nanos::ZERO,
-        }
-    }
-
-    /// Makes the request that follows the received redirect.
-    fn redirect(&mut self, scheme: Scheme, most: u16) -> Result<(), RedirectFault> {
-        let (request, followed) = (self.request.as_slice(), self.followed);
-        let redirect = Redirect { request, status: self.judged.status, head: &self.head, followed };
-        self.request = redirect.next_request(scheme, most)?;
-        self.cookie_bytes = self.cookies.put_into(&mut self.request, self.cookie_bytes);
-        self.taken = 0;
-        self.followed += 1;
-        Ok(())
-    }
-
-    /// Extracts values from the received response.
-    fn extract(&mut self, extracts: &[Extract]) -> Result<(), ExtractFault> {
-        if extracts.is_empty() {
-            return Ok(());
-        }
-        let content = decoded(self.judged.coding, &self.body);
-        for extract in extracts {
-            self.values[extract.variable] = extract.value(&self.head, content.as_deref())?;
-        }
-        Ok(())
-    }
-
-    /// Bytes of the request that the socket has not taken.
-    fn unsent(&self) -> usize {
-        self.request.len() - self.taken
-    }
+    counts: ScenarioCounts,
 }
 
 impl Sessions {
+    fn user(&mut self, slot: Slot, user: UserIndex) -> &mut SessionUser {
+        &mut self.users[slot as usize * self.users_per_connection + usize::from(user)]
+    }
+
+    /// The user whose exchange is at a place.
+    fn user_at(&self, slot: Slot, place: ExchangeIndex) -> Option<UserIndex> {
+        self.connections[slot as usize].at[usize::from(place)]
+    }
+
     /// The kind of the current step of a session.
     fn kind(&self, current: &CurrentSession) -> u16 {
         self.plan.sessions[usize::from(current.session)].first + current.step
@@ -174,7 +91,7 @@ impl Sessions {
 
     /// The session that begins next.
     fn draw(&mut self) -> u16 {
-        if let Some(drawn) = self.drawn.take() {
+        if let Some(drawn) = self.drawn.pop() {
             return drawn;
         }
         if self.weights.len() == 1 {
@@ -184,223 +101,186 @@ impl Sessions {
         self.weights.partition_point(|sum| *sum <= drawn) as u16
     }
 
-    /// The response to the step in flight is complete. If it is a redirect, makes the request that follows, for this
-    /// connection if that `can_send` another, otherwise for the next.
-    fn complete(
-        &mut self,
-        slot: Slot,
-        can_send: bool,
-        now: Nanos,
-        tracker: &mut Tracker<'_>,
-    ) -> SessionProgress {
-        let user = &mut self.users[slot as usize];
-        let flow = if user.keep_alive { Flow::Keep } else { Flow::Close };
-        let exchange = *tracker.exchanges().at(slot, 0);
-        let kind = tracker.kind_of(&exchange);
-        if self.plan.takes_cookies {
-            user.cookies.take(&user.head);
-        }
-        let is_expected = self.requests.kinds()[kind].check.status == Some(user.judged.status);
-        if self.follow > 0 && Redirect::is_one(user.judged.status) && !is_expected {
-            let can_send = can_send && user.keep_alive && user.unsent() == 0;
-            match user.redirect(self.scheme, self.follow) {
-                Ok(()) if can_send => return SessionProgress::Redirect,
-                Ok(()) => {
-                    self.await_connection(slot, now, tracker);
-                    return SessionProgress::End(Flow::Close);
-                }
-                Err(fault) => tracker.reject(kind, user.judged.status, &user.body, fault, now),
-            }
-        }
-        let Some(exchange) = tracker.exchanges_mut().end(slot, 0) else { return SessionProgress::End(flow) };
-        let mut ending = tracker.judge(kind, user.judged, &user.body, now);
-        if ending == Ending::Ok
-            && let Err(fault) = user.extract(&self.plan.steps[kind].extract)
+    /// The user of a connection that sends next at `now`: one whose step is due, or an idle one, which begins a session.
+    fn next_user(&mut self, slot: Slot, now: Nanos) -> Option<UserIndex> {
+        let users = &mut self.connections[slot as usize];
+        if let Some(Reverse((due, user))) = users.waiting.peek().copied()
+            && due <= now
         {
-            let content = decoded(user.judged.coding, &user.body).unwrap_or(user.body.as_slice().into());
-            tracker.reject(kind, user.judged.status, &content, fault, now);
-            ending = Ending::BadBody;
+            users.waiting.pop();
+            return Some(user);
         }
-        let response = ReceivedResponse {
-            status: user.judged.status,
-            body_bytes: user.body_bytes,
-            ending,
-            first_byte: user.first_byte,
-            uncounted_bytes: 0,
-        };
-        tracker.answered(slot, &exchange, 1, &response, now);
-        if ending == Ending::Ok && tracker.in_window(now) {
-            self.count_completed(slot);
+        let user = users.idle.pop_front()?;
+        let (session, variables, keeps) = (self.draw(), self.plan.variables, self.plan.keeps_cookies);
+        let idle = self.user(slot, user);
+        idle.current = Some(CurrentSession { session, step_due: Nanos::NEVER, ..Default::default() });
+        idle.values.clear();
+        idle.values.resize(variables, Vec::new());
+        if !keeps {
+            idle.cookies.clear();
         }
-        self.advance(slot, ending, tracker.is_windows(exchange.block), now);
-        SessionProgress::End(flow)
+        Some(user)
     }
 
-    /// Counts the session as completed inside the window if its last step was answered.
-    fn count_completed(&mut self, slot: Slot) {
-        let Some(current) = &self.users[slot as usize].current else { return };
-        let session = usize::from(current.session);
-        if current.step + 1 == self.plan.sessions[session].count {
-            self.completed[session] += 1;
-        }
-    }
-
-    /// A step has ended: the next one falls due, or the session is over.
-    fn advance(&mut self, slot: Slot, ending: Ending, in_window: bool, now: Nanos) {
-        let user = &mut self.users[slot as usize];
-        let Some(current) = &mut user.current else { return };
-        let session = self.plan.sessions[usize::from(current.session)];
-        if ending == Ending::Ok && current.step + 1 < session.count {
-            current.step += 1;
-            let kind = usize::from(session.first + current.step);
-            let pause =
-                self.plan.steps[kind].think.map_or(Nanos::ZERO, |think| self.random.draw_think(think));
-            current.next = now + pause;
+    /// Makes the request of a user's current step, or the one that continues its exchange.
+    fn make_request(&mut self, slot: Slot, user: UserIndex, kind: u16) {
+        let user = &mut self.users[slot as usize * self.users_per_connection + usize::from(user)];
+        let is_first = user.current.is_some_and(|current| current.step_due == Nanos::NEVER);
+        if let Some(next) = &mut user.next {
+            user.made = MadeLast { number: None, is_first };
+            (user.request, user.cookie_bytes) = (std::mem::take(&mut next.request), next.cookie_bytes);
             return;
         }
-        if ending == Ending::Ok && in_window {
-            self.times[usize::from(current.session)].record(now.since(current.due).0);
-        }
-        user.current = None;
-        self.open -= 1;
-    }
-
-    /// Reads one step of a response: returns the bytes consumed, and the result.
-    fn decode(
-        &mut self,
-        slot: Slot,
-        input: &[u8],
-        now: Nanos,
-        tracker: &mut Tracker<'_>,
-    ) -> Result<(usize, SessionProgress), ProtocolError> {
-        let exchange = *tracker.exchanges().at(slot, 0);
-        let kind = tracker.kind_of(&exchange);
-        let user = &mut self.users[slot as usize];
-        if user.decoder.is_idle() {
-            user.decoder.set_method(self.requests.kinds()[kind].method);
-            (user.first_byte, user.judged, user.body_bytes) = (now, JudgedHead::default(), 0);
-            user.head.clear();
-            user.body.clear();
-        }
-        let (step, consumed) = user.decoder.decode(&mut self.heads[kind], input)?;
-        tracker.moved(exchange.block, 0, consumed as u64);
-        let mut reached = SessionProgress::More;
-        match step {
-            DecodeStep::NeedMore if user.judged.status == 0 => {
-                user.head.extend_from_slice(&input[..consumed])
-            }
-            DecodeStep::NeedMore => {}
-            DecodeStep::Interim(_) => user.head.clear(),
-            DecodeStep::Head(head) => {
-                user.head.extend_from_slice(&input[..consumed]);
-                (user.judged, user.keep_alive) = (head.into(), head.keep_alive);
-                self.saw_compressed |= head.coding.is_compressed();
-            }
-            DecodeStep::Body(piece) => {
-                user.body_bytes += piece.len() as u64;
-                let room = MAX_KEPT - user.body.len().min(MAX_KEPT);
-                user.body.extend_from_slice(&piece[..piece.len().min(room)]);
-            }
-            DecodeStep::End => reached = self.complete(slot, true, now, tracker),
-        }
-        Ok((consumed, reached))
-    }
-
-    /// Sends the request that follows a redirect, as far as there is room for it.
-    fn send_redirected<T: Transport>(
-        &mut self,
-        slot: Slot,
-        now: Nanos,
-        tracker: &mut Tracker<'_>,
-        transport: &mut T,
-    ) -> Result<(), ProtocolFault> {
-        let user = &mut self.users[slot as usize];
-        user.sent_at = now;
-        let taken = match transport.send(slot, &user.request) {
-            Ok(taken) => taken,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(ProtocolFault::from_failure(ConnectionFailure::from_error(&error))),
-        };
-        user.taken = taken;
-        tracker.redirected(tracker.exchanges().at(slot, 0).block, taken);
-        Ok(())
-    }
-
-    /// Keeps the request that follows a redirect, and its exchange, until there is a new connection.
-    fn await_connection(&mut self, slot: Slot, now: Nanos, tracker: &mut Tracker<'_>) {
-        let user = &mut self.users[slot as usize];
-        if let Some(exchange) = tracker.set_aside(slot, 0)
-            && let Some(current) = &mut user.current
-        {
-            current.next = now;
-            user.redirected = Some(PendingRedirect { exchange, request: std::mem::take(&mut user.request) });
-        }
-    }
-
-    /// Sends the request that follows a redirect on a new connection.
-    fn begin_redirected<T: Transport>(
-        &mut self,
-        slot: Slot,
-        redirected: PendingRedirect,
-        at: Nanos,
-        tracker: &mut Tracker<'_>,
-        transport: &mut T,
-    ) -> io::Result<u16> {
-        let user = &mut self.users[slot as usize];
-        let taken = match transport.send(slot, &redirected.request) {
-            Ok(taken) => taken,
-            Err(error) => {
-                user.redirected = Some(redirected);
-                return Err(error);
-            }
-        };
-        let PendingRedirect { exchange, request } = redirected;
-        (user.request, user.taken, user.sent_at) = (request, taken, at);
-        if let Some(current) = &mut user.current {
-            current.next = Nanos::NEVER;
-        }
-        tracker.resume(slot, 0, exchange, taken);
-        Ok(1)
-    }
-
-    /// Makes the bytes of a user's current step.
-    fn make(&mut self, slot: Slot, kind: u16) {
-        let user = &mut self.users[slot as usize];
+        user.made = MadeLast { number: Some(self.expander.number()), is_first };
         self.expander.set_variables(&user.values);
         user.request.clear();
-        user.taken = 0;
         self.expander.expand(&self.requests.kinds()[usize::from(kind)].template, &mut user.request);
         user.cookie_bytes = user.cookies.put_into(&mut user.request, 0);
         user.followed = 0;
     }
+
+    /// The step of a user waits until `due`.
+    fn wait(&mut self, slot: Slot, user: UserIndex, due: Nanos) {
+        if let Some(current) = &mut self.user(slot, user).current {
+            current.step_due = due;
+            self.connections[slot as usize].waiting.push(Reverse((due, user)));
+        }
+    }
+
+    /// The exchange of a user was set aside: a request continues it at once.
+    fn continue_with(&mut self, slot: Slot, user: UserIndex, next: NextRequest, now: Nanos) {
+        self.user(slot, user).next = Some(next);
+        self.wait(slot, user, now);
+    }
+
+    /// Ends the session of a user, which is idle now.
+    fn end_session(&mut self, slot: Slot, user: UserIndex) {
+        let ended = self.user(slot, user);
+        ended.current = None;
+        ended.next = None;
+        self.open -= 1;
+        self.connections[slot as usize].idle.push_back(user);
+    }
+
+    /// If a response is a redirect that is followed, makes the next request. Returns whether it does.
+    fn follow(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        user: UserIndex,
+        response: &ReceivedResponse,
+        now: Nanos,
+        tracker: &mut Tracker<'_>,
+    ) -> bool {
+        let (status, kind) = (response.status, tracker.kind_of(tracker.exchanges().at(slot, place)));
+        let is_expected = self.requests.kinds()[kind].check.status == Some(status);
+        if self.follow == 0 || !Redirect::is_one(status) || is_expected {
+            return false;
+        }
+        let (scheme, most) = (self.scheme, self.follow);
+        let redirected = self.user(slot, user);
+        match redirected.redirected(status, scheme, most) {
+            Ok((request, cookie_bytes)) => {
+                let Some(aside) = tracker.set_aside(slot, place) else { return false };
+                tracker.moved(aside.exchange.block, 0, response.uncounted_bytes);
+                self.continue_with(slot, user, NextRequest { aside, request, cookie_bytes }, now);
+                true
+            }
+            Err(fault) => {
+                tracker.reject(kind, status, &redirected.body, fault, now);
+                false
+            }
+        }
+    }
+
+    /// Extracts the values of a step from its response; returns the ending of its request.
+    fn extract(
+        &mut self,
+        slot: Slot,
+        user: UserIndex,
+        kind: usize,
+        head: JudgedHead,
+        now: Nanos,
+        tracker: &mut Tracker<'_>,
+    ) -> Ending {
+        let user = &mut self.users[slot as usize * self.users_per_connection + usize::from(user)];
+        match user.extract(&self.plan.steps[kind].extract, head) {
+            Ok(()) => Ending::Ok,
+            Err(fault) => {
+                let content = decoded(head.coding, &user.body).unwrap_or(user.body.as_slice().into());
+                tracker.reject(kind, head.status, &content, fault, now);
+                Ending::BadBody
+            }
+        }
+    }
+
+    /// A step has ended: the next one falls due, or the session is over.
+    fn advance(&mut self, slot: Slot, user: UserIndex, ending: Ending, is_windows: bool, now: Nanos) {
+        let Some(current) = &mut self.user(slot, user).current else { return };
+        let (number, due) = (usize::from(current.session), current.due);
+        current.step += 1;
+        let step = current.step;
+        let session = self.plan.sessions[number];
+        if ending == Ending::Ok && step < session.count {
+            let think = self.plan.steps[usize::from(session.first + step)].think;
+            let pause = think.map_or(Nanos::ZERO, |think| self.random.draw_think(think));
+            return self.wait(slot, user, now + pause);
+        }
+        if ending == Ending::Ok && is_windows {
+            self.counts.times[number].record(now.since(due).0);
+        }
+        self.end_session(slot, user);
+    }
+
+    /// Counts the session of a user as completed inside the window if its last step was answered.
+    fn count_completed(&mut self, slot: Slot, user: UserIndex) {
+        let Some(current) = self.user(slot, user).current else { return };
+        let session = usize::from(current.session);
+        if current.step + 1 == self.plan.sessions[session].count {
+            self.counts.completed[session] += 1;
+        }
+    }
 }
 
-impl ProtocolHandler for Sessions {
-    fn new(settings: &Settings, worker: u32) -> Self {
+impl Scenario for Sessions {
+    const IS_USED: bool = true;
+
+    fn new(settings: &Settings, worker: u32, places: u16) -> Self {
         let requests = Arc::clone(&settings.requests);
         let kinds = requests.kinds();
         let plan = requests.sessions().cloned().unwrap_or_else(|| SessionPlan::of_single_steps(kinds));
+        let (index, workers) = settings.place_of(worker);
         let mut seeds = Random::new(settings.seed ^ STREAM);
-        (0..2 * worker).for_each(|_| _ = seeds.next_u64());
+        (0..2 * index).for_each(|_| _ = seeds.next_u64());
         let [random, values] = [seeds.next_u64(), seeds.next_u64()].map(Random::new);
         let templates = kinds.iter().map(|kind| &kind.template);
-        let expander = Expander::new(worker, settings.threads, values, requests.files(), templates);
+        let expander = Expander::new(index, workers, values, requests.files(), templates);
         let weights = plan.sessions.iter().scan(0, |sum, session| {
             *sum += u64::from(session.weight);
             Some(*sum)
         });
+        let connections = settings.connections_of(worker) as usize;
+        let users_of_one = || ConnectionUsers {
+            idle: (0..settings.job.depth).collect(),
+            waiting: BinaryHeap::new(),
+            at: vec![None; places.into()].into(),
+            alarm: Nanos::NEVER,
+            is_blocked: false,
+        };
+        let users_per_connection = usize::from(settings.job.depth);
         Self {
+            users_per_connection,
+            users: (0..connections * users_per_connection).map(|_| SessionUser::default()).collect(),
+            connections: (0..connections).map(|_| users_of_one()).collect(),
+            counts: ScenarioCounts {
+                completed: vec![0; plan.sessions.len()],
+                times: plan.sessions.iter().map(|_| Histogram::new()).collect(),
+                cookies_dropped: 0,
+            },
             weights: weights.collect(),
-            users: (0..settings.connections_of(worker))
-                .map(|_| SessionUser::new(&kinds[0], settings))
-                .collect(),
-            heads: kinds.iter().map(|_| HeadCache::new()).collect(),
-            times: plan.sessions.iter().map(|_| Histogram::new()).collect(),
-            completed: vec![0; plan.sessions.len()],
-            saw_compressed: false,
             expander,
             random,
-            drawn: None,
+            drawn: Vec::new(),
             open: 0,
             follow: settings.job.follow,
             scheme: settings.job.url.scheme,
@@ -409,183 +289,51 @@ impl ProtocolHandler for Sessions {
         }
     }
 
-    fn places(_: &Settings) -> u16 {
-        1
+    fn idle_users(&self, slot: Slot) -> u16 {
+        self.connections[slot as usize].idle.len() as u16
     }
 
-    fn saw_compressed(&self) -> bool {
-        self.saw_compressed
-    }
-
-    fn cookies_dropped(&self) -> u64 {
-        self.users.iter().map(|user| user.cookies.dropped()).sum()
-    }
-
-    fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<IoProgress> {
-        Ok(IoProgress::Done)
-    }
-
-    fn is_ready(&self, _: Slot) -> bool {
-        true
-    }
-
-    fn room(&self, slot: Slot, live: u16) -> u16 {
-        let user = &self.users[slot as usize];
-        u16::from(live == 0 && user.current.is_none() && user.unsent() == 0)
-    }
-
-    fn begin<T: Transport>(
-        &mut self,
-        slot: Slot,
-        _: u16,
-        send_times: &SendTimes,
-        tracker: &mut Tracker<'_>,
-        transport: &mut T,
-    ) -> io::Result<u16> {
-        if let Some(redirected) = self.users[slot as usize].redirected.take() {
-            return self.begin_redirected(slot, redirected, send_times.at, tracker, transport);
+    fn due_steps(&self, slot: Slot, now: Nanos) -> u16 {
+        if self.next_step(slot) > now {
+            return 0;
         }
-        let waiting = self.users[slot as usize].current;
-        let mut current = waiting.unwrap_or_else(|| CurrentSession {
-            session: self.draw(),
-            step: 0,
-            due: Nanos::ZERO,
-            base: 0,
-            next: Nanos::NEVER,
-        });
-        let kind = self.kind(&current);
-        if waiting.is_none() {
-            let user = &mut self.users[slot as usize];
-            user.values.clear();
-            user.values.resize(self.plan.variables, Vec::new());
-            if !self.plan.keeps_cookies {
-                user.cookies.clear();
-            }
-        }
-        self.make(slot, kind);
-        let user = &mut self.users[slot as usize];
-        let taken = match transport.send(slot, &user.request) {
-            Ok(taken) => taken,
-            Err(error) => {
-                user.request.clear();
-                if waiting.is_none() {
-                    self.drawn = Some(current.session);
-                }
-                return Err(error);
-            }
-        };
-        (user.taken, user.sent_at) = (taken, send_times.at);
-        let exchange = match waiting {
-            Some(current) => tracker.begin_step(current.base + kind, send_times, taken),
-            None => tracker.begin(send_times, kind, 1, taken),
-        };
-        if waiting.is_none() {
-            (current.due, current.base) = (exchange.intended, exchange.block - kind);
-            self.open += 1;
-        }
-        current.next = Nanos::NEVER;
-        self.users[slot as usize].current = Some(current);
-        tracker.exchanges_mut().begin(slot, 0, exchange);
-        Ok(1)
+        let waiting = self.connections[slot as usize].waiting.iter();
+        waiting.filter(|Reverse((due, _))| *due <= now).count() as u16
     }
 
-    fn receive<T: Transport>(
-        &mut self,
-        slot: Slot,
-        mut input: &[u8],
-        now: Nanos,
-        tracker: &mut Tracker<'_>,
-        transport: &mut T,
-    ) -> Result<Flow, ProtocolFault> {
-        loop {
-            if tracker.exchanges().live(slot) == 0 {
-                let nothing_more = input.is_empty();
-                return if nothing_more {
-                    Ok(Flow::Keep)
-                } else {
-                    Err(ProtocolFault::from_failure(ConnectionFailure::Unsolicited))
-                };
-            }
-            let (consumed, reached) = self.decode(slot, input, now, tracker).map_err(not_http)?;
-            input = &input[consumed..];
-            match reached {
-                SessionProgress::End(Flow::Close) => return Ok(Flow::Close),
-                SessionProgress::More if consumed == 0 && input.is_empty() => return Ok(Flow::Keep),
-                SessionProgress::Redirect => self.send_redirected(slot, now, tracker, transport)?,
-                SessionProgress::End(Flow::Keep) | SessionProgress::More => {}
-            }
-        }
+    fn next_step(&self, slot: Slot) -> Nanos {
+        self.connections[slot as usize].waiting.peek().map_or(Nanos::NEVER, |Reverse((due, _))| *due)
     }
 
-    fn flush<T: Transport>(
-        &mut self,
-        slot: Slot,
-        tracker: &mut Tracker<'_>,
-        transport: &mut T,
-    ) -> io::Result<IoProgress> {
-        let user = &mut self.users[slot as usize];
-        if user.unsent() == 0 {
-            return Ok(IoProgress::Done);
-        }
-        match transport.send(slot, &user.request[user.taken..]) {
-            Ok(taken) => {
-                user.taken += taken;
-                if tracker.exchanges().live(slot) > 0 {
-                    tracker.moved(tracker.exchanges().at(slot, 0).block, taken as u64, 0);
-                }
-                Ok(if user.unsent() == 0 { IoProgress::Done } else { IoProgress::Pending })
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(IoProgress::Pending),
-            Err(error) => Err(error),
-        }
+    fn take_alarm(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
+        let due = self.next_step(slot);
+        let users = &mut self.connections[slot as usize];
+        let is_needed = due > now && due < users.alarm;
+        is_needed.then(|| {
+            users.alarm = due;
+            due
+        })
     }
 
-    fn unsent_since(&self, slot: Slot) -> Option<Nanos> {
-        let user = &self.users[slot as usize];
-        (user.unsent() > 0).then_some(user.sent_at)
+    fn alarm_rang(&mut self, slot: Slot) {
+        self.connections[slot as usize].alarm = Nanos::NEVER;
     }
 
-    fn end_of_input(
-        &mut self,
-        slot: Slot,
-        cut: bool,
-        now: Nanos,
-        tracker: &mut Tracker<'_>,
-    ) -> Option<ConnectionFailure> {
-        match self.users[slot as usize].decoder.end_of_input() {
-            Ok(true) if cut => Some(ConnectionFailure::Truncated),
-            Ok(true) => {
-                self.complete(slot, false, now, tracker);
-                None
-            }
-            Ok(false) if tracker.exchanges().live(slot) == 0 => None,
-            Ok(false) => Some(ConnectionFailure::ClosedUnanswered),
-            Err(_) => Some(ConnectionFailure::Truncated),
-        }
+    fn note_blocked(&mut self, slot: Slot, is_blocked: bool) -> bool {
+        std::mem::replace(&mut self.connections[slot as usize].is_blocked, is_blocked)
     }
 
-    fn cancel<T: Transport>(
-        &mut self,
-        slot: Slot,
-        _: ExchangeIndex,
-        _: u16,
-        _: Nanos,
-        _: &mut T,
-    ) -> CancelOutcome {
-        CancelOutcome::Connection(unfinished(&self.users[slot as usize].decoder))
+    fn give_up_step(&mut self, slot: Slot) -> Option<WaitingStep> {
+        let Reverse((due, user)) = self.connections[slot as usize].waiting.pop()?;
+        let waiting = self.user(slot, user);
+        let sent = waiting.next.take().map(|next| next.aside);
+        let current = waiting.current?;
+        self.end_session(slot, user);
+        Some(WaitingStep { block: current.base + self.kind(&current), due, sent })
     }
 
-    /// A user whose step was in flight has failed; one that pauses or follows a redirect continues on the next
-    /// connection.
-    fn close(&mut self, slot: Slot) {
-        let user = &mut self.users[slot as usize];
-        user.request.clear();
-        user.taken = 0;
-        user.decoder.reset();
-        if user.current.is_some_and(|current| current.next == Nanos::NEVER) {
-            user.current = None;
-            self.open -= 1;
-        }
+    fn open_sessions(&self) -> u64 {
+        self.open
     }
 
     fn skip(&mut self) -> u16 {
@@ -593,29 +341,137 @@ impl ProtocolHandler for Sessions {
         self.plan.sessions[usize::from(session)].first
     }
 
-    fn next_step(&self, slot: Slot) -> Nanos {
-        self.users[slot as usize].current.map_or(Nanos::NEVER, |current| current.next)
+    fn make(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> Option<MadeStep<'_>> {
+        let user = self.next_user(slot, now)?;
+        self.connections[slot as usize].at[usize::from(place)] = Some(user);
+        let current = self.user(slot, user).current?;
+        let kind = self.kind(&current);
+        self.make_request(slot, user, kind);
+        Some(MadeStep { kind, text: &self.user(slot, user).request })
     }
 
-    fn give_up_step(&mut self, slot: Slot) -> Option<WaitingStep> {
-        let user = &mut self.users[slot as usize];
-        let current = user.current.filter(|current| current.next != Nanos::NEVER)?;
-        user.current = None;
-        self.open -= 1;
-        let sent = user.redirected.take().map(|redirected| redirected.exchange);
-        Some(WaitingStep { block: current.base + self.kind(&current), due: current.next, sent })
+    fn text(&self, slot: Slot, place: ExchangeIndex) -> &[u8] {
+        self.user_at(slot, place).map_or(&[], |user| {
+            &self.users[slot as usize * self.users_per_connection + usize::from(user)].request
+        })
     }
 
-    fn open_sessions(&self) -> u64 {
-        self.open
+    fn undo(&mut self, slot: Slot, place: ExchangeIndex) {
+        let Some(user) = self.connections[slot as usize].at[usize::from(place)].take() else { return };
+        let undone = self.user(slot, user);
+        let request = std::mem::take(&mut undone.request);
+        let (made, current) = (undone.made, undone.current);
+        match &mut undone.next {
+            Some(next) => next.request = request,
+            None => undone.request = request,
+        }
+        made.number.into_iter().for_each(|number| self.expander.undo_number(number));
+        match current {
+            Some(current) if made.is_first => {
+                self.user(slot, user).current = None;
+                self.drawn.push(current.session);
+                self.connections[slot as usize].idle.push_front(user);
+            }
+            Some(current) => self.wait(slot, user, current.step_due),
+            None => {}
+        }
     }
 
-    fn sessions_completed(&self) -> &[u64] {
-        &self.completed
+    fn sent(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        send_times: &SendTimes,
+        bytes: usize,
+        tracker: &mut Tracker<'_>,
+    ) -> Exchange {
+        let user = self.user_at(slot, place).unwrap_or_default();
+        let sender = self.user(slot, user);
+        let (made, next) = (sender.made, sender.next.take());
+        let mut current = sender.current.unwrap_or_default();
+        let kind = self.kind(&current);
+        let exchange = match next {
+            Some(NextRequest { aside, .. }) => tracker.resume(&aside, send_times, bytes),
+            None if made.is_first => {
+                let exchange = tracker.begin(send_times, kind, 1, bytes);
+                (current.due, current.base) = (exchange.intended, exchange.block - kind);
+                self.open += 1;
+                exchange
+            }
+            None => {
+                let send_times = SendTimes { due: current.step_due, ..*send_times };
+                tracker.begin_step(current.base + kind, &send_times, bytes)
+            }
+        };
+        current.step_due = Nanos::NEVER;
+        self.user(slot, user).current = Some(current);
+        tracker.exchanges_mut().begin(slot, place, exchange);
+        exchange
     }
 
-    fn into_session_times(self) -> Vec<Histogram> {
-        self.times
+    #[inline]
+    fn read(&mut self, slot: Slot, place: ExchangeIndex, part: ResponsePart<'_>) {
+        if let Some(user) = self.user_at(slot, place) {
+            self.user(slot, user).read(part);
+        }
+    }
+
+    fn complete(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        head: JudgedHead,
+        mut response: ReceivedResponse,
+        now: Nanos,
+        tracker: &mut Tracker<'_>,
+    ) -> bool {
+        let Some(user) = self.connections[slot as usize].at[usize::from(place)].take() else { return false };
+        if self.plan.takes_cookies {
+            let SessionUser { cookies, head, .. } = self.user(slot, user);
+            cookies.take(head);
+        }
+        if self.follow(slot, place, user, &response, now, tracker) {
+            return true;
+        }
+        let Some(exchange) = tracker.exchanges_mut().end(slot, place) else { return false };
+        let kind = tracker.kind_of(&exchange);
+        if response.ending == Ending::Ok {
+            response.ending = self.extract(slot, user, kind, head, now, tracker);
+        }
+        tracker.answered(slot, &exchange, 1, &response, now);
+        if response.ending == Ending::Ok && tracker.in_window(now) {
+            self.count_completed(slot, user);
+        }
+        self.advance(slot, user, response.ending, tracker.is_windows(exchange.block), now);
+        false
+    }
+
+    fn give_back(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos, tracker: &mut Tracker<'_>) {
+        let Some(aside) = tracker.set_aside_unprocessed(slot, place, now) else {
+            return self.failed(slot, place);
+        };
+        let Some(user) = self.connections[slot as usize].at[usize::from(place)].take() else { return };
+        let sender = self.user(slot, user);
+        let request = std::mem::take(&mut sender.request);
+        let cookie_bytes = sender.cookie_bytes;
+        self.continue_with(slot, user, NextRequest { aside, request, cookie_bytes }, now);
+    }
+
+    fn failed(&mut self, slot: Slot, place: ExchangeIndex) {
+        if let Some(user) = self.connections[slot as usize].at[usize::from(place)].take() {
+            self.end_session(slot, user);
+        }
+    }
+
+    fn close(&mut self, slot: Slot) {
+        for place in 0..self.connections[slot as usize].at.len() {
+            self.failed(slot, place as ExchangeIndex);
+        }
+    }
+
+    fn into_counts(self) -> ScenarioCounts {
+        let cookies_dropped = self.users.iter().map(|user| user.cookies.dropped()).sum();
+        ScenarioCounts { cookies_dropped, ..self.counts }
     }
 }
 

@@ -114,20 +114,32 @@ impl<'a> Simulation<'a> {
         script: &mut dyn Script,
         recorder: &mut Recorder,
     ) -> Result<ThreadOutcome, EngineError> {
-        if self.settings.requests.sessions().is_some() {
-            return Ok(self.drive::<Sessions>(script, recorder)?.into_outcome());
-        }
-        Ok(match self.settings.job.protocol {
-            Protocol::Http10 | Protocol::Http11 => self.drive::<Http1>(script, recorder)?.into_outcome(),
-            Protocol::Http2 => self.drive::<Http2>(script, recorder)?.into_outcome(),
-        })
+        let drive = match (self.settings.job.protocol, self.settings.requests.sessions()) {
+            (Protocol::Http10 | Protocol::Http11, None) => Self::drive_out::<Http1>,
+            (Protocol::Http10 | Protocol::Http11, Some(_)) => Self::drive_out::<Http1<Sessions>>,
+            (Protocol::Http2, None) => Self::drive_out::<Http2>,
+            (Protocol::Http2, Some(_)) => Self::drive_out::<Http2<Sessions>>,
+        };
+        drive(self, script, recorder)
+    }
+
+    fn drive_out<P: ProtocolHandler>(
+        &self,
+        script: &mut dyn Script,
+        recorder: &mut Recorder,
+    ) -> Result<ThreadOutcome, EngineError> {
+        Ok(self.drive::<P>(script, recorder)?.into_outcome())
     }
 
     /// Runs the worker and leaves its blocks in the recorder.
     fn run(&self, script: &mut dyn Script, recorder: &mut Recorder) -> Result<(), EngineError> {
-        match self.settings.job.protocol {
-            Protocol::Http10 | Protocol::Http11 => self.drive::<Http1>(script, recorder).map(drop),
-            Protocol::Http2 => self.drive::<Http2>(script, recorder).map(drop),
+        match (self.settings.job.protocol, self.settings.requests.sessions()) {
+            (Protocol::Http10 | Protocol::Http11, None) => self.drive::<Http1>(script, recorder).map(drop),
+            (Protocol::Http10 | Protocol::Http11, Some(_)) => {
+                self.drive::<Http1<Sessions>>(script, recorder).map(drop)
+            }
+            (Protocol::Http2, None) => self.drive::<Http2>(script, recorder).map(drop),
+            (Protocol::Http2, Some(_)) => self.drive::<Http2<Sessions>>(script, recorder).map(drop),
         }
     }
 

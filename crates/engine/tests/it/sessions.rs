@@ -8,58 +8,67 @@ use paceline_engine::{
     BodyCheck, Bound, Ending, Nanos, Random, RequestKind, Requests, ResponseCheck, Settings, Slot, Tally,
     Think, ThreadOutcome,
 };
-use paceline_http::{LineFiles, Method, Request, Url};
+use paceline_http::h2::Http2Request;
+use paceline_http::{LineFiles, Method, Request, Scheme, Url};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 const THINK: Nanos = Nanos::from_millis(20);
 
-/// A shop: `/login` returns a token and a cookie, `/order` and `/logout` require both. It serves each request in a
-/// millisecond, and one in `trouble` requests badly.
-struct Shop {
-    trouble: u64,
-    random: Random,
-    /// By slot: the token and when the previous response was sent.
-    users: Vec<(u64, Nanos)>,
-    logins: u64,
-    heard: Vec<u8>,
+/// The customers of a shop: `/login` returns a token and a cookie, `/order` and `/logout` require both, in this order.
+#[derive(Default)]
+pub struct Customers {
+    /// By login: the number of requests that were answered.
+    progress: Vec<u64>,
     strangers: Rc<Cell<u64>>,
 }
 
-impl Shop {
-    fn new(trouble: u64, seed: u64, strangers: &Rc<Cell<u64>>) -> Self {
-        Self {
-            trouble,
-            random: Random::new(seed),
-            users: vec![(0, Nanos::ZERO); 64],
-            logins: 0,
-            heard: Vec::new(),
-            strangers: Rc::clone(strangers),
-        }
+impl Customers {
+    /// Customers; requests that are not of one that has logged in are counted in `strangers`.
+    pub fn new(strangers: &Rc<Cell<u64>>) -> Self {
+        Self { progress: Vec::new(), strangers: Rc::clone(strangers) }
     }
 
-    fn answer(&mut self, slot: Slot) -> (u16, String, String) {
-        let text = String::from_utf8(std::mem::take(&mut self.heard)).unwrap();
-        let user = &mut self.users[slot as usize];
+    /// The status, the fields and the body of the response to a request.
+    pub fn answer(&mut self, text: &str) -> (u16, String, String) {
+        let lower = text.to_ascii_lowercase();
         if text.starts_with("POST /login ") {
-            self.logins += 1;
-            user.0 = self.logins;
-            assert!(!text.contains("Cookie"), "a new session has no cookie: {text}");
-            let token = self.logins;
+            assert!(!lower.contains("\r\ncookie:"), "a new session has no cookie: {text}");
+            self.progress.push(1);
+            let token = self.progress.len();
             return (
                 200,
-                format!("{{\"token\": \"t{token}\"}}"),
                 format!("Set-Cookie: sid={token}; Path=/\r\n"),
+                format!("{{\"token\": \"t{token}\"}}"),
             );
         }
-        let token = user.0;
-        let is_known = text.contains(&format!("Authorization: Bearer t{token}\r\n"))
-            && text.contains(&format!("Cookie: sid={token}\r\n"));
+        let token = lower.split("cookie: sid=").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+        let expected = if text.starts_with("GET /order ") { 1 } else { 2 };
+        let is_known = token.is_some_and(|token: usize| {
+            self.progress
+                .get_mut(token - 1)
+                .is_some_and(|done| std::mem::replace(done, *done + 1) == expected)
+                && lower.contains(&format!("\r\nauthorization: bearer t{token}\r\n"))
+        });
         if !is_known {
             self.strangers.set(self.strangers.get() + 1);
         }
         (if is_known { 200 } else { 401 }, String::new(), String::new())
+    }
+}
+
+/// A shop that serves each request in a millisecond, and one in `trouble` requests badly.
+struct Shop {
+    trouble: u64,
+    random: Random,
+    customers: Customers,
+    heard: Vec<u8>,
+}
+
+impl Shop {
+    fn new(trouble: u64, seed: u64, strangers: &Rc<Cell<u64>>) -> Self {
+        Self { trouble, random: Random::new(seed), customers: Customers::new(strangers), heard: Vec::new() }
     }
 }
 
@@ -72,8 +81,9 @@ impl Script for Shop {
         self.heard = request.to_vec();
     }
 
-    fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
-        let (mut status, mut body, mut fields) = self.answer(slot);
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let text = String::from_utf8(std::mem::take(&mut self.heard)).unwrap();
+        let (mut status, mut fields, mut body) = self.customers.answer(&text);
         let at = now + Nanos::from_millis(1);
         let mut closes = false;
         if self.trouble > 0 && self.random.below(self.trouble) == 0 {
@@ -99,7 +109,8 @@ impl Script for Shop {
     }
 }
 
-fn kind(method: &str, path: &str, with_token: bool) -> RequestKind {
+/// A request, also as HTTP/2 sends it.
+fn kind(method: &str, path: &str, with_token: bool) -> (RequestKind, Http2Request) {
     let mut request = Request::get(&Url::parse(&format!("http://a{path}")).unwrap());
     request.method = method.to_owned();
     if with_token {
@@ -108,13 +119,19 @@ fn kind(method: &str, path: &str, with_token: bool) -> RequestKind {
     let mut files = LineFiles::default();
     files.set_variables(vec![("token".to_owned(), 0)]);
     let check = ResponseCheck { status: None, body: BodyCheck::Any };
-    RequestKind { weight: 1, template: request.compile(&files).unwrap(), method: Method::Other, check }
+    let http2 = request.compile_http2(Scheme::Http, &files).unwrap();
+    (
+        RequestKind { weight: 1, template: request.compile(&files).unwrap(), method: Method::Other, check },
+        http2,
+    )
 }
 
 /// Log in, order after a pause, log out.
 fn shopping() -> Requests {
-    let kinds =
-        vec![kind("POST", "/login", false), kind("GET", "/order", true), kind("GET", "/logout", true)];
+    let (kinds, http2) =
+        [kind("POST", "/login", false), kind("GET", "/order", true), kind("GET", "/logout", true)]
+            .into_iter()
+            .unzip();
     let token =
         Extract { variable: 0, name: "token".to_owned(), from: ExtractSource::Json("/token".to_owned()) };
     let plan = SessionPlan {
@@ -128,22 +145,32 @@ fn shopping() -> Requests {
         takes_cookies: true,
         keeps_cookies: false,
     };
-    Requests::from_kinds(kinds, 0).with_sessions(plan)
+    Requests::from_kinds(kinds, 0).with_http2(http2).with_sessions(plan)
 }
 
-fn with_sessions(settings: Settings) -> Settings {
+/// The same load by users of the shop.
+pub fn with_sessions(settings: Settings) -> Settings {
     Settings { requests: Arc::new(shopping()), ..settings }
 }
 
-fn ok(tally: &Tally) -> u64 {
+/// The requests that ended well.
+pub fn ok(tally: &Tally) -> u64 {
     tally.counts.endings[Ending::Ok as usize]
 }
 
-/// Runs and checks the conditions that hold for any server. Also returns how many sessions were started and completed.
 fn run(settings: &Settings, trouble: u64, seed: u64) -> (ThreadOutcome, u64, u64) {
     let strangers = Rc::new(Cell::new(0));
+    run_against(settings, Shop::new(trouble, seed, &strangers), &strangers)
+}
+
+/// Runs and checks the conditions that hold for any server. Also returns how many sessions were started and completed.
+pub fn run_against(
+    settings: &Settings,
+    server: impl Script,
+    strangers: &Rc<Cell<u64>>,
+) -> (ThreadOutcome, u64, u64) {
     let clock = VirtualClock::new(Nanos::ZERO);
-    let outcome = simulate(settings, Shop::new(trouble, seed, &strangers), &clock).unwrap();
+    let outcome = simulate(settings, server, &clock).unwrap();
     assert_eq!(strangers.get(), 0, "every step had the values of its own session");
     assert!(outcome.total.counts.add_up(), "{:?}", outcome.total.counts);
     let [login, order, logout] = outcome.by_request.as_slice() else { panic!("three steps") };
@@ -205,23 +232,30 @@ fn the_end_of_a_run_cuts_sessions_off_between_steps() {
     assert!(completed < started, "two or three were in their pause");
 }
 
+/// Settings determined by a seed: open and closed loops, with and without a warm-up, of any length.
+pub fn any_settings(seed: u64, random: &mut Random) -> Settings {
+    let connections = 1 + random.below(8) as u32;
+    let mut settings = match random.below(2) {
+        0 => open_loop(20.0 + random.unit() * 500.0, connections, 1),
+        _ => closed_loop(connections, 1),
+    };
+    if seed.is_multiple_of(5) && !settings.job.load.is_open() {
+        settings.job.window = Bound::Requests(1 + random.below(40));
+    }
+    settings.job.timeout = Nanos::from_millis(1 + random.below(200));
+    settings.job.connect_timeout = Nanos::from_millis(1 + random.below(300));
+    settings.job.drain = Nanos::from_millis(random.below(500));
+    if random.below(2) == 0 && !matches!(settings.job.window, Bound::Requests(_)) {
+        settings.job.warmup = Nanos::from_millis(random.below(300));
+    }
+    settings
+}
+
 #[test]
 fn every_step_is_accounted_for() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
-        let users = 1 + random.below(8) as u32;
-        let mut settings = match random.below(2) {
-            0 => open_loop(20.0 + random.unit() * 500.0, users, 1),
-            _ => closed_loop(users, 1),
-        };
-        if seed % 5 == 0 && !settings.job.load.is_open() {
-            settings.job.window = Bound::Requests(1 + random.below(40));
-        }
-        settings.job.timeout = Nanos::from_millis(1 + random.below(200));
-        settings.job.drain = Nanos::from_millis(random.below(500));
-        if random.below(2) == 0 && !matches!(settings.job.window, Bound::Requests(_)) {
-            settings.job.warmup = Nanos::from_millis(random.below(300));
-        }
+        let settings = any_settings(seed, &mut random);
         run(&with_sessions(settings), 2 + random.below(20), seed);
     }
 }
@@ -278,21 +312,27 @@ impl Script for Moved {
 
 /// Runs and checks that every request ended once.
 fn run_redirected(settings: &Settings, trouble: u64, seed: u64) -> ThreadOutcome {
+    let server = Moved { trouble, random: Random::new(seed), redirects: false };
+    run_redirected_by(settings, server)
+}
+
+/// The same with another server.
+pub fn run_redirected_by(settings: &Settings, server: impl Script) -> ThreadOutcome {
     let check = ResponseCheck { status: None, body: BodyCheck::Any };
     let mut request = Request::get(&Url::parse("http://a/").unwrap());
     // A simulated server hears requests only if their length may differ.
     request.headers.push(("Number".to_owned(), "{seq}".to_owned()));
     let template = request.compile(&LineFiles::default()).unwrap();
+    let http2 = request.compile_http2(Scheme::Http, &LineFiles::default()).unwrap();
     let kind = RequestKind { weight: 1, template, method: Method::Other, check };
     let kinds = vec![kind];
     let plan = SessionPlan::of_single_steps(&kinds);
-    let requests = Requests::from_kinds(kinds, 0).with_sessions(plan);
+    let requests = Requests::from_kinds(kinds, 0).with_http2(vec![http2]).with_sessions(plan);
     let settings = Settings { requests: Arc::new(requests), ..settings.clone() };
     let settings = settings.with(|job| job.follow = 1);
-    let server = Moved { trouble, random: Random::new(seed), redirects: false };
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
-    assert!(outcome.total.counts.add_up(), "{seed}: {:?}", outcome.total.counts);
-    assert_eq!(outcome.total.counts.violations, 0, "{seed}");
+    assert!(outcome.total.counts.add_up(), "{:?}", outcome.total.counts);
+    assert_eq!(outcome.total.counts.violations, 0);
     outcome
 }
 
@@ -319,20 +359,7 @@ fn a_redirect_that_closes_the_connection_is_followed_on_the_next() {
 fn every_redirected_request_ends_once() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
-        let connections = 1 + random.below(8) as u32;
-        let mut settings = match random.below(2) {
-            0 => open_loop(20.0 + random.unit() * 500.0, connections, 1),
-            _ => closed_loop(connections, 1),
-        };
-        if seed % 5 == 0 && !settings.job.load.is_open() {
-            settings.job.window = Bound::Requests(1 + random.below(40));
-        }
-        settings.job.timeout = Nanos::from_millis(1 + random.below(200));
-        settings.job.connect_timeout = Nanos::from_millis(1 + random.below(300));
-        settings.job.drain = Nanos::from_millis(random.below(500));
-        if random.below(2) == 0 && !matches!(settings.job.window, Bound::Requests(_)) {
-            settings.job.warmup = Nanos::from_millis(random.below(300));
-        }
+        let settings = any_settings(seed, &mut random);
         run_redirected(&settings, 2 + random.below(20), seed);
     }
 }

@@ -7,6 +7,7 @@ use super::Traffic;
 use super::timer_events::coarse;
 use crate::hot::pool::{ClosedBy, ConnectionState, Pool};
 use crate::hot::protocol::ProtocolHandler;
+use crate::hot::scenario::Scenario;
 use crate::outcome::ConnectionFailure;
 use crate::timers::TimerKind;
 use crate::tls::{TlsError, TlsFault};
@@ -95,9 +96,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.tracker.recorder().connected(took, began.map(|began| now.since(began)), now);
         self.last_progress = now;
         self.set_free(slot, now);
-        if !self.await_step(slot, now) {
-            self.pool.push_free(slot);
-        }
+        self.send_steps(slot, now);
+        self.pool.push_free(slot);
     }
 
     /// An attempt to connect failed. If a request is due and has no connection, the attempt was made for it and the
@@ -111,8 +111,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if greeted {
             self.protocol.close(slot);
         }
-        if self.protocol.next_step(slot) <= now {
-            self.give_up_step(slot, Ending::ConnectFailed, now);
+        if self.protocol.scenario().next_step(slot) <= now {
+            self.give_up_due_steps(slot, now);
         } else if self.tracker.schedule().due(now).is_some() && self.line_is_empty() {
             // A closed loop's request has waited as long as the attempt that was made for it.
             let since = (!self.tracker.schedule().is_open()).then_some(began);
@@ -158,7 +158,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Whether any request will still be sent: not in the drain of a run whose schedule is empty.
     fn wants_connections(&self) -> bool {
         let is_due_later = || self.tracker.schedule().next_due(self.clock.now()) != Nanos::NEVER;
-        !self.running || self.protocol.open_sessions() > 0 || is_due_later()
+        !self.running || self.open_sessions() > 0 || is_due_later()
     }
 
     /// Ends an open connection. Requests outstanding on it end as `io_failed`. It is remade at once if there was no

@@ -8,6 +8,7 @@ use super::Traffic;
 use crate::hot::pool::{ClosedBy, ConnectionState};
 use crate::hot::protocol::ProtocolHandler;
 use crate::hot::request_tracker::SendTimes;
+use crate::hot::scenario::Scenario;
 use crate::outcome::ConnectionFailure;
 use crate::timers::TimerKind;
 use crate::{Clock, Ending, IoProgress, Nanos, Slot, Transport};
@@ -78,7 +79,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if self.pool.state(slot) != ConnectionState::Open || self.settings.job.batch && live > 0 {
             return 0;
         }
-        self.protocol.room(slot, live)
+        let room = self.protocol.room(slot, live);
+        if P::Scenario::IS_USED { room.min(self.protocol.scenario().idle_users(slot)) } else { room }
     }
 
     /// Takes the connection that has been free longest; returns it and the number of requests that it takes.
@@ -134,7 +136,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         };
         let send_times = SendTimes { due, at, free_at: self.pool.free_at(slot) };
         match self.protocol.begin(slot, wanted, &send_times, &mut self.tracker, &mut self.transport) {
-            Ok(started) => self.sent(slot, started, started < room, at),
+            Ok(started) => {
+                // A scenario may have sent steps instead.
+                self.sent(slot, started, started < room || P::Scenario::IS_USED, at);
+            }
             // The socket has no room, and the request stays due.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(slot, at),
             // No byte of the request was sent: it stays due and is sent on another connection.
@@ -213,9 +218,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             }
         }
         self.pool.unfill(slot);
-        if self.await_step(slot, self.clock.now()) {
-            return;
-        }
+        self.send_steps(slot, self.clock.now());
         if self.room(slot) > 0 && !self.pool.is_queued(slot) {
             // It waited for room in the socket until now, which is caused by the server, not by the generator.
             self.set_free(slot, self.clock.now());
@@ -224,30 +227,46 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     }
 }
 
-/// Steps of sessions, which are sent on their session's connection when they are due. Without sessions no step waits,
-/// and the compiler removes this code.
+/// Steps of sessions, which are sent on their user's connection when they are due. Without sessions the compiler removes
+/// this code.
 impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
-    /// Sends the step that waits on a connection, now or when it is due. Returns whether there is one.
+    /// Sends the steps that are due on a connection, as far as it has room; the others are sent when they are due, or
+    /// when it has.
     #[inline(always)]
-    pub(super) fn await_step(&mut self, slot: Slot, now: Nanos) -> bool {
-        match self.protocol.next_step(slot) {
-            Nanos::NEVER => return false,
-            due if due <= now => self.send_step(slot),
-            due => self.timers.set(due, slot, TimerKind::Step),
+    pub(super) fn send_steps(&mut self, slot: Slot, now: Nanos) {
+        if P::Scenario::IS_USED {
+            self.send_due_steps(slot, now);
         }
-        true
     }
 
-    /// Sends the step that is due on a connection; if that is not open, the step is sent once it is.
-    #[cold]
-    pub(super) fn send_step(&mut self, slot: Slot) {
-        if self.pool.state(slot) != ConnectionState::Open {
-            return;
+    #[inline(never)]
+    fn send_due_steps(&mut self, slot: Slot, now: Nanos) {
+        while self.pool.state(slot) == ConnectionState::Open {
+            let due = self.protocol.scenario().due_steps(slot, now);
+            if due == 0 {
+                break;
+            }
+            let room = self.protocol.room(slot, self.tracker.exchanges().live(slot));
+            let was_blocked = self.protocol.scenario_mut().note_blocked(slot, room == 0);
+            if room == 0 {
+                break;
+            }
+            if was_blocked {
+                self.set_free(slot, now);
+            }
+            self.send_step(slot, due.min(room));
         }
+        if let Some(at) = self.protocol.scenario_mut().take_alarm(slot, now) {
+            self.timers.set(at, slot, TimerKind::Step);
+        }
+    }
+
+    /// Sends steps that are due on a connection with room for them.
+    fn send_step(&mut self, slot: Slot, wanted: u16) {
         let at = self.clock.now();
-        let due = self.protocol.next_step(slot);
+        let due = self.protocol.scenario().next_step(slot);
         let send_times = SendTimes { due, at, free_at: self.pool.free_at(slot) };
-        match self.protocol.begin(slot, 1, &send_times, &mut self.tracker, &mut self.transport) {
+        match self.protocol.begin(slot, wanted, &send_times, &mut self.tracker, &mut self.transport) {
             Ok(started) => {
                 // A request that follows a redirect on a new connection was first sent on an earlier one.
                 let since = self.tracker.exchanges().oldest(slot).unwrap_or(at);
@@ -260,19 +279,29 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Drops the step that waits on a connection. A due step is counted; if it was not due, its session did not reach
-    /// it and it is not counted. A request that was sent, and waits to follow a redirect, is counted already: it ends.
+    /// An attempt to connect failed: the steps that are due on the connection fail with it.
     #[cold]
-    pub(super) fn give_up_step(&mut self, slot: Slot, ending: Ending, now: Nanos) {
-        let Some(step) = self.protocol.give_up_step(slot) else { return };
-        match (&step.sent, ending) {
-            (Some(exchange), Ending::Unsent) => {
-                self.pool.note(ConnectionFailure::CutOff);
-                self.tracker.not_continued(exchange, Ending::TimedOut, now);
-            }
-            (Some(exchange), _) => self.tracker.not_continued(exchange, Ending::IoFailed, now),
-            (None, _) if step.due <= now => self.tracker.step_not_sent(&step, ending, now),
-            (None, _) => {}
+    pub(super) fn give_up_due_steps(&mut self, slot: Slot, now: Nanos) {
+        while self.protocol.scenario().next_step(slot) <= now
+            && self.give_up_step(slot, Ending::ConnectFailed, now)
+        {}
+    }
+
+    /// The run ends: drops all steps that wait on a connection.
+    #[cold]
+    pub(super) fn give_up_all_steps(&mut self, slot: Slot, now: Nanos) {
+        while self.give_up_step(slot, Ending::Unsent, now) {}
+    }
+
+    /// Drops a step that waits on a connection, if there is one. A due step is counted; if it was not due, its session
+    /// did not reach it and it is not counted. A request that was sent before is counted already: it ends.
+    fn give_up_step(&mut self, slot: Slot, ending: Ending, now: Nanos) -> bool {
+        let Some(step) = self.protocol.scenario_mut().give_up_step(slot) else { return false };
+        match &step.sent {
+            Some(aside) => self.tracker.not_continued(aside, ending, now),
+            None if step.due <= now => self.tracker.step_not_sent(&step, ending, now),
+            None => {}
         }
+        true
     }
 }

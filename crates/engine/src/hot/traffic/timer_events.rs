@@ -3,6 +3,7 @@
 use super::Traffic;
 use crate::hot::pool::{ClosedBy, ConnectionState};
 use crate::hot::protocol::{CancelOutcome, ProtocolHandler};
+use crate::hot::scenario::Scenario;
 use crate::outcome::ConnectionFailure;
 use crate::timers::TimerKind;
 use crate::{Clock, Ending, Nanos, Slot, Transport};
@@ -17,9 +18,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 TimerKind::ConnectLimit => self.check_connect_limit(slot, now),
                 TimerKind::Reconnect => self.reconnect(slot),
                 TimerKind::Step => {
-                    if self.protocol.next_step(slot) <= now {
-                        self.send_step(slot);
-                    }
+                    self.protocol.scenario_mut().alarm_rang(slot);
+                    self.send_steps(slot, now);
                 }
                 TimerKind::Think => {
                     if self.pool.wake(slot, now) {
@@ -98,7 +98,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// The drain's limit was reached: ends all outstanding requests.
     pub(in crate::hot) fn cut_off(&mut self, now: Nanos) {
         for slot in 0..self.pool.count() {
-            self.give_up_step(slot, Ending::Unsent, now);
+            self.give_up_all_steps(slot, now);
             if self.tracker.exchanges().live(slot) == 0 {
                 continue;
             }

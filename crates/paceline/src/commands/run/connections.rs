@@ -20,7 +20,7 @@ pub struct ConnectionFlags {
     #[arg(hide_short_help = true, long, value_name = "T[:exp]", value_parser = think)]
     pub think: Option<ThinkFlag>,
 
-    /// Keep cookies that the server sets, separately for each connection
+    /// Keep cookies that the server sets, separately for each user: a connection, or a stream of HTTP/2
     #[arg(hide_short_help = true, long)]
     pub cookies: bool,
 
