@@ -3,9 +3,9 @@
 //!
 //! Pure: [`all`] reads the text and fills in defaults and peers; `run` carries an experiment out, `page` prints it.
 
-use crate::number::number;
+use crate::number::{CpuScope, number};
 use anyhow::{Context as _, ensure};
-use paceline_lab::peers::PEERS;
+use paceline_peers::launchable;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub struct Experiment {
     pub machine_cores_least: usize,
     /// Keys of the numbers shown.
     pub numbers: Vec<String>,
-    /// Whether every peer of the lab's list has a row too.
+    /// Whether every peer has a row too.
     #[serde(default)]
     peers: bool,
     /// What runs, in the order of every round.
@@ -75,17 +75,6 @@ pub struct ExperimentRow {
     /// The server's cores.
     #[serde(default = "server_core")]
     pub server_cores: String,
-}
-
-/// Whose CPU time is divided by the requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CpuScope {
-    /// The whole process's, as the kernel counts it.
-    #[default]
-    Process,
-    /// The window's, as the program reports it.
-    Window,
 }
 
 /// A number divided by that of another row in the same round, or alone.
@@ -186,10 +175,10 @@ pub fn fill<'a>(text: &str, values: impl Iterator<Item = (&'a str, &'a str)>) ->
 }
 
 fn add_peers(experiment: &mut Experiment) {
-    for peer in PEERS {
+    for (peer, launch) in launchable() {
         let name = peer.name.to_owned();
         // siege writes a template of its settings into its home.
-        let command = format!("HOME={{work}}/home {name} {}", peer.arguments.join(" "));
+        let command = format!("HOME={{work}}/home {name} {}", launch.arguments.join(" "));
         let row = ExperimentRow {
             name: name.clone(),
             command,
@@ -253,7 +242,7 @@ mod tests {
         assert!(closed[2].command.starts_with("paceline-before run {url}"));
         assert_eq!(closed[0].server, "floor-server --port {port} --body {body}");
         let peers = all.iter().find(|experiment| experiment.peers).unwrap();
-        assert!(PEERS.iter().all(|peer| peers.rows.iter().any(|row| row.name == peer.name)));
+        assert!(launchable().all(|(peer, _)| peers.rows.iter().any(|row| row.name == peer.name)));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod experiment;
 mod freeze;
 mod number;
 mod page;
+mod progress;
 mod run;
 mod tool;
 mod workspace;
@@ -13,6 +14,7 @@ mod workspace;
 use anyhow::{Context as _, ensure};
 use clap::{CommandFactory as _, Parser};
 use experiment::Experiment;
+use progress::say;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
@@ -194,10 +196,4 @@ fn write_page(titles: &[String], section: String, output: &Path) -> anyhow::Resu
     let before = fs::read_to_string(output).unwrap_or_default();
     let text = page::page(&page::merged(titles, &before, section));
     fs::write(output, text).with_context(|| output.display().to_string())
-}
-
-/// Prints progress.
-fn say(what: &str) {
-    // A closed standard error is no reason to stop.
-    let _ = writeln!(std::io::stderr(), "speed: {what}");
 }

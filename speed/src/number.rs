@@ -1,8 +1,8 @@
 //! The numbers of a run: one table of what the page can show, and how they follow from what was observed.
 
-use crate::experiment::CpuScope;
 use crate::tool::ToolReport;
 use paceline_host::system::ResourceUsage;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A number as the page shows it.
@@ -64,6 +64,17 @@ pub struct Observed {
     pub core_busy_s: Option<f64>,
     /// Length of a response's body.
     pub body_bytes: usize,
+}
+
+/// Whose CPU time is divided by the requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuScope {
+    /// The whole process's, as the kernel counts it.
+    #[default]
+    Process,
+    /// The window's, as the program reports it.
+    Window,
 }
 
 /// The numbers of a run.

@@ -66,7 +66,12 @@ pub fn run(experiment: &mut Experiment, rounds: u32, workspace: &Workspace) -> O
         let mut of_round: Vec<RowSample> =
             experiment.rows.iter().map(|row| sample(row, round, workspace)).collect();
         of_round.extend(truth(experiment, round, &of_round));
-        crate::say(&format!("{}: round {} of {rounds}: {}", experiment.name, round + 1, in_short(&of_round)));
+        crate::progress::say(&format!(
+            "{}: round {} of {rounds}: {}",
+            experiment.name,
+            round + 1,
+            in_short(&of_round)
+        ));
         samples.extend(of_round);
     }
     Outcome { samples, rounds, left_out }

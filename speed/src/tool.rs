@@ -1,7 +1,7 @@
-//! What a generator prints of its run: the floor programs and Paceline here, every other by the lab's list of peers.
+//! What a generator prints of its run: the floor programs and Paceline here, every other by its module of `peers`.
 
-use anyhow::Context as _;
-use paceline_lab::peers::{PeerReport, peer};
+use anyhow::{Context as _, anyhow};
+use paceline_peers::{PeerReport, PrintedReport, peer};
 use paceline_record::{Run, Times, read_run};
 use paceline_stats::Histogram;
 use std::collections::BTreeMap;
@@ -38,7 +38,9 @@ const STATUS: u16 = 200;
 /// Reads what `program` printed on standard output.
 pub fn read(program: &str, output: &str) -> anyhow::Result<ToolReport> {
     let report = match peer(program) {
-        Some(peer) => (peer.read)(output, STATUS).map(of_peer).context(peer.prints),
+        Some(peer) => (peer.read)(&PrintedReport::from_output(output))
+            .map_err(|problem| anyhow!("{}: {problem}", peer.prints))
+            .and_then(|report| of_peer(&report.expecting(STATUS))),
         None if program.starts_with("floor-") => of_floor(output),
         None => read_run(output).map_err(Into::into).and_then(|run| of_run(&run)),
     };
@@ -66,17 +68,18 @@ fn of_floor(output: &str) -> anyhow::Result<ToolReport> {
     })
 }
 
-fn of_peer(report: PeerReport) -> ToolReport {
+fn of_peer(report: &PeerReport) -> anyhow::Result<ToolReport> {
+    let percentiles_ns = report.percentiles_ns();
     let percentiles = PERCENTILES
         .iter()
-        .filter_map(|(key, theirs, _)| Some((*key, *report.percentiles_ns.get(*theirs)? as f64 / 1e6)));
-    ToolReport {
+        .filter_map(|(key, theirs, _)| Some((*key, *percentiles_ns.get(*theirs)? as f64 / 1e6)));
+    Ok(ToolReport {
         requests: report.counts.ok,
         failed: report.counts.scheduled - report.counts.ok,
-        wall_s: Some(report.elapsed_s),
+        wall_s: Some(report.duration_s().context("its run took 0 s")?),
         own: percentiles.collect(),
         ..ToolReport::default()
-    }
+    })
 }
 
 fn of_run(run: &Run) -> anyhow::Result<ToolReport> {
@@ -124,7 +127,7 @@ fn percentiles(times: &Times) -> anyhow::Result<[(&'static str, f64); 5]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_lab::peers::PEERS;
+    use paceline_peers::PEERS;
 
     #[test]
     fn each_kind_of_output_is_read() {

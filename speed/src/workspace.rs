@@ -2,7 +2,7 @@
 
 use crate::experiment::{ExperimentRow, fill};
 use anyhow::{Context as _, bail};
-use paceline_lab::peers::{K6_SCRIPT, SIEGE_SETTINGS};
+use paceline_peers::{K6_SCRIPT, SIEGE_SETTINGS};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -173,7 +173,7 @@ fn compile_floor(folder: &Path) -> anyhow::Result<()> {
         }
     }
     if compile(folder, URING_PROGRAM, &["-luring"])?.is_some() {
-        crate::say("no floor on io_uring: it needs liburing (apt-get install liburing-dev)");
+        crate::progress::say("no floor on io_uring: it needs liburing (apt-get install liburing-dev)");
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Result boards: TechEmpower's `results.json` and HttpArena's JSON.
 
-use crate::measurement::{ImportedReport, Measurement, ReportText, bytes, number, time_ns};
+use crate::measurement::{ImportedReport, Measurement};
+use paceline_peers::{PeerReport, PrintedReport, bytes, number, time_ns};
+use paceline_record::Counts;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -60,7 +62,7 @@ const NO_TESTS: [&str; 2] = ["commitCounts", "slocCounts"];
 const PLAINTEXT_DEPTH: u32 = 16;
 
 /// Reads TechEmpower's `results.json`.
-pub fn techempower(text: &ReportText<'_>) -> Result<ImportedReport, String> {
+pub fn techempower(text: &PrintedReport<'_>) -> Result<ImportedReport, String> {
     let board: Techempower = serde_json::from_str(text.text).map_err(|error| error.to_string())?;
     let mut measurements = Vec::new();
     for (kind, tests) in board.raw_data.iter().filter(|(kind, _)| !NO_TESTS.contains(&kind.as_str())) {
@@ -72,8 +74,9 @@ pub fn techempower(text: &ReportText<'_>) -> Result<ImportedReport, String> {
                 let read = TechempowerResult::deserialize(level)
                     .map_err(|error| format!("{}: {error}", place(test, at)))?;
                 let found = board.measurement(kind, test, at, &read);
-                let found = found.map_err(|problem| format!("{}: {problem}", place(test, at)))?;
-                measurements.push(Measurement { place: place(test, at), ..found });
+                let mut found = found.map_err(|problem| format!("{}: {problem}", place(test, at)))?;
+                found.report.place = place(test, at);
+                measurements.push(found);
             }
         }
     }
@@ -124,7 +127,6 @@ impl Techempower {
         let requests = level.total_requests;
         Ok(Measurement {
             tool: "wrk".to_owned(),
-            protocol: "http/1.1".to_owned(),
             server: test.to_owned(),
             server_name: Some(text("display_name"))
                 .filter(|name| !name.is_empty())
@@ -132,20 +134,27 @@ impl Techempower {
             language: text("language"),
             framework: text("framework"),
             workload: case.map_or_else(|| kind.to_owned(), |case| format!("{kind}/{case}")),
-            connections,
             depth,
-            elapsed_s,
-            ok: requests.unwrap_or(0).saturating_sub(level.bad_status),
-            bad_status: level.bad_status,
-            connect_failed: level.connect,
-            io_failed: level.read.saturating_add(level.write),
-            figures: [("late_answers".to_owned(), level.timeout as f64)].into(),
             error: requests
                 .is_none()
                 .then(|| "the imported file has no number of requests for this test".to_owned()),
-            times_ns,
-            note: "the rate is requests divided by the planned duration, as TechEmpower computes it"
-                .to_owned(),
+            report: PeerReport {
+                protocol: "http/1.1".to_owned(),
+                connections,
+                elapsed_s,
+                counts: Counts {
+                    ok: requests.unwrap_or(0).saturating_sub(level.bad_status),
+                    bad_status: level.bad_status,
+                    connect_failed: level.connect,
+                    io_failed: level.read.saturating_add(level.write),
+                    ..Counts::default()
+                },
+                figures: [("late_answers".to_owned(), level.timeout as f64)].into(),
+                times_ns,
+                note: "the rate is requests divided by the planned duration, as TechEmpower computes it"
+                    .to_owned(),
+                ..PeerReport::default()
+            },
             ..Measurement::default()
         })
     }
@@ -186,7 +195,7 @@ struct ArenaEntry {
 }
 
 /// Returns true for any of HttpArena's files.
-pub fn is_httparena(text: &ReportText<'_>) -> bool {
+pub fn is_httparena(text: &PrintedReport<'_>) -> bool {
     let is_entry = |value: &Value| value.get("framework").is_some() && value.get("rps").is_some();
     match &text.json {
         Some(Value::Array(entries)) => entries.first().is_some_and(is_entry),
@@ -196,7 +205,7 @@ pub fn is_httparena(text: &ReportText<'_>) -> bool {
 }
 
 /// Reads HttpArena's files.
-pub fn httparena(text: &ReportText<'_>) -> Result<ImportedReport, String> {
+pub fn httparena(text: &PrintedReport<'_>) -> Result<ImportedReport, String> {
     let read = |place: String, value: &Value| {
         let entry = ArenaEntry::deserialize(value).map_err(|error| format!("{place}: {error}"))?;
         entry.measurement(place.clone()).map_err(|problem| format!("{place}: {problem}"))
@@ -256,23 +265,28 @@ impl ArenaEntry {
             server: crate::measurement::slug(&self.framework),
             server_name: self.framework,
             language: self.language,
-            connections: self.connections,
             depth: self.pipeline,
-            elapsed_s: self.duration.as_deref().map(time_ns).transpose()?.map(|ns| ns / 1e9),
-            ok: self.status_2xx.saturating_add(self.status_3xx),
-            bad_status: self.status_4xx.saturating_add(self.status_5xx),
-            status: status
-                .into_iter()
-                .filter(|(_, n)| *n > 0)
-                .map(|(name, n)| (name.to_owned(), n))
-                .collect(),
-            requests_per_s: Some(self.rps),
-            times_ns,
-            figures,
-            place,
-            note:
-                "the best of several runs, as HttpArena shows it; a p99 that equals the average is left out"
+            report: PeerReport {
+                connections: self.connections,
+                elapsed_s: self.duration.as_deref().map(time_ns).transpose()?.map(|ns| ns / 1e9),
+                counts: Counts {
+                    ok: self.status_2xx.saturating_add(self.status_3xx),
+                    bad_status: self.status_4xx.saturating_add(self.status_5xx),
+                    ..Counts::default()
+                },
+                status: status
+                    .into_iter()
+                    .filter(|(_, n)| *n > 0)
+                    .map(|(name, n)| (name.to_owned(), n))
+                    .collect(),
+                requests_per_s: Some(self.rps),
+                times_ns,
+                figures,
+                place,
+                note: "the best of several runs, as HttpArena shows it; a p99 that equals the average is left out"
                     .to_owned(),
+                ..PeerReport::default()
+            },
             ..Measurement::default()
         })
     }

@@ -2,7 +2,9 @@
 //!
 //! The five sources that Paceline grew out of are such files (`history/sources/`).
 
-use crate::measurement::{ImportedReport, Measurement, ReportText};
+use crate::measurement::{ImportedReport, Measurement};
+use paceline_peers::{PeerReport, PrintedReport};
+use paceline_record::{Bytes, Counts};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -88,7 +90,7 @@ struct PublishedFigure {
 }
 
 /// Reads a file of published figures.
-pub fn read(text: &ReportText<'_>) -> Result<ImportedReport, String> {
+pub fn read(text: &PrintedReport<'_>) -> Result<ImportedReport, String> {
     let file: FigureFile = toml::from_str(text.text).map_err(|error| {
         let line = error.span().map(|span| text.text[..span.start].matches('\n').count() + 1);
         line.map_or_else(|| error.message().to_owned(), |line| format!("line {line}: {}", error.message()))
@@ -99,7 +101,6 @@ pub fn read(text: &ReportText<'_>) -> Result<ImportedReport, String> {
         tool: file.tool.clone(),
         tool_version: file.tool_version.clone(),
         argv: argv.clone(),
-        protocol: file.protocol.clone(),
         server: figure.server,
         server_name: figure.name,
         language: figure.language,
@@ -107,26 +108,32 @@ pub fn read(text: &ReportText<'_>) -> Result<ImportedReport, String> {
         form: figure.form,
         workload: figure.workload,
         load: figure.load,
-        connections: figure.connections,
         depth: figure.depth,
-        rate_per_s: figure.rate_per_s,
-        requests: figure.requests,
-        elapsed_s: figure.elapsed_s,
-        ok: figure.ok,
-        bad_body: figure.bad_body,
-        connect_failed: figure.connect_failed,
-        io_failed: figure.io_failed,
-        received_bytes: figure.received_bytes,
-        body_bytes: figure.body_bytes,
-        requests_per_s: figure.requests_per_s,
-        times_ns: figure.times_ms.into_iter().map(|(name, ms)| (name, ms * 1e6)).collect(),
-        figures: figure.figures,
-        place: figure.place,
-        note: [file.note.as_str(), &figure.note]
-            .into_iter()
-            .filter(|note| !note.is_empty())
-            .collect::<Vec<_>>()
-            .join(" "),
+        report: PeerReport {
+            protocol: file.protocol.clone(),
+            connections: figure.connections,
+            rate_per_s: figure.rate_per_s,
+            requests: figure.requests,
+            elapsed_s: figure.elapsed_s,
+            counts: Counts {
+                ok: figure.ok,
+                bad_body: figure.bad_body,
+                connect_failed: figure.connect_failed,
+                io_failed: figure.io_failed,
+                ..Counts::default()
+            },
+            bytes: Bytes { received: figure.received_bytes, body: figure.body_bytes, ..Bytes::default() },
+            requests_per_s: figure.requests_per_s,
+            times_ns: figure.times_ms.into_iter().map(|(name, ms)| (name, ms * 1e6)).collect(),
+            figures: figure.figures,
+            place: figure.place,
+            note: [file.note.as_str(), &figure.note]
+                .into_iter()
+                .filter(|note| !note.is_empty())
+                .collect::<Vec<_>>()
+                .join(" "),
+            ..PeerReport::default()
+        },
         error: figure.error,
         ..Measurement::default()
     };

@@ -15,7 +15,7 @@ const REPORTS: [(&str, &str); 16] = [
     ("wrk2", include_str!("../fixtures/wrk2.txt")),
     ("wrk2", include_str!("../fixtures/wrk2-rate.txt")),
     ("siege", include_str!("../fixtures/siege.txt")),
-    ("siege (JSON)", include_str!("../fixtures/siege.json")),
+    ("siege", include_str!("../fixtures/siege.json")),
     ("hey", include_str!("../fixtures/hey.txt")),
     ("k6", include_str!("../fixtures/k6.json")),
     ("k6", include_str!("../fixtures/k6-handle-summary.json")),
@@ -200,7 +200,7 @@ fn published_figures_have_their_source() {
 fn damaged_reports_are_rejected_with_a_reason() {
     let reported = |text: &str| read("x", text).unwrap_err().to_string();
     assert!(reported("hello").starts_with(
-        "x: not a report that can be imported; the supported formats are techempower, httparena, k6"
+        "x: not a report that can be imported; the supported formats are techempower, httparena, figures, wrk, oha"
     ));
     assert!(reported("{\"metrics\": {}}").ends_with("as a report of k6: metrics.http_reqs.count is missing"));
     let ab = REPORTS[0].1;

@@ -32,7 +32,7 @@ pub use error::{CommandFailure, LabError, LaunchError};
 pub use fleet::{Fleet, FleetSettings, LoaderHosts};
 pub use generator::{
     Assignment, FollowOptions, GeneratorExit, GeneratorResult, LoadGenerator, ObservedRun, follow,
-    fuzz_generator_output, generator, generator_command, is_built_in, missing_program, peers,
+    fuzz_generator_output, generator, generator_command, is_built_in, missing_program,
 };
 pub use launch::{LaunchSpec, ReadyCondition, RunningServer, Starter};
 pub use node::NodeUser;

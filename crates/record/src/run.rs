@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One generator against one target, once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// The version of these keys; a change of any number's meaning raises it.
     pub schema: u32,
@@ -161,7 +161,7 @@ impl Run {
 }
 
 /// The load generator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// Name of the program.
     pub name: String,
@@ -183,7 +183,7 @@ pub enum LoopKind {
 }
 
 /// The shape of the load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loop {
     /// Which loop: `closed` or `open`.
     pub kind: LoopKind,
@@ -222,7 +222,7 @@ pub struct Loop {
 }
 
 /// The requested pace and the one used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pace {
     /// `auto`, `spin` or `sleep`, as set with `--pace`.
     pub asked: PaceChoice,

@@ -1,6 +1,6 @@
 //! Load generators: separate processes, started with a command line and read from the output that they leave.
 //!
-//! Third-party generators are in [`peers`]; [`follow`] follows and samples a run. A generator is chosen by the command
+//! Third-party generators are described in the crate `peers`; [`follow`] follows and samples a run. A generator is chosen by the command
 //! given: any program that takes `paceline run`'s flags and writes its record, or a template for one with known output.
 
 mod assignment;
@@ -9,7 +9,6 @@ mod follow;
 mod liveness;
 mod observation;
 mod paceline;
-pub mod peers;
 mod template;
 mod third_party;
 mod version;
@@ -21,7 +20,7 @@ pub use assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
 pub use follow::{FollowOptions, ObservedRun, follow};
 
 use crate::LabError;
-use peers::{PEERS, peer};
+use paceline_peers::{PrintedReport, launchable, peer};
 use third_party::ThirdPartyGenerator;
 
 /// The name of Paceline's own generator.
@@ -35,7 +34,7 @@ pub fn generator_command(asked: Option<&str>) -> String {
 /// Whether a command is just a name that Paceline knows: its own generator, or a known one with its usual arguments.
 /// Such a command contains no program or arguments of the requester's choice.
 pub fn is_built_in(command: &str) -> bool {
-    command == DEFAULT_GENERATOR || peer(command).is_some()
+    command == DEFAULT_GENERATOR || peer(command).is_some_and(|peer| peer.launch.is_some())
 }
 
 /// The program of a command, if it is missing: reported before the round begins.
@@ -75,7 +74,7 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn LoadGene
 
 /// The error for a template with an unknown program.
 fn not_understood(program: &str) -> String {
-    let names: Vec<&str> = PEERS.iter().map(|peer| peer.name).collect();
+    let names: Vec<&str> = launchable().map(|(peer, _)| peer.name).collect();
     format!(
         "the output of `{program}` cannot be parsed; use a template for {}, or a command that accepts the flags of `paceline run` and writes a Paceline record",
         names.join(", ")
@@ -85,8 +84,9 @@ fn not_understood(program: &str) -> String {
 /// Reads any text as the output of every known program, for fuzzing; the outcomes must add up.
 #[doc(hidden)]
 pub fn fuzz_generator_output(text: &str) {
-    for peer in PEERS {
-        if let Some(report) = (peer.read)(text, 200) {
+    for (peer, _) in launchable() {
+        if let Ok(report) = (peer.read)(&PrintedReport::from_output(text)) {
+            let report = report.expecting(200);
             assert_eq!(report.counts.scheduled, report.counts.ended());
         }
     }
@@ -128,7 +128,7 @@ pub(crate) mod tests {
     /// A run with this many successful requests; with one failed request if 0.
     pub fn run_of(ok: u64) -> Run {
         let text = format!(
-            r#"{{"summary": {{"total": 1.0, "totalData": 0}},
+            r#"{{"summary": {{"total": 1.0, "totalData": 0, "requestsPerSec": {ok}}},
             "statusCodeDistribution": {{"200": {ok}}}, "errorDistribution": {{"broken": {}}}}}"#,
             u64::from(ok == 0)
         );

@@ -2,30 +2,31 @@
 //!
 //! Such a program reports no phases, has no warm-up and prints a few percentiles without their distribution: the run
 //! has no times, and the percentiles are evidence in a note. Closed loop only, and no body is checked. The output of
-//! each program is read by a module of its own, the only part that a further program needs ([`KNOWN`]).
+//! each program is read by its module of the crate `peers`, the only part that a further program needs.
 
 use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
-use super::peers::{PeerGenerator, PeerReport, peer};
 use super::{template, version};
 use crate::LabError;
 use paceline_judge::TypedVerdict;
+use paceline_peers::{Peer, PeerLaunch, PeerReport, PrintedReport, peer};
 use paceline_record::{
-    BalancedLoad, Block, Connections, Environment, Expectations, Load, Loop, LoopKind, Pace, PaceChoice,
-    PaceKind, Phases, Rates, Run, SCHEMA, Span, Target, Tool, Verdict,
+    BalancedLoad, Block, Connections, Load, Loop, LoopKind, Pace, PaceChoice, Phases, Rates, Run, SCHEMA,
+    Span, Target, Tool, Verdict,
 };
 
 /// A known program with its template.
 #[derive(Debug)]
 pub struct ThirdPartyGenerator {
     words: Vec<String>,
-    peer: &'static PeerGenerator,
+    peer: &'static Peer,
+    launch: &'static PeerLaunch,
     tool: Tool,
 }
 
 impl ThirdPartyGenerator {
     /// The position of a known program in a command: first, or after a launcher (`nice -n 5 wrk`).
-    pub fn program(words: &[String]) -> Option<(usize, &'static PeerGenerator)> {
-        let of_word = |word: &String| peer(word.rsplit('/').next()?);
+    pub fn program(words: &[String]) -> Option<(usize, &'static Peer)> {
+        let of_word = |word: &String| peer(word.rsplit('/').next()?).filter(|peer| peer.launch.is_some());
         words.iter().enumerate().find_map(|(place, word)| Some((place, of_word(word)?)))
     }
 
@@ -34,60 +35,51 @@ impl ThirdPartyGenerator {
     /// # Errors
     /// [`LabError::Generator`] when the template is wrong or the program reports no version; [`LabError::Spawn`] when
     /// it cannot be started.
-    pub fn new(
-        mut words: Vec<String>,
-        program: usize,
-        peer: &'static PeerGenerator,
-    ) -> Result<Self, LabError> {
+    pub fn new(mut words: Vec<String>, program: usize, peer: &'static Peer) -> Result<Self, LabError> {
         let wrong = |problem| LabError::Generator { problem };
+        let launch = peer.launch.as_ref();
+        let launch = launch.ok_or_else(|| wrong(format!("{} has no closed loop", peer.name)))?;
         if words.len() == program + 1 {
-            words.extend(peer.arguments.iter().map(|word| (*word).to_owned()));
+            words.extend(launch.arguments.iter().map(|word| (*word).to_owned()));
         }
         template::check(&words).map_err(wrong)?;
-        if let Some(required) = peer.required.filter(|required| !words.iter().any(|word| word == required)) {
+        if let Some(required) = launch.required.filter(|required| !words.iter().any(|word| word == required))
+        {
             return Err(wrong(format!(
                 "add `{required}` to the command of {}: rounds measure HTTP/1.1",
                 peer.name
             )));
         }
-        let version = version::ask(&words[..=program], peer)?;
-        Ok(Self { words, peer, tool: Tool { name: peer.name.to_owned(), version, commit: None } })
+        let version = version::ask(&words[..=program], launch)?;
+        Ok(Self { words, peer, launch, tool: Tool { name: peer.name.to_owned(), version, commit: None } })
     }
 
-    fn run(&self, report: &PeerReport, assignment: &Assignment, finished: &GeneratorExit) -> Run {
-        let window = Span { start_ns: 0, end_ns: (report.elapsed_s * 1e9) as u64 };
+    fn run(
+        &self,
+        report: &PeerReport,
+        elapsed_s: f64,
+        assignment: &Assignment,
+        finished: &GeneratorExit,
+    ) -> Run {
+        let window = Span { start_ns: 0, end_ns: (elapsed_s * 1e9) as u64 };
         Run {
             schema: SCHEMA,
-            id: String::new(),
             tool: self.tool.clone(),
             argv: self.command(assignment),
             seed: assignment.seed,
-            started_at: String::new(),
-            job: None,
             target: Target { url: assignment.url.clone(), protocol: "http/1.1".into(), ..Target::default() },
             loop_: Loop {
                 kind: LoopKind::Closed,
                 connections: assignment.load.connections,
                 depth: 1,
-                batch: false,
-                requests: None,
-                offered_per_s: None,
-                sessions_offered_per_s: None,
-                shape: None,
-                requests_per_connection: None,
-                without_keep_alive: false,
-                think: None,
-                arrivals: None,
+                ..Loop::default()
             },
-            pace: Pace { asked: PaceChoice::Sleep, used: PaceKind::Sleep, spin_before_ns: 0 },
-            expectations: Expectations::default(),
+            pace: Pace { asked: PaceChoice::Sleep, ..Pace::default() },
             // A program without a timeout waits until the end of the run.
-            timeout_ns: self.peer.timeout_ns.unwrap_or(window.end_ns),
+            timeout_ns: self.launch.timeout_ns.unwrap_or(window.end_ns),
             phases: Phases { window, ..Phases::default() },
-            window_s: report.elapsed_s,
-            stopped: false,
+            window_s: elapsed_s,
             connections: Connections { asked: assignment.load.connections.into(), ..Connections::default() },
-            environment: Environment::default(),
             generator: generator(report, template::threads(&self.words, assignment), finished),
             total: Block {
                 counts: report.counts,
@@ -96,32 +88,17 @@ impl ThirdPartyGenerator {
                 bytes: report.bytes,
                 ..Block::default()
             },
-            carried_over: None,
-            arrival_check: None,
-            by_segment: None,
-            by_request: None,
-            sessions: None,
-            summary: None,
-            bad_bodies: Vec::new(),
-            by_generator: None,
-            server: None,
-            behind_server: Vec::new(),
-            loaders: Vec::new(),
-            intervals: Vec::new(),
             rate_per_s: Rates {
-                offered: None,
-                sent: report.counts.scheduled as f64 / report.elapsed_s,
-                achieved: report.counts.ok as f64 / report.elapsed_s,
-                sessions_achieved: None,
+                sent: report.counts.scheduled as f64 / elapsed_s,
+                achieved: report.counts.ok as f64 / elapsed_s,
+                ..Rates::default()
             },
-            verdicts: Vec::new(),
-            gates: Vec::new(),
-            not_ok_share_allowed: None,
+            ..Run::default()
         }
     }
 
     fn note(&self, report: &PeerReport) -> Verdict {
-        let percentiles_ns = report.percentiles_ns.clone();
+        let percentiles_ns = report.percentiles_ns();
         TypedVerdict::ForeignGenerator { percentiles_ns, generator: self.peer.name.to_owned() }.verdict()
     }
 }
@@ -154,11 +131,13 @@ impl LoadGenerator for ThirdPartyGenerator {
         if finished.ended.code != Some(0) {
             return Err(format!("{name} ended with {}: {}", finished.ended, finished.stderr));
         }
-        let report = (self.peer.read)(&finished.stdout, assignment.status).ok_or_else(|| {
+        let report = (self.peer.read)(&PrintedReport::from_output(&finished.stdout)).map_err(|problem| {
             let printed: String = finished.stdout.trim().chars().take(200).collect();
-            format!("{name} did not print {}; it printed {printed:?}", self.peer.prints)
+            format!("{name} did not print {}: {problem}; it printed {printed:?}", self.peer.prints)
         })?;
-        let run = self.run(&report, assignment, finished);
+        let report = report.expecting(assignment.status);
+        let elapsed_s = report.duration_s().ok_or_else(|| format!("{name} reports a run of 0 s"))?;
+        let run = self.run(&report, elapsed_s, assignment, finished);
         Ok(GeneratorResult { run, verdicts: vec![self.note(&report)], capacity: None })
     }
 }
@@ -185,7 +164,13 @@ mod tests {
         pub fn unasked(name: &str) -> Self {
             let peer = peer(name).unwrap();
             let tool = Tool { name: peer.name.to_owned(), version: "1".to_owned(), commit: None };
-            Self { words: peer.arguments.iter().map(|word| (*word).to_owned()).collect(), peer, tool }
+            let launch = peer.launch.as_ref().unwrap();
+            Self {
+                words: launch.arguments.iter().map(|word| (*word).to_owned()).collect(),
+                peer,
+                launch,
+                tool,
+            }
         }
     }
 
@@ -234,10 +219,10 @@ mod tests {
 
     #[test]
     fn the_printed_output_is_evidence_of_a_note() {
-        let report = PeerReport { percentiles_ns: [("p50".to_owned(), 5)].into(), ..PeerReport::default() };
+        let report = PeerReport { times_ns: [("p50".to_owned(), 5.0)].into(), ..PeerReport::default() };
         let note = ThirdPartyGenerator::unasked("wrk").note(&report);
         assert_eq!(
-            (note.name.as_str(), note.evidence["percentiles_ns"]["p50"].as_u64()),
+            (note.name.as_str(), note.evidence["percentiles_ns"]["p50_ns"].as_u64()),
             ("foreign_generator", Some(5))
         );
         assert!(note.remedy.starts_with("In this trial, wrk checked no body"), "{}", note.remedy);

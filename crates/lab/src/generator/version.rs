@@ -4,9 +4,9 @@
 //! of time and length. Paceline's own generator is not asked: its version is in each record. Servers have a command for
 //! it in their manifest.
 
-use super::peers::PeerGenerator;
 use crate::LabError;
 use paceline_host::system;
+use paceline_peers::PeerLaunch;
 use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
 use std::process::{Child, Command, Stdio};
@@ -21,8 +21,8 @@ const PRINTED_BYTES: u64 = 16 * 1024;
 ///
 /// # Errors
 /// [`LabError::Spawn`] when it cannot be started, [`LabError::Generator`] when it prints none.
-pub fn ask(program: &[String], peer: &PeerGenerator) -> Result<String, LabError> {
-    let line = format!("{} {}", program.join(" "), peer.version_flag);
+pub fn ask(program: &[String], launch: &PeerLaunch) -> Result<String, LabError> {
+    let line = format!("{} {}", program.join(" "), launch.version_flag);
     let spawn = |source| LabError::Spawn { command: line.clone(), source };
     let Some((first, rest)) = program.split_first() else {
         return Err(LabError::Generator { problem: "the command of the generator is empty".to_owned() });
@@ -30,7 +30,7 @@ pub fn ask(program: &[String], peer: &PeerGenerator) -> Result<String, LabError>
     let (from, to) = system::pipe().map_err(spawn)?;
     let mut child = Command::new(first)
         .args(rest)
-        .arg(peer.version_flag)
+        .arg(launch.version_flag)
         .stdin(Stdio::null())
         .stdout(to.try_clone().map_err(spawn)?)
         .stderr(to)
@@ -38,7 +38,7 @@ pub fn ask(program: &[String], peer: &PeerGenerator) -> Result<String, LabError>
         .map_err(spawn)?;
     let printed = printed(from.into());
     end(&mut child);
-    version(&printed, peer.version_prefix).ok_or_else(|| LabError::Generator {
+    version(&printed, launch.version_prefix).ok_or_else(|| LabError::Generator {
         problem: format!(
             "`{line}` printed no version, which a record must contain: use a load generator that prints its version"
         ),
