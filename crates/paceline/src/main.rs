@@ -50,6 +50,10 @@ enum Command {
     Selftest(commands::selftest::Arguments),
     /// Check this machine's settings for good measurements
     Doctor(commands::doctor::Arguments),
+    /// Measure with the command line and the report of wrk
+    Wrk(commands::tools::Arguments),
+    /// Measure with the command line and the report of wrk2
+    Wrk2(commands::tools::Arguments),
     /// Explain a verdict or a metric
     Explain(commands::explain::Arguments),
     /// Print a completion script for a shell
@@ -86,6 +90,8 @@ fn main() -> ExitCode {
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
+        Command::Wrk(arguments) => return commands::tools::run("wrk", &arguments),
+        Command::Wrk2(arguments) => return commands::tools::run("wrk2", &arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments, Arguments::command()),
         Command::Man(arguments) => commands::man::run(&arguments, Arguments::command()),

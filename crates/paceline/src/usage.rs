@@ -29,7 +29,7 @@ pub fn read<Arguments: Parser>() -> Arguments {
 /// Parses the arguments of this process. clap would not find the width of a terminal that does not report its rows.
 fn parse<Arguments: Parser>() -> Result<Arguments, clap::Error> {
     let mut command = Arguments::command();
-    let given: Vec<OsString> = std::env::args_os().collect();
+    let given: Vec<OsString> = crate::commands::tools::arguments_by_name();
     if wants_json(&given) {
         crate::exit::print_errors_as_json();
     }

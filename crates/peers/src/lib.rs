@@ -1,4 +1,5 @@
-//! Other load generators: how each is started, and what its report says.
+//! Other load generators: how each is started, and what its report says; for some of them also the reverse, their
+//! command line as a job and a run as their report (`paceline wrk`).
 //!
 //! There is one module for each; a rule about its figures is written there and nowhere else. Rounds run them as
 //! generators (`lab`), `speed/` compares Paceline with them, and `store import` reads their reports. To add one, write a
@@ -7,6 +8,7 @@
 mod ab;
 mod autocannon;
 mod fortio;
+mod getopt;
 mod h2load;
 mod hey;
 mod httperf;
@@ -15,6 +17,7 @@ mod oha;
 mod quantity;
 mod report;
 mod siege;
+mod tool;
 mod vegeta;
 mod wrk;
 
@@ -22,6 +25,7 @@ pub use k6::K6_SCRIPT;
 pub use quantity::{bytes, count, number, time_ns, total};
 pub use report::{PeerReport, PrintedReport};
 pub use siege::SIEGE_SETTINGS;
+pub use tool::{ToolCommand, ToolOutput, tool_command, tools};
 
 /// A program whose report can be read.
 #[derive(Debug)]

@@ -17,4 +17,5 @@ pub mod run;
 pub mod selftest;
 pub mod shepherd;
 pub mod store;
+pub mod tools;
 pub mod view;

@@ -33,11 +33,14 @@ use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use explain::{explain, explain_through};
+use paceline_engine::Address;
 use paceline_http::Scheme;
+use paceline_job::Job;
 use paceline_record::Run;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
 use paceline_web::Library;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
@@ -101,6 +104,26 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         view.serve_until_interrupted();
     }
     Ok(status(&run, arguments.gates.allow_invalid))
+}
+
+/// Carries out a job without flags of its own. `begin` is called when everything is ready, with the address and the
+/// limit for connecting; if it returns false, there is no run.
+pub fn carry_out_job(
+    job: Job,
+    begin: impl FnOnce(&Address, Duration) -> anyhow::Result<bool>,
+) -> anyhow::Result<Option<Run>> {
+    process::large_blocks_from_kernel();
+    let limit = Duration::from(job.connect_timeout);
+    let mut prepared = Prepared::new(job, Vec::new(), &mut Inputs::default()).map_err(explain)?;
+    prepared.watch_server(&[]).map_err(explain)?;
+    prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
+    if !begin(&prepared.settings.address, limit)? {
+        return Ok(None);
+    }
+    let stop = process::listen()?;
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let carried_out = prepared.carry_out(arguments.collect(), RunObservers::default(), stop);
+    carried_out.map(|(run, _)| Some(run)).map_err(explain)
 }
 
 /// The exit status of a run that has a record: whether its numbers can be used, as the table in

@@ -1,0 +1,98 @@
+//! A tool's command line and report, as `paceline wrk` and the like have them.
+//!
+//! A tool is a front end: its flags fill a [`Job`], and its report is written from the [`Run`] that the engine made. The
+//! modules of the tools implement [`ToolCommand`]; the same modules read the tools' reports.
+
+use paceline_job::Job;
+use paceline_record::{Run, Severity};
+
+/// What a tool prints before it exits, and its exit status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The text for standard output.
+    pub stdout: String,
+    /// The text for standard error.
+    pub stderr: String,
+    /// The exit status.
+    pub status: u8,
+}
+
+/// A parsed command line of a tool.
+pub trait ToolCommand {
+    /// The job that it describes.
+    fn job(&self) -> Job;
+
+    /// The text that is printed before the run.
+    fn begin(&self) -> String;
+
+    /// What the tool prints if it cannot connect to the target at all: `why` is the cause.
+    fn unreachable(&self, why: &str) -> ToolOutput;
+
+    /// The report of a run.
+    fn report(&self, run: &Run) -> ToolOutput;
+
+    /// A file for the whole record.
+    fn record_file(&self) -> Option<&str>;
+}
+
+/// Parses the command line of a tool, by its name; `None` for another name.
+///
+/// # Errors
+/// What the tool prints instead of a run.
+pub fn tool_command(name: &str, arguments: &[String]) -> Option<Result<Box<dyn ToolCommand>, ToolOutput>> {
+    let (_, parse) = TOOLS.iter().find(|(tool, _)| *tool == name)?;
+    Some(parse(arguments))
+}
+
+type Parse = fn(&[String]) -> Result<Box<dyn ToolCommand>, ToolOutput>;
+
+/// The tools whose command lines are understood.
+const TOOLS: [(&str, Parse); 2] = [
+    ("wrk", |arguments| crate::wrk::WrkCommand::parse(crate::wrk::Variant::Wrk, arguments)),
+    ("wrk2", |arguments| crate::wrk::WrkCommand::parse(crate::wrk::Variant::Wrk2, arguments)),
+];
+
+/// The names of those tools.
+pub fn tools() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|(name, _)| *name)
+}
+
+/// The flag of every tool here that the original does not have, with its value; removed from the arguments.
+pub(crate) fn take_record_file(arguments: &[String]) -> Result<(Vec<String>, Option<String>), String> {
+    const FLAG: &str = "--paceline-record";
+    let (mut others, mut file) = (Vec::with_capacity(arguments.len()), None);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.strip_prefix(FLAG) {
+            Some("") => file = Some(rest.next().ok_or_else(|| format!("{FLAG} needs a file name"))?.clone()),
+            Some(value) if value.starts_with('=') => file = Some(value[1..].to_owned()),
+            _ => others.push(argument.clone()),
+        }
+    }
+    Ok((others, file))
+}
+
+/// A line with the most severe verdict that makes the numbers of a run mean something else than they seem to, and the
+/// names of the others.
+pub(crate) fn concerns(run: &Run) -> String {
+    let mut serious = run.verdicts.iter().filter(|verdict| verdict.severity >= Severity::Caution);
+    let Some(first) = serious.next() else { return String::new() };
+    let others: Vec<&str> = serious.map(|verdict| verdict.name.as_str()).collect();
+    let others = if others.is_empty() { String::new() } else { format!(" Also: {}.", others.join(", ")) };
+    format!("paceline: {}: {}{others}\n", first.name, first.remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_flag_is_taken_out() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for line in ["-c 4 --paceline-record a.json url", "-c 4 url --paceline-record=a.json"] {
+            let taken = take_record_file(&words(line)).unwrap();
+            assert_eq!(taken, (words("-c 4 url"), Some("a.json".to_owned())));
+        }
+        assert!(take_record_file(&words("url --paceline-record")).is_err());
+    }
+}

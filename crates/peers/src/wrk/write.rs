@@ -1,0 +1,248 @@
+//! wrk's and wrk2's report (`main` and `print_stats` in `src/wrk.c`) from a run, to the byte layout.
+//!
+//! Three things differ from the original. Its `Req/Sec` row samples each thread every 100 ms; here each second is a
+//! sample, as an equal share of the threads. wrk adds estimated times after a long wait; here only measured times count.
+//! wrk counts a response after its timeout as both; here it is a timeout alone.
+
+use super::command::{Variant, WrkCommand};
+use super::units::{binary, metric, push_column, time_s, time_us};
+use crate::quantity::total;
+use crate::tool::{ToolOutput, concerns};
+use paceline_record::{Block, Phase, Run, Times};
+use paceline_stats::Histogram;
+use std::fmt::Write as _;
+
+/// The percentiles of wrk's distribution.
+const WRK_PERCENTS: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
+/// The percentiles of wrk2's distribution.
+const WRK2_PERCENTS: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+/// Rows of wrk2's spectrum for each halving of the distance to 100 % (`hdr_percentiles_print`).
+const TICKS_PER_HALF: u32 = 5;
+/// Shorter ends of a run give no rate.
+const MIN_SAMPLE_NS: u64 = 100_000_000;
+/// A longest time of so many times the 99th percentile is a pause of the server, or of this machine.
+const PAUSE_RATIO: u64 = 10;
+/// Shorter pauses change no figure that wrk prints.
+const MIN_PAUSE_NS: u64 = 100_000_000;
+
+/// The text before the run.
+pub fn begin(command: &WrkCommand) -> String {
+    let WrkCommand { given_url, threads, connections, .. } = command;
+    let time = time_s(command.duration_s as f64);
+    format!("Running {time} test @ {given_url}\n  {threads} threads and {connections} connections\n")
+}
+
+/// The text after the run.
+pub fn report(command: &WrkCommand, run: &Run) -> ToolOutput {
+    let times = times(command.variant, run);
+    let histogram = latencies(times, run);
+    let mut text = format!("  Thread Stats{:>6}{:>11}{:>8}{:>12}\n", "Avg", "Stdev", "Max", "+/- Stdev");
+    push_row(&mut text, "Latency", &latency_samples(&histogram), time_us);
+    push_row(&mut text, "Req/Sec", &thread_rates(run, command.threads), metric);
+    if command.latency {
+        match command.variant {
+            Variant::Wrk => push_distribution(&mut text, &histogram),
+            Variant::Wrk2 => push_spectra(&mut text, &histogram, command, run),
+        }
+    }
+    push_totals(&mut text, run);
+    ToolOutput { stdout: text, stderr: remarks(command, run, times), status: 0 }
+}
+
+/// The times of the latency row: wrk2's begin when a request was due.
+fn times(variant: Variant, run: &Run) -> Option<&Times> {
+    match variant {
+        Variant::Wrk => run.total.service_time_ns.as_ref(),
+        Variant::Wrk2 => run.total.response_time_ns.as_ref(),
+    }
+}
+
+/// The times of all responses. Those with an error status are apart in the record, together with failures, so that they
+/// can be added only if there was no other failure.
+fn latencies(times: Option<&Times>, run: &Run) -> Histogram {
+    let mut histogram = times.map_or_else(Histogram::new, decoded);
+    let counts = run.total.counts;
+    if counts.failed() == counts.bad_status
+        && let Some(failed) = &run.total.failed_time_ns
+    {
+        histogram.merge(&decoded(failed));
+    }
+    histogram
+}
+
+fn decoded(times: &Times) -> Histogram {
+    times.decode().unwrap_or_else(|_| Histogram::new())
+}
+
+/// Values with how often each occurred, and the largest.
+struct Samples {
+    values: Vec<(f64, u64)>,
+    max: f64,
+}
+
+/// In microseconds.
+fn latency_samples(histogram: &Histogram) -> Samples {
+    let values = histogram.bars().map(|(low, high, count)| ((low as f64 + high as f64) / 2e3, count));
+    Samples { values: values.collect(), max: (histogram.max().unwrap_or(0) / 1000) as f64 }
+}
+
+/// Responses per second of a thread, in each second of the window.
+fn thread_rates(run: &Run, threads: u32) -> Samples {
+    let window = run.phases.window;
+    let starts: Vec<u64> = run.intervals.iter().map(|interval| interval.start_ns).collect();
+    let rate = |answers: u64, ns: u64| answers as f64 * 1e9 / ns as f64 / f64::from(threads.max(1));
+    let seconds = run.intervals.iter().enumerate().filter_map(|(place, interval)| {
+        let end = starts.get(place + 1).copied().unwrap_or(window.end_ns).min(window.end_ns);
+        let length = end.saturating_sub(interval.start_ns);
+        let is_sample = interval.phase == Phase::Window && length >= MIN_SAMPLE_NS;
+        is_sample.then(|| rate(answered(&interval.block), length))
+    });
+    let mut values: Vec<(f64, u64)> = seconds.map(|rate| (rate.round(), 1)).collect();
+    if values.is_empty() && run.window_s > 0.0 {
+        values.push((rate(answered(&run.total), (run.window_s * 1e9) as u64).round(), 1));
+    }
+    let max = values.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
+    Samples { values, max }
+}
+
+fn answered(block: &Block) -> u64 {
+    total(block.status.values().copied())
+}
+
+fn push_row(text: &mut String, name: &str, samples: &Samples, shown: fn(f64) -> String) {
+    let count: u64 = samples.values.iter().map(|(_, count)| count).sum();
+    let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
+        samples.values.iter().map(|(value, count)| of(*value) * *count as f64).sum()
+    };
+    let mean = if count > 0 { sum(&|value| value) / count as f64 } else { 0.0 };
+    let squares = sum(&|value| (value - mean).powi(2));
+    let stdev = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
+    let within = sum(&|value| f64::from(u8::from((value - mean).abs() <= stdev)));
+    let _ = write!(text, "    {name:<10}");
+    push_column(text, &shown(mean), 8);
+    push_column(text, &shown(stdev), 10);
+    push_column(text, &shown(samples.max), 9);
+    let share = if count > 0 { format!("{:.2}", within / count as f64 * 100.0) } else { "-nan".to_owned() };
+    let _ = writeln!(text, "{share:>8}%");
+}
+
+fn push_distribution(text: &mut String, histogram: &Histogram) {
+    text.push_str("  Latency Distribution\n");
+    for percent in WRK_PERCENTS {
+        let ns = histogram.quantile(percent / 100.0).unwrap_or(0);
+        let _ = write!(text, "{percent:>7.0}%");
+        push_column(text, &time_us((ns / 1000) as f64), 10);
+        text.push('\n');
+    }
+}
+
+fn push_spectra(text: &mut String, histogram: &Histogram, command: &WrkCommand, run: &Run) {
+    push_spectrum(text, "HdrHistogram - Recorded Latency", histogram);
+    if command.uncorrected {
+        let uncorrected = run.total.service_time_ns.as_ref().map_or_else(Histogram::new, decoded);
+        text.push('\n');
+        let title =
+            "HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account)";
+        push_spectrum(text, title, &uncorrected);
+    }
+}
+
+fn push_spectrum(text: &mut String, title: &str, histogram: &Histogram) {
+    let _ = writeln!(text, "  Latency Distribution ({title})");
+    for percent in WRK2_PERCENTS {
+        let ns = histogram.quantile(percent / 100.0).unwrap_or(0);
+        let _ = write!(text, "{percent:>7.3}%");
+        push_column(text, &time_us((ns / 1000) as f64), 10);
+        text.push('\n');
+    }
+    text.push_str("\n  Detailed Percentile spectrum:\n");
+    let _ = write!(
+        text,
+        "{:>12} {:>12} {:>12} {:>12}\n\n",
+        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+    );
+    for (percent, ns, count) in spectrum(histogram) {
+        let _ = write!(text, "{:>12.3} {:>12.6} {count:>12} ", ns as f64 / 1e6, percent / 100.0);
+        let _ = match percent < 100.0 {
+            true => writeln!(text, "{:>12.2}", 1.0 / (1.0 - percent / 100.0)),
+            false => writeln!(text, "{:>12}", "inf"),
+        };
+    }
+    let (mean, deviation) = moments(histogram);
+    let _ = writeln!(text, "#[Mean    = {mean:>12.3}, StdDeviation   = {deviation:>12.3}]");
+    let max = histogram.max().unwrap_or(0) as f64 / 1e6;
+    let _ = writeln!(text, "#[Max     = {max:>12.3}, Total count    = {:>12}]", histogram.count());
+    let _ = writeln!(text, "#[Buckets = {:>12}, SubBuckets     = {:>12}]", 27, 2048);
+    text.push_str("----------------------------------------------------------\n");
+}
+
+/// Percent, nanoseconds and the number of values up to there: denser towards 100 %.
+fn spectrum(histogram: &Histogram) -> Vec<(f64, u64, u64)> {
+    let (mut rows, mut percent) = (Vec::new(), 0.0f64);
+    while !histogram.is_empty() {
+        let ns = histogram.quantile(percent / 100.0).unwrap_or(0);
+        let count = histogram.count_at_or_below(ns);
+        rows.push((percent, ns, count));
+        if count >= histogram.count() {
+            break;
+        }
+        let halvings = (100.0 / (100.0 - percent)).log2().floor() as i32 + 1;
+        percent += 100.0 / (2f64.powi(halvings) * f64::from(TICKS_PER_HALF));
+    }
+    if let Some(last) = rows.last().copied() {
+        rows.push((100.0, last.1, last.2));
+    }
+    rows
+}
+
+/// Mean and standard deviation over n, in milliseconds.
+fn moments(histogram: &Histogram) -> (f64, f64) {
+    let count = histogram.count().max(1) as f64;
+    let mean = histogram.mean().unwrap_or(0.0);
+    let squares =
+        histogram.bars().map(|(low, high, n)| ((low as f64 + high as f64) / 2.0 - mean).powi(2) * n as f64);
+    (mean / 1e6, (squares.sum::<f64>() / count).sqrt() / 1e6)
+}
+
+fn push_totals(text: &mut String, run: &Run) {
+    let counts = run.total.counts;
+    // wrk does not wait for the responses that are outstanding at the end.
+    let late = counts.ok.saturating_sub(run.total.completed_in_window);
+    let complete = answered(&run.total).saturating_sub(late);
+    let bytes = run.total.bytes.received as f64;
+    let window_s = run.window_s.max(1e-9);
+    let _ =
+        writeln!(text, "  {complete} requests in {}, {}B read", time_us(run.window_s * 1e6), binary(bytes));
+    let timed_out = counts.timed_out;
+    if counts.failed() > counts.bad_status || timed_out > 0 {
+        let _ = writeln!(
+            text,
+            "  Socket errors: connect {}, read {}, write 0, timeout {timed_out}",
+            counts.connect_failed, counts.io_failed
+        );
+    }
+    let is_bad = |status: &str| status.parse::<u16>().is_ok_and(|status| status > 399);
+    let bad = run.total.status.iter().filter(|(status, _)| is_bad(status)).map(|(_, count)| *count);
+    let bad = total(bad);
+    if bad > 0 {
+        let _ = writeln!(text, "  Non-2xx or 3xx responses: {bad}");
+    }
+    let _ = writeln!(text, "Requests/sec: {:>9.2}", complete as f64 / window_s);
+    let _ = writeln!(text, "Transfer/sec: {:>10}B", binary(bytes / window_s));
+}
+
+/// What is different from wrk's figures, where it matters.
+fn remarks(command: &WrkCommand, run: &Run, times: Option<&Times>) -> String {
+    let mut text = concerns(run);
+    let has_pause =
+        |times: &Times| times.max >= MIN_PAUSE_NS && times.max >= times.p99.saturating_mul(PAUSE_RATIO);
+    if command.variant == Variant::Wrk && times.is_some_and(has_pause) {
+        text.push_str(
+            "paceline: there was a pause: in a closed loop few requests meet it, so the percentiles leave out what users would wait; `paceline run -r RATE` measures it\n",
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;
