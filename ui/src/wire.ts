@@ -1378,35 +1378,37 @@ export interface Throttling {
 
 /** A distribution of times, in nanoseconds. */
 export interface TimesPage {
-  /** How many times were recorded. */
+  /** Number of recorded times. With a count of 0 every number is 0. */
   count: number;
   /** The percentile curve: 1/(1 - p), and the time. */
   curve: ([number, number])[];
   /** What it is. */
   definition: string;
+  /** HdrHistogram V2 compressed encoding, base64. */
+  histogram: string;
   /** `response_time`, `service_time` and so on. */
   id: string;
-  /** The exact highest. */
+  /** The highest time, exact. */
   max: number;
-  /** The arithmetic mean. */
+  /** The arithmetic mean of the times. */
   mean: number;
-  /** The exact lowest. */
+  /** The lowest time, exact. */
   min: number;
   /** Its name. */
   name: string;
-  /** The median. */
+  /** The median, to three significant digits, as are the other percentiles. */
   p50: number;
-  /** 75 % were at or below it. */
+  /** 75 % of the times were at or below it. */
   p75: number;
-  /** 90 % were at or below it. */
+  /** 90 % of the times were at or below it. */
   p90: number;
-  /** 95 % were at or below it. */
+  /** 95 % of the times were at or below it. */
   p95: number;
-  /** 99 % were at or below it. */
+  /** 99 % of the times were at or below it. */
   p99: number;
-  /** 99.9 % were at or below it. */
+  /** 99.9 % of the times were at or below it. */
   p99_9: number;
-  /** 99.99 % were at or below it. */
+  /** 99.99 % of the times were at or below it. */
   p99_99: number;
   /** Up to which 1/(1 - p) there were samples enough for a 95 % interval of order statistics. */
   reliable_to: number;

@@ -57,6 +57,38 @@ pub enum Measure {
     ConnectAndService,
 }
 
+impl Measure {
+    /// Every measure.
+    pub const ALL: [Self; MEASURES] = [
+        Self::Service,
+        Self::Response,
+        Self::GeneratorLag,
+        Self::ConnectionWait,
+        Self::Connect,
+        Self::FirstByte,
+        Self::Failed,
+        Self::ReceiveDelay,
+        Self::Handshake,
+        Self::ConnectAndService,
+    ];
+
+    /// Its key in the block of a record.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Service => "service_time_ns",
+            Self::Response => "response_time_ns",
+            Self::GeneratorLag => "generator_lag_ns",
+            Self::ConnectionWait => "connection_wait_ns",
+            Self::Connect => "connect_time_ns",
+            Self::FirstByte => "first_byte_ns",
+            Self::Failed => "failed_time_ns",
+            Self::ReceiveDelay => "receive_delay_ns",
+            Self::Handshake => "handshake_time_ns",
+            Self::ConnectAndService => "connect_and_service_time_ns",
+        }
+    }
+}
+
 /// Number of measures.
 const MEASURES: usize = Measure::ConnectAndService as usize + 1;
 

@@ -4,7 +4,7 @@
 //! generated from it: `UPDATE=1 cargo test -p paceline-judge --test it`. A figure here is one number of one launch; the
 //! report combines launches.
 
-use paceline_record::{Block, LimitKind, LoopKind, Run, Times, Trial};
+use paceline_record::{Block, LimitKind, LoopKind, Run, TimeKind, TimeLoops, Times, Trial};
 use std::fmt::Write as _;
 
 /// Samples beyond a percentile that an order-statistic interval at 95 % needs, as a multiple of 1/(1-p)
@@ -307,11 +307,7 @@ metric_table! {
 
 /// The times by which a kind of loop is judged: response times with a schedule, service times without.
 pub fn judged_times(block: &Block, kind: LoopKind) -> Option<&Times> {
-    match kind {
-        LoopKind::Closed => block.service_time_ns.as_ref(),
-        LoopKind::Open => block.response_time_ns.as_ref(),
-    }
-    .filter(|times| times.count > 0)
+    block.times(kind.judged_time()).filter(|times| times.count > 0)
 }
 
 /// A percentile of the run, or the percentile that the source of an imported trial gives.
@@ -356,6 +352,18 @@ the limit of most of its launches. The evidence is in the record (`limit`), in J
 |---|---|---|
 ";
 
+/// The text above the times of a run.
+const TIMES: &str = "
+## Times of a run
+
+Each time is a distribution in the record of a run (`total`, and each block): count, mean, percentiles, and its
+histogram. Text, Markdown, CSV (`KEY_p50` and so on), JSON, the page, the picture and histogram logs (`--hdr`) have every
+time that was measured.
+
+| key | name | tag in a log | loop | needs | meaning |
+|---|---|---|---|---|---|
+";
+
 /// The reference page of all metrics: `docs/metrics.md`.
 pub fn metric_reference() -> String {
     let mut page = "# Metrics
@@ -388,6 +396,21 @@ JSON and CSV use the names of the column `key`; CSV adds `_median`, `_min`, `_ma
             key.as_str().unwrap_or_default(),
             kind.words(),
             kind.meaning()
+        );
+    }
+    page.push_str(TIMES);
+    for kind in TimeKind::ALL {
+        let loops = match kind.loops() {
+            TimeLoops::Both => "both",
+            TimeLoops::Open => "open",
+            TimeLoops::Closed => "closed",
+        };
+        let (key, name, tag) = (kind.key(), kind.name(), kind.tag());
+        let _ = writeln!(
+            page,
+            "| `{key}` | {name} | `{tag}` | {loops} | {} | {} |",
+            kind.needs(),
+            kind.definition()
         );
     }
     page

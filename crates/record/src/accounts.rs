@@ -87,7 +87,7 @@ impl Block {
         if has_all && most > counts.scheduled {
             found.push(format!("{most} times were recorded of {} requests", counts.scheduled));
         }
-        found.extend(self.distributions().filter_map(Times::contradiction));
+        found.extend(self.distributions().filter_map(|(_, times)| times.contradiction()));
         found
     }
 }

@@ -134,6 +134,19 @@ pub struct Times {
 }
 
 impl Times {
+    /// Its columns in a table, lowest first, each with its value in nanoseconds; the mean follows separately.
+    pub fn columns(&self) -> [(&'static str, u64); 7] {
+        [
+            ("p50", self.p50),
+            ("p75", self.p75),
+            ("p90", self.p90),
+            ("p95", self.p95),
+            ("p99", self.p99),
+            ("p99_9", self.p99_9),
+            ("max", self.max),
+        ]
+    }
+
     /// The times of a histogram.
     pub fn from_histogram(histogram: &Histogram) -> Self {
         let quantiles = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
@@ -174,54 +187,177 @@ impl Times {
     }
 }
 
-/// The outcomes and times of a set of requests. A time that was not measured is left out, never zero.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Block {
-    /// The number of requests by outcome.
-    pub counts: Counts,
-    /// Valid responses completed inside the window, whenever they fell due: what the achieved rate counts.
-    pub completed_in_window: u64,
-    /// Number of responses by status code.
-    pub status: BTreeMap<String, u64>,
-    /// Bytes sent and received.
-    pub bytes: Bytes,
-    /// Body lengths of valid responses.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub body_bytes: Option<Lengths>,
-    /// Service time: completed minus actual send.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub service_time_ns: Option<Times>,
-    /// Completed minus intended send; open loop only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub response_time_ns: Option<Times>,
-    /// Actual send minus the later of intended send and free at: caused by the generator; open loop only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub generator_lag_ns: Option<Times>,
-    /// Free at minus intended send if positive: no free connection; open loop only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub connection_wait_ns: Option<Times>,
-    /// Time to establish a connection, for connections made in this block: without the TLS handshake.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub connect_time_ns: Option<Times>,
+/// The loops in which a time is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeLoops {
+    /// Both.
+    Both,
+    /// Open loops only.
+    Open,
+    /// Closed loops only.
+    Closed,
+}
+
+/// Defines [`Block`] and [`TimeKind`] from the table of times: for each its definition, its key, its name, the loops
+/// in which it is measured, and what else it needs.
+macro_rules! block_with_times {
+    ($(
+        $(#[doc = $line:literal])+
+        $kind:ident $field:ident $name:literal, $loops:ident, $needs:literal;
+    )+) => {
+        /// The outcomes and times of a set of requests. A time that was not measured is left out, never zero.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub struct Block {
+            /// The number of requests by outcome.
+            pub counts: Counts,
+            /// Valid responses completed inside the window, whenever they fell due: what the achieved rate counts.
+            pub completed_in_window: u64,
+            /// Number of responses by status code.
+            pub status: BTreeMap<String, u64>,
+            /// Bytes sent and received.
+            pub bytes: Bytes,
+            /// Body lengths of valid responses.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub body_bytes: Option<Lengths>,
+            $(
+                $(#[doc = $line])+
+                #[serde(skip_serializing_if = "Option::is_none", default)]
+                pub $field: Option<Times>,
+            )+
+            /// Requests that are in the histograms at the time waited so far.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub censored: Option<Censored>,
+        }
+
+        /// A time of requests or connections. Texts, files, pages and documents are made from this table: a time that is
+        /// added here appears in all of them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum TimeKind {
+            $(
+                $(#[doc = $line])+
+                $kind,
+            )+
+        }
+
+        impl TimeKind {
+            /// Every time, in the order of a table.
+            pub const ALL: [Self; DISTRIBUTIONS] = [$( Self::$kind, )+];
+
+            /// Its key in a block.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $( Self::$kind => stringify!($field), )+
+                }
+            }
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $( Self::$kind => $name, )+
+                }
+            }
+
+            /// Its definition.
+            pub fn definition(self) -> String {
+                let lines: &[&str] = match self {
+                    $( Self::$kind => &[$( $line ),+], )+
+                };
+                lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+            }
+
+            /// The loops in which it is measured.
+            pub fn loops(self) -> TimeLoops {
+                match self {
+                    $( Self::$kind => TimeLoops::$loops, )+
+                }
+            }
+
+            /// What it needs besides; empty if nothing.
+            pub fn needs(self) -> &'static str {
+                match self {
+                    $( Self::$kind => $needs, )+
+                }
+            }
+        }
+
+        impl Block {
+            /// The times of this kind.
+            pub fn times(&self, kind: TimeKind) -> Option<&Times> {
+                match kind {
+                    $( TimeKind::$kind => self.$field.as_ref(), )+
+                }
+            }
+
+            /// The place of the times of this kind.
+            pub fn times_mut(&mut self, kind: TimeKind) -> &mut Option<Times> {
+                match kind {
+                    $( TimeKind::$kind => &mut self.$field, )+
+                }
+            }
+        }
+
+        /// Distributions that a block may have.
+        const DISTRIBUTIONS: usize = [$( stringify!($kind) ),+].len();
+    };
+}
+
+block_with_times! {
+    /// From the moment at which the request was due by the schedule (the intended send) to the last byte of the response.
+    /// It includes waiting for a connection and any lag of the load generator.
+    Response response_time_ns "response time", Open, "";
+
+    /// From the actual send (the first byte of the request is passed to the socket) to the last byte of the response.
+    Service service_time_ns "service time", Both, "";
+
+    /// From the actual send to the first byte of the response.
+    FirstByte first_byte_ns "first byte", Both, "";
+
+    /// From when a request was due until a connection, or a stream on one, was free for it.
+    ConnectionWait connection_wait_ns "connection wait", Open, "";
+
+    /// Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when
+    /// the request is sent. It is part of the response time.
+    GeneratorLag generator_lag_ns "generator lag", Open, "";
+
+    /// Time to establish a connection, for connections made in this block, without the TLS handshake.
+    Connect connect_time_ns "connect time", Both, "connections that are made in the window";
+
     /// Time of the TLS handshake after connecting, full and resumed ones together.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub handshake_time_ns: Option<Times>,
-    /// Connect time (its TLS handshake included) and service time end to end, without keep-alive; closed loop only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub connect_and_service_time_ns: Option<Times>,
-    /// First byte of the response minus actual send.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub first_byte_ns: Option<Times>,
-    /// Last byte read minus last byte received by the kernel (`--timestamps kernel`): how long responses waited for the
+    Handshake handshake_time_ns "handshake time", Both, "TLS";
+
+    /// From the start of connecting, TLS handshake included, to the last byte of the response.
+    ConnectAndService connect_and_service_time_ns "connect + service", Closed, "a connection for each request";
+
+    /// From when the kernel had received the last byte to when it was read: how long responses waited for the load
     /// generator. It is part of the service time.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub receive_delay_ns: Option<Times>,
-    /// Time to failure (from intended send, or from actual send in a closed loop) of requests that failed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub failed_time_ns: Option<Times>,
-    /// Requests that are in the histograms at the time waited so far.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub censored: Option<Censored>,
+    ReceiveDelay receive_delay_ns "receive delay", Both, "`--timestamps kernel`";
+
+    /// Time until each failed request failed, from the intended send, or from the actual send in a closed loop.
+    /// Requests that timed out are not included: they count in the response time (closed loop: in the service time).
+    Failed failed_time_ns "time to failure", Both, "failed requests";
+}
+
+impl TimeKind {
+    /// The time of this key.
+    pub fn parse(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.key() == key)
+    }
+
+    /// Its name as a title: `Response time`.
+    pub fn title(self) -> String {
+        let (first, rest) = self.name().split_at(1);
+        first.to_uppercase() + rest
+    }
+
+    /// Its key without the unit: its id in pages.
+    pub fn id(self) -> &'static str {
+        self.key().trim_end_matches("_ns")
+    }
+
+    /// Its tag in histogram logs: `response`, `connection_wait`.
+    pub fn tag(self) -> &'static str {
+        self.id().trim_end_matches("_time")
+    }
 }
 
 impl Block {
@@ -236,46 +372,11 @@ impl Block {
         Ok(sum.into_block())
     }
 
-    /// The distributions that it has.
-    pub fn distributions(&self) -> impl Iterator<Item = &Times> {
-        self.all_times().into_iter().flatten()
-    }
-
-    /// Every distribution that a block may have.
-    fn all_times(&self) -> [&Option<Times>; DISTRIBUTIONS] {
-        [
-            &self.service_time_ns,
-            &self.response_time_ns,
-            &self.generator_lag_ns,
-            &self.connection_wait_ns,
-            &self.connect_time_ns,
-            &self.connect_and_service_time_ns,
-            &self.first_byte_ns,
-            &self.receive_delay_ns,
-            &self.failed_time_ns,
-            &self.handshake_time_ns,
-        ]
-    }
-
-    /// The same, mutable.
-    pub(crate) fn all_times_mut(&mut self) -> [&mut Option<Times>; DISTRIBUTIONS] {
-        [
-            &mut self.service_time_ns,
-            &mut self.response_time_ns,
-            &mut self.generator_lag_ns,
-            &mut self.connection_wait_ns,
-            &mut self.connect_time_ns,
-            &mut self.connect_and_service_time_ns,
-            &mut self.first_byte_ns,
-            &mut self.receive_delay_ns,
-            &mut self.failed_time_ns,
-            &mut self.handshake_time_ns,
-        ]
+    /// The distributions that it has, with their kinds.
+    pub fn distributions(&self) -> impl Iterator<Item = (TimeKind, &Times)> {
+        TimeKind::ALL.into_iter().filter_map(|kind| Some((kind, self.times(kind)?)))
     }
 }
-
-/// Distributions that a block may have.
-const DISTRIBUTIONS: usize = 10;
 
 /// Adds up any number of blocks: each histogram is decoded once, and the sum is encoded once.
 #[derive(Clone, Debug, Default)]
@@ -291,9 +392,8 @@ impl BlockSum {
     /// # Errors
     /// [`RecordError::Histogram`] when a histogram cannot be decoded.
     pub fn add(&mut self, block: &Block) -> Result<(), RecordError> {
-        for (sum, times) in self.times.iter_mut().zip(block.all_times()) {
-            let Some(times) = times else { continue };
-            sum.get_or_insert_default().merge(&times.decode()?);
+        for (kind, times) in block.distributions() {
+            self.times[kind as usize].get_or_insert_default().merge(&times.decode()?);
         }
         let sum = &mut self.plain;
         sum.counts.add(&block.counts);
@@ -318,8 +418,8 @@ impl BlockSum {
     /// The sum.
     pub fn into_block(self) -> Block {
         let mut block = self.plain;
-        for (times, sum) in block.all_times_mut().into_iter().zip(self.times) {
-            *times = sum.as_ref().map(Times::from_histogram);
+        for (kind, sum) in TimeKind::ALL.into_iter().zip(self.times) {
+            *block.times_mut(kind) = sum.as_ref().map(Times::from_histogram);
         }
         block
     }

@@ -5,7 +5,7 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, Connections, Environment, Expectations, GateOutcome, Generator, Interval,
-    Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target, Verdict,
+    Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -180,6 +180,16 @@ pub enum LoopKind {
     Closed,
     /// Requests are due on a schedule, independent of the server.
     Open,
+}
+
+impl LoopKind {
+    /// The time by which a loop is judged: response times with a schedule, service times without.
+    pub fn judged_time(self) -> TimeKind {
+        match self {
+            Self::Open => TimeKind::Response,
+            Self::Closed => TimeKind::Service,
+        }
+    }
 }
 
 /// The shape of the load.

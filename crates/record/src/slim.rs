@@ -3,7 +3,7 @@
 //! The export of a round calls it. A slim trial is a valid trial: every reader accepts it, and it still contains every
 //! figure of a report. The caller reports the removed parts.
 
-use crate::{Block, CheckOutcome, Times, Trial};
+use crate::{Block, CheckOutcome, TimeKind, Trial};
 
 /// A part that can be left out of trials, in the order of removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,11 @@ impl OmittedPart {
         let intervals = trial.run.iter_mut().flat_map(|run| &mut run.intervals);
         match self {
             OmittedPart::IntervalHistograms => {
-                for times in intervals.flat_map(|interval| interval.block.times_mut()) {
-                    times.histogram = String::new();
+                for interval in intervals {
+                    for kind in TimeKind::ALL {
+                        let times = interval.block.times_mut(kind).iter_mut();
+                        times.for_each(|times| times.histogram = String::new());
+                    }
                 }
             }
             OmittedPart::IntervalTimes => {
@@ -89,13 +92,6 @@ fn judged_times(block: Block) -> Block {
     }
 }
 
-impl Block {
-    /// Every measured distribution.
-    pub(crate) fn times_mut(&mut self) -> impl Iterator<Item = &mut Times> {
-        self.all_times_mut().into_iter().flatten()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,8 +108,8 @@ mod tests {
                 all[key] = serde_json::to_value(&times).unwrap();
             }
         }
-        let mut block: Block = serde_json::from_value(all).unwrap();
-        assert_eq!(block.times_mut().count(), known);
+        let block: Block = serde_json::from_value(all).unwrap();
+        assert_eq!(block.distributions().count(), known);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub use parallel::map_parallel;
 pub use rank::{RankedBy, fit};
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use row::{EvidenceRange, Failure, Note, Row, Standing, Subject, rate_is_minimum};
-pub use run_files::{hgrm, hlog_header, hlog_line, second_csv, seconds_csv_header};
+pub use run_files::{hlog_header, hlog_line, run_csv, run_hgrm, run_hlog, second_csv, seconds_csv_header};
 pub use run_text::{RunTextOptions, TimeUnit, gate_words, run_markdown, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};
 pub use start::{StartRow, StartTable, Starts};

@@ -6,7 +6,8 @@
 //! `format/csv.rs`.
 
 use crate::run_text::STEPS_PER_HALF;
-use paceline_record::Second;
+use paceline_escape::CsvText;
+use paceline_record::{Run, Second, TimeKind, Times};
 use paceline_stats::Histogram;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ const UNIT_NS: f64 = 1e6;
 
 /// A percentile distribution as HdrHistogram's `outputPercentileDistribution` prints it, in milliseconds. Lines that
 /// begin with `#[` are comments for readers; the first describe the subject.
-pub fn hgrm(of: &str, target: &str, histogram: &Histogram) -> String {
+fn hgrm(of: &str, target: &str, histogram: &Histogram) -> String {
     let mut text = format!(
         "#[{of} of {target}]\n#[Value unit: milliseconds]\n{:>14} {:>14} {:>10} {:>14}\n\n",
         "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
@@ -42,6 +43,53 @@ pub fn hgrm(of: &str, target: &str, histogram: &Histogram) -> String {
         Histogram::SUB_BUCKETS
     );
     text
+}
+
+/// The distribution of a run's main time; in comments below it, the other times.
+pub fn run_hgrm(run: &Run) -> String {
+    let main = run.loop_.kind.judged_time();
+    let histogram = run.total.times(main).and_then(|times| times.decode().ok()).unwrap_or_default();
+    let mut text = hgrm(&main.title(), &run.target.url, &histogram);
+    for (kind, times) in run.total.distributions().filter(|(kind, _)| *kind != main) {
+        let [p50, p99, max] = [times.p50, times.p99, times.max].map(|ns| ns as f64 / UNIT_NS);
+        let name = kind.name();
+        let _ = writeln!(
+            text,
+            "#[{name}: p50 = {p50:.6}, p99 = {p99:.6}, Max = {max:.6}, Total count = {}]",
+            times.count
+        );
+    }
+    text
+}
+
+/// The whole window of a run as a histogram log, with a line for each time.
+pub fn run_hlog(run: &Run) -> String {
+    let start_s = run.phases.window.start_ns as f64 / 1e9;
+    let mut text = hlog_header(&run.tool.version, &run.target.url, 0.0, &run.started_at);
+    for (kind, times) in run.total.distributions().filter(|(_, times)| !times.histogram.is_empty()) {
+        if let Ok(histogram) = times.decode() {
+            text.push_str(&hlog_line(kind.tag(), start_s, run.window_s, &histogram));
+        }
+    }
+    text
+}
+
+/// The summary of a run as CSV: a line of keys, a line of values. Every time has its columns, empty if not measured.
+pub fn run_csv(run: &Run) -> CsvText {
+    let mut cells = vec![("url".to_owned(), run.target.url.clone())];
+    cells.extend(run.summarize().cells());
+    for kind in TimeKind::ALL {
+        let times = run.total.times(kind).cloned();
+        let is_measured = times.is_some();
+        for (column, value) in times.unwrap_or_else(|| Times::from_histogram(&Histogram::new())).columns() {
+            let value = if is_measured { value.to_string() } else { String::new() };
+            cells.push((format!("{}_{column}", kind.key()), value));
+        }
+    }
+    let (keys, values): (Vec<String>, Vec<String>) = cells.into_iter().unzip();
+    [CsvText::record(keys), CsvText::literal("\n"), CsvText::record(values), CsvText::literal("\n")]
+        .into_iter()
+        .collect()
 }
 
 /// The header of a histogram log, for a run that started at this time (in seconds since 1970, and the same as text).

@@ -9,15 +9,13 @@ use paceline_engine::{
 };
 use paceline_job::hexadecimal::format as hex;
 use paceline_record as record;
-use paceline_record::{BadBody, Block, Expectations, RequestPart, Times};
+use paceline_record::{BadBody, Block, Expectations, RequestPart, TimeKind, Times};
 use sha2::{Digest as _, Sha256};
 
 /// Converts a tally's counts and times to a block of the record.
 pub fn block(tally: &Tally) -> Block {
     let counts = &tally.counts;
-    let times =
-        |measure| Some(tally.times(measure)).filter(|times| !times.is_empty()).map(Times::from_histogram);
-    Block {
+    let mut block = Block {
         counts: outcomes(counts),
         completed_in_window: counts.completed_in_window,
         status: counts.status.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
@@ -27,18 +25,16 @@ pub fn block(tally: &Tally) -> Block {
             body: counts.body_bytes,
         },
         body_bytes: counts.body_lengths().map(|(min, max)| record::Lengths { min, max }),
-        service_time_ns: times(Measure::Service),
-        response_time_ns: times(Measure::Response),
-        generator_lag_ns: times(Measure::GeneratorLag),
-        connection_wait_ns: times(Measure::ConnectionWait),
-        connect_time_ns: times(Measure::Connect),
-        connect_and_service_time_ns: times(Measure::ConnectAndService),
-        handshake_time_ns: times(Measure::Handshake),
-        first_byte_ns: times(Measure::FirstByte),
-        receive_delay_ns: times(Measure::ReceiveDelay),
-        failed_time_ns: times(Measure::Failed),
         censored: counts.censored.map(|(count, lowest)| record::Censored { count, lowest_ns: lowest.0 }),
+        ..Block::default()
+    };
+    for measure in Measure::ALL {
+        let times = tally.times(measure);
+        if let Some(kind) = TimeKind::parse(measure.key()).filter(|_| !times.is_empty()) {
+            *block.times_mut(kind) = Some(Times::from_histogram(times));
+        }
     }
+    block
 }
 
 fn outcomes(counts: &EngineCounts) -> record::Counts {
@@ -112,4 +108,17 @@ fn expectations(check: &ResponseCheck) -> Expectations {
         BodyCheck::JsonForm(form) => expected.json_form = Some((**form).clone()),
     }
     expected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_time_of_a_record_has_one_measure() {
+        let kinds: Vec<Option<TimeKind>> =
+            Measure::ALL.into_iter().map(|measure| TimeKind::parse(measure.key())).collect();
+        assert_eq!(kinds.len(), TimeKind::ALL.len());
+        assert!(TimeKind::ALL.into_iter().all(|kind| kinds.contains(&Some(kind))), "{kinds:?}");
+    }
 }

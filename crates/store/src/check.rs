@@ -129,7 +129,7 @@ impl Checked {
         let Some(run) = &trial.run else { return };
         run.contradictions().into_iter().for_each(&mut problem);
         let times = run.blocks().flat_map(|(_, block)| block.distributions());
-        self.histograms += times.filter(|times| !times.histogram.is_empty()).count() as u64;
+        self.histograms += times.filter(|(_, times)| !times.histogram.is_empty()).count() as u64;
     }
 
     /// Trials without a round: `rounds` and `trials` disagree.

@@ -4,8 +4,8 @@
 
 use crate::WebError;
 use crate::page::seconds;
-use paceline_record::{Run, Times, Trial};
-use paceline_report::{hlog_header, hlog_line};
+use paceline_record::{Run, Trial};
+use paceline_report::run_hlog;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ pub fn of_run(run: &Run, file: &str) -> Result<Download, WebError> {
 fn run_file(id: &str, run: &Run, file: &str) -> Result<Download, WebError> {
     let (media_type, text) = match file {
         "seconds.csv" => ("text/csv; charset=utf-8", csv(run)),
-        "times.hlog" => ("text/plain; charset=utf-8", hlog(run)),
+        "times.hlog" => ("text/plain; charset=utf-8", run_hlog(run)),
         _ => return Err(missing(file)),
     };
     Ok(Download { name: name(id, file), media_type, bytes: text.into_bytes() })
@@ -87,24 +87,6 @@ fn csv(run: &Run) -> String {
             cell(second.max)
         );
     }
-    text
-}
-
-/// The whole window as one line for each kind of time: exports keep no histograms of seconds.
-fn hlog(run: &Run) -> String {
-    let window = run.phases.window;
-    let start_s = window.start_ns as f64 / 1e9;
-    let mut text = hlog_header(&run.tool.version, &run.target.url, 0.0, &run.started_at);
-    let mut line = |tag: &str, times: Option<&Times>| {
-        let histogram =
-            times.filter(|times| !times.histogram.is_empty()).and_then(|times| times.decode().ok());
-        if let Some(histogram) = histogram {
-            text.push_str(&hlog_line(tag, start_s, run.window_s, &histogram));
-        }
-    };
-    line("service_time", run.total.service_time_ns.as_ref());
-    line("response_time", run.total.response_time_ns.as_ref());
-    line("generator_lag", run.total.generator_lag_ns.as_ref());
     text
 }
 

@@ -7,7 +7,7 @@ use super::quantity::{TimeUnit, count, nanos, not_ok};
 use super::times::has_tail;
 use crate::row::rate_is_minimum;
 use paceline_escape::{MarkdownText, markdown};
-use paceline_record::{Run, SummaryTime};
+use paceline_record::Run;
 
 /// The summary of a run as Markdown. Without `unit`, each time has the unit that suits it.
 pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
@@ -19,10 +19,7 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
     rows.push(("ok".to_owned(), count(summary.ok as f64)));
     let bad = not_ok(&run.total.counts).into_iter().filter(|(_, number)| *number > 0);
     rows.extend(bad.map(|(name, number)| (name.to_owned(), count(number as f64))));
-    let kind = match summary.time {
-        SummaryTime::Response => "response time",
-        SummaryTime::Service => "service time",
-    };
+    let kind = run.loop_.kind.judged_time().name();
     let whole = |value: Option<u64>| value.map(|ns| ns as f64);
     let times = [
         ("mean", summary.mean_ns),
@@ -34,6 +31,12 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
         ("max", whole(summary.max_ns)),
     ];
     rows.extend(times.into_iter().filter_map(|(name, ns)| Some((format!("{kind}, {name}"), time(ns?)))));
+    let main = run.loop_.kind.judged_time();
+    let others = run.total.distributions().filter(|(kind, times)| *kind != main && times.count > 0);
+    rows.extend(others.map(|(kind, times)| {
+        let values = [times.p50, times.p99, times.max].map(|ns| time(ns as f64));
+        (format!("{}, p50 / p99 / max", kind.name()), values.join(" / "))
+    }));
     rows.extend(run.gates.iter().map(|gate| {
         let result = if gate.passed { "pass" } else { "FAIL" };
         (gate.gate.clone(), format!("{result}: {}", gate_words(gate)))

@@ -7,7 +7,7 @@
 use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, percent};
 use paceline_judge::{SAMPLES_FOR_INTERVAL, VerdictName, percentiles_of_run};
-use paceline_record::{Block, LoopKind, Run, Times};
+use paceline_record::{Block, Run, TimeKind, Times};
 use paceline_stats::{Histogram, RunPercentile};
 
 /// The columns of a time, with their order of removal if they do not fit: the highest number first.
@@ -21,33 +21,15 @@ const BARS: usize = 7;
 /// The times of a run, the main time first.
 pub(super) fn of_run(run: &Run, style: Style) -> String {
     let total = &run.total;
-    let kinds: Vec<(&str, Option<&Times>)> = match run.loop_.kind {
-        LoopKind::Closed => vec![
-            ("service time", total.service_time_ns.as_ref()),
-            (
-                "first byte",
-                total.first_byte_ns.as_ref().filter(|first| {
-                    total.service_time_ns.as_ref().is_some_and(|service| first.p99 != service.p99)
-                }),
-            ),
-            ("connect time", total.connect_time_ns.as_ref()),
-            ("handshake time", total.handshake_time_ns.as_ref()),
-            ("connect + service", total.connect_and_service_time_ns.as_ref()),
-            ("receive delay", total.receive_delay_ns.as_ref()),
-        ],
-        LoopKind::Open => vec![
-            ("response time", total.response_time_ns.as_ref()),
-            ("service time", total.service_time_ns.as_ref()),
-            ("connection wait", total.connection_wait_ns.as_ref()),
-            ("generator lag", total.generator_lag_ns.as_ref()),
-            ("connect time", total.connect_time_ns.as_ref()),
-            ("handshake time", total.handshake_time_ns.as_ref()),
-            ("receive delay", total.receive_delay_ns.as_ref()),
-        ],
+    // A response that arrives in one piece has no separate first byte.
+    let is_same = |kind, times: &Times| {
+        kind == TimeKind::FirstByte
+            && total.service_time_ns.as_ref().is_some_and(|service| times.p99 == service.p99)
     };
-    let rows: Vec<Vec<String>> = kinds
-        .into_iter()
-        .filter_map(|(name, times)| Some(row(name, times?, total, run.timeout_ns, style)))
+    let rows: Vec<Vec<String>> = total
+        .distributions()
+        .filter(|(kind, times)| times.count > 0 && !is_same(*kind, times))
+        .map(|(kind, times)| row(kind, times, total, run.timeout_ns, style))
         .collect();
     if rows.is_empty() { String::new() } else { fitted(rows, has_tail(run), style) + &intervals(run, style) }
 }
@@ -159,18 +141,17 @@ pub(crate) fn bars(name: &str, histogram: &Histogram, rows: usize, style: Style)
     text
 }
 
-fn row(name: &str, times: &Times, total: &Block, timeout_ns: u64, style: Style) -> Vec<String> {
-    let censored_from = match name {
-        "response time" => censored_from(total),
-        "service time" | "connect + service" => service_censored_from(total, timeout_ns),
+fn row(kind: TimeKind, times: &Times, total: &Block, timeout_ns: u64, style: Style) -> Vec<String> {
+    let censored_from = match kind {
+        TimeKind::Response => censored_from(total),
+        TimeKind::Service | TimeKind::ConnectAndService => service_censored_from(total, timeout_ns),
         _ => u64::MAX,
     };
-    let Times { p50, p75, p90, p95, p99, p99_9, max, mean, .. } = *times;
-    let mut cells = vec![name.to_owned()];
-    cells.extend([p50, p75, p90, p95, p99, p99_9, max].map(|value| marked(value, censored_from, style)));
+    let mut cells = vec![kind.name().to_owned()];
+    cells.extend(times.columns().map(|(_, value)| marked(value, censored_from, style)));
     // A mean includes every lower bound.
     let mark = if censored_from < u64::MAX { "\u{2265}" } else { "" };
-    cells.push(format!("{mark}{}", style.time(mean)));
+    cells.push(format!("{mark}{}", style.time(times.mean)));
     cells
 }
 
@@ -197,10 +178,8 @@ fn service_censored_from(block: &Block, timeout_ns: u64) -> u64 {
 
 /// The main time of a run: response time in an open loop, service time in a closed loop.
 pub(super) fn first_of<'a>(run: &Run, block: &'a Block) -> (&'static str, Option<&'a Times>) {
-    match run.loop_.kind {
-        LoopKind::Open => ("response time", block.response_time_ns.as_ref()),
-        LoopKind::Closed => ("service time", block.service_time_ns.as_ref()),
-    }
+    let kind = run.loop_.kind.judged_time();
+    (kind.name(), block.times(kind))
 }
 
 /// Steps per halving of the distance to 100 %: the default of HdrHistogram's tools.

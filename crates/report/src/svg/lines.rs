@@ -6,7 +6,7 @@ use crate::format::number;
 use crate::run_text::load_words;
 use crate::{Row, Table};
 use paceline_judge::{Metric, SAMPLES_FOR_INTERVAL, judged_times};
-use paceline_record::{LoopKind, Phase, Run, Times, Trial};
+use paceline_record::{LoopKind, Phase, Run, TimeKind, Times, Trial};
 
 /// Height of the drawing of percentile curves.
 const TALL: f64 = 360.0;
@@ -42,11 +42,26 @@ pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: &[Trial], top: f6
     let lines: Vec<NamedLine> = rows.filter_map(|row| spectrum(table, row, trials)).collect();
     let far = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).fold(10.0, f64::max);
     let Some((low, high)) = ends(&lines) else { return top };
-    let what = match table.load.kind {
-        LoopKind::Closed => "service time",
-        LoopKind::Open => "response time",
-    };
+    let what = table.load.kind.judged_time().name();
     let plot_top = title(canvas, table, what, top);
+    curves(canvas, &lines, (low, high, far), plot_top)
+}
+
+/// Draws the percentile curves of every time of a run; returns the lower end.
+pub fn times(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
+    let line = |(kind, times): (TimeKind, &Times)| {
+        let points = curve(times);
+        (points.len() > 1).then(|| NamedLine { name: kind.name().to_owned(), points })
+    };
+    let lines: Vec<NamedLine> = run.total.distributions().filter_map(line).collect();
+    let far = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).fold(10.0, f64::max);
+    let Some((low, high)) = ends(&lines) else { return top };
+    canvas.text((MARGIN, top + 18.0), Anchor::Start, "t", "percentiles of every time (logarithmic axes)");
+    curves(canvas, &lines, (low, high, far), top + 32.0)
+}
+
+/// Draws percentile curves between the lowest and the highest time, up to a level of 1/(1 - p).
+fn curves(canvas: &mut Canvas, lines: &[NamedLine], (low, high, far): (f64, f64, f64), plot_top: f64) -> f64 {
     let bottom = plot_top + TALL;
     let x = Axis::log(1.0, far, PLOT);
     let y = times_axis(canvas, low, high, (plot_top, bottom));
@@ -56,7 +71,7 @@ pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: &[Trial], top: f6
             canvas.text((x.place(at), bottom + 18.0), Anchor::Middle, "m", level);
         }
     }
-    draw(canvas, &lines, &x, &y);
+    draw(canvas, lines, &x, &y);
     bottom + 40.0
 }
 
@@ -159,10 +174,7 @@ fn load_curve(canvas: &mut Canvas, tables: &[Table], table: &Table, row: &Row, t
 
 /// Draws the times of the window's requests by the interval in which they ended; returns the lower end.
 pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
-    let what = match run.loop_.kind {
-        LoopKind::Closed => "service time",
-        LoopKind::Open => "response time",
-    };
+    let what = run.loop_.kind.judged_time().name();
     let intervals = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
     let timed: Vec<(f64, Option<&Times>)> = intervals
         .map(|interval| (interval.start_ns as f64 / 1e9, judged_times(&interval.block, run.loop_.kind)))

@@ -59,10 +59,11 @@ pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<Printable>
     (bottom > top).then(|| canvas.finish(WIDTH, bottom + MARGIN, &report.round.plan).into())
 }
 
-/// Draws the response times of a run over time; in a closed loop its service times.
+/// Draws the response times of a run over time (in a closed loop its service times), and the percentiles of every time.
 pub fn run_svg(run: &Run) -> Printable {
     let mut canvas = Canvas::default();
     let bottom = lines::over_time(&mut canvas, run, 10.0);
+    let bottom = lines::times(&mut canvas, run, bottom + 24.0);
     canvas.finish(WIDTH, bottom + MARGIN, &run.target.url).into()
 }
 
@@ -89,6 +90,8 @@ mod tests {
         let mut run = fixture::run(0);
         let times = run.total.response_time_ns.clone();
         run.intervals.iter_mut().for_each(|interval| interval.block.response_time_ns.clone_from(&times));
+        // Without the curves of the whole window.
+        paceline_record::TimeKind::ALL.into_iter().for_each(|kind| *run.total.times_mut(kind) = None);
         let drawn = run_svg(&run).to_string();
         assert!(drawn.contains("response time over time, one point per 1 s"), "{drawn}");
         let lines = drawn.matches("<path fill=\"none\"").count();

@@ -13,8 +13,8 @@ use paceline_record::{
     JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure,
     Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates,
     RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse,
-    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Throttling, Times, Tls, Tool,
-    Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
+    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Throttling, TimeKind, Times,
+    Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -50,12 +50,10 @@ prop_compose! {
         c in vec(whole(), 12),
         status in btree_map(text(), whole(), 0..3),
         body_bytes in option::of((whole(), whole()).prop_map(|(min, max)| Lengths { min, max })),
-        times in vec(option::of(times()), 10),
+        times in vec(option::of(times()), TimeKind::ALL.len()),
         censored in option::of((whole(), whole()).prop_map(|(count, lowest_ns)| Censored { count, lowest_ns })),
     ) -> Block {
-        let mut times = times.into_iter();
-        let mut next = || times.next().flatten();
-        Block {
+        let mut block = Block {
             counts: Counts {
                 scheduled: c[0], ok: c[1], bad_status: c[2], bad_body: c[3], connect_failed: c[4], io_failed: c[5],
                 timed_out: c[6], unsent: c[7],
@@ -64,18 +62,11 @@ prop_compose! {
             status,
             bytes: Bytes { sent: c[9], received: c[10], body: c[11] },
             body_bytes,
-            service_time_ns: next(),
-            response_time_ns: next(),
-            generator_lag_ns: next(),
-            connection_wait_ns: next(),
-            connect_time_ns: next(),
-            connect_and_service_time_ns: next(),
-            first_byte_ns: next(),
-            handshake_time_ns: next(),
-            receive_delay_ns: next(),
-            failed_time_ns: next(),
             censored,
-        }
+            ..Block::default()
+        };
+        TimeKind::ALL.into_iter().zip(times).for_each(|(kind, times)| *block.times_mut(kind) = times);
+        block
     }
 }
 

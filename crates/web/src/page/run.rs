@@ -10,7 +10,7 @@ use paceline_judge::{SAMPLES_FOR_INTERVAL, judged_times};
 use paceline_record::{
     Bytes, Censored, Connections, CoreTime, Counts, DatabaseUse, Environment, Fault, FoundCapacity,
     GateOutcome, Generator, Load, Loop, Pace, Phases, Pinning, Rates, RequestPart, Run, SessionPart, Startup,
-    Target, Times, Tool, Trial, Usage, Validation, Verdict,
+    Target, TimeKind, Times, Tool, Trial, Usage, Validation, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -205,31 +205,12 @@ pub struct TimesPage {
     /// `response_time`, `service_time` and so on.
     pub id: &'static str,
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// What it is.
-    pub definition: &'static str,
-    /// How many times were recorded.
-    pub count: u64,
-    /// The exact lowest.
-    pub min: u64,
-    /// The arithmetic mean.
-    pub mean: f64,
-    /// The median.
-    pub p50: u64,
-    /// 75 % were at or below it.
-    pub p75: u64,
-    /// 90 % were at or below it.
-    pub p90: u64,
-    /// 95 % were at or below it.
-    pub p95: u64,
-    /// 99 % were at or below it.
-    pub p99: u64,
-    /// 99.9 % were at or below it.
-    pub p99_9: u64,
-    /// 99.99 % were at or below it.
-    pub p99_99: u64,
-    /// The exact highest.
-    pub max: u64,
+    pub definition: String,
+    /// Count, percentiles and extremes; the histogram is left out.
+    #[serde(flatten)]
+    pub times: Times,
     /// The percentile curve: 1/(1 - p), and the time.
     pub curve: Vec<(f64, u64)>,
     /// Up to which 1/(1 - p) there were samples enough for a 95 % interval of order statistics.
@@ -353,76 +334,19 @@ fn request_row(part: &RequestPart, run: &Run) -> RequestRow {
 
 /// Every distribution of a block that has values, the one to judge by first.
 fn distributions(block: &paceline_record::Block) -> Vec<TimesPage> {
-    let all: [(&str, &str, &str, &Option<Times>); 8] = [
-        (
-            "response_time",
-            "Response time",
-            "From the time at which the request was due by the schedule to the last byte of the response. It includes waiting for a \
-             connection and any lag of the load generator.",
-            &block.response_time_ns,
-        ),
-        (
-            "service_time",
-            "Service time",
-            "From the actual send (first byte of the request passed to the socket) to the last byte of the response.",
-            &block.service_time_ns,
-        ),
-        (
-            "connect_and_service_time",
-            "Connect and service time",
-            "Without keep-alive: from the start of connecting to the last byte of the response.",
-            &block.connect_and_service_time_ns,
-        ),
-        (
-            "first_byte",
-            "Time to first byte",
-            "From the actual send to the first byte of the response.",
-            &block.first_byte_ns,
-        ),
-        (
-            "connection_wait",
-            "Connection wait",
-            "Time from when a request was due until a connection, or a stream on one, was free for it.",
-            &block.connection_wait_ns,
-        ),
-        (
-            "generator_lag",
-            "Generator lag",
-            "Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time.",
-            &block.generator_lag_ns,
-        ),
-        ("connect_time", "Connect time", "Time to establish a TCP connection.", &block.connect_time_ns),
-        (
-            "failed_time",
-            "Time to failure",
-            "Time until each failed request failed. Requests that timed out are not included: they count in the response time (closed loop: in the service time).",
-            &block.failed_time_ns,
-        ),
-    ];
-    let known = all.iter().filter_map(|(id, name, definition, times)| {
-        times.as_ref().filter(|times| times.count > 0).map(|times| distribution(id, name, definition, times))
-    });
-    known.collect()
+    block.distributions().filter(|(_, times)| times.count > 0).map(TimesPage::new).collect()
 }
 
-fn distribution(id: &'static str, name: &'static str, definition: &'static str, times: &Times) -> TimesPage {
-    TimesPage {
-        id,
-        name,
-        definition,
-        count: times.count,
-        min: times.min,
-        mean: times.mean,
-        p50: times.p50,
-        p75: times.p75,
-        p90: times.p90,
-        p95: times.p95,
-        p99: times.p99,
-        p99_9: times.p99_9,
-        p99_99: times.p99_99,
-        max: times.max,
-        curve: curve(times),
-        reliable_to: times.count as f64 / SAMPLES_FOR_INTERVAL,
+impl TimesPage {
+    fn new((kind, times): (TimeKind, &Times)) -> Self {
+        Self {
+            id: kind.id(),
+            name: kind.title(),
+            definition: kind.definition().replace('`', ""),
+            times: Times { histogram: String::new(), ..times.clone() },
+            curve: curve(times),
+            reliable_to: times.count as f64 / SAMPLES_FOR_INTERVAL,
+        }
     }
 }
 

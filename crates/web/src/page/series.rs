@@ -2,7 +2,7 @@
 //!
 //! Made for the page of a run and for its CSV. Long runs are joined to a bounded number of stretches.
 
-use paceline_judge::VerdictName;
+use paceline_judge::{VerdictName, judged_times};
 use paceline_record::{Interval, LoopKind, Phase, Run, Sample, Times};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -121,11 +121,7 @@ fn times<'a>(kind: LoopKind, intervals: &[&'a Interval]) -> Option<&'a Times> {
 
 /// The times a kind of loop is judged by.
 pub fn judged(kind: LoopKind, interval: &Interval) -> Option<&Times> {
-    match kind {
-        LoopKind::Closed => interval.block.service_time_ns.as_ref(),
-        LoopKind::Open => interval.block.response_time_ns.as_ref(),
-    }
-    .filter(|times| times.count > 0)
+    judged_times(&interval.block, kind)
 }
 
 /// At most [`SECONDS`]: rates are averaged over time, of percentiles the highest is kept.

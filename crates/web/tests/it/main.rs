@@ -8,6 +8,7 @@
 mod built;
 mod compared;
 mod served;
+mod times;
 mod types;
 
 use std::path::{Path, PathBuf};

@@ -68,7 +68,7 @@ impl Sink for Files {
             match file.kind {
                 SecondsFormat::Csv => file.write(&second_csv(row)),
                 SecondsFormat::Ndjson => file.write(&(serde_json::to_string(row).unwrap_or_default() + "\n")),
-                SecondsFormat::Hlog => file.write(&hlog_lines(row, second, rows)),
+                SecondsFormat::Hlog => file.write(&hlog_lines(row, second)),
             }
         }
     }
@@ -87,15 +87,13 @@ fn cannot(path: &Path) -> String {
 }
 
 /// What this second added to the window's cohort, by kind of time: the lines of a run add up to its result.
-fn hlog_lines(row: &record::Second, second: &WorkerSecond, rows: &Rows) -> String {
-    let response = ("response", Measure::Response);
-    let service = ("service", Measure::Service);
-    let kinds = if rows.is_open() { vec![response, service] } else { vec![service] };
+fn hlog_lines(row: &record::Second, second: &WorkerSecond) -> String {
     let mut lines = String::new();
-    for (tag, measure) in kinds {
+    for measure in Measure::ALL {
+        let Some(kind) = record::TimeKind::parse(measure.key()) else { continue };
         let histogram = times(second, measure, |cohort| cohort == Phase::Window);
         if !histogram.is_empty() {
-            lines.push_str(&hlog_line(tag, row.start_s, row.length_s, &histogram));
+            lines.push_str(&hlog_line(kind.tag(), row.start_s, row.length_s, &histogram));
         }
     }
     lines

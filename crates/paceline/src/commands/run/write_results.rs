@@ -5,9 +5,9 @@
 
 use super::output_flags::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFlag};
 use crate::exit::{Complaint, print};
-use paceline_escape::{CsvText, JsonText, Printable, TerminalText};
-use paceline_record::{LoopKind, Run};
-use paceline_report::{RunTextOptions, hgrm, run_markdown, run_svg, run_text};
+use paceline_escape::{JsonText, Printable, TerminalText};
+use paceline_record::Run;
+use paceline_report::{RunTextOptions, run_csv, run_hgrm, run_markdown, run_svg, run_text};
 use paceline_web::{SingleFilePages, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub fn write_results(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Err
         failed.extend(write(path, &text(run, flags, flags.format_of(path), false)?).err());
     }
     for path in flags.hgrms() {
-        failed.extend(crate::file::write_whole(path, distribution(run).as_bytes()).err());
+        failed.extend(crate::file::write_whole(path, run_hgrm(run).as_bytes()).err());
     }
     let mut failed = failed.into_iter();
     let Some(first) = failed.next() else { return Ok(()) };
@@ -39,16 +39,6 @@ pub fn run_page(run: &Run) -> anyhow::Result<Printable> {
     Ok(single_file(&format!("{} · Paceline", run.target.url), &SingleFilePages::of_run(run)?)?)
 }
 
-/// The summary as CSV: a line of keys, a line of values.
-fn csv(run: &Run) -> CsvText {
-    let (keys, values): (Vec<String>, Vec<String>) = run.summarize().cells().into_iter().unzip();
-    let line = |first: &str, others: &[String]| {
-        let fields = std::iter::once(first).chain(others.iter().map(String::as_str));
-        [CsvText::record(fields), CsvText::literal("\n")].into_iter().collect::<CsvText>()
-    };
-    [line("url", &keys), line(&run.target.url, &values)].into_iter().collect()
-}
-
 /// The result in a format.
 fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) -> anyhow::Result<Printable> {
     Ok(match format {
@@ -60,10 +50,10 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
                 JsonText::of_document(&record.to_string()).into()
             }
         },
-        OutputFormat::Hgrm => TerminalText::lines(&distribution(run)).into(),
+        OutputFormat::Hgrm => TerminalText::lines(&run_hgrm(run)).into(),
         OutputFormat::Html => run_page(run)?,
         OutputFormat::Svg => run_svg(run),
-        OutputFormat::Csv => csv(run).into(),
+        OutputFormat::Csv => run_csv(run).into(),
         OutputFormat::Markdown => run_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
         OutputFormat::Text => run_text(
             run,
@@ -100,14 +90,4 @@ fn write(path: &Path, text: &Printable) -> anyhow::Result<()> {
         crate::exit::say(&format!("wrote {}", path.display()));
     }
     Ok(())
-}
-
-/// The percentile distribution of the main time: response time in an open loop, otherwise service time.
-fn distribution(run: &Run) -> String {
-    let (name, times) = match run.loop_.kind {
-        LoopKind::Open => ("Response time", &run.total.response_time_ns),
-        LoopKind::Closed => ("Service time", &run.total.service_time_ns),
-    };
-    let histogram = times.as_ref().and_then(|times| times.decode().ok()).unwrap_or_default();
-    hgrm(name, &run.target.url, &histogram)
 }

@@ -9,6 +9,7 @@ use crate::noise::quiet_status;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use paceline_record::TimeKind;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -122,9 +123,11 @@ fn hdrhistogram_tools_read_the_same_values_as_the_record() {
     let output = server.output(&[&SHORT[..], &files].concat());
     assert_eq!(quiet_status(output.status.code().unwrap(), &fs::read_to_string(&names[0]).unwrap()), 0);
     let (record, logged) = (json(names[0].as_ref()), logged(&names[1]));
-    assert_eq!(logged.keys().collect::<Vec<_>>(), ["response", "service"]);
+    let tags = ["connection_wait", "first_byte", "generator_lag", "response", "service"];
+    assert_eq!(logged.keys().collect::<Vec<_>>(), tags);
     for (tag, sum) in &logged {
-        let times = &record["total"][format!("{tag}_time_ns")];
+        let kind = TimeKind::ALL.into_iter().find(|kind| kind.tag() == tag).unwrap();
+        let times = &record["total"][kind.key()];
         assert_eq!(sum.len(), times["count"].as_u64().unwrap(), "{tag}");
         assert_eq!(sum.value_at_quantile(0.5), times["p50"].as_u64().unwrap(), "{tag}");
         assert!(sum.equivalent(sum.value_at_quantile(0.99), times["p99"].as_u64().unwrap()), "{tag}");
@@ -145,7 +148,7 @@ fn hdrhistogram_tools_read_the_same_values_as_the_record() {
 }
 
 #[test]
-fn a_closed_loop_logs_service_times_alone() {
+fn a_closed_loop_logs_no_response_times() {
     let (server, folder) = (ReferenceServer::start("immediate"), tempfile::tempdir().unwrap());
     let log = folder.path().join("a.HLOG");
     let output = server.output(&["-n", "500", "--hdr", log.to_str().unwrap(), "--format", "json"]);
@@ -153,7 +156,7 @@ fn a_closed_loop_logs_service_times_alone() {
     let logged = logged(log.to_str().unwrap());
     assert_eq!(
         logged.iter().map(|(tag, sum)| (tag.as_str(), sum.len())).collect::<Vec<_>>(),
-        [("service", 500)]
+        [("first_byte", 500), ("service", 500)]
     );
 }
 
