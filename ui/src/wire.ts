@@ -26,8 +26,38 @@ export interface About {
   tuned?: (string)[];
 }
 
+/** The check that the actual sends of random arrivals were random: the Anderson-Darling test of a sample of their gaps against the requested distribution. */
+export interface ArrivalCheck {
+  /** The Anderson-Darling statistic of the test, A². */
+  anderson_darling: number;
+  /** Number of tested gaps between sends. */
+  gaps: number;
+  /** The probability of a statistic at least this large if the sends follow the requested distribution. */
+  p_value: number;
+}
+
 /** Distribution of the arrivals of an open loop. */
 export type Arrivals = "constant" | "poisson";
+
+/** An unexpected body: the first of its kind, warm-up included. */
+export interface BadBody {
+  /** When it was complete, in nanoseconds from the start of the run. */
+  at_ns: number;
+  /** Length of the body, in bytes. */
+  body_bytes: number;
+  /** The first byte that differs from the expected body, from 0, if that body is known. */
+  differs_at?: number;
+  /** The difference from the expectation, as text. */
+  fault: string;
+  /** The request of a mix that it answered. */
+  request?: string;
+  /** An excerpt, from shortly before that byte or from the start. Bytes that are not UTF-8 are replaced. */
+  shown: string;
+  /** Offset of the excerpt in the body. */
+  shown_from: number;
+  /** The status of the response. */
+  status: number;
+}
 
 /** The instances and the balancer of a launch. */
 export interface BalancedLoad {
@@ -41,6 +71,50 @@ export interface BalancedLoad {
   policy: string;
   /** Whether requests go through the balancer or to one instance directly. */
   route: Route;
+}
+
+/** The counters of a balancer over the window. */
+export interface BalancerCounts {
+  /** Counts of each instance, in order. */
+  by_instance: (InstanceCounts)[];
+  /** Client connections that it accepted. */
+  connections?: number;
+  /** Requests that it answered with its own error, or aborted. */
+  failures?: number;
+  /** Counters that such a source does not report, as text. */
+  not_reported: (string)[];
+  /** Requests sent to another instance than the one first chosen. */
+  redispatches?: number;
+  /** Requests that the balancer received. */
+  requests?: number;
+  /** Attempts to reach an instance that were retried. */
+  retries?: number;
+  /** The source of the counters: `haproxy stats socket`, `nginx stub_status`. */
+  source: string;
+}
+
+/** The balancer, with its version and configuration. */
+export interface BalancerReceipt {
+  /** Its configuration: the filled template. */
+  configuration: string;
+  /** Name of the balancer's folder. */
+  id: string;
+  /** Display name of the balancer. */
+  name: string;
+  /** Output of its version command. */
+  versions: string;
+}
+
+/** Several instances behind a balancer, over the window. */
+export interface Balancing {
+  /** The balancer: its version and configuration. */
+  balancer: BalancerReceipt;
+  /** The balancer's own counters; none if they could not be read. */
+  counts?: BalancerCounts;
+  /** The injected fault. */
+  fault?: InjectedFault;
+  /** Each instance, in order, then the balancer. */
+  processes: (ProcessUse)[];
 }
 
 /** One figure of the source, with its counterpart. */
@@ -57,6 +131,60 @@ export interface Beside {
 
 /** The party to blame. */
 export type Blame = "server" | "generator" | "environment" | "user";
+
+/** The outcomes and times of a set of requests. A time that was not measured is left out, never zero. */
+export interface Block {
+  /** Body lengths of valid responses. */
+  body_bytes?: Lengths;
+  /** Bytes sent and received. */
+  bytes: Bytes;
+  /** Requests that are in the histograms at the time waited so far. */
+  censored?: Censored;
+  /** Valid responses completed inside the window, whenever they fell due: what the achieved rate counts. */
+  completed_in_window: number;
+  /** From the start of connecting, TLS handshake included, to the last byte of the response. */
+  connect_and_service_time_ns?: Times;
+  /** Time to establish a connection, for connections made in this block, without the TLS handshake. */
+  connect_time_ns?: Times;
+  /** From when a request was due until a connection, or a stream on one, was free for it. */
+  connection_wait_ns?: Times;
+  /** The number of requests by outcome. */
+  counts: Counts;
+  /** Time until each failed request failed, from the intended send, or from the actual send in a closed loop. Requests that timed out are not included: they count in the response time (closed loop: in the service time). */
+  failed_time_ns?: Times;
+  /** From the actual send to the first byte of the response. */
+  first_byte_ns?: Times;
+  /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
+  generator_lag_ns?: Times;
+  /** Time of the TLS handshake after connecting, full and resumed ones together. */
+  handshake_time_ns?: Times;
+  /** From when the kernel had received the last byte to when it was read: how long responses waited for the load generator. It is part of the service time. */
+  receive_delay_ns?: Times;
+  /** From the moment at which the request was due by the schedule (the intended send) to the last byte of the response. It includes waiting for a connection and any lag of the load generator. */
+  response_time_ns?: Times;
+  /** From the actual send (the first byte of the request is passed to the socket) to the last byte of the response. */
+  service_time_ns?: Times;
+  /** Number of responses by status code. */
+  status: Record<string, number>;
+}
+
+/** The check of a body. */
+export type BodyExpectation = {
+  exact: Content;
+} | {
+  sha256: string;
+} | {
+  json: (ExpectedValue)[];
+} | {
+  json_form: JsonForm;
+};
+
+/** The end of the window. */
+export type Bound = {
+  duration_s: number;
+} | {
+  requests: number;
+};
 
 /** Bytes on the wire, and in bodies. */
 export interface Bytes {
@@ -76,6 +204,14 @@ export interface CapacityLoad {
   objective: string;
   /** Maximum number of windows of the search. */
   windows_most: number;
+}
+
+/** Requests of the warm-up that were outstanding when the window opened. They are in no count of the window's cohort. */
+export interface CarriedOver {
+  /** Sent, or due, and not ended when the window opened. */
+  outstanding: number;
+  /** Those without a response, because of a timeout or the end of the run. */
+  unanswered: number;
 }
 
 /** Requests without a response, at the time waited so far: the true time is at least that. */
@@ -98,6 +234,16 @@ export interface Check {
 
 /** The outcome of a check. */
 export type CheckOutcome = "pass" | "warn" | "fail";
+
+/** Bounds of the difference between two clocks. Each round trip gives bounds; these are the tightest of several. */
+export interface ClockOffset {
+  /** The offset is at most this, in nanoseconds. */
+  high_ns: number;
+  /** The offset is at least this, in nanoseconds. */
+  low_ns: number;
+  /** Number of round trips measured. */
+  round_trips: number;
+}
 
 /** The rate of one launch in each second since its first request. */
 export interface ColdCurve {
@@ -202,6 +348,20 @@ export interface Connections {
   /** The lowest number of concurrent streams that the server allowed on a connection, if below `depth`. */
   streams_allowed?: number;
 }
+
+/** Bytes: given as text, or the content of a file. */
+export type Content = string | {
+  /** The path of the file; `-` is standard input. */
+  file: string;
+} | {
+  /** The bytes in base64 (RFC 4648 section 4). */
+  base64: string;
+} | {
+  /** The separator between the parts; it must not occur in a part. */
+  boundary: string;
+  /** The parts, in order. */
+  parts: (FormPart)[];
+};
 
 /** Time of one core over the window, in seconds. */
 export interface CoreTime {
@@ -349,12 +509,51 @@ export interface Environment {
   virtual_machine: boolean;
 }
 
+/** What counted as a valid response. Without any, a 2xx status is valid. */
+export interface Expectations {
+  /** The expected body's length; every response's bytes were compared with that body. */
+  body_bytes?: number;
+  /** The SHA-256 of the expected body, in hexadecimal. Without `body_bytes` only the hash was given: the first body that matches it is the reference for the others. */
+  body_sha256?: string;
+  /** The expected values in a JSON body. */
+  json?: (ExpectedValue)[];
+  /** The expected form of a JSON body. */
+  json_form?: JsonForm;
+  /** The status that every response must have. */
+  status?: number;
+}
+
+/** A value that a JSON body must contain. */
+export interface ExpectedValue {
+  /** Where the value is: a JSON pointer (RFC 6901); empty for the whole document. */
+  pointer: string;
+  /** The expected value. */
+  value: unknown;
+}
+
 /** What a verdict means. */
 export interface Explanation {
   /** One line: what is wrong. */
   about: string;
   /** When it is given and what it means. */
   text: string;
+}
+
+/** A place of a value in a response. */
+export type ExtractFrom = {
+  json: string;
+} | {
+  header: string;
+} | {
+  regex: string;
+};
+
+/** A value that is extracted from a response. */
+export interface Extraction {
+  /** The place of the value in the response. */
+  from: ExtractFrom;
+  /** Name of the value, for `{var:NAME}`. */
+  name: string;
 }
 
 /** A failure of some launches of one server. */
@@ -430,6 +629,21 @@ export interface FigurePage {
 /** The decision on a ratio. */
 export type Finding = "better" | "worse" | "higher" | "lower" | "equivalent" | "undecided" | "single" | "not_comparable";
 
+/** One part of a form. */
+export interface FormPart {
+  /** Its content: a text or a file. */
+  content: Content;
+  /** The media type of the content. */
+  content_type?: string;
+  /** The file name that is sent to the server. */
+  file_name?: string;
+  /** The name of the field. */
+  name: string;
+}
+
+/** How the processes of a server were found. */
+export type FoundBy = "pid" | "port" | "connection";
+
 /** The result of a search. */
 export interface FoundCapacity {
   /** The rate of the closed loop before the search. */
@@ -454,15 +668,20 @@ export interface FoundCapacity {
   windows: (SearchedRate)[];
 }
 
-/** A requested limit. */
-export interface GatePage {
-  /** The expression. */
+/** The outcome of a gate. */
+export interface GateOutcome {
+  /** The figures that support the outcome, units in the keys. */
+  evidence: Record<string, unknown>;
+  /** The gate as written, such as `response.p99<10ms`. */
   gate: string;
-  /** Whether it passed. */
+  /** Whether the run proved that the limit was met. */
   passed: boolean;
-  /** The figure by which it was judged, and why it did not pass. */
-  words: string;
+  /** Why the gate did not pass; empty if it passed. */
+  reasons?: (GateReason)[];
 }
+
+/** Why a gate did not pass. */
+export type GateReason = "beyond_limit" | "failures" | "lower_bound" | "too_few_samples" | "not_measured" | "not_delivered" | "invalid" | "stopped" | "broke_rules" | "starved" | "generator_late" | "server_delayed";
 
 /** CPU time and memory of the generator over the window. */
 export interface Generator {
@@ -516,6 +735,8 @@ export interface GeneratorThread {
   voluntary_switches: number;
 }
 
+export type Headers = (string)[];
+
 /** Counts of times by second and class. */
 export interface Heat {
   /** Lower bound of each class and the upper one of the last, in nanoseconds. */
@@ -532,6 +753,20 @@ export interface IdleState {
   name: string;
 }
 
+/** The origin of an imported trial, and the figures that have no other place in it. Figures missing in the source are left out here and 0 in the run. The run's phases, generator and connections are not meaningful. */
+export interface Imported {
+  /** Other figures, by a name that includes the unit: `server_cpu_percent`. */
+  figures?: Record<string, number>;
+  /** The kind of report: `ab`, `techempower`, `figures` and others. */
+  format: string;
+  /** Notes on the figures. */
+  note?: string;
+  /** The file, and the place in it: lines or a path of keys. */
+  place: string;
+  /** Times as the source gives them, in nanoseconds, by `min`, `mean`, `stddev`, `p50`, `p99_9`, `max` and similar keys: service times of a closed loop, response times of an open one. */
+  times_ns?: Record<string, number>;
+}
+
 /** Every round, newest first. */
 export interface IndexPage {
   /** Where they are kept. */
@@ -546,6 +781,114 @@ export interface IndexPage {
   version: string;
 }
 
+/** An injected fault. */
+export interface InjectedFault {
+  /** Time of the fault, in nanoseconds from the start of the run. */
+  at_ns: number;
+  /** Whether the balancer reports the state of an instance. */
+  balancer_tells: boolean;
+  /** Index of the affected instance, from 0. */
+  instance: number;
+  /** The kind of fault. */
+  kind: FaultKind;
+  /** Time until the balancer reported the instance as down, in seconds; polled twice a second. */
+  taken_out_after_s?: number;
+}
+
+/** The counters of a balancer for one instance over the window. */
+export interface InstanceCounts {
+  /** Attempts to connect to it that failed. */
+  connect_failures?: number;
+  /** Requests that the balancer sent to this instance. */
+  requests?: number;
+  /** Responses of it that were broken or missing. */
+  response_failures?: number;
+  /** The state that the balancer reported at the end of the run: `UP`, `DOWN`. */
+  state_at_end?: string;
+}
+
+/** The requests that ended in an interval. */
+export interface Interval {
+  /** The requests of that cohort that ended in it. */
+  block: Block;
+  /** The cohort: requests due in the warm-up or in the window. */
+  phase: Phase;
+  /** Start of the interval, in nanoseconds from the start of the run. */
+  start_ns: number;
+}
+
+/** The IP version of the addresses that are used. */
+export type IpVersion = "4" | "6";
+
+/** The settings of a run. */
+export interface Job {
+  /** Whether a connection sends its next requests only when all outstanding ones are answered, as wrk's scripts do, instead of one after each response. */
+  batch: boolean;
+  /** Longest connect phase, and longest single attempt to connect, TLS handshake included, in seconds. */
+  connect_timeout_s: number;
+  /** Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; an empty part matches any value, or keeps the URL's. */
+  connect_to?: string;
+  /** Number of connections, over all threads. */
+  connections: number;
+  /** Whether each connection keeps the cookies that the server sets. A session always keeps them, from its first step on. */
+  cookies?: boolean;
+  /** Most outstanding requests on a connection; above 1 they are pipelined, or multiplexed over HTTP/2. */
+  depth: number;
+  /** Longest wait for outstanding responses after the window, in seconds. */
+  drain_s: number;
+  /** Most redirects followed for one request. Its status and body are those of the last response, its times include the whole chain. */
+  follow?: number;
+  /** Use only addresses of this IP version. */
+  ip_version?: IpVersion;
+  /** Whether a connection is used for more than one request. If not, requests say `Connection: close`. */
+  keep_alive: boolean;
+  /** Accept responses whose head has lines that end in LF alone (RFC 9112, section 2.2). */
+  lenient?: boolean;
+  /** When requests are sent: closed or open loop. */
+  loop: LoadModel;
+  /** How to wait for the next send. */
+  pace: PaceChoice;
+  /** The version of HTTP for requests. */
+  protocol: Protocol;
+  /** The HTTP proxy that requests go through: `http://[USER:PASS@]HOST:PORT`. */
+  proxy?: string;
+  /** Keep processors out of deep idle states during the run. */
+  quiet_cpu?: boolean;
+  /** The requests, and the expected responses: one request, or several with weights. */
+  request: (RequestSpec)[];
+  /** A connection is closed and replaced after this many requests; if missing, it carries as many as the server allows. */
+  requests_per_connection?: number;
+  /** Addresses to use for a host and port instead of resolving the name: `HOST:PORT:ADDR[,ADDR]`. */
+  resolve?: (string)[];
+  /** Seed of every random choice; a random one if missing. */
+  seed?: number;
+  /** The part of the load for this loader, if several loaders share it. Rate and number of requests are those of all loaders together, connections and threads those of this one. */
+  share?: LoaderShare;
+  /** Local addresses to connect from, in turn: `ADDR[,ADDR|/PREFIX]`; the kernel chooses if missing. */
+  source?: string;
+  /** Pause between a response and the next request of a connection; closed loop only. */
+  think?: Think;
+  /** Threads; the connections are divided among them. */
+  threads: number;
+  /** A request times out when its response is not complete after this time from its send, in seconds. The check runs up to a 64th of the timeout later (at least 1 ms, at most 250 ms): a response that arrives in between counts. */
+  timeout_s: number;
+  /** The timestamps that are taken of responses. */
+  timestamps: Timestamps;
+  /** How TLS is used: certificates, names and versions. */
+  tls?: TlsSpec;
+  /** Connect to this unix socket; the URL still sets the path and the host that are requested. */
+  unix_socket?: string;
+  /** The URL that is loaded. */
+  url: string;
+  /** Length of the warm-up, in seconds. */
+  warmup_s: number;
+  /** The end of the window: a time or a number of requests. */
+  window: Bound;
+}
+
+/** The required form of a JSON document. Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20, {"id": "1..10000"}]` is an array of 20 such objects. */
+export type JsonForm = unknown;
+
 /** Resources left for further connections when the window ended. */
 export interface Left {
   /** File descriptors that the process could still open. */
@@ -556,6 +899,14 @@ export interface Left {
   sockets_in_use: number;
   /** TCP sockets in TIME_WAIT on the machine. */
   sockets_time_wait: number;
+}
+
+/** The lengths of the bodies of valid responses: they should not vary unless the target intends it. */
+export interface Lengths {
+  /** Length of the longest body, in bytes. */
+  max: number;
+  /** Length of the shortest body, in bytes. */
+  min: number;
 }
 
 /** What limited a load, with the evidence. */
@@ -619,6 +970,51 @@ export interface Load {
   warmup_s: number;
 }
 
+/** When the next request is sent: the open and the closed model of Schroeder, Wierman and Harchol-Balter, "Open versus closed: a cautionary tale" (NSDI 2006). */
+export type LoadModel = {
+  kind: "closed";
+} | {
+  /** How arrivals are spaced. */
+  arrivals: Arrivals;
+  kind: "open";
+  /** The offered rate over time. */
+  shape: Shape;
+};
+
+/** One of several generators of a run. */
+export interface Loader {
+  /** Its monotonic clock minus the coordinator's, after the run. */
+  clock_after?: ClockOffset;
+  /** Its monotonic clock minus the coordinator's, before the run. */
+  clock_before?: ClockOffset;
+  /** Connections of this loader. */
+  connections?: Connections;
+  /** CPU time and memory of this loader. */
+  generator?: Generator;
+  /** The machine it ran on: `local`, or the name used to connect to it. */
+  host: string;
+  /** Delay of its warm-up after the agreed time; none if it began then. */
+  late_ns?: number;
+  /** Requests of its window that are not counted: they ended outside the part of the window common to all loaders. */
+  left_out?: number;
+  /** Why it has no result. Its share of the load was not sent, or not counted. */
+  lost?: string;
+  /** The traffic of its network interface over the window, if the target is not on the same machine. */
+  network?: NetworkUse;
+  /** Requests of the window that the schedule assigned to it; open loop. */
+  share?: number;
+  /** Its window on the coordinator's clock, from the start of the run, before cutting. */
+  window?: Span;
+}
+
+/** The part of a load for one of several loaders: the ticks of the open loop with this index modulo the number of loaders. Threads divide the share of their loader in the same way. */
+export interface LoaderShare {
+  /** Number of this loader, from 0. */
+  index: number;
+  /** Number of loaders. */
+  of: number;
+}
+
 /** The shape of the load. */
 export interface Loop {
   /** The spacing of arrivals, open loop. */
@@ -660,62 +1056,104 @@ export interface Machine {
   label: string;
 }
 
-/** What the generator measured. */
+/** What the generator measured, and what follows from it. */
 export interface Measured {
-  /** Bytes moved. */
-  bytes: Bytes;
-  /** Requests whose response was never seen. */
-  censored: Censored | null;
-  /** Connections asked for and had. */
+  /** The command line, so that the run can be repeated by hand. */
+  argv: (string)[];
+  /** The check that random arrivals left at random times. */
+  arrival_check?: ArrivalCheck;
+  /** The first unexpected body of each request. */
+  bad_bodies?: (BadBody)[];
+  /** The same of the servers on this machine that the server has connections to, such as an application behind a proxy and its database, nearest first. */
+  behind_server?: (ServerUse)[];
+  /** The cohort by generator, if several shared one run. */
+  by_generator?: (Block)[];
+  /** The cohort by request of a mix, in the order of the request file. */
+  by_request?: (RequestPart)[];
+  /** The cohort by segment of a ramp or a staircase, in order. */
+  by_segment?: (Segment)[];
+  /** The requests that were outstanding when the window opened, and their outcome. */
+  carried_over?: CarriedOver;
+  /** Connections requested and opened, and the side that closed them. */
   connections: Connections;
-  /** How the window's requests ended. */
-  counts: Counts;
-  /** The machine. */
+  /** The machine that the load generator ran on. */
   environment: Environment;
-  /** How each gate came out. */
-  gates: (GatePage)[];
-  /** What the generator itself cost. */
+  /** The definition of a valid response. */
+  expectations: Expectations;
+  /** For each gate, the figure by which it was judged, and why it did not pass. */
+  gate_words: (string)[];
+  /** The outcome of each requested gate (`--slo`, `--max-errors`). */
+  gates?: (GateOutcome)[];
+  /** CPU time, memory and quality figures of the generator. */
   generator: Generator;
   /** Times over time, where the record has the histograms of its seconds. */
   heat: Heat | null;
-  /** The job as TOML, with the seed of the run; secrets are masked. `paceline run --job` repeats it. */
-  job: string | null;
+  /** Unique: start time and a random part. */
+  id: string;
+  /** The requests that ended in each interval, warm-up included; a long run has longer intervals. */
+  intervals: (Interval)[];
+  /** The requested settings, with secrets replaced: `paceline run --job` repeats the run. */
+  job?: Job;
+  /** Those generators, in the same order. */
+  loaders?: (Loader)[];
   /** The shape of the load. */
   loop: Loop;
+  /** The share of failed requests that the user accepts (`--max-errors`), 0 to 1. */
+  not_ok_share_allowed?: number;
   /** How the generator waited for the next send. */
   pace: Pace;
   /** The seconds in which pauses of the server ended, that of the longest first. */
   pauses_at_s: (number)[];
-  /** When each phase was, from the start of the run. */
+  /** The time of each phase, from the start of the run. */
   phases: Phases;
   /** Whether the achieved rate is a minimum, because the generator was the bottleneck or was disturbed. */
   rate_is_minimum: boolean;
-  /** Rates over the window. */
+  /** Rates over the window, derived from `total` and the schedule. */
   rate_per_s: Rates;
-  /** Each request of a mix, and each step of a session. */
-  requests: (RequestRow)[];
+  /** The version of these keys; a change of any number's meaning raises it. */
+  schema: number;
   /** What ended in each second. */
   seconds: (Stretch)[];
-  /** The seed of every random choice, as text: JavaScript's numbers are too short for it. */
-  seed: string;
-  /** Each session of the request file. */
-  sessions: (SessionRow)[];
-  /** Sessions that began in a second; open loop of sessions. */
-  sessions_offered_per_s: number | null;
-  /** Responses by status code. */
-  status: Record<string, number>;
+  /** The seed of every random choice. */
+  seed: number;
+  /** The seed as text: JavaScript's numbers are too short for it. */
+  seed_text: string;
+  /** CPU time and memory of the server, if it runs on this machine and could be observed. */
+  server?: ServerUse;
+  /** The sessions of a request file, in its order. */
+  sessions?: (SessionPart)[];
+  /** Wall-clock start, RFC 3339, UTC. */
+  started_at: string;
   /** Whether it was stopped before its planned end. */
   stopped: boolean;
-  /** What was measured. */
+  /** The most important figures, under the same keys for both loops. */
+  summary?: Summary;
+  /** The URL that was measured, and the connection to it. */
   target: Target;
-  /** When a request timed out, after its actual send. */
+  /** From actual send; a request without a complete response by then is `timed_out`. */
   timeout_ns: number;
   /** Each distribution of times that was recorded. */
   times: (TimesPage)[];
-  /** What measured. */
+  /** The load generator. */
   tool: Tool;
-  /** Length of the window, in seconds. */
+  /** All requests that were due in the window: their outcomes and their times. */
+  total: Block;
+  /** Why a number may not mean what it seems to. */
+  verdicts: (Verdict)[];
+  /** Length of the window, in seconds: the divisor of rates. */
   window_s: number;
+}
+
+/** Memory limits and pressure of a server under a load. */
+export interface MemoryUse {
+  /** Its memory limit, in bytes: the lowest limit of its control groups, or the machine's memory. */
+  limit_bytes?: number;
+  /** Processes on the machine that the kernel killed during the load because it was out of memory. */
+  oom_kills: number;
+  /** Highest resident memory sampled, in bytes; none if it ended before. */
+  rss_bytes_peak?: number;
+  /** Bytes that the machine swapped in and out during the load. */
+  swapped_bytes: number;
 }
 
 /** What a chart can show of a row. */
@@ -736,6 +1174,20 @@ export interface MetricPage {
 
 /** What a figure is counted in. */
 export type MetricUnit = "per_s" | "ns" | "us" | "ms" | "bytes" | "share" | "count" | "cpu_seconds_per_million";
+
+/** The traffic of a network interface over the window. */
+export interface NetworkUse {
+  /** Name of the network interface. */
+  interface: string;
+  /** Bytes received through it, per second. */
+  received_bytes_per_s: number;
+  /** Bytes sent through it, per second. */
+  sent_bytes_per_s: number;
+  /** Limit of what it sends, in bytes per second: the rate of a token bucket (`tc tbf`). It does not limit what is received. */
+  sent_limit_bytes_per_s?: number;
+  /** Speed of its device in bytes per second, in each direction. In records without `sent_limit_bytes_per_s`, a token bucket's rate may be here. */
+  speed_bytes_per_s?: number;
+}
 
 /** A verdict on some rows of a table. */
 export interface Note {
@@ -859,6 +1311,9 @@ export interface ProcessUse {
   utilization: number;
 }
 
+/** The version of HTTP for requests. */
+export type Protocol = "http/1.0" | "http/1.1" | "http/2";
+
 /** Events per second. Always positive and finite. */
 export type Rate = number;
 
@@ -906,16 +1361,98 @@ export interface Ratio {
   low: number;
 }
 
-/** The requests of one kind. */
-export interface RequestRow {
+/** One request of a mix: the request, its frequency, and its results. */
+export interface RequestPart {
+  /** Body lengths of valid responses. */
+  body_bytes?: Lengths;
+  /** Bytes sent and received. */
+  bytes: Bytes;
+  /** Requests that are in the histograms at the time waited so far. */
+  censored?: Censored;
+  /** Valid responses completed inside the window, whenever they fell due: what the achieved rate counts. */
+  completed_in_window: number;
+  /** From the start of connecting, TLS handshake included, to the last byte of the response. */
+  connect_and_service_time_ns?: Times;
+  /** Time to establish a connection, for connections made in this block, without the TLS handshake. */
+  connect_time_ns?: Times;
+  /** From when a request was due until a connection, or a stream on one, was free for it. */
+  connection_wait_ns?: Times;
+  /** The number of requests by outcome. */
+  counts: Counts;
+  /** What counted as a valid response to it. */
+  expectations: Expectations;
+  /** Time until each failed request failed, from the intended send, or from the actual send in a closed loop. Requests that timed out are not included: they count in the response time (closed loop: in the service time). */
+  failed_time_ns?: Times;
+  /** From the actual send to the first byte of the response. */
+  first_byte_ns?: Times;
+  /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
+  generator_lag_ns?: Times;
+  /** Time of the TLS handshake after connecting, full and resumed ones together. */
+  handshake_time_ns?: Times;
+  /** Method of the request. */
+  method: string;
   /** Its name in the request file. */
   name: string;
-  /** Those that did not get a valid response. */
-  not_ok: number;
-  /** Those that were due. */
-  scheduled: number;
-  /** Their response times (closed loop: service times), in nanoseconds. */
-  times: RowTimes | null;
+  /** Its path, with placeholders as written. */
+  path: string;
+  /** From when the kernel had received the last byte to when it was read: how long responses waited for the load generator. It is part of the service time. */
+  receive_delay_ns?: Times;
+  /** From the moment at which the request was due by the schedule (the intended send) to the last byte of the response. It includes waiting for a connection and any lag of the load generator. */
+  response_time_ns?: Times;
+  /** From the actual send (the first byte of the request is passed to the socket) to the last byte of the response. */
+  service_time_ns?: Times;
+  /** Number of responses by status code. */
+  status: Record<string, number>;
+  /** Its relative frequency. */
+  weight: number;
+}
+
+/** One kind of request: its content, its weight, and the expected response. */
+export interface RequestSpec {
+  /** The body that is sent. */
+  body?: Content;
+  /** The expected body. */
+  expect_body?: BodyExpectation;
+  /** The status that every response must have; any 2xx if missing. */
+  expect_status?: number;
+  /** In a session: values of the response that later steps use as `{var:NAME}`. */
+  extract?: (Extraction)[];
+  /** Where the files of `{line:FILE}` are; the working directory if missing. */
+  folder?: string;
+  /** Header fields to send, in order. */
+  headers?: Headers;
+  /** Whether path, headers and body are sent as they are, without placeholders. */
+  literal?: boolean;
+  /** The method, such as `GET`. */
+  method: string;
+  /** The name in records; the path if missing. */
+  name?: string;
+  /** Names of fields that are otherwise sent by default, and are left out: `User-Agent`, `Accept`. */
+  omit?: (string)[];
+  /** The path with its query; that of the job's URL if missing. */
+  path?: string;
+  /** The session that contains this request as a step: the requests of a session are consecutive, and one user sends them in order. */
+  session?: string;
+  /** In a session: pause between the response to the previous step and this request. */
+  think?: Think;
+  /** How often it is sent, relative to the other requests. */
+  weight: number;
+}
+
+/** The machine on which a role of a launch ran. */
+export interface RoleMachine {
+  /** Its monotonic clock minus the lab's. */
+  clock: ClockOffset;
+  /** The environment of that machine. */
+  environment: Environment;
+  /** The name used to connect to it. */
+  host: string;
+  /** Index within its role, from 0. */
+  index: number;
+  /** The traffic of its network interface over the window. */
+  network?: NetworkUse;
+  /** The role that ran on it. */
+  role: ProcessRole;
 }
 
 /** A round in the list. */
@@ -1007,17 +1544,81 @@ export interface RowPage {
   verdicts: (string)[];
 }
 
-/** Percentiles of a row, in nanoseconds. */
-export interface RowTimes {
-  /** The exact highest. */
-  max: number;
-  /** The median. */
-  p50: number;
-  /** 99 % were at or below it. */
-  p99: number;
+/** One generator against one target, once. */
+export interface Run {
+  /** The command line, so that the run can be repeated by hand. */
+  argv: (string)[];
+  /** The check that random arrivals left at random times. */
+  arrival_check?: ArrivalCheck;
+  /** The first unexpected body of each request. */
+  bad_bodies?: (BadBody)[];
+  /** The same of the servers on this machine that the server has connections to, such as an application behind a proxy and its database, nearest first. */
+  behind_server?: (ServerUse)[];
+  /** The cohort by generator, if several shared one run. */
+  by_generator?: (Block)[];
+  /** The cohort by request of a mix, in the order of the request file. */
+  by_request?: (RequestPart)[];
+  /** The cohort by segment of a ramp or a staircase, in order. */
+  by_segment?: (Segment)[];
+  /** The requests that were outstanding when the window opened, and their outcome. */
+  carried_over?: CarriedOver;
+  /** Connections requested and opened, and the side that closed them. */
+  connections: Connections;
+  /** The machine that the load generator ran on. */
+  environment: Environment;
+  /** The definition of a valid response. */
+  expectations: Expectations;
+  /** The outcome of each requested gate (`--slo`, `--max-errors`). */
+  gates?: (GateOutcome)[];
+  /** CPU time, memory and quality figures of the generator. */
+  generator: Generator;
+  /** Unique: start time and a random part. */
+  id: string;
+  /** The requests that ended in each interval, warm-up included; a long run has longer intervals. */
+  intervals: (Interval)[];
+  /** The requested settings, with secrets replaced: `paceline run --job` repeats the run. */
+  job?: Job;
+  /** Those generators, in the same order. */
+  loaders?: (Loader)[];
+  /** The shape of the load. */
+  loop: Loop;
+  /** The share of failed requests that the user accepts (`--max-errors`), 0 to 1. */
+  not_ok_share_allowed?: number;
+  /** How the generator waited for the next send. */
+  pace: Pace;
+  /** The time of each phase, from the start of the run. */
+  phases: Phases;
+  /** Rates over the window, derived from `total` and the schedule. */
+  rate_per_s: Rates;
+  /** The version of these keys; a change of any number's meaning raises it. */
+  schema: number;
+  /** The seed of every random choice. */
+  seed: number;
+  /** CPU time and memory of the server, if it runs on this machine and could be observed. */
+  server?: ServerUse;
+  /** The sessions of a request file, in its order. */
+  sessions?: (SessionPart)[];
+  /** Wall-clock start, RFC 3339, UTC. */
+  started_at: string;
+  /** Whether it was stopped before its planned end. */
+  stopped: boolean;
+  /** The most important figures, under the same keys for both loops. */
+  summary?: Summary;
+  /** The URL that was measured, and the connection to it. */
+  target: Target;
+  /** From actual send; a request without a complete response by then is `timed_out`. */
+  timeout_ns: number;
+  /** The load generator. */
+  tool: Tool;
+  /** All requests that were due in the window: their outcomes and their times. */
+  total: Block;
+  /** Why a number may not mean what it seems to. */
+  verdicts: (Verdict)[];
+  /** Length of the window, in seconds: the divisor of rates. */
+  window_s: number;
 }
 
-/** Everything about one run. */
+/** Everything about one run: its record, without the parts that pages do not show, and what follows from it. */
 export interface RunPage {
   /** The command that repeats it. */
   command: string;
@@ -1029,10 +1630,34 @@ export interface RunPage {
   measured: Measured | null;
   /** Wall-clock start, RFC 3339, UTC. */
   started_at: string;
-  /** The conditions it ran under; none for a run outside a round. */
-  trial: TrialFacts | null;
+  /** The trial with its conditions, without its run and samples; none for a run outside a round. */
+  trial: Trial | null;
+  /** CPU and memory of the server over time. */
+  usage_points: (UsagePoint)[];
   /** Why a number may not mean what it seems to. */
   verdicts: (Verdict)[];
+}
+
+/** The server's process tree at one moment. Counters are totals since the launch. */
+export interface Sample {
+  /** From the start of the generator, in nanoseconds. */
+  at_ns: number;
+  /** CPU time, in seconds. */
+  cpu_s: number;
+  /** Number of involuntary context switches. */
+  involuntary_switches: number;
+  /** Phase of the run at that time. */
+  phase: Phase;
+  /** Number of processes of the server. */
+  processes: number;
+  /** Resident memory summed over processes, in bytes. */
+  rss_bytes: number;
+  /** Time runnable but not running, in seconds. */
+  run_delay_s: number;
+  /** Number of threads of the server. */
+  threads: number;
+  /** Number of voluntary context switches. */
+  voluntary_switches: number;
 }
 
 /** The full-size settings in the plan of a load that was scaled down. */
@@ -1115,6 +1740,50 @@ export interface Second {
   unsent: number;
 }
 
+/** A part of the window with its own load: a step, or a tenth of a ramp. Its block contains the requests that fell due in it. */
+export interface Segment {
+  /** Body lengths of valid responses. */
+  body_bytes?: Lengths;
+  /** Bytes sent and received. */
+  bytes: Bytes;
+  /** Requests that are in the histograms at the time waited so far. */
+  censored?: Censored;
+  /** Valid responses completed in it, whenever they fell due: the achieved rate of the segment counts them. */
+  completed_in_segment: number;
+  /** Valid responses completed inside the window, whenever they fell due: what the achieved rate counts. */
+  completed_in_window: number;
+  /** From the start of connecting, TLS handshake included, to the last byte of the response. */
+  connect_and_service_time_ns?: Times;
+  /** Time to establish a connection, for connections made in this block, without the TLS handshake. */
+  connect_time_ns?: Times;
+  /** From when a request was due until a connection, or a stream on one, was free for it. */
+  connection_wait_ns?: Times;
+  /** The number of requests by outcome. */
+  counts: Counts;
+  /** End, in nanoseconds from the start of the run. */
+  end_ns: number;
+  /** Time until each failed request failed, from the intended send, or from the actual send in a closed loop. Requests that timed out are not included: they count in the response time (closed loop: in the service time). */
+  failed_time_ns?: Times;
+  /** From the actual send to the first byte of the response. */
+  first_byte_ns?: Times;
+  /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
+  generator_lag_ns?: Times;
+  /** Time of the TLS handshake after connecting, full and resumed ones together. */
+  handshake_time_ns?: Times;
+  /** The mean offered rate of the segment, per second. */
+  offered_per_s: number;
+  /** From when the kernel had received the last byte to when it was read: how long responses waited for the load generator. It is part of the service time. */
+  receive_delay_ns?: Times;
+  /** From the moment at which the request was due by the schedule (the intended send) to the last byte of the response. It includes waiting for a connection and any lag of the load generator. */
+  response_time_ns?: Times;
+  /** From the actual send (the first byte of the request is passed to the socket) to the last byte of the response. */
+  service_time_ns?: Times;
+  /** Start, in nanoseconds from the start of the run. */
+  start_ns: number;
+  /** Number of responses by status code. */
+  status: Record<string, number>;
+}
+
 /** The distribution over connections: one number for each connection. */
 export interface Served {
   /** The highest value of a connection. */
@@ -1123,6 +1792,30 @@ export interface Served {
   median: number;
   /** The lowest value of a connection. */
   min: number;
+}
+
+/** The server under test. */
+export interface Server {
+  /** The id of the original if the server is a copy: a round may contain a server twice to check its own noise. */
+  copy_of?: string;
+  /** The HTTP engine that the framework runs on. */
+  engine: string;
+  /** Name of the framework. */
+  framework: string;
+  /** Name of its folder; for a copy, with the suffix `-copy`. */
+  id: string;
+  /** Kind of the framework: `platform`, `micro` or `full`. */
+  kind: string;
+  /** The language it is written in. */
+  language: string;
+  /** Display name of the server. */
+  name: string;
+  /** `idiomatic` or `tuned`, and others. */
+  tags: (string)[];
+  /** The framework's limits from its manifest, checked against the server: `pipelining`, `keep_alive`. */
+  traits?: Record<string, boolean>;
+  /** Output of its version command. */
+  versions: string;
 }
 
 /** What was measured. */
@@ -1147,20 +1840,66 @@ export interface ServerEntry {
   versions: string;
 }
 
-/** The sessions of one kind. */
-export interface SessionRow {
-  /** Those whose last step was answered as expected. */
+/** CPU time and memory of the server over the window, all of its processes together. */
+export interface ServerUse {
+  /** CPU time of its busiest thread as a share of the window, 0 to 1. Missing if threads that ended in the window used more CPU time: the CPU time of each of them is unknown. */
+  busiest_thread_utilization?: number;
+  /** The cores that the first process may run on. */
+  cores?: (number)[];
+  /** Cores that the first process may run on. */
+  cores_allowed: number;
+  /** CPU time per request that was sent in the window, in nanoseconds. */
+  cpu_ns_per_request: number;
+  /** CPU time over the window, in seconds. */
+  cpu_s: number;
+  /** How its root processes were found; the others are their descendants. */
+  found_by: FoundBy;
+  /** The same of the thread that waited most, as a share of the window, 0 to 1. */
+  most_delayed_thread_share?: number;
+  /** Name of its first process. */
+  name: string;
+  /** The first of its processes. */
+  pid: number;
+  /** Processes when the window ended. */
+  processes: number;
+  /** Resident memory when the window ended, in bytes. */
+  rss_bytes: number;
+  /** Time runnable but not running, all threads, in seconds. */
+  run_delay_s?: number;
+  /** Threads when the window ended. */
+  threads: number;
+  /** CPU time as a share of the window on all cores that it may run on, 0 to 1. */
+  utilization: number;
+}
+
+/** One session of a request file: steps in order by one user. Each step is one of `by_request`, too. */
+export interface SessionPart {
+  /** Sessions whose last step was answered as expected. */
   completed: number;
-  /** Those with a failed step. */
+  /** Sessions that were completed inside the window, those that began in the warm-up included; none in older records. */
+  completed_in_window?: number;
+  /** Sessions with a failed step; the steps after it were not sent. */
   failed: number;
   /** Its name in the request file. */
   name: string;
-  /** Those that began. */
+  /** Time from the due time of a session to its last response, pauses included; completed sessions only. */
+  session_time_ns?: Times;
+  /** Sessions of the window's cohort; each was completed, failed or unfinished. */
   started: number;
-  /** Their times, in nanoseconds. */
-  times: RowTimes | null;
-  /** Those that the end of the run interrupted. */
+  /** The steps of the session, in order. */
+  steps: (SessionStep)[];
+  /** Sessions that the end of the run interrupted between two steps. */
   unfinished: number;
+  /** Its relative frequency. */
+  weight: number;
+}
+
+/** One step of a session. */
+export interface SessionStep {
+  /** Its name, as in `by_request`. */
+  name: string;
+  /** Sessions that did not reach it: an earlier step failed, or the run ended. */
+  not_reached: number;
 }
 
 /** The severity of a verdict. */
@@ -1296,6 +2035,47 @@ export interface Stretch {
   start_s: number;
 }
 
+/** The most important figures of a run. */
+export interface Summary {
+  /** Valid responses completed in the window, per second of it. */
+  achieved_per_s: number;
+  /** For a load of several rates, the first one at which the server fell behind, per second. */
+  fell_behind_at_per_s: number | null;
+  /** For a load of several rates, the last one before the first at which the server fell behind, per second; the highest if it kept up with all, none if it fell behind at the first. The other rates are means over the window. */
+  kept_up_at_per_s: number | null;
+  /** The maximum of that time, in nanoseconds. */
+  max_ns: number | null;
+  /** The mean of that time, in nanoseconds. */
+  mean_ns: number | null;
+  /** Requests with another outcome: failed, wrong, timed out or unsent. */
+  not_ok: number;
+  /** The rate of the schedule, per second; none in a closed loop. */
+  offered_per_s: number | null;
+  /** Requests with the expected response. */
+  ok: number;
+  /** The median of that time, in nanoseconds. */
+  p50_ns: number | null;
+  /** The 90th percentile of that time, in nanoseconds. */
+  p90_ns: number | null;
+  /** The 95th percentile of that time, in nanoseconds. */
+  p95_ns: number | null;
+  /** The 99.9th percentile of that time, in nanoseconds. */
+  p99_9_ns: number | null;
+  /** The 99th percentile of that time, in nanoseconds. */
+  p99_ns: number | null;
+  /** Requests of the window's cohort. */
+  requests: number;
+  /** Sessions completed in the window, per second of it; none without sessions. */
+  sessions_achieved_per_s: number | null;
+  /** The kind of time in the following figures: the response time in an open loop, the service time in a closed one. */
+  time: SummaryTime;
+  /** Names of the verdicts, the severe ones first. */
+  verdicts: (string)[];
+}
+
+/** The kind of time in a summary. */
+export type SummaryTime = "response" | "service";
+
 /** The rows of one workload, load and form on one machine. */
 export interface TablePage {
   /** `single` or `cores`. */
@@ -1376,6 +2156,34 @@ export interface Throttling {
   throttled_s: number;
 }
 
+/** A distribution of times, in nanoseconds: some percentiles for reading, the whole histogram for computation. */
+export interface Times {
+  /** Number of recorded times. With a count of 0 every number is 0. */
+  count: number;
+  /** HdrHistogram V2 compressed encoding, base64. */
+  histogram: string;
+  /** The highest time, exact. */
+  max: number;
+  /** The arithmetic mean of the times. */
+  mean: number;
+  /** The lowest time, exact. */
+  min: number;
+  /** The median, to three significant digits, as are the other percentiles. */
+  p50: number;
+  /** 75 % of the times were at or below it. */
+  p75: number;
+  /** 90 % of the times were at or below it. */
+  p90: number;
+  /** 95 % of the times were at or below it. */
+  p95: number;
+  /** 99 % of the times were at or below it. */
+  p99: number;
+  /** 99.9 % of the times were at or below it. */
+  p99_9: number;
+  /** 99.99 % of the times were at or below it. */
+  p99_99: number;
+}
+
 /** A distribution of times, in nanoseconds. */
 export interface TimesPage {
   /** Number of recorded times. With a count of 0 every number is 0. */
@@ -1414,6 +2222,9 @@ export interface TimesPage {
   reliable_to: number;
 }
 
+/** The timestamps that are taken of responses. */
+export type Timestamps = "user" | "kernel";
+
 /** The parameters negotiated in the first TLS handshake, and the number of handshakes in the whole run, the connect phase included. Without a completed handshake the negotiated parameters are missing. */
 export interface Tls {
   /** The application protocol that the server chose; left out if it chose none. */
@@ -1436,6 +2247,27 @@ export interface Tls {
   version?: string;
 }
 
+/** How TLS is used; for https URLs only. */
+export interface TlsSpec {
+  /** Trust the certificates in this PEM file instead of the system's. */
+  ca_file?: string;
+  /** The file of the client certificate and its chain, PEM. */
+  cert_file?: string;
+  /** Whether the check of the server's certificate is disabled. */
+  insecure?: boolean;
+  /** The file of the client certificate's key, PEM; `cert_file` if missing. */
+  key_file?: string;
+  /** Whether session resumption is disabled, so that every handshake is a full one. */
+  no_resumption?: boolean;
+  /** The server name to request and to expect in the certificate; the URL's host if missing. */
+  server_name?: string;
+  /** The only version to offer; all if missing. */
+  version?: TlsVersion;
+}
+
+/** A version of TLS. */
+export type TlsVersion = "1.2" | "1.3";
+
 /** The load generator. */
 export interface Tool {
   /** The commit it was built from, if known. */
@@ -1454,6 +2286,72 @@ export interface Trace {
   sends: number;
 }
 
+/** A run with the server's launch and all its conditions. */
+export interface Trial {
+  /** Results of the instances and the balancer, if the launch had one. */
+  balancing?: Balancing;
+  /** The randomised block it ran in. */
+  block: number;
+  /** The result of a capacity search; the run is then that of its last window. */
+  capacity?: FoundCapacity;
+  /** Time of every core over the window, with interrupts and steal separately. */
+  cores: (CoreTime)[];
+  /** Results of the database, if the launch had one. */
+  database?: DatabaseUse;
+  /** Why there is no usable run. */
+  error?: Fault;
+  /** The form of the server: `single` or `cores`. */
+  form: string;
+  /** Command line of the load generator. */
+  generator_argv: (string)[];
+  /** Id of the trial, unique. */
+  id: string;
+  /** The origin of the figures, if Paceline did not measure them. */
+  imported?: Imported;
+  /** The server launch that it ran against; trials of one launch share it. */
+  launch: string;
+  /** What limited it; none if there is no usable run, and in records of older versions. */
+  limit?: Limit;
+  /** The requested load. */
+  load: Load;
+  /** The end of the server's output. */
+  log_tail: string;
+  /** The machines of roles that did not run on the lab's own machine. The machines of loaders are in the run. */
+  machines?: (RoleMachine)[];
+  /** The server's memory under the load, if it could be observed. */
+  memory?: MemoryUse;
+  /** Its position in the order of its sitting, from 0. */
+  order: number;
+  /** The cores that each process was allowed to use. */
+  pinning: Pinning;
+  /** The repeat of its cell, from 0; a second attempt keeps the number. */
+  repeat: number;
+  /** The round it belongs to. */
+  round: string;
+  /** The generator's measurements, unless it failed. */
+  run?: Run;
+  /** The server's process tree over time. */
+  samples: (Sample)[];
+  /** The version of these keys. */
+  schema: number;
+  /** The server that was measured. */
+  server: Server;
+  /** The sitting: a round that was interrupted and resumed has several. */
+  sitting: string;
+  /** Wall-clock start, RFC 3339, UTC. */
+  started_at: string;
+  /** The start of the server. */
+  startup?: Startup;
+  /** CPU time and memory of the server over the run's window. */
+  usage?: Usage;
+  /** The responses checked before the load. */
+  validation?: Validation;
+  /** Why a number may not mean what it seems to; the run has its own verdicts. */
+  verdicts: (Verdict)[];
+  /** The workload, with its case if it has several: `hello`, `tetra/140`. */
+  workload: string;
+}
+
 /** A trial of a row. */
 export interface TrialEntry {
   /** Its id. */
@@ -1464,46 +2362,6 @@ export interface TrialEntry {
   started_at: string;
   /** Whether it has a usable run. */
   usable: boolean;
-}
-
-/** What a trial adds to a run. */
-export interface TrialFacts {
-  /** What a search for the capacity found. */
-  capacity: FoundCapacity | null;
-  /** Time of every core over the window. */
-  cores: (CoreTime)[];
-  /** What became of the database. */
-  database: DatabaseUse | null;
-  /** Why there is no usable run. */
-  error: Fault | null;
-  /** `single` or `cores`. */
-  form: string;
-  /** The start of the server it ran against. */
-  launch: string;
-  /** The load asked for. */
-  load: Load;
-  /** The end of what the server printed. */
-  log_tail: string;
-  /** Which process was allowed where. */
-  pinning: Pinning;
-  /** Which repeat of its cell it counts as, from 0. */
-  repeat: number;
-  /** The round it belongs to. */
-  round: string;
-  /** CPU and memory of the server over time. */
-  samples: (UsagePoint)[];
-  /** What was under test. */
-  server: ServerEntry;
-  /** The sitting. */
-  sitting: string;
-  /** How the server started. */
-  startup: Startup | null;
-  /** What the server cost over the window. */
-  usage: Usage | null;
-  /** The responses checked before the load. */
-  validation: Validation | null;
-  /** The workload. */
-  workload: string;
 }
 
 /** An address that was tried and not used. */

@@ -50,6 +50,26 @@ impl Job {
         // Every value of a job has a form in TOML, except nulls in an expected JSON value.
         toml::to_string(self).unwrap_or_else(|error| format!("# {error}\n"))
     }
+
+    /// The shell command that carries it out: its settings, without those that are the defaults, are the input of
+    /// `paceline run --job`.
+    pub fn to_command(&self) -> String {
+        let settings = self.to_short_toml();
+        let mut end = "JOB".to_owned();
+        while settings.lines().any(|line| line == end) {
+            end.push('_');
+        }
+        format!("paceline run --job /dev/stdin <<'{end}'\n{settings}{end}")
+    }
+
+    fn to_short_toml(&self) -> String {
+        let table = |job: &Job| toml::Table::try_from(job);
+        let (Ok(mut settings), Ok(defaults)) = (table(self), table(&Job::default())) else {
+            return self.to_toml();
+        };
+        settings.retain(|key, value| key == "url" || defaults.get(key) != Some(value));
+        toml::to_string(&settings).unwrap_or_else(|_| self.to_toml())
+    }
 }
 
 #[cfg(test)]
@@ -92,6 +112,18 @@ mod tests {
             assert_eq!(Job::from_json(&text, false).unwrap(), job, "{text}");
             let record = format!("{{\"schema\": 1, \"job\": {text}}}");
             assert_eq!(Job::from_json(&record, false).unwrap(), job, "{record}");
+        }
+    }
+
+    #[test]
+    fn a_command_has_the_settings_that_are_not_the_defaults() {
+        for job in jobs() {
+            let command = job.to_command();
+            let (first, rest) = command.split_once('\n').unwrap();
+            assert_eq!(first, "paceline run --job /dev/stdin <<'JOB'");
+            let settings = rest.strip_suffix("JOB").unwrap();
+            assert_eq!(Job::from_toml(settings, false).unwrap(), job, "{settings}");
+            assert!(!settings.contains("connect_timeout_s"), "a default: {settings}");
         }
     }
 

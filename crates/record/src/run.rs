@@ -134,6 +134,13 @@ impl Run {
         }
     }
 
+    /// The job that repeats it, with its seed; secrets are replaced. None in records of other generators and of earlier
+    /// versions.
+    pub fn repeated_job(&self) -> Option<Job> {
+        let job = self.job.as_ref()?;
+        Some(Job { seed: Some(self.seed), ..job.masked() })
+    }
+
     /// Sessions that were completed inside the window, per second of it; none without sessions, and in older records.
     pub fn sessions_achieved_per_s(&self) -> Option<f64> {
         let completed = self.sessions.as_deref()?.iter().map(|session| session.completed_in_window);

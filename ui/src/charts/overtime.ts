@@ -26,7 +26,7 @@ export const TITLES: Record<Over, string> = {
 };
 
 const seconds = (series: Series): Stretch[] => (series.run.measured?.seconds ?? []).filter((s) => s.phase !== "drain");
-const samples = (series: Series): UsagePoint[] => series.run.trial?.samples ?? [];
+const samples = (series: Series): UsagePoint[] => series.run.usage_points;
 
 function points(series: Series, of: (second: Stretch) => number | undefined): Point[] {
   return seconds(series).flatMap((second) => {

@@ -19,6 +19,6 @@ pub use heat::{Column, Heat};
 pub use index::{IndexPage, RoundEntry};
 pub use metric::{FigurePage, MetricPage, MetricUnit};
 pub use round::{Records, RoundPage, RowPage, ServerEntry, TablePage, TrialEntry};
-pub use run::{Measured, RunPage, TimesPage, TrialFacts};
+pub use run::{Measured, RunPage, TimesPage};
 pub use series::{Stretch, UsagePoint, seconds};
 pub use then::{ThenPage, ThenRound};

@@ -4,14 +4,9 @@
 
 use super::explanation::{self, Explanation};
 use super::heat::Heat;
-use super::round::ServerEntry;
 use super::series::{self, Stretch, UsagePoint};
-use paceline_judge::{SAMPLES_FOR_INTERVAL, judged_times};
-use paceline_record::{
-    Bytes, Censored, Connections, CoreTime, Counts, DatabaseUse, Environment, Fault, FoundCapacity,
-    GateOutcome, Generator, Load, Loop, Pace, Phases, Pinning, Rates, RequestPart, Run, SessionPart, Startup,
-    Target, TimeKind, Times, Tool, Trial, Usage, Validation, Verdict,
-};
+use paceline_judge::SAMPLES_FOR_INTERVAL;
+use paceline_record::{Run, TimeKind, Times, Trial, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,13 +16,15 @@ const STEPS_PER_HALF: u32 = 5;
 /// Characters of a server's log that are shown: its end.
 const LOG_TAIL: usize = 16_000;
 
-/// Everything about one run.
+/// Everything about one run: its record, without the parts that pages do not show, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunPage {
     /// The trial's id, or the run's where there is no trial.
     pub id: String,
-    /// The conditions it ran under; none for a run outside a round.
-    pub trial: Option<TrialFacts>,
+    /// The trial with its conditions, without its run and samples; none for a run outside a round.
+    pub trial: Option<Trial>,
+    /// CPU and memory of the server over time.
+    pub usage_points: Vec<UsagePoint>,
     /// What the generator measured; none where it left nothing.
     pub measured: Option<Measured>,
     /// The command that repeats it.
@@ -40,163 +37,26 @@ pub struct RunPage {
     pub explanations: BTreeMap<String, Explanation>,
 }
 
-/// What a trial adds to a run.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct TrialFacts {
-    /// The round it belongs to.
-    pub round: String,
-    /// What was under test.
-    pub server: ServerEntry,
-    /// `single` or `cores`.
-    pub form: String,
-    /// The workload.
-    pub workload: String,
-    /// The load asked for.
-    pub load: Load,
-    /// The start of the server it ran against.
-    pub launch: String,
-    /// The sitting.
-    pub sitting: String,
-    /// Which repeat of its cell it counts as, from 0.
-    pub repeat: u32,
-    /// Which process was allowed where.
-    pub pinning: Pinning,
-    /// How the server started.
-    pub startup: Option<Startup>,
-    /// What a search for the capacity found.
-    pub capacity: Option<FoundCapacity>,
-    /// What became of the database.
-    pub database: Option<DatabaseUse>,
-    /// What the server cost over the window.
-    pub usage: Option<Usage>,
-    /// CPU and memory of the server over time.
-    pub samples: Vec<UsagePoint>,
-    /// Time of every core over the window.
-    pub cores: Vec<CoreTime>,
-    /// The responses checked before the load.
-    pub validation: Option<Validation>,
-    /// The end of what the server printed.
-    pub log_tail: String,
-    /// Why there is no usable run.
-    pub error: Option<Fault>,
-}
-
-/// What the generator measured.
+/// What the generator measured, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
-    /// What measured.
-    pub tool: Tool,
-    /// What was measured.
-    pub target: Target,
-    /// The shape of the load.
-    #[serde(rename = "loop")]
-    pub loop_: Loop,
-    /// How the generator waited for the next send.
-    pub pace: Pace,
-    /// The seed of every random choice, as text: JavaScript's numbers are too short for it.
-    pub seed: String,
-    /// When a request timed out, after its actual send.
-    pub timeout_ns: u64,
-    /// When each phase was, from the start of the run.
-    pub phases: Phases,
-    /// Length of the window, in seconds.
-    pub window_s: f64,
-    /// Whether it was stopped before its planned end.
-    pub stopped: bool,
-    /// Rates over the window.
-    pub rate_per_s: Rates,
+    /// The record without intervals and histograms.
+    #[serde(flatten)]
+    pub run: Run,
+    /// The seed as text: JavaScript's numbers are too short for it.
+    pub seed_text: String,
     /// Whether the achieved rate is a minimum, because the generator was the bottleneck or was disturbed.
     pub rate_is_minimum: bool,
     /// The seconds in which pauses of the server ended, that of the longest first.
     pub pauses_at_s: Vec<f64>,
-    /// How the window's requests ended.
-    pub counts: Counts,
-    /// Responses by status code.
-    pub status: BTreeMap<String, u64>,
-    /// Bytes moved.
-    pub bytes: Bytes,
-    /// Connections asked for and had.
-    pub connections: Connections,
-    /// What the generator itself cost.
-    pub generator: Generator,
-    /// The machine.
-    pub environment: Environment,
     /// Each distribution of times that was recorded.
     pub times: Vec<TimesPage>,
     /// What ended in each second.
     pub seconds: Vec<Stretch>,
     /// Times over time, where the record has the histograms of its seconds.
     pub heat: Option<Heat>,
-    /// Requests whose response was never seen.
-    pub censored: Option<Censored>,
-    /// The job as TOML, with the seed of the run; secrets are masked. `paceline run --job` repeats it.
-    pub job: Option<String>,
-    /// How each gate came out.
-    pub gates: Vec<GatePage>,
-    /// Sessions that began in a second; open loop of sessions.
-    pub sessions_offered_per_s: Option<f64>,
-    /// Each session of the request file.
-    pub sessions: Vec<SessionRow>,
-    /// Each request of a mix, and each step of a session.
-    pub requests: Vec<RequestRow>,
-}
-
-/// A requested limit.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct GatePage {
-    /// The expression.
-    pub gate: String,
-    /// Whether it passed.
-    pub passed: bool,
-    /// The figure by which it was judged, and why it did not pass.
-    pub words: String,
-}
-
-/// The sessions of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct SessionRow {
-    /// Its name in the request file.
-    pub name: String,
-    /// Those that began.
-    pub started: u64,
-    /// Those whose last step was answered as expected.
-    pub completed: u64,
-    /// Those with a failed step.
-    pub failed: u64,
-    /// Those that the end of the run interrupted.
-    pub unfinished: u64,
-    /// Their times, in nanoseconds.
-    pub times: Option<RowTimes>,
-}
-
-/// The requests of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct RequestRow {
-    /// Its name in the request file.
-    pub name: String,
-    /// Those that were due.
-    pub scheduled: u64,
-    /// Those that did not get a valid response.
-    pub not_ok: u64,
-    /// Their response times (closed loop: service times), in nanoseconds.
-    pub times: Option<RowTimes>,
-}
-
-/// Percentiles of a row, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct RowTimes {
-    /// The median.
-    pub p50: u64,
-    /// 99 % were at or below it.
-    pub p99: u64,
-    /// The exact highest.
-    pub max: u64,
-}
-
-impl From<&Times> for RowTimes {
-    fn from(times: &Times) -> Self {
-        Self { p50: times.p50, p99: times.p99, max: times.max }
-    }
+    /// For each gate, the figure by which it was judged, and why it did not pass.
+    pub gate_words: Vec<String>,
 }
 
 /// A distribution of times, in nanoseconds.
@@ -221,115 +81,77 @@ impl RunPage {
     /// The page of a trial.
     pub fn of_trial(trial: &Trial) -> Self {
         let of_run = trial.run.iter().flat_map(|run| run.verdicts.clone());
-        let mut verdicts: Vec<Verdict> = of_run.chain(trial.verdicts.clone()).collect();
-        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
+        let skipped = trial.log_tail.chars().count().saturating_sub(LOG_TAIL);
+        let shown = Trial {
+            run: None,
+            samples: Vec::new(),
+            log_tail: trial.log_tail.chars().skip(skipped).collect(),
+            ..trial.clone()
+        };
         Self {
             id: trial.id.clone(),
             command: trial.run.as_ref().map_or_else(|| command(&trial.generator_argv), run_command),
             started_at: trial.started_at.clone(),
-            explanations: explanations(&verdicts),
-            verdicts,
-            measured: trial.run.as_ref().map(Measured::from_run),
-            trial: Some(TrialFacts::from_trial(trial)),
+            usage_points: series::usage(&trial.samples),
+            trial: Some(shown),
+            ..Self::new(trial.run.as_ref(), of_run.chain(trial.verdicts.clone()).collect())
         }
     }
 
     /// The page of a run outside a round.
     pub fn of_run(run: &Run) -> Self {
-        let mut verdicts = run.verdicts.clone();
-        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
         Self {
             id: run.id.clone(),
-            trial: None,
             command: run_command(run),
             started_at: run.started_at.clone(),
-            explanations: explanations(&verdicts),
-            verdicts,
-            measured: Some(Measured::from_run(run)),
+            ..Self::new(Some(run), run.verdicts.clone())
         }
     }
-}
 
-impl TrialFacts {
-    fn from_trial(trial: &Trial) -> Self {
-        let skipped = trial.log_tail.chars().count().saturating_sub(LOG_TAIL);
+    fn new(run: Option<&Run>, mut verdicts: Vec<Verdict>) -> Self {
+        verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
         Self {
-            round: trial.round.clone(),
-            server: ServerEntry::from(&trial.server),
-            form: trial.form.clone(),
-            workload: trial.workload.clone(),
-            load: trial.load.clone(),
-            launch: trial.launch.clone(),
-            sitting: trial.sitting.clone(),
-            repeat: trial.repeat,
-            pinning: trial.pinning.clone(),
-            startup: trial.startup.clone(),
-            capacity: trial.capacity.clone(),
-            database: trial.database.clone(),
-            usage: trial.usage.clone(),
-            samples: series::usage(&trial.samples),
-            cores: trial.cores.clone(),
-            validation: trial.validation.clone(),
-            log_tail: trial.log_tail.chars().skip(skipped).collect(),
-            error: trial.error.clone(),
+            id: String::new(),
+            trial: None,
+            usage_points: Vec::new(),
+            measured: run.map(Measured::from_run),
+            command: String::new(),
+            started_at: String::new(),
+            explanations: explanations(&verdicts),
+            verdicts,
         }
     }
 }
 
 impl Measured {
     fn from_run(run: &Run) -> Self {
-        let total = &run.total;
         Self {
-            tool: run.tool.clone(),
-            target: run.target.clone(),
-            loop_: run.loop_.clone(),
-            pace: run.pace,
-            seed: run.seed.to_string(),
-            timeout_ns: run.timeout_ns,
-            phases: run.phases,
-            window_s: run.window_s,
-            stopped: run.stopped,
-            rate_per_s: run.rate_per_s,
+            seed_text: run.seed.to_string(),
             rate_is_minimum: paceline_report::rate_is_minimum(run),
             pauses_at_s: series::pauses(run),
-            counts: total.counts,
-            status: total.status.clone(),
-            bytes: total.bytes,
-            connections: run.connections.clone(),
-            generator: run.generator.clone(),
-            environment: run.environment.clone(),
-            times: distributions(total),
+            times: distributions(&run.total),
             seconds: series::seconds(run),
             heat: Heat::from_run(run),
-            censored: total.censored,
-            job: run.job.as_ref().map(|job| {
-                let mut job = job.masked();
-                job.seed = Some(run.seed);
-                job.to_toml()
-            }),
-            gates: run.gates.iter().map(gate).collect(),
-            sessions_offered_per_s: run.loop_.sessions_offered_per_s,
-            sessions: run.sessions.iter().flatten().map(session_row).collect(),
-            requests: run.by_request.iter().flatten().map(|part| request_row(part, run)).collect(),
+            gate_words: run.gates.iter().map(paceline_report::gate_words).collect(),
+            run: shown(run),
         }
     }
 }
 
-fn gate(outcome: &GateOutcome) -> GatePage {
-    let words = paceline_report::gate_words(outcome);
-    GatePage { gate: outcome.gate.clone(), passed: outcome.passed, words }
-}
-
-fn session_row(part: &SessionPart) -> SessionRow {
-    let times = part.session_time_ns.as_ref().map(RowTimes::from);
-    let SessionPart { name, started, completed, failed, unfinished, .. } = part.clone();
-    SessionRow { name, started, completed, failed, unfinished, times }
-}
-
-fn request_row(part: &RequestPart, run: &Run) -> RequestRow {
-    let counts = part.block.counts;
-    let times = judged_times(&part.block, run.loop_.kind).map(RowTimes::from);
-    RequestRow { name: part.name.clone(), scheduled: counts.scheduled, not_ok: counts.not_ok(), times }
+/// The record without the parts that pages show in another form: intervals, histograms, and the job, which is in the
+/// command.
+fn shown(run: &Run) -> Run {
+    let mut shown = Run { intervals: Vec::new(), job: None, ..run.clone() };
+    let segments = shown.by_segment.iter_mut().flatten().map(|segment| &mut segment.block);
+    let requests = shown.by_request.iter_mut().flatten().map(|part| &mut part.block);
+    for block in std::iter::once(&mut shown.total).chain(segments).chain(requests) {
+        for kind in TimeKind::ALL {
+            block.times_mut(kind).iter_mut().for_each(|times| times.histogram.clear());
+        }
+    }
+    let sessions = shown.sessions.iter_mut().flatten();
+    sessions.filter_map(|part| part.session_time_ns.as_mut()).for_each(|times| times.histogram.clear());
+    shown
 }
 
 /// Every distribution of a block that has values, the one to judge by first.
@@ -386,33 +208,10 @@ fn explanations(verdicts: &[Verdict]) -> BTreeMap<String, Explanation> {
     explanation::explanations(|name| verdicts.iter().any(|verdict| verdict.name == name))
 }
 
-/// The command line of a run, with the cores that it was restricted to and its seed, without its output files.
+/// The command that repeats a run on the same cores: with its job, or in records without one as it was given.
 fn run_command(run: &Run) -> String {
-    let mut argv = without_outputs(&run.argv);
-    let is_run = argv.get(1).is_some_and(|word| word == "run");
-    if is_run && !argv.iter().any(|word| word == "--seed" || word.starts_with("--seed=")) {
-        argv.extend(["--seed".to_owned(), run.seed.to_string()]);
-    }
-    pinned(command(&argv), &run.generator.cores, run.environment.cores)
-}
-
-/// Flags of `paceline run` that name a file to write.
-const OUTPUT_FLAGS: [&str; 5] = ["-o", "--output", "--csv", "--ndjson", "--hdr"];
-
-/// A command line without its output files: repeating a run must not overwrite them.
-fn without_outputs(argv: &[String]) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut words = argv.iter();
-    while let Some(word) = words.next() {
-        let (flag, value) =
-            word.split_once('=').map_or((word.as_str(), None), |(flag, value)| (flag, Some(value)));
-        match (OUTPUT_FLAGS.contains(&flag), value) {
-            (true, None) => drop(words.next()),
-            (true, Some(_)) => {}
-            (false, _) => kept.push(word.clone()),
-        }
-    }
-    kept
+    let repeats = run.repeated_job().map_or_else(|| command(&run.argv), |job| job.to_command());
+    pinned(repeats, &run.generator.cores, run.environment.cores)
 }
 
 /// A command that is restricted to the same cores, if they are not all.
@@ -443,13 +242,6 @@ mod tests {
     fn a_command_is_quoted_for_a_shell() {
         let argv = ["paceline", "run", "http://h/?a=b&c", "-H", "X: it's"].map(str::to_owned);
         assert_eq!(command(&argv), r"paceline run 'http://h/?a=b&c' -H 'X: it'\''s'");
-    }
-
-    #[test]
-    fn the_command_writes_no_files() {
-        let argv = "paceline run http://h/ -o a.html --output=b.json -c 2 --output c --csv s.csv --ndjson=s --hdr h.hlog";
-        let kept = without_outputs(&argv.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(kept, ["paceline", "run", "http://h/", "-c", "2"]);
     }
 
     #[test]
