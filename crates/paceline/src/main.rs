@@ -50,6 +50,8 @@ enum Command {
     Selftest(commands::selftest::Arguments),
     /// Check this machine's settings for good measurements
     Doctor(commands::doctor::Arguments),
+    /// Measure with the command line and the report of ab (ApacheBench)
+    Ab(commands::tools::Arguments),
     /// Measure with the command line and the report of wrk
     Wrk(commands::tools::Arguments),
     /// Measure with the command line and the report of wrk2
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
+        Command::Ab(arguments) => return commands::tools::run("ab", &arguments),
         Command::Wrk(arguments) => return commands::tools::run("wrk", &arguments),
         Command::Wrk2(arguments) => return commands::tools::run("wrk2", &arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),

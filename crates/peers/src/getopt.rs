@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 pub(crate) struct OptionTable {
     /// The program's name, for messages.
     pub program: &'static str,
+    /// Whether options may follow other arguments, as in GNU's library.
+    pub permutes: bool,
     /// The short options, each with whether it takes a value.
     pub short: &'static [(char, bool)],
     /// The long options, each with its short one.
@@ -41,6 +43,9 @@ impl OptionTable {
                 self.short_options(&argument[1..], &mut rest, &mut parsed.options)?;
             } else {
                 parsed.arguments.push(argument.to_owned());
+                if !self.permutes {
+                    parsed.arguments.extend(rest.drain(..).map(str::to_owned));
+                }
             }
         }
         Ok(parsed)
@@ -109,6 +114,7 @@ mod tests {
 
     const TABLE: OptionTable = OptionTable {
         program: "wrk",
+        permutes: true,
         short: &[('c', true), ('L', false), ('T', true)],
         long: &[("connections", 'c'), ("latency", 'L'), ("timeout", 'T')],
     };
@@ -128,6 +134,13 @@ mod tests {
             assert_eq!(parse(line).unwrap(), expected, "{line}");
         }
         assert_eq!(parse("url -- -L x").unwrap(), options(&[], &["url", "-L", "x"]));
+    }
+
+    #[test]
+    fn options_may_have_to_come_first() {
+        let first = OptionTable { permutes: false, ..TABLE };
+        let words = ["-c5", "url", "-L"].map(str::to_owned);
+        assert_eq!(first.parse(&words).unwrap().arguments, ["url", "-L"]);
     }
 
     #[test]

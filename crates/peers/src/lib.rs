@@ -25,7 +25,7 @@ pub use k6::K6_SCRIPT;
 pub use quantity::{bytes, count, number, time_ns, total};
 pub use report::{PeerReport, PrintedReport};
 pub use siege::SIEGE_SETTINGS;
-pub use tool::{ToolCommand, ToolOutput, tool_command, tools};
+pub use tool::{FirstResponse, ToolCommand, ToolOutput, tool_command, tools};
 
 /// A program whose report can be read.
 #[derive(Debug)]

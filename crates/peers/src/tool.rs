@@ -5,6 +5,7 @@
 
 use paceline_job::Job;
 use paceline_record::{Run, Severity};
+use std::time::Duration;
 
 /// What a tool prints before it exits, and its exit status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,17 @@ pub struct ToolOutput {
     pub stderr: String,
     /// The exit status.
     pub status: u8,
+    /// Files to write, each with its path and its text.
+    pub files: Vec<(String, String)>,
+}
+
+/// The response to a request before the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FirstResponse {
+    /// The value of its `Server` field.
+    pub server: String,
+    /// The length of its body.
+    pub body_bytes: u64,
 }
 
 /// A parsed command line of a tool.
@@ -25,11 +37,21 @@ pub trait ToolCommand {
     /// The text that is printed before the run.
     fn begin(&self) -> String;
 
-    /// What the tool prints if it cannot connect to the target at all: `why` is the cause.
-    fn unreachable(&self, why: &str) -> ToolOutput;
+    /// Whether one request is sent before the run, for a report that describes a response.
+    fn wants_first_response(&self) -> bool {
+        false
+    }
+
+    /// The time after which the run ends, even if not all requests of the job were sent.
+    fn time_limit(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What the tool prints if it cannot connect to the target at all, with the cause.
+    fn unreachable(&self, why: &str, errno: i32) -> ToolOutput;
 
     /// The report of a run.
-    fn report(&self, run: &Run) -> ToolOutput;
+    fn report(&self, run: &Run, first: Option<&FirstResponse>) -> ToolOutput;
 
     /// A file for the whole record.
     fn record_file(&self) -> Option<&str>;
@@ -47,7 +69,8 @@ pub fn tool_command(name: &str, arguments: &[String]) -> Option<Result<Box<dyn T
 type Parse = fn(&[String]) -> Result<Box<dyn ToolCommand>, ToolOutput>;
 
 /// The tools whose command lines are understood.
-const TOOLS: [(&str, Parse); 2] = [
+const TOOLS: [(&str, Parse); 3] = [
+    ("ab", crate::ab::AbCommand::parse),
     ("wrk", |arguments| crate::wrk::WrkCommand::parse(crate::wrk::Variant::Wrk, arguments)),
     ("wrk2", |arguments| crate::wrk::WrkCommand::parse(crate::wrk::Variant::Wrk2, arguments)),
 ];

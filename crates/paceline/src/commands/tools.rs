@@ -7,8 +7,9 @@ use super::run::carry_out_job;
 use crate::exit::{self, Complaint};
 use paceline_engine::Address;
 use paceline_escape::JsonText;
-use paceline_peers::{ToolCommand, ToolOutput, tool_command, tools};
+use paceline_peers::{FirstResponse, ToolCommand, ToolOutput, tool_command, tools};
 use paceline_record::Run;
+use paceline_run::Prepared;
 use std::ffi::OsString;
 use std::io;
 use std::net::TcpStream;
@@ -44,7 +45,11 @@ pub fn run(name: &str, arguments: &Arguments) -> ExitCode {
 }
 
 fn finish(output: &ToolOutput) -> ExitCode {
-    let printed = exit::print(&output.stdout);
+    let written = output
+        .files
+        .iter()
+        .try_for_each(|(path, text)| crate::file::write_whole(Path::new(path), text.as_bytes()));
+    let printed = exit::print(&output.stdout).and(written);
     let message = output.stderr.trim_end_matches('\n');
     if !message.is_empty() {
         exit::say(message);
@@ -61,23 +66,42 @@ fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<ToolOutput> {
         Ok(command) => command,
         Err(output) => return Ok(output),
     };
-    let mut unreachable = None;
-    let begin = |address: &Address, limit: Duration| {
-        let probed = probe(address, limit);
-        unreachable = probed.as_ref().err().map(|error| command.unreachable(&reason(error)));
+    let (mut unreachable, mut first) = (None, None);
+    let begin = |prepared: &Prepared| {
+        let probed = probe(&prepared.settings.address, prepared.settings.job.connect_timeout.into());
+        let output =
+            |error: &io::Error| command.unreachable(&reason(error), error.raw_os_error().unwrap_or(1));
+        unreachable = probed.as_ref().err().map(output);
         if probed.is_ok() {
             exit::print(&command.begin())?;
         }
+        if probed.is_ok() && command.wants_first_response() {
+            first = first_response(prepared);
+        }
         anyhow::Ok(probed.is_ok())
     };
-    let run = carry_out_job(command.job(), begin)?;
+    let run = carry_out_job(command.job(), command.time_limit(), begin)?;
     match (run, unreachable) {
         (Some(run), _) => {
             write_record(command.as_ref(), &run)?;
-            Ok(command.report(&run))
+            Ok(command.report(&run, first.as_ref()))
         }
         (None, output) => Ok(output.unwrap_or_default()),
     }
+}
+
+/// Sends the request once. A failure is left to the run, which counts it.
+fn first_response(prepared: &Prepared) -> Option<FirstResponse> {
+    let exchange = prepared.debug().ok()?.into_iter().next()?;
+    let head = String::from_utf8_lossy(&exchange.head).into_owned();
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    let mut server = fields.filter(|(name, _)| name.eq_ignore_ascii_case("server"));
+    // ab reads the field up to the first blank.
+    let word = |value: &str| value.split_whitespace().next().unwrap_or_default().to_owned();
+    Some(FirstResponse {
+        server: server.next().map(|(_, value)| word(value)).unwrap_or_default(),
+        body_bytes: exchange.body.len() as u64,
+    })
 }
 
 /// Opens one connection, as the tools do before they print anything.

@@ -4,7 +4,7 @@
 
 use super::write;
 use crate::getopt::{GivenOptions, OptionTable};
-use crate::tool::{ToolCommand, ToolOutput, take_record_file};
+use crate::tool::{FirstResponse, ToolCommand, ToolOutput, take_record_file};
 use paceline_http::{Scheme, Url};
 use paceline_job::{Arrivals, Bound, Headers, Job, LoadModel, Nanos, Rate, RequestSpec, Shape, TlsSpec};
 use paceline_record::Run;
@@ -86,6 +86,7 @@ Usage: wrk <options> <url>
 
 const WRK_OPTIONS: OptionTable = OptionTable {
     program: "wrk",
+    permutes: true,
     short: &[
         ('t', true),
         ('c', true),
@@ -113,6 +114,7 @@ const WRK_OPTIONS: OptionTable = OptionTable {
 
 const WRK2_OPTIONS: OptionTable = OptionTable {
     program: "wrk",
+    permutes: true,
     short: &[
         ('t', true),
         ('c', true),
@@ -159,7 +161,7 @@ impl Variant {
             Self::Wrk2 => WRK2_USAGE,
         };
         let stderr = if message.is_empty() { String::new() } else { format!("{message}\n") };
-        ToolOutput { stdout: usage.to_owned(), stderr, status: 1 }
+        ToolOutput { stdout: usage.to_owned(), stderr, status: 1, ..ToolOutput::default() }
     }
 
     fn version(self) -> ToolOutput {
@@ -175,7 +177,7 @@ impl Variant {
 
 /// What Paceline refuses, with what to use instead.
 fn refusal(what: &str) -> ToolOutput {
-    ToolOutput { stdout: String::new(), stderr: format!("paceline: {what}\n"), status: 1 }
+    ToolOutput { stderr: format!("paceline: {what}\n"), status: 1, ..ToolOutput::default() }
 }
 
 impl WrkCommand {
@@ -323,13 +325,13 @@ impl ToolCommand for WrkCommand {
         write::begin(self)
     }
 
-    fn unreachable(&self, why: &str) -> ToolOutput {
+    fn unreachable(&self, why: &str, _errno: i32) -> ToolOutput {
         let authority = &self.url;
         let stderr = format!("unable to connect to {}:{} {why}\n", authority.host, authority.port);
-        ToolOutput { stdout: String::new(), stderr, status: 1 }
+        ToolOutput { stderr, status: 1, ..ToolOutput::default() }
     }
 
-    fn report(&self, run: &Run) -> ToolOutput {
+    fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {
         write::report(self, run)
     }
 

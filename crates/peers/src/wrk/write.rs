@@ -46,7 +46,7 @@ pub fn report(command: &WrkCommand, run: &Run) -> ToolOutput {
         }
     }
     push_totals(&mut text, run);
-    ToolOutput { stdout: text, stderr: remarks(command, run, times), status: 0 }
+    ToolOutput { stdout: text, stderr: remarks(command, run, times), ..ToolOutput::default() }
 }
 
 /// The times of the latency row: wrk2's begin when a request was due.

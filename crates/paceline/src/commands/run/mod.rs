@@ -33,7 +33,6 @@ use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use explain::{explain, explain_through};
-use paceline_engine::Address;
 use paceline_http::Scheme;
 use paceline_job::Job;
 use paceline_record::Run;
@@ -106,21 +105,28 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     Ok(status(&run, arguments.gates.allow_invalid))
 }
 
-/// Carries out a job without flags of its own. `begin` is called when everything is ready, with the address and the
-/// limit for connecting; if it returns false, there is no run.
+/// Carries out a job without flags of its own. `begin` is called when everything is ready; if it returns false, there
+/// is no run. The run ends at the latest after `limit`.
 pub fn carry_out_job(
     job: Job,
-    begin: impl FnOnce(&Address, Duration) -> anyhow::Result<bool>,
+    limit: Option<Duration>,
+    begin: impl FnOnce(&Prepared) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Option<Run>> {
     process::large_blocks_from_kernel();
-    let limit = Duration::from(job.connect_timeout);
     let mut prepared = Prepared::new(job, Vec::new(), &mut Inputs::default()).map_err(explain)?;
     prepared.watch_server(&[]).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
-    if !begin(&prepared.settings.address, limit)? {
+    if !begin(&prepared)? {
         return Ok(None);
     }
     let stop = process::listen()?;
+    if let Some(limit) = limit {
+        // It ends with the process.
+        std::thread::spawn(move || {
+            std::thread::sleep(limit);
+            stop.request();
+        });
+    }
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let carried_out = prepared.carry_out(arguments.collect(), RunObservers::default(), stop);
     carried_out.map(|(run, _)| Some(run)).map_err(explain)

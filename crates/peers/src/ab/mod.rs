@@ -1,6 +1,11 @@
-//! ApacheBench: labels with values, and tables of times in whole milliseconds.
+//! ApacheBench: its command line (`command.rs`), its report (`write.rs`), and what such a report says: labels with values, and tables of times in whole milliseconds.
 //!
 //! It keeps a connection only if the server sends `Connection: keep-alive`.
+
+mod command;
+mod write;
+
+pub use command::AbCommand;
 
 use crate::quantity::number;
 use crate::report::Lines;
