@@ -5,53 +5,20 @@
 //! `paceline_http` does the framing. A server may announce with a response that it closes (nginx after 1,000 requests):
 //! requests behind that one return to the schedule as still due. After a timeout the connection cannot be used any more.
 
+mod connection;
 mod last_response;
 mod outgoing;
 
 use crate::hot::{
-    BlockIndex, CancelOutcome, Exchange, ExchangeIndex, Flow, PartialResponse, PlainLoad, ProtocolFault,
-    ProtocolHandler, ReceivedResponse, ResponsePart, Scenario, SendTimes, Tracker,
+    CancelOutcome, Exchange, ExchangeIndex, Flow, PartialResponse, PlainLoad, ProtocolFault, ProtocolHandler,
+    ReceivedResponse, ResponsePart, Scenario, SendTimes, Tracker,
 };
 use crate::outcome::ConnectionFailure;
-use crate::{BodyCheck, Ending, IoProgress, Nanos, RequestKind, Settings, Slot, Transport};
-use last_response::LastResponse;
+use crate::{Ending, IoProgress, Nanos, Settings, Slot, Transport};
+use connection::{Http1Connection, Http1KindState};
 use outgoing::{Http1Outgoing, SentRequests};
-use paceline_http::{DecodeStep, Decoder, HeadCache, LineEnds, Method, ProtocolError};
+use paceline_http::{DecodeStep, Decoder, Method, ProtocolError};
 use std::io;
-
-/// The state of one connection.
-#[derive(Debug)]
-struct Http1Connection {
-    /// Ring position of the oldest exchange.
-    oldest: ExchangeIndex,
-    /// Whether the server will keep the connection after the response being received.
-    keep_alive: bool,
-    /// Whether the framing of that response cannot be trusted.
-    is_suspect: bool,
-    /// Bytes at the end of the last request that the socket has not taken yet.
-    unsent: u32,
-    /// The block in which those bytes are counted.
-    unsent_block: BlockIndex,
-    /// When that request was sent.
-    unsent_since: Nanos,
-    /// The response being received.
-    incoming: PartialResponse,
-    /// Its framing.
-    decoder: Decoder,
-}
-
-/// The state for the responses to one kind of request.
-#[derive(Debug)]
-struct Http1KindState {
-    /// The kind of the method, for the framing of responses.
-    method: Method,
-    /// The last head.
-    heads: HeadCache,
-    /// The last good response, if the next may be the same.
-    last_response: LastResponse,
-    /// Whether to keep a good response: not if each request is different.
-    repeat: bool,
-}
 
 /// The result of a step: whether a response is complete and, if so, whether the server keeps the connection after it.
 type CompletedResponse = Option<Flow>;
@@ -69,33 +36,6 @@ pub struct Http1<S = PlainLoad> {
     answers: Box<[Http1KindState]>,
     /// Whether a response was compressed. Each head that differs from the last passes through [`Self::step`].
     saw_compressed: bool,
-}
-
-impl Http1KindState {
-    fn new(kind: &RequestKind) -> Self {
-        let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
-        Self {
-            method: kind.method,
-            heads: HeadCache::new(),
-            last_response: LastResponse::default(),
-            repeat: is_exact || kind.template.as_fixed().is_some(),
-        }
-    }
-}
-
-impl Http1Connection {
-    fn new(method: Method, line_ends: LineEnds) -> Self {
-        Self {
-            oldest: 0,
-            keep_alive: true,
-            is_suspect: false,
-            unsent: 0,
-            unsent_block: 0,
-            unsent_since: Nanos::ZERO,
-            incoming: PartialResponse::default(),
-            decoder: Decoder::new(method).with_line_ends(line_ends),
-        }
-    }
 }
 
 impl<S: Scenario> Http1<S> {
@@ -629,16 +569,5 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
 
     fn saw_compressed(&self) -> bool {
         self.saw_compressed
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hundred_thousand_connections_fit() {
-        let bytes = size_of::<Http1Connection>() + size_of::<Exchange>();
-        assert!(bytes <= 208, "a connection takes {bytes} bytes");
     }
 }
