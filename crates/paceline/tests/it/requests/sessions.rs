@@ -145,6 +145,6 @@ fn invalid_sessions_are_refused() {
         assert!(reported.contains(said), "{to}: {reported}");
     }
     let file = mix(LOGIN);
-    let reported = complaint(&["--mix", file.path().to_str().unwrap(), "--http", "2"]);
-    assert!(reported.contains("a session (--mix) cannot be combined with --http 2"), "{reported}");
+    let reported = complaint(&["--mix", file.path().to_str().unwrap(), "--pipeline", "2"]);
+    assert!(reported.contains("a session (--mix) cannot be combined with --pipeline"), "{reported}");
 }
