@@ -27,6 +27,7 @@ mod settings;
 #[cfg(any(test, feature = "simulation"))]
 pub mod sim;
 mod tally;
+mod tap;
 mod timeline;
 mod timers;
 pub mod tls;
@@ -51,5 +52,6 @@ pub use run::{RunStart, StopFlag, run, run_when};
 pub use settings::Settings;
 pub(crate) use tally::Sums;
 pub use tally::{CompactTally, Ending, Endings, KeptInterval, Measure, Tally, TallyCounts};
+pub use tap::{TapEvent, TapEventKind, run_tapped};
 pub use timeline::{Phase, PhaseTimes, Timeline, WindowLength};
 pub use transport::{Clock, IoProgress, Readiness, Slot, Transport, WaitLimit};

@@ -47,7 +47,8 @@ pub(crate) fn plan(job: &Job) -> Result<Option<SessionPlan>, RunError> {
     }
     let keeps_cookies = job.requests.iter().all(|spec| spec.session.is_none());
     let takes_cookies = job.cookies || job.has_sessions();
-    Ok(Some(SessionPlan { sessions, steps, variables, takes_cookies, keeps_cookies }))
+    let begins_with_each = false;
+    Ok(Some(SessionPlan { sessions, steps, variables, takes_cookies, keeps_cookies, begins_with_each }))
 }
 
 /// The variables that a request may use, with their numbers: those of the earlier steps of its session.

@@ -280,7 +280,11 @@ impl Scenario for Sessions {
             weights: weights.collect(),
             expander,
             random,
-            drawn: Vec::new(),
+            drawn: if plan.begins_with_each {
+                (0..plan.sessions.len() as u16).rev().collect()
+            } else {
+                Vec::new()
+            },
             open: 0,
             follow: settings.job.follow,
             scheme: settings.job.url.scheme,
@@ -486,6 +490,7 @@ impl SessionPlan {
             variables: 0,
             takes_cookies: true,
             keeps_cookies: true,
+            begins_with_each: false,
         }
     }
 }

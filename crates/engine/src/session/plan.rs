@@ -23,6 +23,8 @@ pub struct SessionPlan {
     pub takes_cookies: bool,
     /// Whether a user keeps its cookies from one session to the next.
     pub keeps_cookies: bool,
+    /// Whether the sessions begin in their order, each once before any is drawn by weight.
+    pub begins_with_each: bool,
 }
 
 /// One session.

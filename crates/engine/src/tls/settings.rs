@@ -5,7 +5,6 @@
 //! of certificate requests are not shared.
 
 use super::certificate::{AcceptAnyCertificate, ClientCertificateResolver, TrustedCertificates};
-use super::fault::TlsError;
 use super::tickets::Tickets;
 use crate::EngineError;
 use paceline_job::TlsVersion;
@@ -14,8 +13,7 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion};
-use std::io;
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use std::sync::Arc;
 
 /// The minimum number of tickets kept by a worker: a server may send several for each handshake.
@@ -107,32 +105,6 @@ impl TlsSettings {
     /// Whether later handshakes may resume sessions.
     pub fn resumption(&self) -> bool {
         self.resumption
-    }
-
-    /// A handshake on a blocking connection outside of a run, through the tunnel of the proxy if there is one.
-    ///
-    /// # Errors
-    /// The errors of the connection, or a [`TlsError`].
-    pub fn handshake<S: io::Read + io::Write>(
-        &self,
-        alpn: &[u8],
-        stream: &mut S,
-    ) -> io::Result<ClientConnection> {
-        if let Some(request) = &self.tunnel {
-            super::tunnel::open(request, stream)?;
-        }
-        let (config, when_asked) = self.for_worker(1, alpn);
-        let mut client = ClientConnection::new(config, self.name.clone()).map_err(io::Error::other)?;
-        while client.is_handshaking() {
-            client.complete_io(stream).map_err(|error| {
-                let is_tls = client.protocol_version().is_some();
-                match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-                    Some(inner) => TlsError::from_error(inner, is_tls, when_asked.state()).into(),
-                    None => error,
-                }
-            })?;
-        }
-        Ok(client)
     }
 
     /// The configuration of one worker: no mutable part of it is shared with another worker.

@@ -47,22 +47,6 @@ impl Tunnel {
     }
 }
 
-/// Opens a tunnel on a blocking connection.
-pub(super) fn open<S: io::Read + io::Write>(request: &[u8], stream: &mut S) -> io::Result<()> {
-    stream.write_all(request)?;
-    stream.flush()?;
-    let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
-    loop {
-        match stream.read(&mut buffer)? {
-            0 => return Err(TlsError::plain(TlsFault::NoProxy).into()),
-            count => head.extend_from_slice(&buffer[..count]),
-        }
-        if is_open(&head)? {
-            return Ok(());
-        }
-    }
-}
-
 /// Whether the proxy's response, as received so far, says that the tunnel is open; false while its head is incomplete.
 fn is_open(head: &[u8]) -> io::Result<bool> {
     let fault = |fault| Err(TlsError::plain(fault).into());

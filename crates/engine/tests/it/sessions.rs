@@ -144,6 +144,7 @@ fn shopping() -> Requests {
         variables: 1,
         takes_cookies: true,
         keeps_cookies: false,
+        begins_with_each: false,
     };
     Requests::from_kinds(kinds, 0).with_http2(http2).with_sessions(plan)
 }

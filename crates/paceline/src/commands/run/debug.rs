@@ -1,6 +1,7 @@
 //! `--debug`: sends each request once and shows it with its response; measures nothing.
 //!
-//! Lines begin with `>` if sent, `<` if received, and `*` for comments, as in curl.
+//! Lines begin with `>` if sent, `<` if received, and `*` for comments, as in curl. Over HTTP/2 the frames are listed
+//! before the request and the response, which are shown as fields.
 
 use super::explain::explain;
 use crate::exit::{Status, print};
@@ -32,9 +33,15 @@ pub fn run(prepared: &Prepared) -> anyhow::Result<Status> {
 }
 
 fn shown(exchange: &DebugExchange) -> TerminalText {
-    let mut text = terminal!("* connected to {}\n", exchange.address.to_string());
+    let mut text = TerminalText::default();
+    if let Some(address) = &exchange.address {
+        text.push(&terminal!("* connected to {}\n", address.to_string()));
+    }
     if let Some(tls) = &exchange.tls {
         text.push(&terminal!("* TLS: {}\n", tls));
+    }
+    for frame in &exchange.frames {
+        text.push(&terminal!("* frame {}\n", frame));
     }
     text.push(&marked(">", &exchange.request));
     text.push(&marked("<", &exchange.head));

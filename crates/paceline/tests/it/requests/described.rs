@@ -3,8 +3,9 @@
 use super::server::{Heard, Server};
 use super::{complaint, count, ok, paceline, run};
 use crate::faults::servers::each;
+use paceline_http::h2;
 use serde_json::json;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 /// "hello", compressed: `printf hello | gzip -n`.
@@ -46,6 +47,62 @@ fn debug_shows_one_exchange_and_exits() {
         "{text}"
     );
     assert_eq!(server.heard().len(), 2, "one request for each");
+}
+
+/// Answers each request of an HTTP/2 connection with a body, its headers and data in separate frames.
+fn answer_http2(stream: &mut std::net::TcpStream) -> std::io::Result<()> {
+    let (mut reader, mut received, mut buffer) = (h2::FrameReader::default(), Vec::new(), [0; 4096]);
+    let mut out = Vec::new();
+    h2::write_settings(&mut out, &[(3, 10)]);
+    stream.write_all(&out)?;
+    let mut preface = h2::CLIENT_PREFACE.len();
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => received.extend_from_slice(&buffer[..count]),
+        }
+        let skipped = preface.min(received.len());
+        preface -= skipped;
+        received.drain(..skipped);
+        let mut out = Vec::new();
+        while let Ok((event, taken)) = reader.next(&received)
+            && taken > 0
+        {
+            match event {
+                h2::FrameEvent::Settings(_) => h2::write_settings_ack(&mut out),
+                h2::FrameEvent::FieldBlock { stream, .. } => {
+                    h2::write_field_block(&mut out, stream, &[0x88], false);
+                    h2::write_data(&mut out, stream, b"hello", true);
+                }
+                _ => {}
+            }
+            received.drain(..taken);
+        }
+        stream.write_all(&out)?;
+    }
+}
+
+#[test]
+fn debug_names_the_frames_of_http_2() {
+    let address = each(|mut stream| _ = answer_http2(&mut stream));
+    let url = format!("http://{address}/a");
+    let output = paceline(&[&url, "--http", "2", "--debug", "-H", "x-id: 7", "--expect-body", "hello"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for part in [
+        "* frame < SETTINGS MAX_CONCURRENT_STREAMS=10\n",
+        "* frame > SETTINGS, ACK\n",
+        "* frame > HEADERS stream 1, ",
+        "* frame < DATA stream 1, length 5, END_STREAM\n",
+        "> :path: /a\n",
+        "> x-id: 7\n",
+        "< HTTP/2 200\n",
+        "hello\n* checks: passed\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let output = paceline(&[&url, "--http", "2", "--debug", "--expect-body", "other"]);
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]

@@ -1,0 +1,201 @@
+//! Notes what passes through a transport, in a run of one worker: `--debug` shows it.
+//!
+//! The run is an ordinary one, with the same protocols, sessions and TLS; only its transport notes every event before it
+//! passes it on. Over TLS it notes the plain bytes.
+
+use crate::h1::Http1;
+use crate::h2::Http2;
+use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker};
+use crate::kernel::{Epoll, KernelClock};
+use crate::session::Sessions;
+use crate::tls::{TlsOutcome, TlsTransport};
+use crate::{
+    Clock, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, ThreadOutcome, Transport,
+    WaitLimit,
+};
+use paceline_job::Protocol;
+use std::cell::{Cell, RefCell};
+use std::io;
+
+/// The maximum number of bytes noted; later ones pass without a note.
+const MAX_NOTED: usize = 32 << 20;
+
+/// An event of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TapEvent {
+    /// When it happened.
+    pub at: Nanos,
+    /// What happened.
+    pub kind: TapEventKind,
+}
+
+/// What happened to a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TapEventKind {
+    /// An attempt to connect began.
+    Connecting,
+    /// The connection was made.
+    Connected {
+        /// When the TLS handshake began, with TLS.
+        handshake_began: Option<Nanos>,
+    },
+    /// The socket took these bytes.
+    Sent(Vec<u8>),
+    /// These bytes were received.
+    Received(Vec<u8>),
+    /// The server closed its side.
+    Ended,
+}
+
+/// A transport that notes its events.
+struct Tap<'t, T> {
+    inner: T,
+    events: &'t RefCell<Vec<TapEvent>>,
+    noted_bytes: usize,
+}
+
+impl<T: Transport> Tap<'_, T> {
+    fn note(&mut self, at: Nanos, kind: TapEventKind) {
+        if let TapEventKind::Sent(bytes) | TapEventKind::Received(bytes) = &kind {
+            self.noted_bytes += bytes.len();
+        }
+        if self.noted_bytes <= MAX_NOTED {
+            self.events.borrow_mut().push(TapEvent { at, kind });
+        }
+    }
+
+    /// Notes that a connection was made, if an attempt is done.
+    fn attempted(&mut self, slot: Slot, progress: IoProgress) -> IoProgress {
+        if progress == IoProgress::Done {
+            let handshake_began = self.inner.handshake_began(slot);
+            self.note(KernelClock.now(), TapEventKind::Connected { handshake_began });
+        }
+        progress
+    }
+}
+
+impl<T: Transport> Transport for Tap<'_, T> {
+    fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        self.note(KernelClock.now(), TapEventKind::Connecting);
+        let progress = self.inner.connect(slot)?;
+        Ok(self.attempted(slot, progress))
+    }
+
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        let progress = self.inner.finish_connect(slot)?;
+        Ok(self.attempted(slot, progress))
+    }
+
+    fn handshake_began(&self, slot: Slot) -> Option<Nanos> {
+        self.inner.handshake_began(slot)
+    }
+
+    fn awaits_tunnel(&self, slot: Slot) -> bool {
+        self.inner.awaits_tunnel(slot)
+    }
+
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        // As the actual send: just before the bytes are passed to the socket.
+        let at = KernelClock.now();
+        let taken = self.inner.send(slot, bytes)?;
+        self.note(at, TapEventKind::Sent(bytes[..taken].to_vec()));
+        Ok(taken)
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.receive(slot, buffer)?;
+        let kind = match count {
+            0 => TapEventKind::Ended,
+            _ => TapEventKind::Received(buffer[..count].to_vec()),
+        };
+        self.note(KernelClock.now(), kind);
+        Ok(count)
+    }
+
+    fn received_at(&self) -> Option<Nanos> {
+        self.inner.received_at()
+    }
+
+    fn was_cut(&self, slot: Slot) -> bool {
+        self.inner.was_cut(slot)
+    }
+
+    fn refusal_may_follow(&self) -> bool {
+        self.inner.refusal_may_follow()
+    }
+
+    fn tls_outcome(&self) -> Option<&TlsOutcome> {
+        self.inner.tls_outcome()
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.inner.close(slot);
+    }
+
+    fn wait(&mut self, wait_limit: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
+        self.inner.wait(wait_limit, ready)
+    }
+}
+
+/// The control of a run with one worker, which begins as soon as it is connected.
+struct LoneWorker {
+    unreachable: Cell<bool>,
+}
+
+impl RunControl for LoneWorker {
+    fn connected(&self, had: u64) {
+        self.unreachable.set(had == 0);
+    }
+
+    fn unreachable(&self) -> bool {
+        self.unreachable.get()
+    }
+
+    fn epoch(&self) -> Option<Nanos> {
+        Some(KernelClock.now())
+    }
+
+    fn stop_at(&self) -> Nanos {
+        Nanos::NEVER
+    }
+
+    fn aborted(&self) -> bool {
+        false
+    }
+}
+
+/// Carries out a run with sessions in this thread; returns its outcome and the events of its connections.
+///
+/// # Errors
+/// As [`crate::run`].
+pub fn run_tapped(settings: &Settings) -> Result<(ThreadOutcome, Vec<TapEvent>), EngineError> {
+    settings.check()?;
+    let events = RefCell::new(Vec::new());
+    let epoll = Epoll::new(settings, 0)?;
+    let outcome = match &settings.tls {
+        None => drive(settings, Tap { inner: epoll, events: &events, noted_bytes: 0 }),
+        Some(tls) => {
+            let protocol = settings.job.protocol;
+            let inner = TlsTransport::new(tls, protocol, settings.job.connections, KernelClock, epoll);
+            drive(settings, Tap { inner, events: &events, noted_bytes: 0 })
+        }
+    }?;
+    Ok((outcome, events.into_inner()))
+}
+
+fn drive<T: Transport>(settings: &Settings, transport: T) -> Result<ThreadOutcome, EngineError> {
+    match settings.job.protocol {
+        Protocol::Http10 | Protocol::Http11 => drive_as::<T, Http1<Sessions>>(settings, transport),
+        Protocol::Http2 => drive_as::<T, Http2<Sessions>>(settings, transport),
+    }
+}
+
+fn drive_as<T: Transport, P: ProtocolHandler>(
+    settings: &Settings,
+    transport: T,
+) -> Result<ThreadOutcome, EngineError> {
+    let mut recorder = Recorder::new();
+    let mut worker = Worker::<_, _, P>::new(settings, 0, KernelClock, transport, &mut recorder);
+    worker.run(&LoneWorker { unreachable: Cell::new(false) }, &NoObserver)?;
+    Ok(worker.into_outcome())
+}

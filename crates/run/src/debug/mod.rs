@@ -1,0 +1,228 @@
+//! One exchange at a time, with details that a run does not keep: the bytes sent and received, and the time of each
+//! step (`--debug`).
+//!
+//! It is a run with one connection in which every session, or request, is sent once, and whose transport notes what
+//! passes ([`run_tapped`]): protocol, TLS, cookies, values, redirects and checks are those of any run. The exchanges are
+//! read from the noted bytes. The caller escapes the server's bytes before printing them.
+
+mod frames;
+mod message;
+
+use crate::{Prepared, RunError};
+use message::Message;
+use paceline_engine::session::{Redirect, SessionPlan};
+use paceline_engine::{
+    Address, BodyFault, Bound, DecodeError, Ending, LoadModel, Nanos, PaceKind, RequestKind, Requests,
+    Settings, ThreadOutcome, decoded, run_tapped,
+};
+use paceline_http::ContentCoding;
+use paceline_job::{Protocol, RequestSpec};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The result of one exchange.
+#[derive(Debug)]
+pub struct DebugExchange {
+    /// The name of the request; requests that follow its redirects have the same name.
+    pub name: String,
+    /// The address of the connection, if it was made for this request.
+    pub address: Option<Address>,
+    /// The TLS parameters agreed on: version, cipher, whether the certificate was checked.
+    pub tls: Option<String>,
+    /// The frames of HTTP/2 that passed, a line each: `>` for those sent, `<` for those received.
+    pub frames: Vec<String>,
+    /// The request as sent; over HTTP/2 its fields, a line each.
+    pub request: Vec<u8>,
+    /// The head of the response as received, including its blank line; over HTTP/2 its fields, a line each.
+    pub head: Vec<u8>,
+    /// The status.
+    pub status: u16,
+    /// The body as received, without framing.
+    pub body: Vec<u8>,
+    /// The coding of the body.
+    pub coding: ContentCoding,
+    /// Faults of the response, if any.
+    pub faults: Vec<String>,
+    /// How long each step took, in order.
+    pub times: Vec<(&'static str, Duration)>,
+}
+
+impl DebugExchange {
+    /// The decoded body.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if it cannot be decoded.
+    pub fn content(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
+        decoded(self.coding, &self.body)
+    }
+}
+
+/// The limit that an exchange exceeded.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("not within {} s (--timeout)", limit.as_secs_f64())]
+struct Timeout {
+    limit: Nanos,
+}
+
+impl Prepared {
+    /// Sends each kind of request once, and returns the exchanges. A session ends at a step that fails.
+    ///
+    /// # Errors
+    /// [`RunError`] if the target cannot be reached or does not speak HTTP.
+    pub fn debug(&self) -> Result<Vec<DebugExchange>, RunError> {
+        let settings = self.debug_settings();
+        let (outcome, events) = run_tapped(&settings).map_err(RunError::Engine)?;
+        let messages = match settings.job.protocol {
+            Protocol::Http10 | Protocol::Http11 => message::over_http1(&events, settings.job.line_ends()),
+            Protocol::Http2 => frames::over_http2(&events),
+        };
+        let has_all = messages.iter().all(|message| message.complete.is_some());
+        if !has_all || messages.is_empty() {
+            return Err(self.incomplete(&outcome));
+        }
+        Ok(self.exchanges(&settings, messages, &outcome))
+    }
+
+    /// The settings of a run that carries out every session once, on one connection.
+    fn debug_settings(&self) -> Settings {
+        let requests = &self.settings.requests;
+        let plan = match requests.sessions() {
+            Some(plan) => SessionPlan { begins_with_each: true, ..plan.clone() },
+            None => SessionPlan {
+                takes_cookies: false,
+                begins_with_each: true,
+                ..SessionPlan::of_single_steps(requests.kinds())
+            },
+        };
+        let sessions = plan.sessions.len() as u64;
+        let requests = Arc::new(Requests::clone(requests).with_sessions(plan));
+        Settings { requests, threads: 1, pace: PaceKind::Sleep, ..self.settings.clone() }.with(|job| {
+            (job.connections, job.threads, job.depth, job.batch) = (1, 1, 1, false);
+            (job.load, job.window, job.warmup) = (LoadModel::Closed, Bound::Requests(sessions), Nanos::ZERO);
+            (job.think, job.requests_per_connection, job.share) = (None, None, None);
+        })
+    }
+
+    /// The error for an exchange without a complete response.
+    fn incomplete(&self, outcome: &ThreadOutcome) -> RunError {
+        let error = RunError::environment(format!("no complete response from {}", self.destination.address));
+        if outcome.total.counts.ended(Ending::TimedOut) > 0 {
+            return error.because(Timeout { limit: self.settings.job.timeout });
+        }
+        let Some((failure, _)) = outcome.connections.failures.first() else { return error };
+        match outcome.connections.details_of(*failure) {
+            Some(details) => error.because(details),
+            None => error.because(failure.to_string()),
+        }
+    }
+
+    /// The exchanges, each with its kind of request: a redirect that is followed stays with its kind, and after a step
+    /// that fails comes the next session.
+    fn exchanges(
+        &self,
+        settings: &Settings,
+        messages: Vec<Message>,
+        outcome: &ThreadOutcome,
+    ) -> Vec<DebugExchange> {
+        let (job, kinds) = (&settings.job, settings.requests.kinds());
+        let firsts: Vec<usize> = settings
+            .requests
+            .sessions()
+            .map_or_else(Vec::new, |plan| plan.sessions.iter().map(|session| session.first.into()).collect());
+        let (mut kind, mut followed) = (0, 0);
+        let mut exchanges = Vec::new();
+        for message in messages {
+            let Some(of) = kinds.get(kind) else { break };
+            let wrong = outcome.wrong_bodies.get(kind).and_then(Option::as_ref).map(|wrong| &wrong.fault);
+            let is_followed = is_redirect(of, message.status)
+                && followed < job.follow
+                && !matches!(wrong, Some(BodyFault::NotFollowed(_)));
+            let name = job.requests.get(kind).map_or("", RequestSpec::shown_name);
+            let faults = if is_followed { Vec::new() } else { faults(of, &message, wrong) };
+            (kind, followed) = match (is_followed, faults.is_empty()) {
+                (true, _) => (kind, followed + 1),
+                (false, true) => (kind + 1, 0),
+                (false, false) => {
+                    (firsts.iter().copied().find(|first| *first > kind).unwrap_or(kinds.len()), 0)
+                }
+            };
+            exchanges.push(self.shown(name, message, faults, outcome));
+        }
+        exchanges
+    }
+
+    fn shown(
+        &self,
+        name: &str,
+        message: Message,
+        faults: Vec<String>,
+        outcome: &ThreadOutcome,
+    ) -> DebugExchange {
+        let is_new = message.connected.is_some();
+        DebugExchange {
+            name: name.to_owned(),
+            address: is_new.then(|| self.destination.address.clone()),
+            tls: if is_new { self.tls_agreed(outcome) } else { None },
+            times: times(&message),
+            frames: message.frames,
+            request: message.request,
+            head: message.head,
+            status: message.status,
+            coding: message.coding,
+            body: message.body,
+            faults,
+        }
+    }
+
+    /// The TLS parameters agreed on.
+    fn tls_agreed(&self, outcome: &ThreadOutcome) -> Option<String> {
+        let settings = self.destination.tls.as_ref()?;
+        let agreed = outcome.tls.as_ref()?.agreed.as_ref()?;
+        let mut parts = vec![
+            format!("name {}", self.destination.tls_name),
+            format!("TLS {}", agreed.version),
+            agreed.cipher.clone(),
+        ];
+        parts.extend(agreed.alpn.as_ref().map(|alpn| format!("ALPN {alpn}")));
+        let checked = if settings.verified() { "certificate checked" } else { "certificate not checked" };
+        parts.push(checked.to_owned());
+        Some(parts.join(", "))
+    }
+}
+
+/// Whether a response is a redirect that its request does not expect.
+fn is_redirect(kind: &RequestKind, status: u16) -> bool {
+    Redirect::is_one(status) && kind.check.status != Some(status)
+}
+
+/// The faults of a response. Those of extractions and redirects were found by the run.
+fn faults(kind: &RequestKind, message: &Message, wrong: Option<&BodyFault>) -> Vec<String> {
+    let mut faults = Vec::new();
+    if !kind.check.admits(message.status) {
+        faults.push(match kind.check.status {
+            Some(expected) => format!("status {} instead of {expected}", message.status),
+            None => format!("status {} is not 2xx", message.status),
+        });
+    }
+    let body = kind.check.body.judge(message.coding, &message.body);
+    faults.extend(body.err().map(|fault| format!("body: {fault}")));
+    let of_sessions =
+        |fault: &&BodyFault| matches!(fault, BodyFault::NotExtracted(_) | BodyFault::NotFollowed(_));
+    faults.extend(wrong.filter(of_sessions).map(ToString::to_string));
+    faults
+}
+
+/// How long each step of an exchange took.
+fn times(message: &Message) -> Vec<(&'static str, Duration)> {
+    let &Message { connecting, handshake_began, connected, sent, first_byte, complete, .. } = message;
+    [
+        ("connect", connecting, handshake_began.or(connected)),
+        ("TLS handshake", handshake_began, connected),
+        ("first byte", sent, first_byte),
+        ("complete", sent, complete),
+    ]
+    .into_iter()
+    .filter_map(|(name, from, until)| Some((name, until?.since(from?).into())))
+    .collect()
+}
