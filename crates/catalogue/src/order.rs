@@ -1,11 +1,11 @@
 //! The order of a round, drawn from its seed: the launches are shuffled within each block, and the cells within each
 //! launch.
 //!
-//! Randomised blocks, so that a drift of the machine (heat, neighbours) does not favour the first. The generator is
-//! implemented here, because a stored seed must give the same order in every later version, which no library's shuffle
-//! guarantees.
+//! Randomised blocks, so that a drift of the machine (heat, neighbours) does not favour the first. A
+//! stored seed gives the same order in every later version, which no library's shuffle guarantees.
 
 use crate::{Cell, MAX_SEED, Manifest};
+use paceline_stats::Random;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub fn fresh_seed() -> u64 {
 
 fn block_order(cells: &[Cell], block: u32, seed: u64) -> Vec<PlannedLaunch> {
     // A separate stream for each block, so that the number of blocks, or of draws in one, does not change the others.
-    let mut random = SplitMix64(SplitMix64(seed).next() ^ SplitMix64(u64::from(block)).next());
+    let mut random = Random::new(Random::new(seed).bits() ^ Random::new(u64::from(block)).bits());
     // A plain launch has no group: its place among the keys, and so every stored order, is the same as before groups
     // existed.
     let mut by_launch: BTreeMap<(&str, &str, String), Vec<Cell>> = BTreeMap::new();
@@ -56,7 +56,7 @@ fn block_order(cells: &[Cell], block: u32, seed: u64) -> Vec<PlannedLaunch> {
     launches.into_iter().filter_map(|cells| launch(block, cells, &mut random)).collect()
 }
 
-fn launch(block: u32, mut cells: Vec<Cell>, random: &mut SplitMix64) -> Option<PlannedLaunch> {
+fn launch(block: u32, mut cells: Vec<Cell>, random: &mut Random) -> Option<PlannedLaunch> {
     // Sorted first, so that the order depends on the seed alone, not on the caller's order.
     cells.sort_by_cached_key(Cell::key);
     random.shuffle(&mut cells);
@@ -64,34 +64,6 @@ fn launch(block: u32, mut cells: Vec<Cell>, random: &mut SplitMix64) -> Option<P
     cells.sort_by_key(Cell::turn);
     let first = cells.first()?;
     Some(PlannedLaunch { block, server: Arc::clone(&first.server), form: first.form.clone(), cells })
-}
-
-/// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are
-/// those of Vigna's public-domain `splitmix64.c`. The engine has a separate one for arrivals: the lab does not depend
-/// on the engine.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A uniform number below `bound`, with a bias below `bound` / 2^64 (multiply-shift: Lemire, "Fast random integer
-    /// generation in an interval", 2019, without its rejection step).
-    fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
-
-    /// The Fisher-Yates shuffle (Knuth, volume 2, algorithm P).
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Random numbers from a seed: the same seed gives the same numbers on every machine and in every version.
 //!
 //! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Used for
-//! distributions without a closed form, which are simulated, and by the simulations that check this crate's coverage.
+//! distributions without a closed form, which are simulated, by the simulations that check this crate's coverage, and for
+//! the orders of rounds and the rows of databases. The engine has a separate one, whose draws are on its hot path.
 
 use crate::special::acklam;
 
@@ -24,6 +25,19 @@ impl Random {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    /// A uniform number below `bound`, with a bias below `bound` / 2^64 (multiply-shift: Lemire, "Fast random integer
+    /// generation in an interval", 2019, without its rejection step).
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// The Fisher-Yates shuffle (Knuth, volume 2, algorithm P).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
     }
 
     /// Uniform between 0 and 1, both excluded.

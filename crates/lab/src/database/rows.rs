@@ -1,22 +1,17 @@
 //! Rows and counters in the format of a database's commands.
 
 use paceline_record::DatabaseCounts;
+use paceline_stats::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of rows of `world`.
 const ROWS: u32 = 10_000;
 
-/// The rows of `world`, `ID<TAB>NUMBER` each, with uniform numbers from 1 to 10,000.
+/// The rows of `world`, `ID<TAB>NUMBER` each, with uniform numbers from 1 to 10,000: the same for a seed in
+/// every later version.
 pub(super) fn world(seed: u64) -> String {
-    // splitmix64, as for the orders of rounds: a recorded seed gives the same rows in every later version.
-    let mut state = seed;
-    let mut draw = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z ^ (z >> 31)) as u128 * u128::from(ROWS)) >> 64) as u32 + 1
-    };
+    let mut random = Random::new(seed);
+    let mut draw = || random.below(ROWS.into()) + 1;
     (1..=ROWS).map(|id| format!("{id}\t{}\n", draw())).collect()
 }
 

@@ -21,7 +21,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("store", &["files", "record"]),
     ("peers", &["http", "job", "record", "stats"]),
     ("import", &["peers", "record"]),
-    ("catalogue", &["files", "job", "record"]),
+    ("catalogue", &["files", "job", "record", "stats"]),
     ("host", &["files", "record"]),
     ("lab", &["catalogue", "files", "host", "http", "judge", "peers", "record", "stats"]),
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
