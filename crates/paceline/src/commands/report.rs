@@ -116,6 +116,61 @@ enum Rendering {
     Svg(Chart),
 }
 
+/// What is reported.
+enum ReportMode<'a> {
+    /// The stored rounds.
+    List,
+    /// A round of the store, the newest by default.
+    StoredRound(Option<&'a str>),
+    /// The same, as a folder.
+    Export(Option<&'a str>, &'a Path),
+    /// A round from an exported folder.
+    Folder(&'a Path),
+    /// Two rounds, each by id or folder.
+    Comparison([&'a str; 2]),
+    /// How often servers differed from their copies.
+    Copies,
+    /// The record of a run.
+    Run(&'a Path),
+}
+
+impl<'a> ReportMode<'a> {
+    /// # Errors
+    /// A complaint about names and flags that do not belong together.
+    fn parse(arguments: &'a Arguments) -> anyhow::Result<Self> {
+        if let Some(folder) = &arguments.from {
+            return Ok(Self::Folder(folder));
+        }
+        if arguments.copies {
+            return Ok(Self::Copies);
+        }
+        if arguments.list {
+            return Ok(Self::List);
+        }
+        match (arguments.rounds.as_slice(), &arguments.export) {
+            ([_, _, ..], Some(_)) => Err(Complaint::usage("--export can write only one round")
+                .hint("use the id of one round; `paceline report --list` lists them")
+                .into()),
+            ([first, second], None) => Ok(Self::Comparison([first, second])),
+            ([_, _, ..], None) => {
+                Err(Complaint::usage("at most two rounds can be compared").hint("give two rounds").into())
+            }
+            ([file], _) if Path::new(file).is_file() => {
+                check_run(file, arguments)?;
+                Ok(Self::Run(Path::new(file)))
+            }
+            ([folder], Some(_)) if Path::new(folder).is_dir() => {
+                Err(Complaint::usage(format!("--export: {folder} already contains an exported round"))
+                    .hint("copy the folder instead, or add its round to a store with `paceline store import`")
+                    .into())
+            }
+            ([folder], None) if Path::new(folder).is_dir() => Ok(Self::Folder(Path::new(folder))),
+            (rounds, Some(folder)) => Ok(Self::Export(rounds.first().map(String::as_str), folder)),
+            (rounds, None) => Ok(Self::StoredRound(rounds.first().map(String::as_str))),
+        }
+    }
+}
+
 /// Renders a round, or lists them.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let output = arguments.output.as_deref().filter(|output| *output != Path::new("-"));
@@ -123,47 +178,25 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         Some(name) => Rendering::Svg(chart(name)?),
         None => format(arguments.format, output)?,
     };
-    check_export(&arguments)?;
     let state_dir = state_dir(arguments.state_dir.clone());
-    let (text, status) = if let Some(folder) = &arguments.from {
-        let (round, trials) = archive::read(folder)?;
-        (rendered(&round, &trials, &arguments, format, output.is_none())?, Status::Done)
-    } else if arguments.copies {
-        copies(&arguments, &state_dir)?
-    } else if let [file] = arguments.rounds.as_slice()
-        && Path::new(file).is_file()
-    {
-        check_run(file, &arguments)?;
-        (of_run(Path::new(file), format, output.is_none())?, Status::Done)
-    } else if let [_, _, ..] = arguments.rounds.as_slice() {
-        (comparison(&arguments, &state_dir, format)?, Status::Done)
-    } else if let Some(folder) = arguments.rounds.first().filter(|name| Path::new(name).is_dir()) {
-        let (round, trials) = archive::read(Path::new(folder))?;
-        (rendered(&round, &trials, &arguments, format, output.is_none())?, Status::Done)
-    } else {
-        let store = Store::open_existing(&arguments.store.path(&state_dir)).map_err(complain)?;
-        of_store(&store, &arguments, &state_dir, format, output.is_none())?
+    let store = || Store::open_existing(&arguments.store.path(&state_dir)).map_err(complain);
+    let (text, status) = match ReportMode::parse(&arguments)? {
+        ReportMode::List => listed(&store()?)?,
+        ReportMode::StoredRound(name) => stored_round(&store()?, name, &arguments, format, output.is_none())?,
+        ReportMode::Export(name, folder) => export(&store()?, name, folder, &state_dir)?,
+        ReportMode::Folder(folder) => {
+            let (round, trials) = archive::read(folder)?;
+            (rendered(&round, &trials, &arguments, format, output.is_none())?, Status::Done)
+        }
+        ReportMode::Comparison(names) => (comparison(names, &arguments, &state_dir, format)?, Status::Done),
+        ReportMode::Copies => copies(&arguments, &state_dir)?,
+        ReportMode::Run(file) => (run_record(file, format, output.is_none())?, Status::Done),
     };
     match output {
         Some(output) => file::write_whole(output, text.as_bytes())?,
         None => print(text)?,
     }
     Ok(status)
-}
-
-/// Refuses an export of anything but one round of the store.
-fn check_export(arguments: &Arguments) -> anyhow::Result<()> {
-    match (&arguments.export, arguments.rounds.as_slice()) {
-        (Some(_), [folder]) if Path::new(folder).is_dir() => {
-            Err(Complaint::usage(format!("--export: {folder} already contains an exported round"))
-                .hint("copy the folder instead, or add its round to a store with `paceline store import`")
-                .into())
-        }
-        (Some(_), [_, _, ..]) => Err(Complaint::usage("--export can write only one round")
-            .hint("use the id of one round; `paceline report --list` lists them")
-            .into()),
-        _ => Ok(()),
-    }
 }
 
 /// Refuses the flags that apply only to rounds.
@@ -186,7 +219,7 @@ fn check_run(file: &str, arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The record of a run as text, Markdown, a page or a picture.
-fn of_run(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Result<Printable> {
+fn run_record(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Result<Printable> {
     let name = file.display();
     let text = paceline_files::read_text(file, compare::MAX_FILE_BYTES)
         .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
@@ -216,29 +249,36 @@ fn of_run(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Result<P
     })
 }
 
-/// Prints what was requested from a store: its rounds, an exported round, or a report. Damaged records make it a
-/// failure.
-fn of_store(
+/// The round of a store with this id or prefix, or the newest.
+fn find_round(store: &Store, name: Option<&str>) -> anyhow::Result<Round> {
+    match name {
+        Some(prefix) => store.find_round(prefix).map_err(complain),
+        None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store).into()),
+    }
+}
+
+/// Writes a round of the store to a folder. Damaged records make it a failure.
+fn export(
     store: &Store,
-    arguments: &Arguments,
+    name: Option<&str>,
+    folder: &Path,
     state_dir: &Path,
+) -> anyhow::Result<(Printable, Status)> {
+    let round = find_round(store, name)?;
+    let trials = ReadableRecords::from_read(store.readable_whole_trials(&round.id))?;
+    let written = archive::write(folder, &round, &trials.records, state_dir, store.file())?;
+    Ok((written.into(), trials.status()))
+}
+
+/// The report of a round of the store. Damaged records make it a failure.
+fn stored_round(
+    store: &Store,
+    name: Option<&str>,
+    arguments: &Arguments,
     format: Rendering,
     to_terminal: bool,
 ) -> anyhow::Result<(Printable, Status)> {
-    if arguments.list {
-        return listed(store);
-    }
-    let round = match arguments.rounds.first() {
-        Some(prefix) => store.find_round(prefix).map_err(complain)?,
-        None => store.newest().map_err(complain)?.ok_or_else(|| nothing_kept(store))?,
-    };
-    if let Some(folder) = &arguments.export {
-        let trials = ReadableRecords::from_read(store.readable_whole_trials(&round.id))?;
-        return Ok((
-            archive::write(folder, &round, &trials.records, state_dir, store.file())?.into(),
-            trials.status(),
-        ));
-    }
+    let round = find_round(store, name)?;
     let trials = match format {
         Rendering::Text(_) => ReadableRecords::from_read(store.readable_trials(&round.id))?,
         // Percentile curves and heat maps need histograms.
@@ -262,10 +302,12 @@ fn records(name: &str, arguments: &Arguments, state_dir: &Path) -> anyhow::Resul
 }
 
 /// Two rounds, cell by cell.
-fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> anyhow::Result<Printable> {
-    let [first, second] = arguments.rounds.as_slice() else {
-        return Err(Complaint::usage("at most two rounds can be compared").hint("give two rounds").into());
-    };
+fn comparison(
+    names: [&str; 2],
+    arguments: &Arguments,
+    state_dir: &Path,
+    format: Rendering,
+) -> anyhow::Result<Printable> {
     let format = match format {
         Rendering::Text(Format::Text) => compare::CompareFormat::Text,
         Rendering::Text(Format::Markdown) => compare::CompareFormat::Markdown,
@@ -275,7 +317,7 @@ fn comparison(arguments: &Arguments, state_dir: &Path, format: Rendering) -> any
             return Err(Complaint::usage("two rounds can be compared as text, Markdown, JSON or HTML").into());
         }
     };
-    let mut rounds = [first, second].map(|name| records(name, arguments, state_dir));
+    let mut rounds = names.map(|name| records(name, arguments, state_dir));
     for round in rounds.iter_mut().flatten() {
         let fits = |wanted: &[String], name: &str| {
             wanted.is_empty()
