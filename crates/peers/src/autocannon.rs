@@ -1,6 +1,7 @@
 //! autocannon with `--json`: `statusCodeStats`, `errors` and times in milliseconds, percentiles in whole ones.
 
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport, never_first};
+use crate::peer::{Peer, PeerLaunch, never_first};
+use crate::report::{PeerReport, PrintedReport};
 use paceline_record::{Bytes, Counts};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,8 +1,9 @@
 //! Fortio with `-json -`: `RetCodes`, `ActualDuration` and a histogram, of which only the mean and the ends are read:
 //! its buckets are coarse, and so its percentiles.
 
+use crate::peer::{Peer, PeerLaunch, never_first};
 use crate::quantity::total;
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport, never_first};
+use crate::report::{PeerReport, PrintedReport};
 use paceline_record::Counts;
 use serde::Deserialize;
 use std::collections::BTreeMap;

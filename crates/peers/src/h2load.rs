@@ -3,8 +3,9 @@
 //! The line by status is not read: the failed ones include responses with an error status. Its table of times differs
 //! between versions and is not read either.
 
+use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::{count, number, time_ns};
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport};
+use crate::report::{PeerReport, PrintedReport};
 use paceline_record::Counts;
 
 /// `h2load`, which speaks HTTP/2 without `--h1`.

@@ -3,8 +3,9 @@
 //! Statuses, errors and the histogram are lines that begin with a number in brackets, or have one second, and differ in
 //! the text after it. It prints no version, so a round does not run it.
 
+use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::{count, number, total};
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport};
+use crate::report::{PeerReport, PrintedReport};
 use paceline_record::{Bytes, Counts};
 use std::collections::BTreeMap;
 

@@ -3,8 +3,9 @@
 //! It has no closed loop for a given time, only a number of calls on each connection: a run lasts as long as they take.
 //! Replies by class of status are read, not its own reply times. `{port}` and `{calls}` are filled in by `speed/`.
 
+use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::{count, number};
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport};
+use crate::report::{PeerReport, PrintedReport};
 use paceline_record::Counts;
 
 /// `httperf`: connections made at once, each with its calls in sequence. It polls without sleeping.

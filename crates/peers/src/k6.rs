@@ -4,7 +4,8 @@
 //! many were which: they all count as a bad status. Times are in milliseconds. `speed/` writes the script
 //! ([`K6_SCRIPT`]), which discards bodies, and fills in `{work}`, its folder.
 
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport, never_first};
+use crate::peer::{Peer, PeerLaunch, never_first};
+use crate::report::{PeerReport, PrintedReport};
 use paceline_record::{Bytes, Counts};
 
 /// The script: one request after the other, with the body discarded, as in other generators that do not check it; at

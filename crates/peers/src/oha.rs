@@ -2,8 +2,9 @@
 //!
 //! Requests in flight at the end are left out, as in oha's own figures: it does not wait for their responses.
 
+use crate::peer::{Peer, PeerLaunch, never_first};
 use crate::quantity::total;
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport, never_first};
+use crate::report::{PeerReport, PrintedReport};
 use paceline_record::{Bytes, Counts};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@
 //! transaction with a 4xx status is neither successful nor failed. `speed/` writes the settings ([`SIEGE_SETTINGS`]) and
 //! fills in `{work}`, its folder: the user's own settings are neither read nor written.
 
+use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::time_ns;
-use crate::report::Lines;
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport};
+use crate::report::{Lines, PeerReport, PrintedReport};
 use paceline_record::{Bytes, Counts};
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn an_object_after_some_words() {
-        let text = "New configuration template added to /home/someone/.siege\nRun siege -C to view the current settings in that file\n\
+        let text = "New configuration template added to .siege\nRun siege -C to view the current settings in that file\n\
              {\t\"transactions\":\t\t\t        2053,\n\t\"availability\":\t\t\t      100.00,\n\
              \t\"elapsed_time\":\t\t\t        0.78,\n\t\"data_transferred\":\t\t        1.00,\n\t\"response_time\":\t\t        0.01,\n\
              \t\"transaction_rate\":\t\t     2632.05,\n\t\"successful_transactions\":\t        2051,\n\

@@ -57,29 +57,6 @@ pub trait ToolCommand {
     fn record_file(&self) -> Option<&str>;
 }
 
-/// Parses the command line of a tool, by its name; `None` for another name.
-///
-/// # Errors
-/// What the tool prints instead of a run.
-pub fn tool_command(name: &str, arguments: &[String]) -> Option<Result<Box<dyn ToolCommand>, ToolOutput>> {
-    let (_, parse) = TOOLS.iter().find(|(tool, _)| *tool == name)?;
-    Some(parse(arguments))
-}
-
-type Parse = fn(&[String]) -> Result<Box<dyn ToolCommand>, ToolOutput>;
-
-/// The tools whose command lines are understood.
-const TOOLS: [(&str, Parse); 3] = [
-    ("ab", crate::ab::AbCommand::parse),
-    ("wrk", |arguments| crate::wrk::WrkCommand::parse(crate::wrk::Variant::Wrk, arguments)),
-    ("wrk2", |arguments| crate::wrk::WrkCommand::parse(crate::wrk::Variant::Wrk2, arguments)),
-];
-
-/// The names of those tools.
-pub fn tools() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|(name, _)| *name)
-}
-
 /// The flag of every tool here that the original does not have, with its value; removed from the arguments.
 pub(crate) fn take_record_file(arguments: &[String]) -> Result<(Vec<String>, Option<String>), String> {
     const FLAG: &str = "--paceline-record";

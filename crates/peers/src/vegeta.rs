@@ -1,7 +1,8 @@
 //! vegeta with `report -type=json`. Times are in nanoseconds; it is always an open loop.
 
+use crate::peer::{Peer, never_first};
 use crate::quantity::total;
-use crate::{Peer, PeerReport, PrintedReport, never_first};
+use crate::report::{PeerReport, PrintedReport};
 use paceline_record::{Bytes, Counts};
 use serde::Deserialize;
 use std::collections::BTreeMap;

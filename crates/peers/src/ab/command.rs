@@ -3,13 +3,11 @@
 //! HTTP/1.0, one connection and no keep-alive unless the flags say otherwise. What this engine cannot do is refused, with
 //! what to use instead. `-t` sets `-n` to 50,000, as in ab, so that a larger `-n` must come after it.
 
-use super::write;
 use crate::getopt::OptionTable;
-use crate::tool::{FirstResponse, ToolCommand, ToolOutput, take_record_file};
+use crate::tool::{ToolOutput, take_record_file};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_http::{Scheme, Url};
 use paceline_job::{Bound, Content, Job, Nanos, Protocol, Proxy, RequestSpec, TlsSpec, TlsVersion};
-use paceline_record::Run;
 use std::time::Duration;
 
 /// A parsed command line.
@@ -105,16 +103,20 @@ fn refusal(flag: char, instead: &str) -> ToolOutput {
     ToolOutput { stderr, status: EINVAL, ..ToolOutput::default() }
 }
 
+/// The first lines of every report. The second and third are ab's copyright in the original.
+pub fn heading() -> String {
+    format!(
+        "This is ApacheBench, Version 2.3 <$Revision$>\nThe command line and report of ab, measured by Paceline {}\nWhat differs from ab: docs/from-other-tools.md\n\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
 impl AbCommand {
     /// Parses the arguments after the program's name.
     ///
     /// # Errors
     /// What the program prints instead of a run.
-    pub fn parse(arguments: &[String]) -> Result<Box<dyn ToolCommand>, ToolOutput> {
-        Self::from_arguments(arguments).map(|command| Box::new(command) as Box<dyn ToolCommand>)
-    }
-
-    pub(super) fn from_arguments(arguments: &[String]) -> Result<Self, ToolOutput> {
+    pub fn parse(arguments: &[String]) -> Result<Self, ToolOutput> {
         let (arguments, record_file) = take_record_file(arguments).map_err(|problem| error(&problem))?;
         let given = OPTIONS.parse(&arguments).map_err(|message| usage(message.trim_start_matches("ab: ")))?;
         let request = RequestSpec { literal: true, ..RequestSpec::default() };
@@ -227,7 +229,7 @@ impl AbCommand {
             'y' => value.clone_into(&mut self.html.get_or_insert_with(table)[1]),
             'z' => value.clone_into(&mut self.html.get_or_insert_with(table)[2]),
             'e' => self.csv = Some(value.to_owned()),
-            'V' => return Err(ToolOutput { stdout: write::heading(), ..ToolOutput::default() }),
+            'V' => return Err(ToolOutput { stdout: heading(), ..ToolOutput::default() }),
             'g' => {
                 let instead =
                     "single requests are not kept; -e FILE writes percentiles, `paceline run --rows` seconds";
@@ -269,6 +271,21 @@ impl AbCommand {
         Ok(())
     }
 
+    /// The job that it describes.
+    pub fn job(&self) -> Job {
+        self.job.clone()
+    }
+
+    /// The time after which the run ends (`-t`).
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.limit_s.map(Duration::from_secs)
+    }
+
+    /// A file for the whole record.
+    pub fn record_file(&self) -> Option<&str> {
+        self.record_file.as_deref()
+    }
+
     /// The URL.
     pub fn url(&self) -> &Url {
         &self.job.url
@@ -290,44 +307,12 @@ impl AbCommand {
     }
 }
 
-impl ToolCommand for AbCommand {
-    fn job(&self) -> Job {
-        self.job.clone()
-    }
-
-    fn begin(&self) -> String {
-        write::begin(self)
-    }
-
-    fn wants_first_response(&self) -> bool {
-        true
-    }
-
-    fn time_limit(&self) -> Option<Duration> {
-        self.limit_s.map(Duration::from_secs)
-    }
-
-    fn unreachable(&self, why: &str, errno: i32) -> ToolOutput {
-        let stderr = format!("apr_socket_recv: {why} ({errno})\n");
-        let status = u8::try_from(errno).unwrap_or(1);
-        ToolOutput { stdout: write::begin(self), stderr, status, ..ToolOutput::default() }
-    }
-
-    fn report(&self, run: &Run, first: Option<&FirstResponse>) -> ToolOutput {
-        write::report(self, run, first)
-    }
-
-    fn record_file(&self) -> Option<&str> {
-        self.record_file.as_deref()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<AbCommand, ToolOutput> {
-        AbCommand::from_arguments(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        AbCommand::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]

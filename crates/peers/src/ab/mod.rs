@@ -7,11 +7,14 @@ mod write;
 
 pub use command::AbCommand;
 
+use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::number;
-use crate::report::Lines;
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport};
-use paceline_record::{Bytes, Counts};
+use crate::report::{Lines, PeerReport, PrintedReport};
+use crate::tool::{FirstResponse, ToolCommand, ToolOutput};
+use paceline_job::Job;
+use paceline_record::{Bytes, Counts, Run};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// `ab`. `-t` sets `-n` to 50,000, so that a larger `-n` must come after it; `ab` keeps 32 bytes for each.
 pub const AB: Peer = Peer {
@@ -105,6 +108,38 @@ fn times(lines: &Lines<'_>) -> Result<BTreeMap<String, f64>, String> {
         }
     }
     Ok(times_ns)
+}
+
+impl ToolCommand for AbCommand {
+    fn job(&self) -> Job {
+        self.job()
+    }
+
+    fn begin(&self) -> String {
+        write::begin(self)
+    }
+
+    fn wants_first_response(&self) -> bool {
+        true
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        self.time_limit()
+    }
+
+    fn unreachable(&self, why: &str, errno: i32) -> ToolOutput {
+        let stderr = format!("apr_socket_recv: {why} ({errno})\n");
+        let status = u8::try_from(errno).unwrap_or(1);
+        ToolOutput { stdout: write::begin(self), stderr, status, ..ToolOutput::default() }
+    }
+
+    fn report(&self, run: &Run, first: Option<&FirstResponse>) -> ToolOutput {
+        write::report(self, run, first)
+    }
+
+    fn record_file(&self) -> Option<&str> {
+        self.record_file()
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! ab counts a response as failed if its body has another length than the first. The record has the shortest and the
 //! longest body and the sum of all, which give a lower bound; it is exact if there are two lengths.
 
-use super::command::AbCommand;
+use super::command::{AbCommand, heading};
 use crate::quantity::total;
 use crate::tool::{FirstResponse, ToolOutput, concerns};
 use paceline_record::{Block, Run, Times};
@@ -18,14 +18,6 @@ const QUIET_REQUESTS: u64 = 150;
 const TIMED_OUT: u8 = 119;
 /// The status of a connection that broke: ECONNRESET.
 const RESET: u8 = 104;
-
-/// The first lines of every report. The second and third are ab's copyright in the original.
-pub fn heading() -> String {
-    format!(
-        "This is ApacheBench, Version 2.3 <$Revision$>\nThe command line and report of ab, measured by Paceline {}\nWhat differs from ab: docs/from-other-tools.md\n\n",
-        env!("CARGO_PKG_VERSION")
-    )
-}
 
 /// The text before the run.
 pub fn begin(command: &AbCommand) -> String {

@@ -2,12 +2,10 @@
 //!
 //! Lua scripts are refused. A header that wrk would ignore without a word (no blank after the colon) is refused too.
 
-use super::write;
 use crate::getopt::{GivenOptions, OptionTable};
-use crate::tool::{FirstResponse, ToolCommand, ToolOutput, take_record_file};
+use crate::tool::{ToolOutput, take_record_file};
 use paceline_http::{Scheme, Url};
 use paceline_job::{Arrivals, Bound, Headers, Job, LoadModel, Nanos, Rate, RequestSpec, Shape, TlsSpec};
-use paceline_record::Run;
 
 /// Which of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,11 +183,7 @@ impl WrkCommand {
     ///
     /// # Errors
     /// What the program prints instead of a run.
-    pub fn parse(variant: Variant, arguments: &[String]) -> Result<Box<dyn ToolCommand>, ToolOutput> {
-        Self::from_arguments(variant, arguments).map(|command| Box::new(command) as Box<dyn ToolCommand>)
-    }
-
-    pub(super) fn from_arguments(variant: Variant, arguments: &[String]) -> Result<Self, ToolOutput> {
+    pub fn parse(variant: Variant, arguments: &[String]) -> Result<Self, ToolOutput> {
         let (arguments, record_file) = take_record_file(arguments).map_err(|problem| refusal(&problem))?;
         let given = variant.options().parse(&arguments).map_err(|message| variant.usage(&message))?;
         let mut command = Self {
@@ -293,8 +287,9 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     number.checked_mul(scale)
 }
 
-impl ToolCommand for WrkCommand {
-    fn job(&self) -> Job {
+impl WrkCommand {
+    /// The job that it describes.
+    pub fn job(&self) -> Job {
         let timeout = Nanos::from_secs(self.timeout_s);
         let load = match self.rate {
             Some(rate) => LoadModel::Open { shape: Shape::Steady { rate }, arrivals: Arrivals::Constant },
@@ -321,21 +316,13 @@ impl ToolCommand for WrkCommand {
         }
     }
 
-    fn begin(&self) -> String {
-        write::begin(self)
+    /// The URL.
+    pub fn url(&self) -> &Url {
+        &self.url
     }
 
-    fn unreachable(&self, why: &str, _errno: i32) -> ToolOutput {
-        let authority = &self.url;
-        let stderr = format!("unable to connect to {}:{} {why}\n", authority.host, authority.port);
-        ToolOutput { stderr, status: 1, ..ToolOutput::default() }
-    }
-
-    fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {
-        write::report(self, run)
-    }
-
-    fn record_file(&self) -> Option<&str> {
+    /// A file for the whole record.
+    pub fn record_file(&self) -> Option<&str> {
         self.record_file.as_deref()
     }
 }
@@ -345,7 +332,7 @@ mod tests {
     use super::*;
 
     fn parse(variant: Variant, line: &str) -> Result<WrkCommand, ToolOutput> {
-        WrkCommand::from_arguments(variant, &line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        WrkCommand::parse(variant, &line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
@@ -366,7 +353,7 @@ mod tests {
     #[test]
     fn the_last_header_of_a_name_counts() {
         let given = ["-H", "A: 1", "-H", "Host: x", "-H", "A: 2", "http://127.0.0.1/"].map(str::to_owned);
-        let job = WrkCommand::from_arguments(Variant::Wrk, &given).unwrap().job();
+        let job = WrkCommand::parse(Variant::Wrk, &given).unwrap().job();
         let fields: Vec<_> =
             job.requests[0].headers.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(fields, ["Host=x", "A=2"]);

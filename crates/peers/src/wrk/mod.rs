@@ -10,10 +10,12 @@ mod write;
 
 pub use command::{Variant, WrkCommand};
 
+use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::{bytes, count, number, time_ns};
-use crate::report::Lines;
-use crate::{Peer, PeerLaunch, PeerReport, PrintedReport};
-use paceline_record::{Bytes, Counts};
+use crate::report::{Lines, PeerReport, PrintedReport};
+use crate::tool::{FirstResponse, ToolCommand, ToolOutput};
+use paceline_job::Job;
+use paceline_record::{Bytes, Counts, Run};
 use std::collections::BTreeMap;
 
 /// `wrk`.
@@ -155,6 +157,29 @@ fn insert_percentile(times: &mut BTreeMap<String, f64>, percent: &str, time: &st
         times.insert(format!("p{}", percent.to_string().replace('.', "_")), time_ns(time)?);
     }
     Ok(())
+}
+
+impl ToolCommand for WrkCommand {
+    fn job(&self) -> Job {
+        self.job()
+    }
+
+    fn begin(&self) -> String {
+        write::begin(self)
+    }
+
+    fn unreachable(&self, why: &str, _errno: i32) -> ToolOutput {
+        let stderr = format!("unable to connect to {}:{} {why}\n", self.url().host, self.url().port);
+        ToolOutput { stderr, status: 1, ..ToolOutput::default() }
+    }
+
+    fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {
+        write::report(self, run)
+    }
+
+    fn record_file(&self) -> Option<&str> {
+        self.record_file()
+    }
 }
 
 #[cfg(test)]

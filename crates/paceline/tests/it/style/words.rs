@@ -15,7 +15,7 @@ const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-
 /// Files and folders that quote reports and scripts of other tools literally, or settings with their keys.
 const QUOTING: [&str; 6] = [
     "crates/import/",
-    "crates/lab/src/generator/peers/",
+    "crates/peers/src/",
     "crates/paceline/tests/it/style/words.rs",
     "fuzz/seeds/",
     "servers/scala-play/conf/",

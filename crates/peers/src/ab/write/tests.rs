@@ -1,14 +1,13 @@
 //! Reports compared with stored ones of ab 2.3 by structure, and read back.
 
 use super::*;
-use crate::tool::ToolCommand as _;
 use crate::{PrintedReport, peer};
 use paceline_record::{Counts, Lengths, fixture};
 
 const AB: &str = include_str!("../../../../import/fixtures/ab.txt");
 
 fn command(line: &str) -> AbCommand {
-    AbCommand::from_arguments(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap()
+    AbCommand::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap()
 }
 
 fn times(ms: std::ops::RangeInclusive<u64>) -> Option<Times> {
@@ -40,7 +39,7 @@ fn first() -> FirstResponse {
 fn whole(line: &str, run: &Run) -> (String, ToolOutput) {
     let command = command(line);
     let output = report(&command, run, Some(&first()));
-    (command.begin() + &output.stdout, output)
+    (begin(&command) + &output.stdout, output)
 }
 
 /// A line with its numbers as `#`.

@@ -1,7 +1,6 @@
 //! Reports compared with stored ones of wrk 4.1.0 and wrk2 4.0.0 by structure, and read back.
 
 use super::*;
-use crate::tool::ToolCommand as _;
 use crate::{PrintedReport, peer};
 use paceline_record::{Counts, Interval, Span, fixture};
 
@@ -10,7 +9,7 @@ const WRK2: &str = include_str!("../../../../import/fixtures/wrk2-rate.txt");
 
 fn command(variant: Variant, line: &str) -> WrkCommand {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    WrkCommand::from_arguments(variant, &words).unwrap()
+    WrkCommand::parse(variant, &words).unwrap()
 }
 
 /// Times from 1 to 1,000 ms.
@@ -73,7 +72,7 @@ fn ends(line: &str) -> Vec<usize> {
 fn a_report_of_wrk_has_its_structure() {
     let command = command(Variant::Wrk, "-t1 -c4 -d2 --latency http://127.0.0.1:44821/hello");
     let report = report(&command, &run());
-    let whole = command.begin() + &report.stdout;
+    let whole = begin(&command) + &report.stdout;
     assert_eq!(shapes(&whole), shapes(WRK));
     for (ours, theirs) in whole.lines().zip(WRK.lines()).skip(3).take(7) {
         assert_eq!(ends(ours).last(), ends(theirs).last(), "{ours:?} {theirs:?}");
@@ -93,7 +92,7 @@ fn what_is_written_is_read_back() {
         (Variant::Wrk2, "-t1 -c4 -d2 --latency -R500 http://127.0.0.1:44821/hello"),
     ] {
         let command = command(variant, line);
-        let text = command.begin() + &report(&command, &run).stdout;
+        let text = begin(&command) + &report(&command, &run).stdout;
         let peer = peer(if variant == Variant::Wrk { "wrk" } else { "wrk2" }).unwrap();
         let printed = PrintedReport::from_output(&text);
         assert!((peer.is_report)(&printed), "{text}");
