@@ -15,7 +15,8 @@ use std::process::{Child, Command, Stdio};
 const SHORT: [&str; 9] =
     ["round", "--servers", "python-*", "--duration", "400ms", "--warmup", "50ms", "--connections", "4"];
 
-const WRK: &str = "  1 threads and 4 connections\n     50%    4.69ms\n     75%    9.86ms\n\
+const WRK: &str = "Running 1s test @ http://127.0.0.1:20000/hello\n  1 threads and 4 connections\n\
+                     Latency Distribution\n     50%    4.69ms\n     75%    9.86ms\n\
                    90%   14.35ms\n     99%   15.00ms\n  738 requests in 1.00s, 374.77KB read\n\
                    Requests/sec:    736.50\nTransfer/sec:    374.00KB\n";
 
