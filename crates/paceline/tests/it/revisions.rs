@@ -83,7 +83,7 @@ fn one_block_is_undecided_and_leaves_only_builds() {
     repository.write("number", "2");
     let files =
         ["--markdown", "../gate.md", "--junit", "../gate.xml", "--html", "../gate.html", "--annotations"];
-    let output = repository.gate(&[&["--budget", "1ms"][..], &files].concat());
+    let output = repository.gate(&[&["--budget", "1ms", "--path", "/hello"][..], &files].concat());
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     let (annotation, json) = std::str::from_utf8(&output.stdout).unwrap().split_once('\n').unwrap();
     assert!(annotation.starts_with("::warning title=Performance gate undecided::"), "{annotation}");
@@ -147,10 +147,22 @@ fn wrong_settings_exit_with_two_and_say_why() {
         (&["--config", "other.toml"], "there is no file other.toml"),
         (&["--base", "main", "http://127.0.0.1:1/"], "cannot be used with"),
         (&["--metric", "response.p50"], "no metric of [gate.margins] applies"),
+        (&["--pairs", "8"], "--pairs has no effect on a gate between two commits"),
+        (&["--quiet-cpu"], "--quiet-cpu has no effect on a gate between two commits"),
     ] {
         let output = repository.gate(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
         assert!(text(&output.stderr).contains(said), "{arguments:?}: {output:?}");
+    }
+    repository.write(
+        "paceline.toml",
+        "[gate]\nbase = \"main\"\nstart = \"true\"\n[[gate.load]]\npath = \"/hello\"\n",
+    );
+    for (flag, value) in [("--rate", "100"), ("--connections", "4"), ("--path", "/other")] {
+        let output = repository.gate(&[flag, value]);
+        assert_eq!(output.status.code(), Some(2), "{flag}: {output:?}");
+        let said = format!("{flag} conflicts with the loads in paceline.toml");
+        assert!(text(&output.stderr).contains(&said), "{output:?}");
     }
     repository.write("paceline.toml", "[gate]\nbasis = \"main\"\n");
     let output = repository.gate(&[]);

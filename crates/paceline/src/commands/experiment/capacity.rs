@@ -92,7 +92,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let plan = CapacityPlan {
         objective: arguments.slo,
         window: arguments.window,
-        warmup: context.flags.warmup,
+        warmup: context.flags.warm_up(),
         half_width: arguments.precision / 100.0,
         windows_most: arguments.windows,
         confirm: arguments.confirm,
@@ -105,7 +105,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         exit::say(&format!(
             "this takes {usual} after the server is warm, and longer if its rate is low or the machine is busy"
         ));
-        if !target.warm(context.flags.warm_limit)? {
+        if !target.warm(context.flags.warm_limit())? {
             exit::say("the server was still getting faster when --warm-limit was reached");
         }
         let mut unit = RateUnit::Requests;

@@ -18,26 +18,26 @@ const MAX_RECORD_BYTES: u64 = 1 << 28;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Load")]
 pub struct LoadFlags {
-    /// Number of connections
-    #[arg(short, long, default_value_t = 64, value_name = "N")]
-    connections: u32,
-    /// Threads of the load generator
-    #[arg(hide_short_help = true, short, long, default_value_t = 1, value_name = "N")]
-    threads: u32,
-    /// Warm-up before each window
-    #[arg(long, default_value = "1s", value_name = "T", value_parser = duration)]
-    pub(super) warmup: Duration,
-    /// Longest wait for a steady rate at the start
+    /// Number of connections [default: 64; with `gate --base` 32]
+    #[arg(short, long, value_name = "N")]
+    pub(super) connections: Option<u32>,
+    /// Threads of the load generator [default: 1]
+    #[arg(hide_short_help = true, short, long, value_name = "N")]
+    threads: Option<u32>,
+    /// Warm-up before each window [default: 1s]
+    #[arg(long, value_name = "T", value_parser = duration)]
+    pub(super) warmup: Option<Duration>,
+    /// Longest wait for a steady rate at the start [default: 60s]
     ///
     /// 0s does not wait. A server counts as warm when its rate in the last 4 s is at most 5 % higher than in the 4 s before.
-    #[arg(hide_short_help = true, long, default_value = "60s", value_name = "T", value_parser = duration)]
-    pub(super) warm_limit: Duration,
-    /// Path to request, for servers of the lab
-    #[arg(long, default_value = "/hello", value_name = "PATH")]
-    pub(super) path: String,
-    /// How servers of the lab are started: single (one process) or cores (all cores)
-    #[arg(hide_short_help = true, long, default_value = "single", value_name = "FORM")]
-    pub(super) form: String,
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration)]
+    warm_limit: Option<Duration>,
+    /// Path to request, for servers of the lab [default: /hello] and for `gate --base` [default: /]
+    #[arg(long, value_name = "PATH")]
+    pub(super) path: Option<String>,
+    /// How servers of the lab are started: single (one process) or cores (all cores) [default: single]
+    #[arg(hide_short_help = true, long, value_name = "FORM")]
+    form: Option<String>,
     /// Folder for the record of every run [default: a new one in .paceline/experiments]
     #[arg(hide_short_help = true, long, value_name = "DIR")]
     pub(super) records: Option<PathBuf>,
@@ -52,13 +52,45 @@ pub struct LoadFlags {
     max_errors: Option<String>,
     /// More flags for every `paceline run`, after `--`
     #[arg(last = true, value_name = "RUN_FLAG")]
-    run_flags: Vec<String>,
+    pub(super) run_flags: Vec<String>,
 }
 
 impl LoadFlags {
     /// The same load with a limit on errors (`--max-errors`) for every run.
     pub(super) fn accepting(self, max_errors: Option<String>) -> Self {
         Self { max_errors, ..self }
+    }
+
+    /// The warm-up before each window.
+    pub(super) fn warm_up(&self) -> Duration {
+        self.warmup.unwrap_or(Duration::from_secs(1))
+    }
+
+    /// The longest wait for a steady rate.
+    pub(super) fn warm_limit(&self) -> Duration {
+        self.warm_limit.unwrap_or(Duration::from_secs(60))
+    }
+
+    /// The path of servers of the lab.
+    pub(super) fn lab_path(&self) -> &str {
+        self.path.as_deref().unwrap_or("/hello")
+    }
+
+    /// The form of servers of the lab.
+    pub(super) fn lab_form(&self) -> &str {
+        self.form.as_deref().unwrap_or("single")
+    }
+
+    /// The flags that are given, but mean nothing to a gate between two revisions.
+    pub(super) fn unused_by_revisions(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            ("--threads", self.threads.is_some()),
+            ("--warm-limit", self.warm_limit.is_some()),
+            ("--form", self.form.is_some()),
+            ("--user", self.user.is_some()),
+            ("--quiet-cpu", self.quiet_cpu),
+        ];
+        flags.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
     }
 }
 
@@ -96,8 +128,8 @@ impl ChildLoad {
             .map(str::to_owned)
             .collect();
         let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
-        add("--connections", self.flags.connections.to_string());
-        add("--threads", self.flags.threads.to_string());
+        add("--connections", self.flags.connections.unwrap_or(64).to_string());
+        add("--threads", self.flags.threads.unwrap_or(1).to_string());
         add("--warmup", milliseconds(request.warmup));
         add("--duration", milliseconds(request.window));
         if let Some(rate) = request.rate_per_s {

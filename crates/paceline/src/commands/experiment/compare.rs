@@ -56,20 +56,20 @@ pub struct CompareFlags {
     /// Offer this rate instead of a closed loop
     #[arg(short, long, value_name = "PER_SECOND")]
     pub(super) rate: Option<f64>,
-    /// Length of the measured window of each run
-    #[arg(short, long, default_value = "3s", value_name = "T", value_parser = super::super::run::duration)]
-    pub(super) duration: Duration,
+    /// Length of the measured window of each run [default: 3s; with `gate --base` 1s]
+    #[arg(short, long, value_name = "T", value_parser = super::super::run::duration)]
+    pub(super) duration: Option<Duration>,
     /// Differences below PERCENT do not matter
     ///
     /// With `gate --base`: the gate fails only if a loss of more than PERCENT is proven, and passes only if such a loss is
     /// excluded.
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
     pub(super) margin: f64,
-    /// Maximum number of pairs to measure
+    /// Maximum number of pairs to measure [default: 20]
     ///
     /// The comparison ends after 4, 6, 8, 10, 14 or 20 pairs if the result is then decided.
-    #[arg(hide_short_help = true, long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
-    pub(super) pairs: u16,
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
+    pairs: Option<u16>,
     /// The metric that decides the comparison: capacity, sessions, rate, cpu, response.p50, response.p99, service.p50,
     /// service.p99, memory or start-up
     ///
@@ -91,6 +91,28 @@ pub struct CompareFlags {
     /// Each search takes 14 to 30 windows of --duration.
     #[arg(hide_short_help = true, long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
     pub(super) slo: Option<Objective>,
+}
+
+impl CompareFlags {
+    /// The largest number of pairs.
+    fn max_pairs(&self) -> usize {
+        usize::from(self.pairs.unwrap_or(20))
+    }
+
+    /// The measured window of each run.
+    fn window(&self) -> Duration {
+        self.duration.unwrap_or(Duration::from_secs(3))
+    }
+
+    /// The flags that are given, but mean nothing to a gate between two revisions.
+    pub(super) fn unused_by_revisions(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            ("--pairs", self.pairs.is_some()),
+            ("--accept-other-machine", self.accept_other_machine),
+            ("--slo", self.slo.is_some()),
+        ];
+        flags.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
+    }
 }
 
 /// Values of `--format`.
@@ -221,7 +243,7 @@ pub(super) fn compare(
                 names: sides.map(str::to_owned),
                 primary: how.metric,
                 margin,
-                pairs_most: usize::from(how.pairs),
+                pairs_most: how.max_pairs(),
             };
             run_comparison([&mut first, &mut second], &plan, &mut |progress| exit::say(&line(&progress)))
                 .map_err(complaint)
@@ -296,7 +318,7 @@ fn measure_like(
     let mut measured =
         MeasuredSide::open(&context, how, ExperimentTarget::from_text(side), "").map_err(complaint)?;
     let mut samples = SampleSet::new(side);
-    for number in 1..=usize::from(how.pairs).div_ceil(2) {
+    for number in 1..=how.max_pairs().div_ceil(2) {
         let mut result = observe(&mut measured).map_err(complaint)?;
         if let Some(conditions) = &mut result.conditions {
             let quota = CpuQuota::now().map_or(serde_json::Value::Null, |quota| quota.cores.into());
@@ -356,7 +378,7 @@ impl<'a> MeasuredSide<'a> {
         prefix: &str,
     ) -> Result<Self, LoadError> {
         let request =
-            LoadRequest { rate_per_s: how.rate, warmup: context.flags.warmup, window: how.duration };
+            LoadRequest { rate_per_s: how.rate, warmup: context.flags.warm_up(), window: how.window() };
         let url = match &target {
             ExperimentTarget::Url(_) => {
                 let mut open = context.open(&target, prefix)?;
@@ -400,7 +422,7 @@ const SEARCH_HALF_WIDTH: f64 = 0.05;
 
 /// Warms a target up. A server without a valid response is measured all the same: its record says why.
 fn warm(open: &mut OpenTarget, context: &ExperimentContext) -> Result<(), LoadError> {
-    match open.warm(context.flags.warm_limit) {
+    match open.warm(context.flags.warm_limit()) {
         Ok(_) | Err(LoadError::NoValidResponse { .. }) => Ok(()),
         Err(error) => Err(error),
     }

@@ -120,12 +120,14 @@ fn of_revisions(arguments: &Arguments) -> anyhow::Result<Status> {
         (_, true) => Status::Done,
         (false, false) => Status::Undecided,
     };
-    let shared = SharedFlags {
-        how: &arguments.how,
-        path: &arguments.load.path,
-        records: arguments.load.records.as_deref(),
-        undecided,
-    };
+    let mut unused = arguments.how.unused_by_revisions().chain(arguments.load.unused_by_revisions());
+    if let Some(flag) = unused.next() {
+        let what = format!("{flag} has no effect on a gate between two commits");
+        return Err(Complaint::usage(what)
+            .hint("leave it out, or name two servers: paceline gate CANDIDATE --against BASELINE")
+            .into());
+    }
+    let shared = SharedFlags { how: &arguments.how, load: &arguments.load, undecided };
     revision_gate::run(&Settings::read(&arguments.revisions, shared)?, &arguments.output)
 }
 

@@ -67,12 +67,12 @@ impl ExperimentContext {
                 let log = self.records.join(format!("{prefix}serve.log"));
                 let server = ServerChild::start(
                     id,
-                    &self.flags.form,
+                    self.flags.lab_form(),
                     self.flags.user.as_deref(),
                     &log,
                     self.interrupt,
                 )?;
-                let url = format!("{}{}", server.url, self.flags.path.trim_start_matches('/'));
+                let url = format!("{}{}", server.url, self.flags.lab_path().trim_start_matches('/'));
                 (Some(server), url)
             }
         };

@@ -1,5 +1,6 @@
 //! The settings of a gate between two revisions: the table `[gate]` of `paceline.toml`, and flags, which win.
 
+use crate::commands::experiment::child::LoadFlags;
 use crate::commands::experiment::compare::CompareFlags;
 use crate::commands::run::duration;
 use crate::exit::{Complaint, Status};
@@ -58,10 +59,8 @@ pub struct RevisionFlags {
 pub struct SharedFlags<'a> {
     /// Rate, window, margin and metric.
     pub how: &'a CompareFlags,
-    /// The path, if it is given.
-    pub path: &'a str,
-    /// The folder for records.
-    pub records: Option<&'a Path>,
+    /// The load, and the folder for records.
+    pub load: &'a LoadFlags,
     /// The exit status of an undecided gate.
     pub undecided: Status,
 }
@@ -138,14 +137,14 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         start_timeout: file.start_timeout.unwrap_or(START_TIMEOUT),
         build_timeout: file.build_timeout.unwrap_or(BUILD_TIMEOUT),
         budget: flags.budget.or(file.budget).unwrap_or(BUDGET),
-        window: file.window.unwrap_or(WINDOW),
-        warm_up: file.warm_up.unwrap_or(WARM_UP),
+        window: shared.how.duration.or(file.window).unwrap_or(WINDOW),
+        warm_up: shared.load.warmup.or(file.warm_up).unwrap_or(WARM_UP),
         launch: margins.iter().flatten().filter(launch).copied().collect(),
         judge: if margins.is_some() { JudgeRule::All } else { JudgeRule::Quietest },
         loads,
         failures_most: failures_most(&file, &shared)?,
         ignore: patterns(&file)?,
-        records: shared.records.map(Path::to_owned),
+        records: shared.load.records.clone(),
         undecided: shared.undecided,
     })
 }
@@ -231,12 +230,16 @@ fn loads(
     margins: &Option<Vec<GateMetric>>,
 ) -> anyhow::Result<Vec<SettingsLoad>> {
     let of_flags = || GateFileLoad {
-        path: Some(shared.path.to_owned()),
+        path: shared.load.path.clone(),
         rate: shared.how.rate,
+        connections: shared.load.connections,
+        flags: shared.load.run_flags.clone(),
         ..GateFileLoad::default()
     };
-    if !file.loads.is_empty() && shared.how.rate.is_some() {
-        return Err(Complaint::usage(format!("--rate conflicts with the loads in {GATE_FILE}")).into());
+    if let Some(flag) = load_flags(shared).next().filter(|_| !file.loads.is_empty()) {
+        return Err(Complaint::usage(format!("{flag} conflicts with the loads in {GATE_FILE}"))
+            .hint(format!("change the load in {GATE_FILE}, or name a file without loads with --config FILE"))
+            .into());
     }
     let written = if file.loads.is_empty() { vec![of_flags()] } else { file.loads.clone() };
     let margin = shared.how.margin / 100.0;
@@ -279,6 +282,17 @@ fn loads(
         .into());
     }
     Ok(loads)
+}
+
+/// The flags that describe a load.
+fn load_flags(shared: &SharedFlags<'_>) -> impl Iterator<Item = &'static str> {
+    let flags = [
+        ("--rate", shared.how.rate.is_some()),
+        ("--connections", shared.load.connections.is_some()),
+        ("--path", shared.load.path.is_some()),
+        ("a flag after --", !shared.load.run_flags.is_empty()),
+    ];
+    flags.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
 }
 
 /// The accepted share of failed requests.
