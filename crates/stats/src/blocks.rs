@@ -131,12 +131,18 @@ impl BlockFit {
             Some(prior) => own.map(|own| prior.moderate(own)),
             None => *own,
         };
-        let mixture = |(own, is_steady): (&Option<Variance>, &bool)| {
-            let own_df = own.map_or(0.0, |own| own.df);
-            Mixture { own_df, of_prior: prior_of(is_steady).map_or(0.0, |prior| prior.weight(own_df)) }
+        let variances: Vec<_> = own.iter().zip(is_steady).map(moderate).collect();
+        // What servers share is drawn once only where they do not differ beyond chance: elsewhere the moderated variances
+        // are less alike than that, and tables of many servers would claim an order too often.
+        let pooled = prior.filter(|prior| prior.pooled_df.is_some());
+        let mixture = |((own, moderated), is_steady): ((&Option<Variance>, &Option<Variance>), &bool)| {
+            let df = |variance: &Option<Variance>| variance.map_or(0.0, |variance| variance.df);
+            match pooled.filter(|_| *is_steady) {
+                Some(prior) => Mixture { own_df: df(own), of_prior: prior.weight(df(own)) },
+                None => Mixture { own_df: df(moderated), of_prior: 0.0 },
+            }
         };
-        let variances = own.iter().zip(is_steady).map(moderate).collect();
-        let mixtures = own.iter().zip(is_steady).map(mixture).collect();
+        let mixtures = own.iter().zip(&variances).zip(is_steady).map(mixture).collect();
         let effects = (0..servers).map(|server| unknowns.server(server).map_or(f64::NAN, |at| solution[at]));
         let mut of_servers = Matrix::zero(servers);
         for row in 0..servers {
@@ -286,7 +292,7 @@ impl BlockFit {
 /// How a moderated variance is composed.
 #[derive(Clone, Copy, Debug)]
 struct Mixture {
-    /// Degrees of freedom of the server's own variance.
+    /// Degrees of freedom of the server's own part.
     own_df: f64,
     /// The weight of the variance that the servers share, 0 to 1; the server's own has the rest.
     of_prior: f64,

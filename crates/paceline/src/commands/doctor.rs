@@ -3,9 +3,11 @@
 //!
 //! It changes nothing. Exit status 1 means that measurements made now would be invalid; everything else is advice.
 
+use super::print_format::{PrintFormat, PrintFormatFlag};
 use crate::exit::{Status, print};
 use paceline_record::Environment;
 use paceline_stats::counted;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -16,10 +18,14 @@ const MAX_TAKEN: f64 = 0.1;
 
 /// Flags of `paceline doctor`.
 #[derive(clap::Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    #[command(flatten)]
+    print: PrintFormatFlag,
+}
 
 /// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Grade {
     Good,
     Better,
@@ -27,7 +33,7 @@ enum Grade {
 }
 
 /// The result of one check.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize)]
 struct DoctorCheck {
     grade: Grade,
     what: &'static str,
@@ -50,11 +56,21 @@ struct MachineReadings {
 }
 
 /// Prints what was found.
-pub fn run(_: Arguments) -> anyhow::Result<Status> {
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let environment = paceline_run::environment::read();
     let findings = findings(&environment, &load());
-    print(&text(&environment, &findings))?;
     let is_invalid = findings.iter().any(|finding| finding.grade == Grade::Invalid);
+    if arguments.print.format == PrintFormat::Text {
+        print(&text(&environment, &findings))?;
+    }
+    arguments.print.print_document(&json!({
+        "valid": !is_invalid,
+        "cores": environment.cores,
+        "cpu_model": environment.cpu_model,
+        "virtual_machine": environment.virtual_machine,
+        "kernel": environment.kernel,
+        "checks": findings,
+    }))?;
     Ok(if is_invalid { Status::Failed } else { Status::Done })
 }
 

@@ -1,10 +1,13 @@
 //! `paceline explain NAME`: what a verdict or a metric means, from the tables that generate the reference pages.
 
+use super::print_format::{PrintFormat, PrintFormatFlag};
 use crate::exit::{Complaint, Status, print};
 use crate::terminal;
 use paceline_catalogue::nearest;
 use paceline_judge::{Metric, VerdictDoc, VerdictName};
 use paceline_report::wrap;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Flags of `paceline explain`.
 #[derive(clap::Args)]
@@ -12,10 +15,16 @@ pub struct Arguments {
     /// A verdict (`outage`) or a metric (`time_ns_p99`); without a name, all of them are listed
     #[arg(value_name = "NAME")]
     name: Option<String>,
+    #[command(flatten)]
+    print: PrintFormatFlag,
 }
 
 /// Prints the explanation, or the list of names.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    if arguments.print.format == PrintFormat::Json {
+        arguments.print.print_document(&document(arguments.name.as_deref())?)?;
+        return Ok(Status::Done);
+    }
     let width = terminal::width_for_text(true);
     let text = match &arguments.name {
         Some(name) => {
@@ -26,6 +35,40 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     };
     print(&text)?;
     Ok(Status::Done)
+}
+
+/// The verdicts and metrics of that name, or all.
+fn document(name: Option<&str>) -> anyhow::Result<Value> {
+    let name = name.map(|name| name.replace('-', "_"));
+    let is_asked = |known: &[&str]| name.as_deref().is_none_or(|name| known.contains(&name));
+    let verdicts: Vec<Value> = VerdictName::ALL
+        .iter()
+        .map(|name| name.doc())
+        .filter(|doc| is_asked(&[doc.name]))
+        .map(verdict_json)
+        .collect();
+    let metrics: Vec<Value> =
+        Metric::ALL.iter().filter(|metric| is_asked(&[metric.key, metric.name])).map(metric_json).collect();
+    match name {
+        Some(name) if verdicts.is_empty() && metrics.is_empty() => Err(unknown(&name).into()),
+        _ => Ok(json!({ "verdicts": verdicts, "metrics": metrics })),
+    }
+}
+
+fn verdict_json(doc: &VerdictDoc) -> Value {
+    json!({
+        "name": doc.name,
+        "title": doc.title,
+        "severity": doc.severity,
+        "blame": doc.blame,
+        "description": joined(doc.lines),
+        "evidence": doc.evidence.iter().map(|(key, meaning)| (*key, *meaning)).collect::<BTreeMap<_, _>>(),
+        "remedy": doc.remedy_example(),
+    })
+}
+
+fn metric_json(metric: &Metric) -> Value {
+    json!({ "key": metric.key, "name": metric.name, "description": joined(metric.lines) })
 }
 
 /// The error for a name that nothing has.
@@ -109,5 +152,16 @@ mod tests {
         }
         assert_eq!(explanation("p99", 80), explanation("time_ns_p99", 80));
         assert_eq!(explanation("outag", 80), None);
+    }
+
+    #[test]
+    fn the_document_has_one_entry_for_a_name_and_all_without_one() {
+        let counts = |name| {
+            let document = document(name).unwrap();
+            ["verdicts", "metrics"].map(|key| document[key].as_array().unwrap().len())
+        };
+        assert_eq!(counts(None), [VerdictName::ALL.len(), Metric::ALL.len()]);
+        assert_eq!((counts(Some("outage")), counts(Some("p99"))), ([1, 0], [0, 1]));
+        assert!(document(Some("outag")).is_err());
     }
 }

@@ -11,6 +11,7 @@ pub mod explain;
 pub mod lab;
 pub mod man;
 pub mod node;
+mod print_format;
 pub mod report;
 pub mod round;
 pub mod run;

@@ -3,6 +3,7 @@
 //! Called by `main`. Reports are in `report`.
 
 use super::archive;
+use super::print_format::{PrintFormat, PrintFormatFlag};
 use super::round::lock_round;
 use crate::exit::{Complaint, Status, error_text, print, say};
 use crate::lab_folders::path_or_nothing;
@@ -13,6 +14,7 @@ use paceline_host::{FileLock, Id};
 use paceline_record::{Round, Trial};
 use paceline_stats::counted;
 use paceline_store::{Store, StoreError};
+use serde_json::json;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +48,10 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum Action {
     /// Verify every record: structure, checksum, keys, sums of outcomes, and counts of histograms
-    Check,
+    Check {
+        #[command(flatten)]
+        print: PrintFormatFlag,
+    },
     /// Write a round with its trials to a folder, below 2 MB, to keep with a project
     Export {
         /// The round: its id or a prefix of its id
@@ -89,7 +94,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let state_dir = state_dir(flag);
     let place = store.path(&state_dir);
     match action {
-        Action::Check => check(&Store::open_existing(&place).map_err(complain)?),
+        Action::Check { print } => check(&Store::open_existing(&place).map_err(complain)?, print),
         Action::Export { round, folder } => {
             let store = Store::open_existing(&place).map_err(complain)?;
             export(&store, &round, &folder, &state_dir)
@@ -109,8 +114,21 @@ fn existing_for_writing(place: &Path) -> Result<Store, StoreError> {
     Store::open(place)
 }
 
-fn check(store: &Store) -> anyhow::Result<Status> {
+fn check(store: &Store, format: PrintFormatFlag) -> anyhow::Result<Status> {
     let checked = store.check().map_err(complain)?;
+    let status = if checked.problems.is_empty() { Status::Done } else { Status::Failed };
+    if format.format == PrintFormat::Json {
+        let problems: Vec<String> = checked.problems.iter().map(ToString::to_string).collect();
+        format.print_document(&json!({
+            "store": store.path().display().to_string(),
+            "rounds": checked.rounds,
+            "trials": checked.trials,
+            "histograms": checked.histograms,
+            "without_checksum": checked.without_checksum,
+            "problems": problems,
+        }))?;
+        return Ok(status);
+    }
     let mut text: TerminalText =
         checked.problems.iter().map(|problem| terminal!("{}\n", problem.to_string())).collect();
     let found = match checked.problems.len() {
@@ -132,7 +150,7 @@ fn check(store: &Store) -> anyhow::Result<Status> {
         ));
     }
     print(text)?;
-    Ok(if checked.problems.is_empty() { Status::Done } else { Status::Failed })
+    Ok(status)
 }
 
 fn export(store: &Store, prefix: &str, folder: &Path, state_dir: &Path) -> anyhow::Result<Status> {

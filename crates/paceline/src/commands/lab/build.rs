@@ -4,9 +4,11 @@
 //! `lab setup`, which prints beforehand what it installs.
 
 use super::selection::{ServerSelection, for_each, working};
+use crate::commands::print_format::PrintFormatFlag;
 use crate::exit::Status;
 use paceline_catalogue::Catalogue;
 use paceline_lab::StepOutcome;
+use serde_json::json;
 
 /// Flags of `paceline lab build`.
 #[derive(clap::Args)]
@@ -19,6 +21,8 @@ pub struct Arguments {
     /// Build again even if nothing has changed
     #[arg(long)]
     again: bool,
+    #[command(flatten)]
+    print: PrintFormatFlag,
 }
 
 /// Builds each server and prints its version. After a failure the other servers are still built.
@@ -26,13 +30,23 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let servers = arguments.chosen.servers_in(catalogue)?;
     let broken = arguments.chosen.print_broken(catalogue);
     let provisioner = working(catalogue)?;
-    let failed = for_each(&servers, |server| {
+    let mut built = Vec::new();
+    let failed = for_each(&servers, arguments.print, |server| {
         let made = provisioner.build(server, arguments.again)?;
         let versions = provisioner.versions(server)?.lines().collect::<Vec<_>>().join("; ");
+        let took_s = match made {
+            StepOutcome::Already => None,
+            StepOutcome::Now(took) => Some(took.as_secs_f64()),
+        };
+        built.push(json!({ "server": server.id, "built_in_s": took_s, "versions": versions }));
         Ok(match made {
             StepOutcome::Already => format!("up to date ({versions})"),
             StepOutcome::Now(took) => format!("built in {:.1} s ({versions})", took.as_secs_f64()),
         })
     })?;
+    let absent =
+        servers.iter().filter(|server| built.iter().all(|done| done["server"] != server.id.as_str()));
+    let absent: Vec<&str> = absent.map(|server| server.id.as_str()).collect();
+    arguments.print.print_document(&json!({ "built": built, "failed": absent }))?;
     Ok(if failed + broken > 0 { Status::Environment } else { Status::Done })
 }

@@ -4,6 +4,7 @@
 //! answers.
 
 use super::selection::provisioner;
+use crate::commands::print_format::{PrintFormat, PrintFormatFlag};
 use crate::exit::{Status, json, print, say};
 use crate::lab_folders::complain;
 use paceline_catalogue::{Catalogue, Manifest};
@@ -15,16 +16,8 @@ use std::time::Duration;
 /// Flags of `paceline lab list`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A table, or JSON for programs
-    #[arg(long, value_enum, default_value_t = ListFormat::Text)]
-    format: ListFormat,
-}
-
-/// How the list is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ListFormat {
-    Text,
-    Json,
+    #[command(flatten)]
+    print: PrintFormatFlag,
 }
 
 /// How long tools may take to print their versions, all together. Those of all servers need 3 s on an idle machine.
@@ -38,9 +31,9 @@ const COLUMNS: [&str; 4] = ["state", "server", "framework", "workloads"];
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let provisioner = provisioner(catalogue)?;
     provisioner.ask_tools(&catalogue.servers, TOOLS_LIMIT);
-    print(match arguments.format {
-        ListFormat::Text => as_text(catalogue, &provisioner)?,
-        ListFormat::Json => as_json(catalogue, &provisioner)?,
+    print(match arguments.print.format {
+        PrintFormat::Text => as_text(catalogue, &provisioner)?,
+        PrintFormat::Json => as_json(catalogue, &provisioner)?,
     })?;
     Ok(Status::Done)
 }

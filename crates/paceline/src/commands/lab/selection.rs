@@ -1,6 +1,7 @@
 //! What several subcommands of `paceline lab` share: the selection of servers, its checks, and the provisioner.
 
-use crate::exit::{Complaint, error_text, print, say};
+use crate::commands::print_format::PrintFormatFlag;
+use crate::exit::{Complaint, error_text, say};
 use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, WorkloadCase, nearest};
@@ -145,12 +146,13 @@ pub(super) fn working(catalogue: &Catalogue) -> anyhow::Result<Provisioner> {
 /// loop.
 pub(super) fn for_each(
     servers: &[Arc<Manifest>],
+    format: PrintFormatFlag,
     mut step: impl FnMut(&Manifest) -> Result<String, LabError>,
 ) -> anyhow::Result<usize> {
     let mut failed = 0;
     for server in servers {
         match step(server) {
-            Ok(done) => print(&format!("{}: {done}\n", server.id))?,
+            Ok(done) => format.print_line(&format!("{}: {done}\n", server.id))?,
             Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
             Err(error) => {
                 failed += 1;

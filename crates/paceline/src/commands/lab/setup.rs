@@ -3,10 +3,12 @@
 //! If one server fails, the others are still set up. Completed steps are not repeated.
 
 use super::selection::{ServerSelection, working};
-use crate::exit::{Status, error_text, print, say};
+use crate::commands::print_format::PrintFormatFlag;
+use crate::exit::{Status, error_text, say};
 use crate::lab_folders::{complain, server_user, user_notice};
 use paceline_catalogue::{Catalogue, Manifest};
-use paceline_lab::{LabError, Provisioner, SetupPlan, StepOutcome};
+use paceline_lab::{LabError, Provisioner, ServerSetup, SetupPlan, StepOutcome};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,6 +36,8 @@ pub struct Arguments {
     /// Debian packages are not installed again.
     #[arg(long)]
     again: bool,
+    #[command(flatten)]
+    print: PrintFormatFlag,
 }
 
 /// Why servers could not be set up, by id.
@@ -52,22 +56,32 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     if !arguments.dry_run {
         provisioner.finish_packages().map_err(complain)?;
     }
+    let format = arguments.print;
     let plan = plan(&provisioner, &servers, arguments)?;
-    print(&described(&plan))?;
+    format.print_line(&described(&plan))?;
     if arguments.dry_run {
+        format.print_document(&planned(&plan))?;
         return Ok(if plan.closed.is_empty() { Status::Done } else { Status::Environment });
     }
-    let mut failures = install(&provisioner, &plan)?;
+    let mut failures = install(&provisioner, &plan, format)?;
     let mut made_bytes = 0;
     for server in &servers {
         let shown = set_up(&provisioner, server, arguments.again, &mut failures)?;
         made_bytes += provisioner.made_bytes(server);
-        print(&format!("{}: {shown}\n", server.id))?;
+        format.print_line(&format!("{}: {shown}\n", server.id))?;
     }
     let grown = provisioner.packages_bytes().zip(packages_before).map(|(now, then)| now.saturating_sub(then));
     let sum =
         SetupTotals { servers: servers.len(), seconds: begun.elapsed().as_secs_f64(), made_bytes, grown };
-    print(&sum.summary(&failures))?;
+    format.print_line(&sum.summary(&failures))?;
+    let done = servers.iter().map(|server| server.id.as_str()).filter(|id| !failures.contains_key(*id));
+    format.print_document(&json!({
+        "set_up": done.collect::<Vec<_>>(),
+        "failed": failures,
+        "took_s": sum.seconds,
+        "written_bytes": sum.made_bytes,
+        "packages_bytes": sum.grown,
+    }))?;
     Ok(if failures.is_empty() && broken == 0 { Status::Done } else { Status::Environment })
 }
 
@@ -81,7 +95,7 @@ fn plan(
     if arguments.dry_run || plan.packages.is_empty() || plan.package_bytes.is_some() {
         return Ok(plan);
     }
-    print("running apt-get update: the size of the packages is not known yet\n")?;
+    arguments.print.print_line("running apt-get update: the size of the packages is not known yet\n")?;
     match provisioner.update_packages() {
         Ok(_) => provisioner.setup_plan(servers, arguments.again).map_err(complain),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
@@ -92,11 +106,11 @@ fn plan(
 
 /// Installs all packages in one call; if that fails, server by server, so that an unavailable package affects only the
 /// servers that need it.
-fn install(provisioner: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures> {
+fn install(provisioner: &Provisioner, plan: &SetupPlan, format: PrintFormatFlag) -> anyhow::Result<Failures> {
     match provisioner.install_packages(plan) {
         Ok(StepOutcome::Already) => Ok(Failures::new()),
         Ok(StepOutcome::Now(took)) => {
-            print(&format!("packages: installed in {:.1} s\n", took.as_secs_f64()))?;
+            format.print_line(&format!("packages: installed in {:.1} s\n", took.as_secs_f64()))?;
             Ok(Failures::new())
         }
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
@@ -110,17 +124,21 @@ fn install(provisioner: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failur
                 "paceline: {}\n  installing the packages of each server separately",
                 error_text(&error)
             ));
-            one_by_one(provisioner, plan)
+            one_by_one(provisioner, plan, format)
         }
         Err(error) => Ok(plan.short_of.keys().map(|id| (id.clone(), error_text(&error))).collect()),
     }
 }
 
-fn one_by_one(provisioner: &Provisioner, plan: &SetupPlan) -> anyhow::Result<Failures> {
+fn one_by_one(
+    provisioner: &Provisioner,
+    plan: &SetupPlan,
+    format: PrintFormatFlag,
+) -> anyhow::Result<Failures> {
     let mut failures = Failures::new();
     for (id, packages) in &plan.short_of {
         match provisioner.install_some(packages) {
-            Ok(_) => print(&format!("{id}: packages installed\n"))?,
+            Ok(_) => format.print_line(&format!("{id}: packages installed\n"))?,
             Err(LabError::Interrupted) => return Err(complain(LabError::Interrupted)),
             Err(error) => {
                 failures
@@ -187,6 +205,17 @@ fn described(plan: &SetupPlan) -> String {
         (None, _) => "unknown size".into(),
     };
     format!("{text}to download: {size}\n")
+}
+
+/// The plan for programs.
+fn planned(plan: &SetupPlan) -> Value {
+    let server = |server: &ServerSetup| json!({ "server": server.id, "command": server.command, "download_mb": server.download_mb });
+    json!({
+        "packages": plan.packages,
+        "packages_bytes": plan.package_bytes,
+        "commands": plan.servers.iter().map(server).collect::<Vec<_>>(),
+        "inaccessible_tools": plan.closed,
+    })
 }
 
 /// The totals.

@@ -3,6 +3,7 @@
 //! `open.rs` makes a plan from [`PlanFlags`]; [`ResumeFlags`] says how the round is run, and whether an earlier one is
 //! resumed. The lab checks the values, for flags and plan files alike.
 
+use crate::commands::print_format::PrintFormatFlag;
 use crate::exit::Complaint;
 use crate::lab_folders::FolderArguments;
 use crate::store_location::StoreArguments;
@@ -26,6 +27,8 @@ pub struct Arguments {
     pub store: StoreArguments,
     #[command(flatten)]
     pub folders: FolderArguments,
+    #[command(flatten)]
+    pub print: PrintFormatFlag,
 }
 
 const EXAMPLES: &str = "\

@@ -15,6 +15,7 @@ pub use machine::lock_round;
 
 pub use flags::Arguments;
 
+use super::print_format::PrintFormat;
 use super::view::LiveServer;
 use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
 use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command, user_notice};
@@ -40,7 +41,7 @@ use store::{RoundTrialStore, TrialFeed};
 
 /// Runs or resumes a round.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
-    let Arguments { plan_flags, resume_flags, store, folders } = arguments;
+    let Arguments { plan_flags, resume_flags, store, folders, print: format } = arguments;
     check_printable()?;
     let catalogue = folders.catalogue()?;
     if plan_flags.estimate {
@@ -80,7 +81,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let mut status = print_unusable(&summary, &mut progress);
     // All is kept and nothing runs: Ctrl-C ends the round also where the reader of the report does not read.
     paceline_host::system::end_by_signals();
-    let report = print_report(&opened.round, &store)?;
+    let report = print_report(&opened.round, &store, format.format)?;
     if !resume_flags.allow_invalid && !report.has_sound_row() {
         progress.note("every row is invalid, overloaded or failed, so no row is ranked (exit status 1)");
         status = Status::Failed;
@@ -206,12 +207,18 @@ fn interrupted(round: &str) -> anyhow::Error {
         .into()
 }
 
-fn print_report(round: &Round, store: &Store) -> anyhow::Result<Report> {
+fn print_report(round: &Round, store: &Store, format: PrintFormat) -> anyhow::Result<Report> {
     let trials = store_location::ReadableRecords::from_read(store.readable_trials(&round.id))?.records;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let report = Report::new(round, &trials);
-    print(report.render(Format::Text, options))?;
-    print(&fitted_lines(&format!("\nround {} is stored in {}\n", round.id, store.path().display())))?;
+    match format {
+        PrintFormat::Text => {
+            print(report.render(Format::Text, options))?;
+            let place = store.path().display();
+            print(&fitted_lines(&format!("\nround {} is stored in {place}\n", round.id)))?;
+        }
+        PrintFormat::Json => print(report.render(Format::Json, options))?,
+    }
     Ok(report)
 }
 

@@ -9,6 +9,7 @@ mod experiment;
 mod judge;
 mod print;
 
+use super::print_format::{PrintFormat, PrintFormatFlag};
 use crate::exit::Status;
 use crate::reference::Service;
 use std::time::Duration;
@@ -22,6 +23,8 @@ pub struct Arguments {
     /// Length of each measurement: one for each distribution of service times
     #[arg(long, default_value = "4s", value_name = "T", value_parser = some_time)]
     duration: Duration,
+    #[command(flatten)]
+    print: PrintFormatFlag,
 }
 
 /// Flags of the hidden `paceline reference-server`.
@@ -58,7 +61,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     crate::exit::check_printable()?;
     let instrument = experiment::carry_out(arguments.duration, &mut |line| crate::exit::say(line))?;
     let verdict = judge::judge(&instrument);
-    crate::exit::print(&print::text(&instrument, &verdict))?;
+    match arguments.print.format {
+        PrintFormat::Text => crate::exit::print(&print::text(&instrument, &verdict))?,
+        PrintFormat::Json => arguments.print.print_document(&print::document(&instrument, &verdict))?,
+    }
     Ok(if verdict.is_fatal() { Status::Failed } else { Status::Done })
 }
 

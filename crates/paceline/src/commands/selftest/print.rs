@@ -1,11 +1,11 @@
-//! The report of the self-test, as text.
+//! The report of the self-test, as text and as JSON.
 //!
-//! `mod.rs` prints it. `judge.rs` decides what is wrong and what is only a note. There is no machine-readable report;
-//! programs use the exit status.
+//! `mod.rs` prints it. `judge.rs` decides what is wrong and what is only a note.
 
 use super::experiment::SelftestResults;
 use super::judge::SelftestVerdict;
 use paceline_report::whole;
+use serde_json::{Value, json};
 
 /// The results and the verdict.
 pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> String {
@@ -44,6 +44,32 @@ pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> S
     ));
     text.push_str(&conclusion(verdict));
     text
+}
+
+/// The same for programs. Times are in nanoseconds.
+pub(super) fn document(instrument: &SelftestResults, verdict: &SelftestVerdict) -> Value {
+    let times = instrument.truths.iter().flat_map(|truth| {
+        truth.points.iter().map(|(quantile, real, reported)| {
+            json!({ "service": truth.service.name(), "quantile": quantile, "true_ns": real, "reported_ns": reported })
+        })
+    });
+    let lags = instrument.lags.iter().map(|(pace, lag)| {
+        let [p50, p99, max] = [0.5, 0.99, 1.0].map(|q| lag.quantile(q));
+        json!({ "pace": pace, "p50": p50, "p99": p99, "max": max })
+    });
+    json!({
+        "correct": verdict.wrong.is_empty(),
+        "suitable": verdict.wrong.is_empty() && !verdict.is_unfit,
+        "wrong": verdict.wrong,
+        "notes": verdict.notes,
+        "times": times.collect::<Vec<_>>(),
+        "generator_lag_ns": lags.collect::<Vec<_>>(),
+        "max_rate_per_s": instrument.ceiling_per_s,
+        "cpu_ns_per_request": instrument.ceiling_cpu_ns,
+        "wake_up_ns": instrument.wake_up_ns,
+        "run_delay_share": instrument.run_delay_share,
+        "steal_share": instrument.steal_share,
+    })
 }
 
 fn conclusion(verdict: &SelftestVerdict) -> String {

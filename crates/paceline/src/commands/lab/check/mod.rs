@@ -8,6 +8,7 @@ mod server;
 mod table;
 
 use super::selection::{ServerSelection, check_form, check_workloads, working};
+use crate::commands::print_format::{PrintFormat, PrintFormatFlag};
 use crate::exit::{Complaint, Status, fitted_lines, print};
 use crate::lab_folders::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
@@ -46,6 +47,8 @@ pub struct Arguments {
     /// Show passed checks too
     #[arg(long, short)]
     verbose: bool,
+    #[command(flatten)]
+    print: PrintFormatFlag,
 }
 
 /// For each server in turn: builds it if anything changed, starts, checks and stops it.
@@ -71,19 +74,27 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         how: ExamineOptions { idle: arguments.idle, seed },
     };
     let mut table = CheckTable::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
-    let outcome = each(&servers, &checker, &mut table);
-    print(&fitted_lines(&table.below(seed)))?;
+    let outcome = each(&servers, &checker, &mut table, arguments.print);
+    if arguments.print.format == PrintFormat::Text {
+        print(&fitted_lines(&table.below(seed)))?;
+    }
     outcome?;
+    arguments.print.print_document(&table.document(seed))?;
     status(&table, broken, &arguments.chosen)
 }
 
 /// Checks each server and prints its row; an interruption ends the loop.
-fn each(servers: &[Arc<Manifest>], checker: &Checker<'_>, table: &mut CheckTable) -> anyhow::Result<()> {
-    print(&table.head())?;
+fn each(
+    servers: &[Arc<Manifest>],
+    checker: &Checker<'_>,
+    table: &mut CheckTable,
+    format: PrintFormatFlag,
+) -> anyhow::Result<()> {
+    format.print_line(&table.head())?;
     for server in servers {
         let begun = Instant::now();
         let found = checker.check(server).map_err(complain)?;
-        print(&table.row(&server.id, found, begun.elapsed()))?;
+        format.print_line(&table.row(&server.id, found, begun.elapsed()))?;
     }
     Ok(())
 }

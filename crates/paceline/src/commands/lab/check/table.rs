@@ -6,6 +6,7 @@
 use super::server::ServerCheck;
 use paceline_record::{Check, CheckOutcome, Startup};
 use paceline_report::wrap;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -105,6 +106,27 @@ impl CheckTable {
             text.push_str(&format!("--seed {seed} repeats this check with the same random numbers\n"));
         }
         format!("{text}\n{}\n", self.sum())
+    }
+
+    /// The same for programs, with every check.
+    pub fn document(&self, seed: u64) -> Value {
+        let server = |(id, found): &(String, ServerCheck)| {
+            let (mut server, result) = (json!({ "server": id }), result(found).replace(' ', "_"));
+            server["result"] = result.into();
+            match found {
+                ServerCheck::Examined { checks, idle, startup, again } => {
+                    server["checks"] = json!(checks);
+                    server["idle_connection"] = json!(idle);
+                    server["startup"] = json!(startup);
+                    server["second_startup"] = json!(again);
+                }
+                ServerCheck::NotSetUp(why) | ServerCheck::NoForm(why) | ServerCheck::Failed(why) => {
+                    server["reason"] = json!(why);
+                }
+            }
+            server
+        };
+        json!({ "seed": seed, "servers": self.found.iter().map(server).collect::<Vec<_>>() })
     }
 
     /// What happened to idle connections: `kept open for 6.0 s (c-libuv, node-http), closed after 5.0 s
