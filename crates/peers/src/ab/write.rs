@@ -363,7 +363,7 @@ fn with_failures(times: Option<&Times>, block: &Block) -> Histogram {
 }
 
 fn decoded(times: Option<&Times>) -> Histogram {
-    times.and_then(|times| times.decode().ok()).unwrap_or_else(Histogram::new)
+    times.and_then(|times| times.decode().ok()).unwrap_or_default()
 }
 
 /// Nanoseconds as ab rounds them (`ap_round_ms`).

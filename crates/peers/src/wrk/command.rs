@@ -236,7 +236,10 @@ impl WrkCommand {
                     self.add_header(value)?;
                     Some(())
                 }
-                'L' => Some(self.latency = true),
+                'L' => {
+                    self.latency = true;
+                    Some(())
+                }
                 'U' => {
                     (self.latency, self.uncorrected) = (true, true);
                     Some(())
