@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn each_kind_of_output_is_read() {
-        let wrk = "  700 requests in 1.00s, 1.00KB read\n  Non-2xx or 3xx responses: 38\nRequests/sec:    350.00\n\
+        let wrk = "Running 2s test @ http://127.0.0.1:1/\n  1 threads and 1 connections\n\
+                     700 requests in 1.00s, 1.00KB read\n  Non-2xx or 3xx responses: 38\nRequests/sec:    350.00\n\
                    percentile 99.9 15863 us\n";
         let report = read("wrk", wrk).unwrap();
         assert_eq!((report.requests, report.failed, report.wall_s), (662, 38, Some(2.0)));
