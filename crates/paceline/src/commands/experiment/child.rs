@@ -18,7 +18,9 @@ const MAX_RECORD_BYTES: u64 = 1 << 28;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Load")]
 pub struct LoadFlags {
-    /// Number of connections [default: 64; with `gate --base` 32]
+    /// Number of connections [default: 64]
+    ///
+    /// With `gate --base` the default is 32.
     #[arg(short, long, value_name = "N")]
     pub(super) connections: Option<u32>,
     /// Threads of the load generator [default: 1]
@@ -32,7 +34,9 @@ pub struct LoadFlags {
     /// 0s does not wait. A server counts as warm when its rate in the last 4 s is at most 5 % higher than in the 4 s before.
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration)]
     warm_limit: Option<Duration>,
-    /// Path to request, for servers of the lab [default: /hello] and for `gate --base` [default: /]
+    /// Path to request, for servers of the lab [default: /hello]
+    ///
+    /// With `gate --base` the default is /.
     #[arg(long, value_name = "PATH")]
     pub(super) path: Option<String>,
     /// How servers of the lab are started: single (one process) or cores (all cores) [default: single]

@@ -56,7 +56,9 @@ pub struct CompareFlags {
     /// Offer this rate instead of a closed loop
     #[arg(short, long, value_name = "PER_SECOND")]
     pub(super) rate: Option<f64>,
-    /// Length of the measured window of each run [default: 3s; with `gate --base` 1s]
+    /// Length of the measured window of each run [default: 3s]
+    ///
+    /// With `gate --base` the default is 1s.
     #[arg(short, long, value_name = "T", value_parser = super::super::run::duration)]
     pub(super) duration: Option<Duration>,
     /// Differences below PERCENT do not matter

@@ -3,7 +3,7 @@
 //! `open.rs` makes a plan from [`PlanFlags`]; [`ResumeFlags`] says how the round is run, and whether an earlier one is
 //! resumed. The lab checks the values, for flags and plan files alike.
 
-use crate::commands::print_format::PrintFormatFlag;
+use crate::commands::print_format::PrintFormat;
 use crate::exit::Complaint;
 use crate::lab_folders::FolderArguments;
 use crate::store_location::StoreArguments;
@@ -27,8 +27,9 @@ pub struct Arguments {
     pub store: StoreArguments,
     #[command(flatten)]
     pub folders: FolderArguments,
-    #[command(flatten)]
-    pub print: PrintFormatFlag,
+    /// Report as text, or as JSON for programs
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = PrintFormat::Text)]
+    pub format: PrintFormat,
 }
 
 const EXAMPLES: &str = "\

@@ -41,7 +41,7 @@ use store::{RoundTrialStore, TrialFeed};
 
 /// Runs or resumes a round.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
-    let Arguments { plan_flags, resume_flags, store, folders, print: format } = arguments;
+    let Arguments { plan_flags, resume_flags, store, folders, format } = arguments;
     check_printable()?;
     let catalogue = folders.catalogue()?;
     if plan_flags.estimate {
@@ -81,7 +81,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let mut status = print_unusable(&summary, &mut progress);
     // All is kept and nothing runs: Ctrl-C ends the round also where the reader of the report does not read.
     paceline_host::system::end_by_signals();
-    let report = print_report(&opened.round, &store, format.format)?;
+    let report = print_report(&opened.round, &store, format)?;
     if !resume_flags.allow_invalid && !report.has_sound_row() {
         progress.note("every row is invalid, overloaded or failed, so no row is ranked (exit status 1)");
         status = Status::Failed;

@@ -116,7 +116,7 @@ impl RoundProgress {
         if self.is_quiet || !self.is_terminal {
             return;
         }
-        let text: String = TerminalText::escaped(text).as_str().chars().take(self.width).collect();
+        let text: String = TerminalText::from_text(text).as_str().chars().take(self.width).collect();
         let mut stderr = std::io::stderr().lock();
         let _ = write!(stderr, "{CLEAR_LINE}{text}").and_then(|()| stderr.flush());
     }
