@@ -22,7 +22,7 @@ pub type CsvText = Escaped<ForCsv>;
 
 impl<E: Escaping> Escaped<E> {
     /// Escapes text from outside, on one line.
-    pub fn escaped(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         Self::safe(E::escape(text))
     }
 
@@ -80,7 +80,7 @@ impl<E> fmt::Display for Escaped<E> {
 impl TerminalText {
     /// Escapes text from outside and keeps its line ends.
     pub fn lines(text: &str) -> Self {
-        Self::joined(text.split('\n').map(Self::escaped), "\n")
+        Self::joined(text.split('\n').map(Self::from_text), "\n")
     }
 
     /// Escapes lines with colours (ECMA-48 SGR): colours are kept, every other control sequence is escaped.
@@ -104,14 +104,14 @@ impl TerminalText {
 impl MarkdownText {
     /// A key of a record. An underscore within a word is not markup (CommonMark §6.2), and is not escaped.
     pub fn key(key: &str) -> Self {
-        Self::joined(key.split('_').map(Self::escaped), "_")
+        Self::joined(key.split('_').map(Self::from_text), "_")
     }
 }
 
 impl CsvText {
     /// Fields with commas between them; the caller adds the line end.
     pub fn record(fields: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        Self::joined(fields.into_iter().map(|field| Self::escaped(field.as_ref())), ",")
+        Self::joined(fields.into_iter().map(|field| Self::from_text(field.as_ref())), ",")
     }
 }
 
@@ -215,10 +215,10 @@ mod tests {
     #[test]
     fn control_characters_are_escaped_for_terminals() {
         let shown = "a\\u{1b}[2Jb\\u{202e}c\\u{200b}d\\u{9b}e f\\u{7}";
-        assert_eq!(TerminalText::escaped(HOSTILE).as_str(), shown);
+        assert_eq!(TerminalText::from_text(HOSTILE).as_str(), shown);
         assert_eq!(terminal!("<{}> {:>3}\n", HOSTILE, 7_u64).as_str(), format!("<{shown}>   7\n"));
         assert_eq!(TerminalText::lines("a\u{1a}\n\tb\r\n").as_str(), "a\\u{1a}\n b \n");
-        assert_eq!(TerminalText::escaped("münchen 東京 ±3%").as_str(), "münchen 東京 ±3%");
+        assert_eq!(TerminalText::from_text("münchen 東京 ±3%").as_str(), "münchen 東京 ±3%");
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
         // One of each range that has the category Cf or is ignorable by default, and a noncharacter.
         for letter in "\u{34f}\u{600}\u{115f}\u{17b4}\u{180b}\u{3164}\u{fe0f}\u{ffa0}\u{110bd}\u{13430}\u{1bca0}\u{1d173}\u{e0100}\u{ffff}".chars() {
             let shown = format!("a\\u{{{:x}}}b", u32::from(letter));
-            assert_eq!(TerminalText::escaped(&format!("a{letter}b")).as_str(), shown);
+            assert_eq!(TerminalText::from_text(&format!("a{letter}b")).as_str(), shown);
         }
     }
 
@@ -246,15 +246,15 @@ mod tests {
 
     #[test]
     fn markup_is_escaped() {
-        assert_eq!(MarkdownText::escaped("a|b\n<c> `d` &e").as_str(), "a\\|b &lt;c&gt; \\`d\\` &amp;e");
+        assert_eq!(MarkdownText::from_text("a|b\n<c> `d` &e").as_str(), "a\\|b &lt;c&gt; \\`d\\` &amp;e");
         assert_eq!(
-            HtmlText::escaped("<script>\"'&\u{202e}").as_str(),
+            HtmlText::from_text("<script>\"'&\u{202e}").as_str(),
             "&lt;script&gt;&quot;&#39;&amp;\\u{202e}"
         );
         for text in [
-            MarkdownText::escaped(HOSTILE).text,
-            HtmlText::escaped(HOSTILE).text,
-            CsvText::escaped(HOSTILE).text,
+            MarkdownText::from_text(HOSTILE).text,
+            HtmlText::from_text(HOSTILE).text,
+            CsvText::from_text(HOSTILE).text,
         ] {
             assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\n']), "{text:?}");
         }
@@ -262,14 +262,14 @@ mod tests {
 
     #[test]
     fn escaped_text_is_escaped_again_only_in_another_format() {
-        let cell = MarkdownText::escaped("a|b");
+        let cell = MarkdownText::from_text("a|b");
         assert_eq!(markdown!("| {} |", cell).as_str(), "| a\\|b |");
-        assert_eq!(html!("<p>{}</p>", MarkdownText::escaped("<").as_str()).as_str(), "<p>&amp;lt;</p>");
+        assert_eq!(html!("<p>{}</p>", MarkdownText::from_text("<").as_str()).as_str(), "<p>&amp;lt;</p>");
     }
 
     #[test]
     fn a_csv_cell_is_never_a_formula() {
-        let field = |text| CsvText::escaped(text).text;
+        let field = |text| CsvText::from_text(text).text;
         assert_eq!(field("=1+1"), "\"'=1+1\"");
         assert_eq!(field("@sum(a)"), "\"'@sum(a)\"");
         assert_eq!(field("\u{ff1d}1+1"), "\"'\u{ff1d}1+1\"");

@@ -176,10 +176,10 @@ pub fn compare_markdown(comparison: &PairedComparison) -> MarkdownText {
         first,
         second
     );
-    let cells = failure_cells(comparison).map(|cell| MarkdownText::escaped(&cell));
+    let cells = failure_cells(comparison).map(|cell| MarkdownText::from_text(&cell));
     text.push(&markdown!("| {} |\n", MarkdownText::joined(cells, " | ")));
     for metric in &comparison.metrics {
-        let cells = compared_cells(comparison, metric).map(|cell| MarkdownText::escaped(&cell));
+        let cells = compared_cells(comparison, metric).map(|cell| MarkdownText::from_text(&cell));
         text.push(&markdown!("| {} | {} |\n", metric.metric.name(), MarkdownText::joined(cells, " | ")));
     }
     text.push(&markdown!("\n{}\n", footnote(comparison)));

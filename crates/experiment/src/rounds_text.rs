@@ -11,7 +11,7 @@ const HEADS: [&str; 8] =
 /// The rows as a table with padded columns: the failed requests and the deciding metric of each row first. It has the
 /// metrics that experiments measure; JSON and pages have all.
 pub fn rounds_markdown(comparison: &RoundComparison) -> MarkdownText {
-    let mut lines: Vec<[MarkdownText; 8]> = vec![HEADS.map(MarkdownText::escaped)];
+    let mut lines: Vec<[MarkdownText; 8]> = vec![HEADS.map(MarkdownText::from_text)];
     comparison.cells.iter().for_each(|cell| lines.extend(row_lines(cell)));
     let mut text = padded(&lines);
     text.push(&markdown!(
@@ -33,8 +33,8 @@ fn row_lines(CellComparison { cell, comparison, .. }: &CellComparison) -> Vec<[M
     });
     let lines = std::iter::once(failure_cells(comparison)).chain(metrics).enumerate();
     let line = |(place, cells): (usize, [String; 5])| {
-        let name = |text: &str| MarkdownText::escaped(if place == 0 { text } else { "" });
-        let [metric, first, second, ratio, decision] = cells.map(|cell| MarkdownText::escaped(&cell));
+        let name = |text: &str| MarkdownText::from_text(if place == 0 { text } else { "" });
+        let [metric, first, second, ratio, decision] = cells.map(|cell| MarkdownText::from_text(&cell));
         let server = name(&format!("{} {}", cell.server, cell.form));
         [server, name(&cell.workload), name(&cell.load), metric, first, second, ratio, decision]
     };
@@ -52,7 +52,7 @@ fn padded(lines: &[[MarkdownText; 8]]) -> MarkdownText {
         let padded = cells.map(|(cell, width)| markdown!("{}{}", cell, " ".repeat(width - columns(cell))));
         text.push(&markdown!("| {} |\n", MarkdownText::joined(padded, " | ")));
         if number == 0 {
-            let rules = widths.map(|width| MarkdownText::escaped(&"-".repeat(width + 2)));
+            let rules = widths.map(|width| MarkdownText::from_text(&"-".repeat(width + 2)));
             text.push(&markdown!("|{}|\n", MarkdownText::joined(rules, "|")));
         }
     }

@@ -106,7 +106,7 @@ pub fn single_file(title: &str, contents: &SingleFilePages) -> Result<Printable,
     let contents = packed(page_json(contents)?.as_bytes())?;
     // The style must not contain its element's end tag.
     let style = STYLE.replace("</", "<\\/");
-    let title = HtmlText::escaped(title);
+    let title = HtmlText::from_text(title);
     Ok(Printable::generated(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; \

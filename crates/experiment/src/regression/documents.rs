@@ -26,7 +26,7 @@ pub fn regression_markdown(report: &RegressionReport) -> MarkdownText {
         if cell.is_judge {
             cells[1].push('*');
         }
-        let cells = MarkdownText::joined(cells.iter().map(|cell| MarkdownText::escaped(cell)), " | ");
+        let cells = MarkdownText::joined(cells.iter().map(|cell| MarkdownText::from_text(cell)), " | ");
         text.push(&markdown!("| {} |\n", cells));
     }
     text.push(&MarkdownText::literal("\n"));

@@ -460,7 +460,7 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
             counted(round.planned, "trial", "trials")
         );
         let head =
-            TerminalText::escaped(&format!("{:id_width$}  {day:20}  {:plan_width$}", round.id, round.plan));
+            TerminalText::from_text(&format!("{:id_width$}  {day:20}  {:plan_width$}", round.id, round.plan));
         let width = head.as_str().chars().count() + 2 + trials.len();
         let is_wide = screen::width_of_stdout().is_some_and(|columns| width > columns);
         let between = TerminalText::literal(if is_wide { "\n    " } else { "  " });

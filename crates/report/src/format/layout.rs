@@ -22,7 +22,7 @@ pub struct Painted {
 impl Painted {
     /// A piece of text, coloured if `colour` is set (ECMA-48 SGR).
     pub fn new(text: &str, style: anstyle::Style, colour: bool) -> Self {
-        let safe = TerminalText::escaped(text);
+        let safe = TerminalText::from_text(text);
         let is_plain = style == anstyle::Style::new() || safe.as_str().trim().is_empty();
         let text = match colour && !is_plain {
             true => TerminalText::coloured(&format!("{style}{safe}{style:#}")),
@@ -33,7 +33,7 @@ impl Painted {
 
     /// Adds blanks.
     pub fn blanks(&mut self, count: usize) {
-        self.text.push(&TerminalText::escaped(&" ".repeat(count)));
+        self.text.push(&TerminalText::from_text(&" ".repeat(count)));
     }
 
     /// Adds a piece.

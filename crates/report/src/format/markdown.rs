@@ -93,7 +93,7 @@ fn note_names(row: &Row, table: &Table) -> String {
 
 fn sheet_section(text: &mut MarkdownText, sheet: &Sheet) {
     text.push(&markdown!("\n## {}\n\n{}\n\n", sentence(&sheet.title), sheet.lead));
-    let line = |cells: &[String]| table_line(cells.iter().map(|cell| MarkdownText::escaped(cell)));
+    let line = |cells: &[String]| table_line(cells.iter().map(|cell| MarkdownText::from_text(cell)));
     text.push(&line(&sheet.heads));
     text.push(&rules((0..sheet.heads.len()).map(|place| place >= sheet.words)));
     sheet.rows.iter().for_each(|row| text.push(&line(row)));
@@ -132,7 +132,9 @@ fn merged(columns: Vec<TableColumn>) -> Vec<TableColumn> {
 }
 
 fn grid(text: &mut MarkdownText, table: &Table, columns: &[TableColumn]) {
-    text.push(&table_line(columns.iter().map(|column| MarkdownText::escaped(column.head.join(" ").trim()))));
+    text.push(&table_line(
+        columns.iter().map(|column| MarkdownText::from_text(column.head.join(" ").trim())),
+    ));
     text.push(&rules(
         columns.iter().map(|column| matches!(column.role, ColumnRole::Figure | ColumnRole::Rank)),
     ));
@@ -141,7 +143,7 @@ fn grid(text: &mut MarkdownText, table: &Table, columns: &[TableColumn]) {
             let cell = column.cells.get(number).map(|cell| cell.trim()).unwrap_or_default();
             match column.role == ColumnRole::Server && row.standing == Standing::Failed {
                 true => markdown!("{} (failed)", cell),
-                false => MarkdownText::escaped(cell),
+                false => MarkdownText::from_text(cell),
             }
         };
         text.push(&table_line(columns.iter().map(cell)));

@@ -32,7 +32,7 @@ impl Style {
 
     /// A text on one line. Colour sequences in it are escaped too.
     fn paint(self, code: &str, text: &str) -> String {
-        let safe = TerminalText::escaped(text);
+        let safe = TerminalText::from_text(text);
         if self.colour && !code.is_empty() { format!("\x1b[{code}m{safe}\x1b[0m") } else { safe.to_string() }
     }
 

@@ -174,7 +174,7 @@ fn caret(bad: &BadBody, before: &str, room: usize) -> String {
 
 /// A piece of a body on one line.
 fn body_text(text: &str) -> String {
-    TerminalText::escaped(&text.replace('\n', "\\n").replace('\r', "\\r")).to_string()
+    TerminalText::from_text(&text.replace('\n', "\\n").replace('\r', "\\r")).to_string()
 }
 
 #[cfg(test)]
