@@ -1,6 +1,6 @@
 /* Shared by the floor programs: options, connecting, and their cost.
  *
- * The floor programs are the reference in every table of docs/performance.md: they move the same bytes through the same
+ * The floor programs are the reference in every table of docs/reference/performance.md: they move the same bytes through the same
  * kernel, and parse, check and record nothing. This code is not on the path of a request. */
 #ifndef FLOOR_H
 #define FLOOR_H

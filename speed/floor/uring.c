@@ -2,7 +2,7 @@
  *
  * Multishot receives into a ring of provided buffers, one ring per thread, completions processed on request
  * (DEFER_TASKRUN): the setup that its authors call cheapest. Like the other floor it does not parse, check or record.
- * The decision it supports is in docs/performance.md; the generator itself uses epoll.
+ * The decision it supports is in docs/reference/performance.md; the generator itself uses epoll.
  *
  *   uring --port N --response-bytes N [--connections N] [--seconds S] [--depth N]
  *

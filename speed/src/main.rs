@@ -1,4 +1,4 @@
-//! Paceline beside its peers and the floor (tiny C programs): runs them alternately and writes `docs/performance.md`.
+//! Paceline beside its peers and the floor (tiny C programs): runs them alternately and writes `docs/reference/performance.md`.
 //!
 //! `speed/run` builds and starts this; `make speed` calls that. It measures and prints; it asserts no speed.
 
@@ -28,7 +28,7 @@ const CALLS_PER_S: u32 = 40_000;
 /// Connections in the experiment `peers`.
 const PEER_CONNECTIONS: u32 = 64;
 
-/// Paceline beside its peers and the floor (tiny C programs), round after round; writes docs/performance.md.
+/// Paceline beside its peers and the floor (tiny C programs), round after round; writes docs/reference/performance.md.
 #[derive(Parser)]
 #[command(name = "speed/run", version, about, max_term_width = 100)]
 #[command(
@@ -56,7 +56,7 @@ struct Arguments {
     freeze_seconds: u32,
 
     /// Where the page goes
-    #[arg(long, default_value = "docs/performance.md", value_name = "FILE")]
+    #[arg(long, default_value = "docs/reference/performance.md", value_name = "FILE")]
     output: PathBuf,
 
     /// The Paceline to compare [default: the one beside this program]

@@ -1,4 +1,4 @@
-//! `docs/performance.md`: a section for each experiment, as text. Pure.
+//! `docs/reference/performance.md`: a section for each experiment, as text. Pure.
 //!
 //! One experiment can be repeated without the others, whose sections on the page do not change: each states its date,
 //! commit and machine.
@@ -20,10 +20,10 @@ Paceline beside its peers and beside the *floor*: tiny C programs (`speed/floor/
 same kernel, and parse, check and record nothing. They are a reference, not a limit: a row can be below them, because CPU
 time per request also depends on how many responses are there at each wake-up.
 
-`make speed` writes this page ([speed/README.md](../speed/README.md)), `speed/run NAME...` a part of it; the commands are in
-[speed/experiments.toml](../speed/experiments.toml). A goal is met when the median of the rounds meets it and no run of the
+`make speed` writes this page ([speed/README.md](../../speed/README.md)), `speed/run NAME...` a part of it; the commands are in
+[speed/experiments.toml](../../speed/experiments.toml). A goal is met when the median of the rounds meets it and no run of the
 comparison was invalid. How the generator judges itself on your machine: `paceline selftest`
-([methodology](methodology.md)).
+([methodology](../methodology.md)).
 
 Generator and server each have a core. In every round the rows run one after the other, each against a server started for
 it. CPU time is what the kernel counts for the generator's process (wait4), connecting and starting included, unless a

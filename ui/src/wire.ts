@@ -1213,7 +1213,7 @@ export interface Observation {
   note?: string;
   /** The id of the corresponding server in this repository, if there is one. */
   server?: string;
-  /** The source, a document of `docs/sources.md`. */
+  /** The source, a document of `history/sources.md`. */
   source: string;
   /** The source's name for the measured object. */
   subject: string;
@@ -1832,7 +1832,7 @@ export interface ServerEntry {
   language: string;
   /** For people. */
   name: string;
-  /** The sources that published a figure of it: documents of `docs/sources.md`. */
+  /** The sources that published a figure of it: documents of `history/sources.md`. */
   sources: (string)[];
   /** `idiomatic` or `tuned`, and others. */
   tags: (string)[];
@@ -2435,7 +2435,7 @@ export interface Verdict {
   blame: Blame;
   /** The figures that support it, units in the keys. */
   evidence: Record<string, unknown>;
-  /** Its name, in snake case; docs/reading-a-verdict.md explains each. */
+  /** Its name, in snake case; docs/reference/verdicts.md explains each. */
   name: string;
   /** What to do about it: the remedy as a sentence. */
   remedy: string;

@@ -1,4 +1,4 @@
-// Printed JSON conforms to the schemas published under docs/, for real runs of every kind: a run's record and its seconds.
+// Printed JSON conforms to the schemas published under docs/schema/, for real runs of every kind: a run's record and its seconds.
 //
 // The record crate's `schemas.rs` tests that the published schemas equal those of the code; trials and reports are not
 // printed by a run. `node --test tests/` in ui/, after `npm ci`; PACELINE is the binary.
@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), "paceline-schema-"));
 
 // `format` names the width of an integer (uint64), which no standard defines.
 const ajv = new Ajv({ allErrors: true, strict: false, validateFormats: false });
-const validator = (name) => ajv.compile(JSON.parse(readFileSync(join(root, "docs", name), "utf8")));
+const validator = (name) => ajv.compile(JSON.parse(readFileSync(join(root, "docs/schema", name), "utf8")));
 
 function check(validate, value) {
   assert.ok(validate(value), JSON.stringify(validate.errors?.slice(0, 5), null, 2));

@@ -42,7 +42,7 @@ const RECHECKS: usize = 2;
 const MAX_RECHECKED: usize = 3;
 /// The note in the record on a miss that did not recur.
 const ISOLATED: &str = "missed the objective once, but met it when repeated";
-/// Windows that a search takes on a quiet machine and on a noisy one, as docs/capacity.md says.
+/// Windows that a search takes on a quiet machine and on a noisy one, as docs/capacity-and-comparing.md says.
 const WINDOWS_USUAL: [usize; 2] = [14, 30];
 /// Disturbed windows cost time and give no result: with them, a search has at most this many times `windows_most`.
 const WINDOWS_WITH_VOID: usize = 2;

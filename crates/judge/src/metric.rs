@@ -1,6 +1,6 @@
 //! The table of metrics: key, unit, names, documentation, source and columns of every figure of a row.
 //!
-//! Reports derive their terminal and Markdown columns, CSV, JSON and its schema from it, and `docs/metrics.md` is
+//! Reports derive their terminal and Markdown columns, CSV, JSON and its schema from it, and `docs/reference/metrics.md` is
 //! generated from it: `UPDATE=1 cargo test -p paceline-judge --test it`. A figure here is one number of one launch; the
 //! report combines launches.
 
@@ -364,14 +364,14 @@ time that was measured.
 |---|---|---|---|---|---|
 ";
 
-/// The reference page of all metrics: `docs/metrics.md`.
+/// The reference page of all metrics: `docs/reference/metrics.md`.
 pub fn metric_reference() -> String {
     let mut page = "# Metrics
 
 <!-- Generated from crates/judge/src/metric.rs by: UPDATE=1 cargo test -p paceline-judge --test it -->
 
 Every metric of a row of a report. Each launch of the server gives one value. A row shows the geometric mean of these
-values with its 95 % confidence interval, and their median, minimum and maximum ([reading a report](reading-a-report.md)).
+values with its 95 % confidence interval, and their median, minimum and maximum ([reading a report](../reading-a-report.md)).
 JSON and CSV use the names of the column `key`; CSV adds `_median`, `_min`, `_max`, `_mean`, `_low` and `_high`.
 
 | key | column | unit | better | meaning |

@@ -1,7 +1,7 @@
 //! The macro behind the verdict table, and the parts common to all verdicts.
 //!
 //! `table.rs` calls the macro once with every verdict. It generates the enum of findings, the names, the wire form in a
-//! record and the reference page `docs/reading-a-verdict.md`.
+//! record and the reference page `docs/reference/verdicts.md`.
 
 use paceline_record::{Blame, Severity, Verdict};
 use serde::Serialize;
@@ -229,7 +229,7 @@ A round retries once, at its end, every trial that the environment made invalid.
 disturbed too; its verdict is then shown.
 ";
 
-/// The reference page of all verdicts: `docs/reading-a-verdict.md`.
+/// The reference page of all verdicts: `docs/reference/verdicts.md`.
 pub fn verdict_reference() -> String {
     let mut page = INTRODUCTION.to_owned();
     for (scope, title) in [

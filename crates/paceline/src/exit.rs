@@ -137,7 +137,7 @@ pub fn print_errors_as_json() {
     JSON_ERRORS.store(true, Ordering::Relaxed);
 }
 
-/// An error on standard error, as `docs/error.schema.json` describes it.
+/// An error on standard error, as `docs/schema/error.schema.json` describes it.
 #[derive(serde::Serialize)]
 struct JsonError<'a> {
     error: &'a str,

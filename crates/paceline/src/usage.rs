@@ -419,12 +419,15 @@ mod tests {
         command.build();
         let head = "# All commands and flags\n\nGenerated from the command line itself: `UPDATE=1 cargo test -p paceline flags`.\n";
         let page = format!("{head}{}", sections(&command, ""));
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flags.md");
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/flags.md");
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&path, &page).unwrap();
         }
         let published = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(published == page, "docs/flags.md is not current: UPDATE=1 cargo test -p paceline flags");
+        assert!(
+            published == page,
+            "docs/reference/flags.md is not current: UPDATE=1 cargo test -p paceline flags"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The wire types of runs and trials, and their schema version.
 //!
 //! Written by the binary (a run) and the lab (a trial), stored by the store, read by reports and by users' scripts: the
-//! JSON Schemas are published under `docs/`. This crate measures nothing. Every number is a measured number, with the
+//! JSON Schemas are published under `docs/schema/`. This crate measures nothing. Every number is a measured number, with the
 //! evidence needed to check it.
 
 mod accounts;

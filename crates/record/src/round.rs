@@ -138,7 +138,7 @@ pub struct IdleState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Observation {
-    /// The source, a document of `docs/sources.md`.
+    /// The source, a document of `history/sources.md`.
     pub source: String,
     /// The id of the corresponding server in this repository, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]

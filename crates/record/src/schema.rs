@@ -1,7 +1,7 @@
 //! The schema version, the readers of records, and the published JSON Schemas.
 //!
 //! The lab uses the readers for the output of its generator, the store and `paceline report --from` for stored records.
-//! A test compares the files under `docs/` with the types. A reader rejects schemas newer than its own, and does not
+//! A test compares the files under `docs/schema/` with the types. A reader rejects schemas newer than its own, and does not
 //! check whether the figures are plausible.
 
 use crate::{RecordError, Round, Run, Second, Trial};
@@ -36,22 +36,22 @@ pub fn read_round(json: &str) -> Result<Round, RecordError> {
     read("round", json, |round: &Round| round.schema)
 }
 
-/// The JSON Schema of a run, as published in `docs/run.schema.json`.
+/// The JSON Schema of a run, as published in `docs/schema/run.schema.json`.
 pub fn run_schema() -> Value {
     schema_of::<Run>()
 }
 
-/// The JSON Schema of a trial, as published in `docs/trial.schema.json`.
+/// The JSON Schema of a trial, as published in `docs/schema/trial.schema.json`.
 pub fn trial_schema() -> Value {
     schema_of::<Trial>()
 }
 
-/// The JSON Schema of a line of `--ndjson`, as published in `docs/second.schema.json`.
+/// The JSON Schema of a line of `--ndjson`, as published in `docs/schema/second.schema.json`.
 pub fn second_schema() -> Value {
     schema_of::<Second>()
 }
 
-/// The JSON Schema of a type, as the files in `docs/` have it.
+/// The JSON Schema of a type, as the files in `docs/schema/` have it.
 pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::default().with_transform(RecursiveTransform(describe_variants));
     settings.into_generator().into_root_schema_for::<T>().to_value()

@@ -1,6 +1,6 @@
 //! Verdicts and gate outcomes in the form that records keep.
 //!
-//! The judge crate defines when a verdict is given and what it means; `docs/reading-a-verdict.md` explains all.
+//! The judge crate defines when a verdict is given and what it means; `docs/reference/verdicts.md` explains all.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A named reason why a number may not mean what it seems to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Its name, in snake case; docs/reading-a-verdict.md explains each.
+    /// Its name, in snake case; docs/reference/verdicts.md explains each.
     pub name: String,
     /// Where the cause is: server, generator, environment or user.
     pub blame: Blame,

@@ -133,7 +133,7 @@ impl Report {
     }
 }
 
-/// The JSON Schema of a report's JSON, as published in `docs/report.schema.json`.
+/// The JSON Schema of a report's JSON, as published in `docs/schema/report.schema.json`.
 pub fn schema() -> serde_json::Value {
     let settings = schemars::generate::SchemaSettings::default().for_serialize();
     settings.into_generator().into_root_schema_for::<Report>().to_value()

@@ -35,11 +35,11 @@ fn targets_and_folders_of_seeds_match() {
 
 #[test]
 fn the_document_describes_every_target() {
-    let document = fs::read_to_string(root().join("docs/fuzzing.md")).unwrap();
+    let document = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
     for target in TARGETS {
         assert!(
             document.contains(&format!("`{}`", target.name)),
-            "docs/fuzzing.md: {} is missing",
+            "CONTRIBUTING.md: {} is missing",
             target.name
         );
     }

@@ -39,7 +39,7 @@ pub struct Manifest {
     pub kind: FrameworkKind,
     /// `idiomatic` or `tuned`, then any others.
     pub tags: Vec<String>,
-    /// The sources in `docs/sources.md` that measured it.
+    /// The sources in `history/sources.md` that measured it.
     pub sources: Vec<String>,
     /// The workloads it serves, by name.
     pub workloads: Vec<String>,

@@ -244,10 +244,13 @@ fn every_format_has_the_outcome_and_escapes_names() {
 #[test]
 fn the_schema_of_a_report_is_published() {
     let current = format!("{:#}\n", paceline_record::schema_of::<RegressionReport>());
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gate.schema.json");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/gate.schema.json");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &current).unwrap();
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(published == current, "docs/gate.schema.json: UPDATE=1 cargo test -p paceline-experiment schema");
+    assert!(
+        published == current,
+        "docs/schema/gate.schema.json: UPDATE=1 cargo test -p paceline-experiment schema"
+    );
 }

@@ -1,4 +1,4 @@
-//! Compares the tables of verdicts and metrics with their reference pages under `docs/`.
+//! Compares the tables of verdicts and metrics with their reference pages under `docs/reference/`.
 //!
 //! `UPDATE=1 cargo test -p paceline-judge --test it` rewrites the pages.
 
@@ -10,7 +10,7 @@ use paceline_judge::Metric;
 use std::path::Path;
 
 fn check(name: &str, page: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, page).unwrap();
     }
@@ -18,13 +18,13 @@ fn check(name: &str, page: &str) {
     let line = written.lines().zip(page.lines()).take_while(|(a, b)| a == b).count() + 1;
     assert!(
         written == page,
-        "docs/{name}:{line}: differs from its table. Rewrite it with: UPDATE=1 cargo test -p paceline-judge --test it"
+        "docs/reference/{name}:{line}: differs from its table. Rewrite it with: UPDATE=1 cargo test -p paceline-judge --test it"
     );
 }
 
 #[test]
 fn the_reference_pages_match_the_tables() {
-    check("reading-a-verdict.md", &paceline_judge::verdict_reference());
+    check("verdicts.md", &paceline_judge::verdict_reference());
     check("metrics.md", &paceline_judge::metric_reference());
 }
 

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Outputs with a published schema, `docs/NAME.schema.json`.
+/// Outputs with a published schema, `docs/schema/NAME.schema.json`.
 const SCHEMAS: [&str; 4] = ["run", "trial", "second", "report"];
 
 /// The folders of the released versions.
@@ -181,9 +181,9 @@ fn type_of(root: &Value, schema: &Value) -> Vec<String> {
 
 /// The keys of all outputs, one line for each object.
 fn current_keys() -> BTreeMap<String, BTreeSet<String>> {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
     let of = |name: &str| {
-        let text = fs::read_to_string(docs.join(format!("{name}.schema.json"))).unwrap();
+        let text = fs::read_to_string(schemas.join(format!("{name}.schema.json"))).unwrap();
         let keys = keys_of(&serde_json::from_str(&text).unwrap());
         keys.into_iter().map(|(at, keys)| (format!("{name}{at}"), keys)).collect::<Vec<_>>()
     };

@@ -1,4 +1,4 @@
-//! Recomputes the numbers in docs/results.md from the rounds in history/.
+//! Recomputes the numbers in history/results.md from the rounds in history/.
 //!
 //! A number in a sentence is followed by a comment with the round and the term: `27,000/s<!-- ROUND: TERM -->`, where
 //! TERM is one of those of [`Terms::value`], or `A / B`, or `1 - A / B`. `<!-- given -->` marks a number that is a
@@ -262,11 +262,11 @@ fn problems(page: &str, history: &mut History) -> Vec<String> {
 
 #[test]
 fn every_number_in_the_results_matches_its_record() {
-    let page = std::fs::read_to_string(root().join("docs/results.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("history/results.md")).unwrap();
     let problems = problems(&page, &mut History::default());
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     let lines = page.lines().count();
-    assert!(lines <= MAX_LINES, "docs/results.md has {lines} lines, at most {MAX_LINES}");
+    assert!(lines <= MAX_LINES, "history/results.md has {lines} lines, at most {MAX_LINES}");
 }
 
 #[test]

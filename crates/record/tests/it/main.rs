@@ -1,4 +1,4 @@
-//! Integration tests of the published schemas, compared with the files under `docs/`.
+//! Integration tests of the published schemas, compared with the files under `docs/schema/`.
 //!
 //! Verdicts on records are tested in the judge crate.
 

@@ -1,4 +1,4 @@
-//! Compares the JSON Schemas published under `docs/` with the code.
+//! Compares the JSON Schemas published under `docs/schema/` with the code.
 //!
 //! `UPDATE=1 cargo test -p paceline-record --test it` rewrites them. A difference that changes what a number means
 //! also raises `SCHEMA` and heads CHANGELOG.md.
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 
 fn check(name: &str, schema: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(name);
     let current = format!("{schema:#}\n");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &current).unwrap();
@@ -16,7 +16,7 @@ fn check(name: &str, schema: &Value) {
     let line = published.lines().zip(current.lines()).take_while(|(a, b)| a == b).count() + 1;
     assert!(
         published == current,
-        "docs/{name}:{line}: the record has changed, its published schema has not. If the change is meant, write the \
+        "docs/schema/{name}:{line}: the record has changed, its published schema has not. If the change is meant, write the \
          schema again with: UPDATE=1 cargo test -p paceline-record --test it"
     );
 }
@@ -48,7 +48,8 @@ fn a_published_schema_names_every_key_of_the_record() {
 fn every_key_of_a_published_schema_has_a_description() {
     let mut wanting = Vec::new();
     for name in ["run", "trial", "second", "report"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{name}.schema.json"));
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.schema.json"));
         let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let keys = collect_undescribed(&schema, name, &mut wanting);
         assert!(keys > 20, "{name}.schema.json has {keys} keys: they are not where this test looks for them");

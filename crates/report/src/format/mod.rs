@@ -45,7 +45,7 @@ impl Report {
 }
 
 /// The unchanged report as one JSON document. Nothing is rounded; its schema is [`crate::schema`], published in
-/// `docs/report.schema.json`.
+/// `docs/schema/report.schema.json`.
 fn json(report: &Report) -> Printable {
     // Serialization cannot fail: every key is text, and a number that is not finite becomes null.
     JsonText::of_document(&serde_json::to_string_pretty(report).unwrap_or_default()).into()

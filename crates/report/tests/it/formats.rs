@@ -100,12 +100,15 @@ fn json() {
 #[test]
 fn the_published_schema_matches_the_code() {
     let text = serde_json::to_string_pretty(&paceline_report::schema()).unwrap() + "\n";
-    let at = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json");
+    let at = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/report.schema.json");
     if blessing() {
         std::fs::write(&at, &text).unwrap();
     }
     let published = std::fs::read_to_string(at).unwrap_or_default();
-    assert!(text == published, "docs/report.schema.json is not the schema of a report; BLESS=1 rewrites it");
+    assert!(
+        text == published,
+        "docs/schema/report.schema.json is not the schema of a report; BLESS=1 rewrites it"
+    );
 }
 
 /// Seven servers, three launches each, closed and open; one case of every failure.

@@ -122,7 +122,7 @@ pub struct ServerEntry {
     pub tags: Vec<String>,
     /// What its version command printed last.
     pub versions: String,
-    /// The sources that published a figure of it: documents of `docs/sources.md`.
+    /// The sources that published a figure of it: documents of `history/sources.md`.
     pub sources: Vec<String>,
 }
 

@@ -32,7 +32,7 @@ fn is_in(time: TimeKind, kind: LoopKind) -> bool {
 
 #[test]
 fn every_time_is_in_every_format() {
-    let documents = std::fs::read_to_string(root().join("docs/metrics.md")).unwrap();
+    let documents = std::fs::read_to_string(root().join("docs/reference/metrics.md")).unwrap();
     for kind in [LoopKind::Open, LoopKind::Closed] {
         let run = run(kind);
         let options = RunTextOptions { colour: false, width: 200, percentiles: false, time_unit: None };

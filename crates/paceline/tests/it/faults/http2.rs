@@ -1,6 +1,6 @@
 //! Faults of servers that speak HTTP/2, or should: four streams on each of three connections.
 //!
-//! `mod.rs` runs them, `table.rs` adds them to docs/faults.md. Thousands of randomly faulty servers are simulated in
+//! `mod.rs` runs them, `table.rs` adds them to docs/reference/faults.md. Thousands of randomly faulty servers are simulated in
 //! the engine's `conservation.rs`.
 
 use super::servers::each;

@@ -1,7 +1,7 @@
 //! Runs the whole binary against servers that misbehave: counts add up, no run hangs, memory stays bounded, and the
 //! messages help.
 //!
-//! The table of all faults is docs/faults.md, which is checked against the results here; `UPDATE=1` regenerates it. A
+//! The table of all faults is docs/reference/faults.md, which is checked against the results here; `UPDATE=1` regenerates it. A
 //! run that the machine delayed is repeated. The engine's `faults.rs` tests many of the faults without the messages.
 
 mod gone;
@@ -159,10 +159,10 @@ fn every_fault_has_the_expected_outcome() {
 #[test]
 fn the_page_of_faults_matches_the_table() {
     let page = table::page();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/faults.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/faults.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, &page).unwrap();
     }
     let kept = std::fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(kept, page, "docs/faults.md differs from the tests: regenerate it with UPDATE=1");
+    assert_eq!(kept, page, "docs/reference/faults.md differs from the tests: regenerate it with UPDATE=1");
 }

@@ -1,6 +1,6 @@
 //! Faults of servers that speak TLS, or should: certificates are generated here and trusted through `SSL_CERT_FILE`.
 //!
-//! `mod.rs` runs them, `table.rs` adds them to docs/faults.md. These are faults that users meet; failures of TLS
+//! `mod.rs` runs them, `table.rs` adds them to docs/reference/faults.md. These are faults that users meet; failures of TLS
 //! connections in each version are tested in the engine's `tls.rs`.
 
 use super::servers::{OK, each, reset};

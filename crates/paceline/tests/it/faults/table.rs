@@ -1,6 +1,6 @@
 //! The faults, each with its expected result: twelve requests over three connections, the body `ok` expected.
 //!
-//! `mod.rs` runs them and compares. docs/faults.md is generated here, including the faults of `secure.rs` and
+//! `mod.rs` runs them and compares. docs/reference/faults.md is generated here, including the faults of `secure.rs` and
 //! `http2.rs`. Those of `machine.rs` are only listed in it, since they need more than a server.
 
 use super::servers::{
