@@ -1,7 +1,7 @@
 # Common tasks in a clone of Paceline; `make help` lists them. release, bench, test, lint and speed install missing tools first.
 
 .DEFAULT_GOAL := help
-.PHONY: help install release image bench test lint speed cluster-demo fmt clean
+.PHONY: help install release image bench test lint msrv speed cluster-demo fmt clean
 
 PLAN ?= plans/quick.toml
 PREFIX ?= $(HOME)/.local
@@ -33,6 +33,11 @@ test: ## Set up and run every test; the last line is the total
 lint: ## Check format, clippy's warnings, and dependencies (vulnerabilities, licences)
 	@scripts/setup lint
 	@scripts/lint
+
+msrv: VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv: ## Check that the product compiles with the oldest Rust that Cargo.toml declares (installs it by rustup)
+	rustup toolchain install $(VERSION) --profile minimal --no-self-update
+	CARGO_TARGET_DIR=target/msrv cargo +$(VERSION) check --locked
 
 speed: ## Compare the generator with other load generators and with tiny C programs
 	@scripts/setup
