@@ -233,6 +233,11 @@ impl Catalogue {
         self.workloads.iter().find(|workload| workload.name == name)
     }
 
+    /// The workload of that name as it is requested from `server`.
+    pub fn workload_of(&self, server: &Manifest, name: &str) -> Option<Arc<Workload>> {
+        self.workload(name).map(|workload| server.adapt(workload))
+    }
+
     /// The broken server of that id.
     pub fn broken_server(&self, id: &str) -> Option<&BrokenEntry> {
         self.broken_servers.iter().find(|broken| broken.id == id)

@@ -5,7 +5,7 @@
 //! launch, fills its tables and checks them.
 
 use crate::document::Document;
-use crate::{CatalogueError, FrameworkKind, Manifest, Setup, Traits};
+use crate::{CatalogueError, FixedAddress, FrameworkKind, Manifest, Setup, Traits};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub struct Database {
     pub start_timeout: Duration,
     /// The signal that asks it to stop.
     pub stop_signal: StopSignal,
+    /// The port that its clients expect, for servers that cannot be given another one.
+    pub port: Option<u16>,
     /// How a setting is passed to `start`, with `{name}` and `{value}`.
     pub setting: String,
     /// Its settings, in order.
@@ -108,6 +110,7 @@ struct WireDatabase {
     start_timeout_s: Option<u64>,
     #[serde(default)]
     stop_signal: StopSignal,
+    port: Option<u16>,
     setting: Option<toml::Spanned<String>>,
     commands: DatabaseCommands,
     #[serde(default)]
@@ -156,6 +159,7 @@ impl Database {
             start_timeout: Duration::from_secs(wire.start_timeout_s.unwrap_or(START_TIMEOUT_S)),
             stop_signal: wire.stop_signal,
             commands: wire.commands,
+            port: wire.port,
             setting,
             settings: wire.settings,
         })
@@ -193,6 +197,7 @@ impl Database {
             build: self.build.clone(),
             start_timeout: self.start_timeout,
             forms: BTreeMap::new(),
+            fixed: FixedAddress::default(),
             traits: Traits::default(),
             workloads_line: None,
             copy_of: None,

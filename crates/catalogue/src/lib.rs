@@ -27,7 +27,7 @@ pub use document::nearest;
 pub use error::CatalogueError;
 pub use folders::{FolderFlags, Folders};
 pub use gate_file::{GATE_FILE, GateFile, GateFileLoad, Margin};
-pub use manifest::{Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
+pub use manifest::{FixedAddress, Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::hexadecimal::format as hex;
 pub use paceline_job::{DurationError, format_duration, parse_duration};

@@ -30,6 +30,7 @@ mod neighbours;
 mod network;
 mod place;
 pub mod port;
+pub mod private_network;
 pub mod process;
 mod quiet_cpu;
 pub mod shepherd;

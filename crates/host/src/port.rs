@@ -39,7 +39,7 @@ pub fn free_port_and_next() -> io::Result<u16> {
 /// How often a handshake was dropped on this machine because the queue of a listening socket was full, since it started
 /// (`ListenOverflows` of `/proc/net/netstat`). The client tries again after 1, 3 and 7 s.
 pub fn listen_overflows() -> Option<u64> {
-    overflows(&fs::read_to_string("/proc/net/netstat").ok()?)
+    overflows(&fs::read_to_string("/proc/thread-self/net/netstat").ok()?)
 }
 
 /// The value below its name: a line of names is followed by a line of values.
@@ -182,8 +182,8 @@ pub fn local_connections() -> LocalConnections {
         let local = sockets.into_iter().filter(|socket| socket.is_local);
         return LocalConnections { ends: local.map(|socket| (socket.inode, socket.remote_port)).collect() };
     }
-    let tables =
-        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
+        .map(|table| fs::read_to_string(table).unwrap_or_default());
     LocalConnections { ends: tables.iter().flat_map(|table| table.lines()).filter_map(local_end).collect() }
 }
 
@@ -227,8 +227,8 @@ fn listening(port: u16) -> Vec<ListeningSocket> {
 
 /// Every socket that listens, with its port, by `/proc/net/tcp`.
 fn listening_in_proc() -> Vec<(u16, ListeningSocket)> {
-    let tables =
-        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
+        .map(|table| fs::read_to_string(table).unwrap_or_default());
     tables.iter().flat_map(|table| table.lines()).filter_map(listener).collect()
 }
 

@@ -59,6 +59,29 @@ pub fn unshare(flags: c_int) -> io::Result<()> {
     checked(unsafe { libc::unshare(flags) }).map(drop)
 }
 
+/// Moves the calling thread into another network namespace: setns(2).
+pub fn set_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes an open descriptor and an integer.
+    checked(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Starts the loopback interface of the calling thread's network namespace: netdevice(7).
+pub fn start_loopback() -> io::Result<()> {
+    // SAFETY: every bit pattern is a valid `ifreq`; the name ends with a zero.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *to = from as libc::c_char;
+    }
+    let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
+    // SAFETY: the kernel reads and writes one `ifreq`.
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) })?;
+    // SAFETY: the kernel has filled this field.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+    // SAFETY: the kernel reads one `ifreq`.
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }).map(drop)
+}
+
 /// Forks. `None` in the child.
 ///
 /// # Safety

@@ -49,6 +49,40 @@ pub struct Databases<'a> {
     pub starter: &'a Starter,
 }
 
+/// Where a database listens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DatabaseListener {
+    /// An address of this machine.
+    pub address: IpAddr,
+    /// The port that clients expect; `None` for any free one.
+    pub port: Option<u16>,
+}
+
+impl DatabaseListener {
+    /// Any port of this machine alone.
+    const LOCAL: Self = Self { address: LOCALHOST, port: None };
+}
+
+/// The port that a database must listen on for `server`, if that is fixed.
+///
+/// # Errors
+/// [`LaunchError`] if the database's manifest does not name the port that clients expect.
+pub(crate) fn fixed_port(database: &Database, server: &Manifest) -> Result<Option<u16>, LaunchError> {
+    match (server.fixed.fixes_database(), database.port) {
+        (false, _) => Ok(None),
+        (true, Some(port)) => Ok(Some(port)),
+        (true, None) => {
+            let message = format!(
+                "server {} expects the database {} on its usual port: add `port` to its {}",
+                server.id,
+                database.id,
+                paceline_catalogue::DATABASE_FILE
+            );
+            Err(LaunchError::fault(Stage::Setup, message, false))
+        }
+    }
+}
+
 /// A database that runs.
 pub struct RunningDatabase {
     /// Its receipt.
@@ -91,24 +125,26 @@ struct Commands {
 }
 
 impl Databases<'_> {
-    /// Starts a database with the rows that `seed` draws.
+    /// Starts a database with the rows that `seed` draws, for launches of `server`.
     ///
     /// # Errors
     /// [`LaunchError`], with nothing left running.
     pub fn start(
         &self,
         database: &Arc<Database>,
+        server: &Manifest,
         id: &str,
         cores: &[u32],
         seed: u64,
     ) -> Result<(RunningServer, RunningDatabase), LaunchError> {
-        self.start_on(LOCALHOST, database, id, cores, seed)
+        let listen = DatabaseListener { address: LOCALHOST, port: fixed_port(database, server)? };
+        self.start_on(listen, database, id, cores, seed)
     }
 
     /// As [`Databases::start`], listening on an address of this machine.
     pub(crate) fn start_on(
         &self,
-        listen: IpAddr,
+        listen: DatabaseListener,
         database: &Arc<Database>,
         id: &str,
         cores: &[u32],
@@ -121,7 +157,7 @@ impl Databases<'_> {
             .copy(&template, &commands.home)
             .map_err(|error| of_file("copy the prepared database files to", &commands.home, error))?;
         let (launch, commands, variables) = self.launch(commands, id, cores, listen)?;
-        let address = SocketAddr::new(listen, launch.address.port());
+        let address = SocketAddr::new(listen.address, launch.address.port());
         let local = LocalDatabase { commands, seed, id: id.to_owned(), variables, scratch };
         let running = RunningDatabase { receipt, address, place: DatabasePlace::Here(Box::new(local)) };
         match running.reset() {
@@ -171,7 +207,7 @@ impl Databases<'_> {
         }
         if let Some(schema) = &database.commands.schema {
             let (launch, running, _) =
-                self.launch(commands.clone(), &format!("{id}-template"), &[], LOCALHOST)?;
+                self.launch(commands.clone(), &format!("{id}-template"), &[], DatabaseListener::LOCAL)?;
             let made = running.run("schema", schema);
             let _ = launch.stop();
             made?;
@@ -229,20 +265,25 @@ impl Databases<'_> {
         mut commands: Commands,
         id: &str,
         cores: &[u32],
-        listen: IpAddr,
+        listen: DatabaseListener,
     ) -> Result<(RunningServer, Commands, Variables), LaunchError> {
         let mut tries = 1;
-        commands.environment.insert("DATABASE_LISTEN".to_owned(), listen.to_string());
+        commands.environment.insert("DATABASE_LISTEN".to_owned(), listen.address.to_string());
         loop {
-            let port = port::free_port()
-                .map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
+            let port = match listen.port {
+                Some(port) => port::check_free(port).map(|()| port),
+                None => port::free_port(),
+            };
+            let port = port.map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
             commands.environment.insert("DATABASE_PORT".to_owned(), port.to_string());
             let variables =
                 self.provisioner.variables(&commands.as_server(), port, cores.len().max(1) as u32);
             match commands.start(&format!("{id}-database"), cores, variables.clone()) {
                 Ok(launch) => return Ok((launch, commands, variables)),
                 // If the port is taken after our database has ended, another process took it.
-                Err(LaunchError::Fault { .. }) if tries < PORT_TRIES && port::check_free(port).is_err() => {
+                Err(LaunchError::Fault { .. })
+                    if listen.port.is_none() && tries < PORT_TRIES && port::check_free(port).is_err() =>
+                {
                     tries += 1;
                 }
                 Err(spoiled) => return Err(spoiled),

@@ -189,7 +189,7 @@ impl Fleet {
         let mut roles = vec![(LOADER.to_owned(), self.settings.loaders.unwrap_or(1))];
         if self.has_server() {
             roles.insert(0, (SERVER.to_owned(), 1));
-            if launch.cells.iter().any(|cell| cell.load.database.is_some()) {
+            if launch.cells.iter().any(|cell| cell.database().is_some()) {
                 roles.insert(1, (DATABASE.to_owned(), 1));
             }
             if launch.cells.iter().any(|cell| cell.load.balanced.is_some()) {

@@ -9,7 +9,10 @@ use crate::probe::{Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequ
 use crate::validate;
 use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
-use paceline_host::shepherd::{CommandOutput, CommandResult, Ended, Shepherd, ShepherdOrder, TrackingMethod};
+use paceline_host::private_network;
+use paceline_host::shepherd::{
+    CommandOutput, CommandResult, Ended, FileView, Shepherd, ShepherdOrder, TrackingMethod,
+};
 use paceline_host::tree::{ProcessTree, TreeSample};
 use paceline_host::{
     CoreTicks, InheritedVariables, Interrupt, MemoryAccount, NetworkCounters, User, port, system,
@@ -19,7 +22,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -92,6 +95,7 @@ impl LaunchSpec<'_> {
         let message = || format!("server {} cannot run in the form `{}`", self.server.id, self.form);
         let form =
             self.server.form(self.form).ok_or_else(|| LaunchError::fault(Stage::Start, message(), false))?;
+        let variables = Variables { port: self.port()?, ..self.variables.clone() };
         Ok(LaunchOrder {
             id: self.id.to_owned(),
             server: self.server.id.clone(),
@@ -99,11 +103,25 @@ impl LaunchSpec<'_> {
             command: form.command.clone(),
             env: form.env.clone(),
             pass_env: self.server.pass_env.clone(),
-            variables: self.variables.clone(),
+            variables,
+            hosts: self.server.fixed.hosts.clone(),
             cores: self.cores.to_vec(),
             has_http2_port: self.server.traits.has_http2_port(),
             start_timeout: self.server.start_timeout,
         })
+    }
+}
+
+impl LaunchSpec<'_> {
+    /// The requested port, which may not differ from a fixed one.
+    fn port(&self) -> Result<Option<u16>, LaunchError> {
+        match (self.server.fixed.port, self.variables.port) {
+            (Some(fixed), Some(asked)) if fixed != asked => {
+                let message = format!("server {} listens only on port {fixed}", self.server.id);
+                Err(LaunchError::fault(Stage::Start, message, false))
+            }
+            (fixed, asked) => Ok(fixed.or(asked)),
+        }
     }
 }
 
@@ -188,7 +206,11 @@ impl Starter {
         let shepherd = Shepherd::start(&self.shepherd, &order)
             .map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), false))?;
         let tree = ProcessTree::new(&shepherd, group.filter(|_| shepherd.is_grouped())).with_port(port);
-        let startup = Startup { guarantee: shepherd.guarantee().to_owned(), ..Startup::default() };
+        let startup = Startup {
+            guarantee: shepherd.guarantee().to_owned(),
+            private_network: private_network::is_private(),
+            ..Startup::default()
+        };
         let address = SocketAddr::new(host, port);
         let mut starting = StartingServer { processes: Processes { shepherd, log, tree }, address, startup };
         match starting.wait_ready(of.start_timeout, ready, self.interrupt) {
@@ -234,6 +256,7 @@ impl Starter {
             guard: self.guard,
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
             user: self.user.clone(),
+            view: (!of.hosts.is_empty()).then(|| FileView { hosts: hosts(of) }),
             inherit: None,
             restore: Vec::new(),
             restore_note: None,
@@ -544,6 +567,13 @@ impl StartingServer {
     fn since_start_ns(&self) -> u64 {
         system::monotonic_ns().saturating_sub(self.processes.shepherd.started_monotonic_ns())
     }
+}
+
+/// The host names of a server with their addresses: that of its database, if it has one.
+fn hosts(of: &LaunchOrder) -> BTreeMap<String, IpAddr> {
+    let database = of.variables.database.as_ref().and_then(|database| database.host.parse().ok());
+    let address = database.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    of.hosts.iter().map(|name| (name.clone(), address)).collect()
 }
 
 /// Why a server is not ready yet, and the stage of the fault if it stays so: a wrong answer is not a failed start.

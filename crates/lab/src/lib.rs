@@ -13,6 +13,7 @@ mod fleet;
 mod generator;
 mod idle_wait;
 mod launch;
+mod launch_network;
 mod node;
 mod node_service;
 mod placement;
@@ -35,6 +36,7 @@ pub use generator::{
     fuzz_generator_output, generator, generator_command, is_built_in, missing_program,
 };
 pub use launch::{LaunchSpec, ReadyCondition, RunningServer, Starter};
+pub use launch_network::LaunchNetwork;
 pub use node::NodeUser;
 pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};

@@ -4,7 +4,7 @@
 //! ends (closed, silent, a signal), a launch in progress is ended, then all started processes, then this one.
 
 use crate::balancer_launch::Balancers;
-use crate::database::{Databases, RunningDatabase};
+use crate::database::{DatabaseListener, Databases, RunningDatabase};
 use crate::launch::{LaunchError, ReadyCondition, RunningServer, Starter};
 use crate::node::{
     BalancerOrder, DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedBalancer, LaunchedDatabase,
@@ -232,8 +232,10 @@ impl NodeService {
         let database = Database::read(&order.folder)
             .map_err(|error| LaunchError::fault(Stage::Setup, error.to_string(), false))?;
         let databases = Databases { provisioner: &self.provisioner, starter: &self.starter };
-        let DatabaseOrder { id, cores, seed, listen, .. } = order;
-        let (launch, running) = databases.start_on(*listen, &Arc::new(database), id, cores, *seed)?;
+        let DatabaseOrder { id, cores, seed, .. } = order;
+        let port = database.port.filter(|_| order.expected_port);
+        let listen = DatabaseListener { address: order.listen, port };
+        let (launch, running) = databases.start_on(listen, &Arc::new(database), id, cores, *seed)?;
         let receipt = running.receipt.clone();
         let launched = self.keep(launch, running.address());
         self.databases.insert(launched.launch, running);

@@ -102,7 +102,7 @@ pub fn measure(
         return Some(failed(trial, fault, launch.log_tail()));
     }
     let memory = launch.memory();
-    let before = launch.database().map(RunningDatabase::counts).transpose();
+    let before = counted_database(launch, cell).map(RunningDatabase::counts).transpose();
     let loaded = before.and_then(|before| {
         let job = job(&trial, cell, seed, launch, validated, generator, following)?;
         Ok((before, follow(generator, &job, launch, following)?))
@@ -120,7 +120,7 @@ pub fn measure(
                 trial.log_tail.push_str(&launch.database_log());
             }
             trial.balancing = balancing(&followed, launch);
-            trial.database = launch.database().map(|database| {
+            trial.database = counted_database(launch, cell).map(|database| {
                 audit::database_use(cell, &followed, database, before, launch.address(), following.interrupt)
             });
             if let Some(used) = &mut trial.database {
@@ -136,6 +136,11 @@ pub fn measure(
             Some(failed(trial, fault, log_tail))
         }
     }
+}
+
+/// The database whose work for a cell is known; a server may have one that the cell does not need.
+fn counted_database<'a>(launch: &'a Deployment, cell: &Cell) -> Option<&'a RunningDatabase> {
+    launch.database().filter(|_| cell.case.database.is_some())
 }
 
 fn job(

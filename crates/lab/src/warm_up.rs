@@ -117,6 +117,7 @@ impl Warmer<'_> {
             guard: TrackingMethod::Subreaper,
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
             user: None,
+            view: None,
             inherit: None,
             restore: Vec::new(),
             restore_note: None,

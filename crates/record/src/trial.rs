@@ -209,6 +209,9 @@ pub struct Startup {
     /// after a build; none if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_read_bytes: Option<u64>,
+    /// Whether the launch had a network of its own, so that its fixed port was free.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private_network: bool,
     /// The warm-up of the launch before its first load; none if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,

@@ -8,7 +8,7 @@ mod template;
 pub use template::TemplateValues;
 
 use crate::document::Document;
-use crate::{CatalogueError, Form, FrameworkKind, Manifest, Traits, nearest};
+use crate::{CatalogueError, FixedAddress, Form, FrameworkKind, Manifest, Traits, nearest};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -165,6 +165,7 @@ impl Balancer {
             build: None,
             start_timeout: START_TIMEOUT,
             forms: BTreeMap::from([(BALANCER_FORM.to_owned(), form)]),
+            fixed: FixedAddress::default(),
             traits: Traits::default(),
             workloads_line: None,
         }

@@ -4,10 +4,12 @@
 //! `docs/adding-a-server.md` documents the keys; the server's id is its folder's name. The provisioner runs the builds,
 //! the shepherd the launches. The catalogue checks that the workloads exist.
 
+mod fixed;
 pub(crate) mod packages;
 mod traits;
 mod wire;
 
+pub use fixed::FixedAddress;
 pub use traits::{Trait, Traits};
 
 use crate::Variables;
@@ -64,6 +66,8 @@ pub struct Manifest {
     pub forms: BTreeMap<String, Form>,
     /// The framework's own limits.
     pub traits: Traits,
+    /// What it has fixed: its port, its paths.
+    pub fixed: FixedAddress,
     /// The line of `workloads`, for the error when one does not exist, which only the catalogue can find.
     pub(crate) workloads_line: Option<usize>,
 }

@@ -3,8 +3,9 @@
 //! [`Manifest::read`] and [`Manifest::parse`] are here. The checks need only the file and its folder's name: the
 //! provisioner checks its needs on this machine, and the catalogue that its workloads exist.
 
-use super::{Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
+use super::{FixedAddress, Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;
+use crate::workload::is_path;
 use crate::{CatalogueError, variables};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,6 +41,12 @@ struct WireManifest {
     run: WireRun,
     forms: Spanned<Forms>,
     traits: Option<Spanned<WireTraits>>,
+    port: Option<Spanned<u16>>,
+    #[serde(default)]
+    hosts: Vec<Spanned<String>>,
+    database_at_start: Option<Spanned<bool>>,
+    #[serde(default)]
+    paths: BTreeMap<String, Spanned<String>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -117,6 +124,7 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
         String::new()
     });
     errors.extend(problems(&wire, &document));
+    errors.extend(fixed_problems(&wire, &document));
     let forms = forms_of(&wire, &document).unwrap_or_else(|found| {
         errors.extend(found);
         BTreeMap::new()
@@ -146,6 +154,12 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
         build: wire.build.map(|build| build.command),
         start_timeout: Duration::from_secs(wire.run.start_timeout_s.unwrap_or(START_TIMEOUT_S)),
         forms,
+        fixed: FixedAddress {
+            port: wire.port.map(Spanned::into_inner),
+            hosts: wire.hosts.into_iter().map(Spanned::into_inner).collect(),
+            database_at_start: wire.database_at_start.is_some_and(Spanned::into_inner),
+            paths: wire.paths.into_iter().map(|(name, path)| (name, path.into_inner())).collect(),
+        },
         traits: traits_of(wire.traits, &document),
         workloads_line,
     })
@@ -218,6 +232,44 @@ fn problems(wire: &WireManifest, document: &Document) -> Vec<CatalogueError> {
     if wire.tags.get_ref().iter().filter(of_style).count() != 1 {
         let problem = "`tags` must contain exactly one of `idiomatic` and `tuned`";
         problems.push(document.complain(Some(wire.tags.span().start), problem));
+    }
+    problems
+}
+
+/// Errors in what the server has fixed.
+fn fixed_problems(wire: &WireManifest, document: &Document) -> Vec<CatalogueError> {
+    let mut problems = Vec::new();
+    let mut complain = |at: usize, problem: String| problems.push(document.complain(Some(at), problem));
+    if let Some(port) = wire.port.as_ref().filter(|port| *port.get_ref() == 0) {
+        complain(port.span().start, "`port` must be from 1 to 65535".to_owned());
+    }
+    let traits = wire.traits.as_ref().map(Spanned::get_ref);
+    if let (Some(port), Some(_)) = (&wire.port, traits.and_then(|traits| traits.http2_port.as_ref())) {
+        complain(port.span().start, "`port` cannot be combined with the trait `http2_port`".to_owned());
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    for host in
+        wire.hosts.iter().filter(|host| !host.get_ref().chars().all(allowed) || host.get_ref().is_empty())
+    {
+        let problem = format!("`{}` is not a host name: use letters, digits, `-` and `.`", host.get_ref());
+        complain(host.span().start, problem);
+    }
+    if let Some(at_start) = wire.database_at_start.as_ref().filter(|at_start| *at_start.get_ref())
+        && wire.databases.is_empty()
+    {
+        complain(
+            at_start.span().start,
+            "`database_at_start` needs `databases`: name the database".to_owned(),
+        );
+    }
+    for (workload, path) in &wire.paths {
+        if !wire.workloads.get_ref().contains(workload) {
+            complain(path.span().start, format!("`paths` has `{workload}`, which is not in `workloads`"));
+        } else if !is_path(path.get_ref()) {
+            let problem =
+                format!("`{}` is not a path: it must start with `/`, without spaces", path.get_ref());
+            complain(path.span().start, problem);
+        }
     }
     problems
 }

@@ -3,12 +3,12 @@
 //! For `paceline round`, and for `paceline lab` with a plan. A wrong name is an error; a server that lacks something is
 //! a note. `order` sorts the cells; `size` decides how many repeats fit the time.
 
-use super::{Plan, PlanLoad};
+use super::{POOL, Plan, PlanLoad};
 use crate::{
     Balancer, Catalogue, CatalogueError, Database, Manifest, Trait, Workload, WorkloadCase, nearest,
 };
-use paceline_record::{Trial, VariantKind};
-use std::collections::BTreeMap;
+use paceline_record::{DatabaseLoad, Trial, VariantKind};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One combination that is measured: a server in a form, under a load of a workload's case.
@@ -48,9 +48,19 @@ impl Cell {
         }
     }
 
-    /// The database of its launch.
+    /// The id of the database of its launch.
     pub fn database(&self) -> Option<&str> {
-        self.load.database.as_ref().map(|database| database.database.as_str())
+        let load = self.load.database.as_ref().map(|database| database.database.as_str());
+        load.or_else(|| self.server.database_at_start())
+    }
+
+    /// The database of its launch: that of the load, else the one that the server needs at its start.
+    pub fn launch_database(&self) -> Option<DatabaseLoad> {
+        let at_start = || {
+            let database = self.server.database_at_start()?.to_owned();
+            Some(DatabaseLoad { database, pool: POOL })
+        };
+        self.load.database.clone().or_else(at_start)
     }
 
     /// The balancer of its launch.
@@ -115,7 +125,8 @@ impl Plan {
                     ));
                     continue;
                 }
-                let left_out = cells_of(&server, form, &cases, &loads, &mut cells);
+                let own = own_cases(&server, &cases, catalogue);
+                let left_out = cells_of(&server, form, &own, &loads, &mut cells);
                 for (why, loads) in left_out {
                     let word = if loads.len() == 1 { "load" } else { "loads" };
                     notes.push(format!(
@@ -164,9 +175,10 @@ impl Plan {
 
     /// The databases that the cells need.
     fn databases(&self, cells: &[Cell], catalogue: &Catalogue) -> Result<Vec<Arc<Database>>, CatalogueError> {
-        let is_needed =
-            |database: &&String| cells.iter().any(|cell| cell.database() == Some(database.as_str()));
-        self.databases.iter().filter(is_needed).map(|database| catalogue.database(database)).collect()
+        let needed: BTreeSet<&str> = cells.iter().filter_map(Cell::database).collect();
+        let of_plan = self.databases.iter().map(String::as_str).filter(|id| needed.contains(id));
+        let at_start = needed.iter().copied().filter(|id| self.databases.iter().all(|of_plan| of_plan != id));
+        of_plan.chain(at_start).map(|database| catalogue.database(database)).collect()
     }
 
     /// The balancers that the cells need, with the policies they ask for.
@@ -330,6 +342,22 @@ fn unsuitable(server: &Manifest, load: &PlanLoad) -> Option<&'static str> {
     server.traits.no_sending_ahead().filter(|_| load.depth > 1)
 }
 
+/// The cases that a server serves, with its own paths.
+fn own_cases(
+    server: &Manifest,
+    cases: &[Arc<WorkloadCase>],
+    catalogue: &Catalogue,
+) -> Vec<Arc<WorkloadCase>> {
+    let own = |case: &Arc<WorkloadCase>| {
+        if !server.fixed.paths.contains_key(&case.workload) {
+            return Some(Arc::clone(case));
+        }
+        let workload = catalogue.workload_of(server, &case.workload)?;
+        workload.cases.iter().find(|own| own.address == case.address).cloned().map(Arc::new)
+    };
+    cases.iter().filter(|case| server.serves(&case.workload)).filter_map(own).collect()
+}
+
 /// Adds the cells of a server in a form; returns the loads that do not suit it, by name, and why.
 fn cells_of(
     server: &Arc<Manifest>,
@@ -339,7 +367,7 @@ fn cells_of(
     cells: &mut Vec<Cell>,
 ) -> BTreeMap<&'static str, Vec<String>> {
     let mut left_out: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    for case in cases.iter().filter(|case| server.serves(&case.workload)) {
+    for case in cases {
         let is_for =
             |meant: &&ResolvedLoad| meant.addresses.contains(&case.address) && meant.has_what(case, server);
         for meant in loads.iter().filter(is_for) {

@@ -7,6 +7,7 @@ mod html;
 mod wire;
 
 pub use html::HtmlPage;
+pub(crate) use wire::is_path;
 
 use paceline_job::JsonForm;
 use paceline_record::DatabaseWork;
@@ -20,6 +21,8 @@ pub struct Workload {
     pub name: String,
     /// A description of what it measures.
     pub about: String,
+    /// The beginning of its paths that a server's own path replaces.
+    pub base: String,
     /// The cases for load, at least one.
     pub cases: Vec<WorkloadCase>,
     /// More requests with right answers; validated, never used for load.

@@ -18,6 +18,7 @@ use toml::Spanned;
 #[serde(deny_unknown_fields)]
 struct WireWorkload {
     about: String,
+    base: Option<Spanned<String>>,
     case: Vec<Spanned<WireCase>>,
     #[serde(default)]
     check: Vec<Spanned<WireCase>>,
@@ -103,10 +104,30 @@ impl Workload {
         let refusals = CatalogueError::keep(wire.refuse.into_iter().map(refused), &mut errors);
         let computed = |computed| computed_of(computed, &document);
         let computed = CatalogueError::keep(wire.computed.into_iter().map(computed), &mut errors);
+        let base = base_of(wire.base, &cases, &document).unwrap_or_else(|error| {
+            errors.push(error);
+            String::new()
+        });
         match CatalogueError::of_all(errors) {
             Some(error) => Err(error),
-            None => Ok(Workload { name, about: wire.about, cases, checks, refusals, computed }),
+            None => Ok(Workload { name, about: wire.about, base, cases, checks, refusals, computed }),
         }
+    }
+}
+
+/// The beginning of the cases' paths, if it is given; else the whole path of the first.
+fn base_of(
+    base: Option<Spanned<String>>,
+    cases: &[WorkloadCase],
+    document: &Document,
+) -> Result<String, CatalogueError> {
+    let Some(base) = base else { return Ok(cases.first().map(|case| case.path.clone()).unwrap_or_default()) };
+    match cases.iter().find(|case| !case.path.starts_with(base.get_ref())) {
+        Some(other) => {
+            let problem = format!("the path `{}` does not start with `base`", other.path);
+            Err(document.complain(Some(base.span().start), problem))
+        }
+        None => Ok(base.into_inner()),
     }
 }
 
@@ -155,9 +176,14 @@ fn case_of(
     })
 }
 
+/// Whether a text can be copied to the request line as a path.
+pub(crate) fn is_path(text: &str) -> bool {
+    text.starts_with('/') && text.chars().all(|c| c.is_ascii_graphic())
+}
+
 /// A path is copied to the request line: it starts with `/` and has no spaces or control characters.
 fn path_of(path: Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
-    if path.get_ref().starts_with('/') && path.get_ref().chars().all(|c| c.is_ascii_graphic()) {
+    if is_path(path.get_ref()) {
         return Ok(path.into_inner());
     }
     let problem = format!(

@@ -13,9 +13,10 @@ mod log;
 mod protocol;
 mod spawn;
 mod supervisor;
+mod view;
 
 pub(crate) use protocol::{put_setting, setting};
 
 pub use handle::{CommandResult, Ended, Shepherd};
-pub use protocol::{CommandOutput, Restore, ShepherdOrder, ShepherdReport, TrackingMethod};
+pub use protocol::{CommandOutput, FileView, Restore, ShepherdOrder, ShepherdReport, TrackingMethod};
 pub use supervisor::watch;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,9 @@ pub struct ShepherdOrder {
     /// The user it runs as, permanently; `None` for the lab's user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
+    /// The file system as it sees it, if that differs from the machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<FileView>,
     /// One descriptor of the shepherd that the command inherits, in addition to the standard three.
     pub inherit: Option<i32>,
     /// Files that the shepherd writes when all processes of the command have ended, for any reason.
@@ -48,6 +52,22 @@ pub struct ShepherdOrder {
     /// is to be written back, or a file that is only needed while the command runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore_note: Option<PathBuf>,
+}
+
+/// The file system as a command sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileView {
+    /// Host names that resolve, beside those of the machine.
+    pub hosts: BTreeMap<String, IpAddr>,
+}
+
+impl FileView {
+    /// The hosts file, before the lines of the machine's. A name that the machine resolves too is the command's: the first
+    /// line counts (hosts(5)).
+    pub(super) fn hosts_text(&self, machine: &str) -> String {
+        let own: String = self.hosts.iter().map(|(name, address)| format!("{address}\t{name}\n")).collect();
+        own + machine
+    }
 }
 
 /// A file and the content to restore.

@@ -5,11 +5,12 @@
 //! is started behind it. One descriptor is inherited if the order names it. This module does not wait for processes;
 //! see `supervisor.rs`.
 
-use super::{CommandOutput, ShepherdOrder};
+use super::view;
+use super::{CommandOutput, FileView, ShepherdOrder};
 use crate::left_over::LaunchMark;
 use crate::system;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -55,42 +56,78 @@ pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>)
     }
     command.envs(&order.env);
     command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-    let (cores, inherit) = (order.cores.clone(), order.inherit);
     let user = order.user.as_ref().map(|user| (user.uid, user.gid));
-    // SAFETY: between fork and exec in a process of one thread; only system calls.
-    unsafe { command.pre_exec(move || settle(&cores, &groups, mark, user, inherit)) };
-    let child = command.spawn()?;
+    let (mut reasons, mut reason) = io::pipe()?;
+    let settings = Settings { cores: order.cores.clone(), groups, mark, user, inherit: order.inherit };
+    let seen = order.view.clone();
+    // SAFETY: between fork and exec in a process of one thread, so that no lock is held by another one.
+    unsafe {
+        command.pre_exec(move || {
+            settings.enter_groups()?;
+            if let Some(seen) = &seen {
+                enter(seen, &mut reason)?;
+            }
+            settings.settle()
+        })
+    };
+    let started = command.spawn();
+    // The closure has the write end.
+    drop(command);
+    let child = started.map_err(|error| {
+        let mut text = String::new();
+        // Without a reason the system's error is the whole message.
+        let _ = reasons.read_to_string(&mut text);
+        if text.is_empty() { error } else { io::Error::new(error.kind(), text) }
+    })?;
     Ok(Spawned { child, printed })
 }
 
-/// Prepares the child process before exec.
-fn settle(
-    cores: &[u32],
-    groups: &[File],
+/// Enters the view; the standard library passes only a number to the parent process, so the reason takes a pipe.
+fn enter(seen: &FileView, reason: &mut io::PipeWriter) -> io::Result<()> {
+    view::enter(seen).inspect_err(|error| {
+        // The number that the standard library passes remains.
+        let _ = write!(reason, "{error}");
+    })
+}
+
+/// What a child process sets before exec.
+struct Settings {
+    cores: Vec<u32>,
+    groups: Vec<File>,
     mark: Option<LaunchMark>,
     user: Option<(u32, u32)>,
     inherit: Option<i32>,
-) -> io::Result<()> {
-    system::unblock_signals()?;
-    system::new_session()?;
-    system::die_with_parent()?;
-    system::raise_open_files()?;
-    for mut group in groups {
-        group.write_all(b"0")?;
-    }
-    if let Some(mark) = mark {
-        // A sandbox may refuse it; the shepherd and the groups work without it.
-        let _ = mark.set();
-    }
-    if !cores.is_empty() {
-        system::set_affinity(cores)?;
-    }
-    if let Some((uid, gid)) = user {
-        system::become_user(uid, gid)?;
-        // A change of user resets it (prctl(2)).
+}
+
+impl Settings {
+    /// The part that needs the machine's file system.
+    fn enter_groups(&self) -> io::Result<()> {
+        system::unblock_signals()?;
+        system::new_session()?;
         system::die_with_parent()?;
+        system::raise_open_files()?;
+        for mut group in &self.groups {
+            group.write_all(b"0")?;
+        }
+        Ok(())
     }
-    inherit.map_or(Ok(()), system::keep_on_exec)
+
+    /// The rest, after which no right is left that the command should not have.
+    fn settle(&self) -> io::Result<()> {
+        if let Some(mark) = self.mark {
+            // A sandbox may refuse it; the shepherd and the groups work without it.
+            let _ = mark.set();
+        }
+        if !self.cores.is_empty() {
+            system::set_affinity(&self.cores)?;
+        }
+        if let Some((uid, gid)) = self.user {
+            system::become_user(uid, gid)?;
+            // A change of user resets it (prctl(2)).
+            system::die_with_parent()?;
+        }
+        self.inherit.map_or(Ok(()), system::keep_on_exec)
+    }
 }
 
 fn streams(order: &ShepherdOrder) -> io::Result<(Stdio, Stdio, Option<OwnedFd>)> {

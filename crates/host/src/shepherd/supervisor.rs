@@ -298,6 +298,7 @@ mod tests {
             guard: TrackingMethod::Subreaper,
             stop_limit_ms: 0,
             user: None,
+            view: None,
             inherit: None,
             restore: files.iter().map(put_back).collect(),
             restore_note: Some(note.to_owned()),

@@ -109,6 +109,7 @@ impl Tuning {
             guard: TrackingMethod::Subreaper,
             stop_limit_ms: STOP_LIMIT_MS,
             user: None,
+            view: None,
             inherit: None,
             restore: self.changed.clone(),
             restore_note: self.earlier.is_empty().then(|| self.note.clone()),

@@ -151,6 +151,7 @@ fn order(argv: &[String], events: i32, following: &FollowOptions<'_>) -> Shepher
         guard: TrackingMethod::Subreaper,
         stop_limit_ms: STOP_LIMIT.as_millis() as u64,
         user: None,
+        view: None,
         inherit: Some(events),
         restore: Vec::new(),
         restore_note: None,

@@ -96,6 +96,8 @@ pub(crate) struct DatabaseOrder {
     pub id: String,
     /// The cores it may run on.
     pub cores: Vec<u32>,
+    /// Whether it must listen on the port that its clients expect.
+    pub expected_port: bool,
     /// Its rows are drawn from this.
     pub seed: u64,
     /// The address of the node that it listens on.
@@ -192,6 +194,8 @@ pub(crate) struct LaunchOrder {
     pub pass_env: Vec<String>,
     /// Variables for its commands; without a port, one is chosen.
     pub variables: Variables,
+    /// Host names that resolve to its database.
+    pub hosts: Vec<String>,
     /// The cores it may run on.
     pub cores: Vec<u32>,
     /// Whether the port after its own must be free too.

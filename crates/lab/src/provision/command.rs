@@ -140,6 +140,7 @@ fn order(step: &CommandStep<'_>) -> ShepherdOrder {
         guard: TrackingMethod::Subreaper,
         stop_limit_ms: STOP_LIMIT_MS,
         user: step.user.clone(),
+        view: None,
         inherit: None,
         restore: Vec::new(),
         restore_note: step.removed_at_end.clone(),

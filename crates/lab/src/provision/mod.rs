@@ -28,9 +28,10 @@ use crate::LabError;
 use paceline_catalogue::{Folders, Manifest, Variables};
 use paceline_host::{Interrupt, User};
 use rollback::Rollback;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tool_versions::ToolVersions;
 
@@ -100,6 +101,7 @@ pub struct Provisioner {
     toolbox: ToolVersions,
     listen: IpAddr,
     notice: Box<dyn Fn(&str) + Send + Sync>,
+    noticed: Mutex<BTreeSet<String>>,
 }
 
 impl Provisioner {
@@ -116,6 +118,7 @@ impl Provisioner {
             toolbox: ToolVersions::default(),
             listen: IpAddr::from([127, 0, 0, 1]),
             notice: Box::new(|_| {}),
+            noticed: Mutex::default(),
         }
     }
 
@@ -124,6 +127,15 @@ impl Provisioner {
     pub fn with_notice(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.notice = Box::new(notice);
         self
+    }
+
+    /// Calls the notice with a text, unless it was called with the same text before.
+    pub(crate) fn notify_once(&self, text: String) {
+        let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !noticed.contains(&text) {
+            (self.notice)(&text);
+            noticed.insert(text);
+        }
     }
 
     /// Makes servers listen on this address of the machine instead of 127.0.0.1, so that other machines can generate

@@ -54,6 +54,7 @@ impl Starter {
                 workloads: PathBuf::from(of.folder),
                 database: None,
             },
+            hosts: Vec::new(),
             cores: of.cores.to_vec(),
             has_http2_port: false,
             start_timeout: of.start_timeout,

@@ -20,6 +20,7 @@ use attempts::{Pass, RoundAttempts};
 use full_rates::FullRates;
 use paceline_catalogue::{Balancer, Database, Manifest, PlannedLaunch, Workload};
 use paceline_host::Neighbours;
+use paceline_host::private_network::outside;
 use paceline_record::{Environment, Fault, Server, Stage, Trial};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -225,7 +226,8 @@ impl RunningRound<'_> {
     }
 
     fn keep(&mut self, trial: &Trial) -> Result<(), LabError> {
-        self.trial_store.keep(trial).map_err(|source| LabError::Keep { source })?;
+        // A store may be on another machine, and its connection may have to be opened again.
+        outside(|| self.trial_store.keep(trial)).map_err(|source| LabError::Keep { source })?;
         self.tally.count(trial);
         self.full_rates.learn(trial);
         self.estimate.trial_done(trial);

@@ -15,6 +15,7 @@ use crate::trial::{self, TrialContext};
 use crate::warm_up::Warmer;
 use crate::{LabError, ValidationResult, validate};
 use paceline_catalogue::{Cell, PlannedLaunch, Traits, Workload};
+use paceline_host::private_network::outside;
 use paceline_host::{Neighbours, RoundsSeen};
 use paceline_judge::TypedVerdict;
 use paceline_record::{Fault, Pinning, Route, Server, Stage, Trial, Verdict};
@@ -85,7 +86,7 @@ impl RunningRound<'_> {
         let pin = planned.cells.iter().find_map(|cell| cell.load.pin).unwrap_or_default();
         let balanced = planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref());
         let apart = reserved.filter(|reserved| reserved.database().is_some());
-        let has_database = apart.is_none() && planned.cells.iter().any(|cell| cell.load.database.is_some());
+        let has_database = apart.is_none() && planned.cells.iter().any(|cell| cell.database().is_some());
         let balanced_here = |instances| cores.split_balanced(wanted, instances, pin, has_database);
         let pinning = match (balanced, reserved, apart.and_then(ReservedMachines::server)) {
             (Some(balanced), Some(reserved), _) => {
@@ -134,6 +135,23 @@ impl RunningRound<'_> {
     }
 
     fn run_launch_in(&mut self, launch: &RoundLaunch<'_>, folder: &Path) -> Result<usize, LabError> {
+        // On several machines each has its own network.
+        let network = match launch.reserved {
+            Some(_) => None,
+            None => match self.context.provisioner.enter_network(&launch.planned.server) {
+                Ok(network) => Some(network),
+                Err(LaunchError::Interrupted) => return Err(LabError::Interrupted),
+                Err(LaunchError::Fault { fault, log_tail }) => {
+                    return self.spoiled(launch, &fault, &log_tail);
+                }
+            },
+        };
+        let done = self.run_launch_inside(launch, folder);
+        drop(network);
+        done
+    }
+
+    fn run_launch_inside(&mut self, launch: &RoundLaunch<'_>, folder: &Path) -> Result<usize, LabError> {
         let deployment = match self.start(launch, folder) {
             Ok(deployment) => deployment,
             Err(LaunchError::Interrupted) => return Err(LabError::Interrupted),
@@ -175,7 +193,8 @@ impl RunningRound<'_> {
                 self.keep(&trial::failed(begun, fault, String::new()))?;
                 continue;
             }
-            let since = self.context.neighbours.map(Neighbours::look);
+            // Other rounds announce themselves outside.
+            let since = outside(|| self.context.neighbours.map(Neighbours::look));
             self.estimate.trial_begins();
             (self.listener)(RoundEvent::Loading { trial: &begun, estimate: &self.estimate });
             let generator = self.context.generator;
@@ -216,7 +235,7 @@ impl RunningRound<'_> {
 
     fn validated(&self, launch: &RoundLaunch<'_>, deployment: &Deployment) -> Result<Validations, LabError> {
         let interrupt = self.context.starter.interrupt;
-        let workloads = self.workloads_of(&launch.planned.cells);
+        let workloads = self.workloads_of(launch.planned);
         let by = |route, traits: &Traits| match deployment.address_by(route) {
             Some(address) => {
                 validate(address, &workloads, traits, interrupt).map_err(|_| LabError::Interrupted)
@@ -235,7 +254,7 @@ impl RunningRound<'_> {
     /// Notes in a trial that another round was running on the machine before it, after it or during it.
     fn beside_others(&self, mut trial: Trial, since: Option<RoundsSeen>) -> Trial {
         let others = match (self.context.neighbours, since) {
-            (Some(neighbours), Some(since)) => neighbours.since(since),
+            (Some(neighbours), Some(since)) => outside(|| neighbours.since(since)),
             _ => Vec::new(),
         };
         if !others.is_empty() {
@@ -299,9 +318,11 @@ impl RunningRound<'_> {
         Ok(())
     }
 
-    fn workloads_of(&self, cells: &[Cell]) -> Vec<Arc<Workload>> {
-        let needed = |workload: &&Arc<Workload>| cells.iter().any(|cell| cell.case.workload == workload.name);
-        self.context.workloads.iter().filter(needed).cloned().collect()
+    fn workloads_of(&self, launch: &PlannedLaunch) -> Vec<Arc<Workload>> {
+        let needed =
+            |workload: &&Arc<Workload>| launch.cells.iter().any(|cell| cell.case.workload == workload.name);
+        let needed = self.context.workloads.iter().filter(needed);
+        needed.map(|workload| launch.server.adapt(workload)).collect()
     }
 
     fn begin(&mut self, launch: &RoundLaunch<'_>, cell: &Cell) -> Trial {

@@ -6,7 +6,7 @@
 use super::RunningRound;
 use super::round_launch::RoundLaunch;
 use crate::balancer_launch::Balancers;
-use crate::database::{Databases, RunningDatabase, of_lab};
+use crate::database::{Databases, RunningDatabase, fixed_port, of_lab};
 use crate::deployment::{Deployment, RoleProcesses, RunningBalancer};
 use crate::launch::{LaunchError, LaunchSpec, ReadyCondition, RunningServer};
 use crate::node::{BalancerOrder, DatabaseOrder};
@@ -54,6 +54,10 @@ impl RunningRound<'_> {
             roles.push(RoleProcesses::new(ProcessRole::Instance, 0, &round_launch.pinning.server, server));
             return Ok((None, database));
         };
+        if balanced.instances > 1 && round_launch.planned.server.fixed.port.is_some() {
+            let message = "several instances of a server with a fixed port cannot run on one machine";
+            return Err(LaunchError::fault(Stage::Start, message, false));
+        }
         let balancer = self.balancer(balanced)?;
         let database = self.database(round_launch, first, roles)?;
         let mut addresses: Vec<SocketAddr> = Vec::new();
@@ -77,7 +81,7 @@ impl RunningRound<'_> {
         first: &Cell,
         roles: &mut Vec<RoleProcesses>,
     ) -> Result<Option<RunningDatabase>, LaunchError> {
-        let Some(asked) = &first.load.database else { return Ok(None) };
+        let Some(asked) = first.launch_database() else { return Ok(None) };
         let known = self.context.databases.iter().find(|database| database.id == asked.database);
         let message = || format!("there is no database `{}`", asked.database);
         let database = known.ok_or_else(|| LaunchError::fault(Stage::Setup, message(), false))?;
@@ -96,13 +100,14 @@ impl RunningRound<'_> {
                 }
                 let (folder, id, cores) = (manifest.folder, round_launch.id.clone(), cores.clone());
                 let listen = IpAddr::from([127, 0, 0, 1]);
-                let order = DatabaseOrder { folder, id, cores, seed, listen };
+                let expected_port = fixed_port(database, &round_launch.planned.server)?.is_some();
+                let order = DatabaseOrder { folder, id, cores, expected_port, seed, listen };
                 reserved.start_database(node, database, order, &folders, self.context.starter.interrupt)?
             }
             None => {
                 let databases =
                     Databases { provisioner: self.context.provisioner, starter: self.context.starter };
-                databases.start(database, &round_launch.id, cores, seed)?
+                databases.start(database, &round_launch.planned.server, &round_launch.id, cores, seed)?
             }
         };
         roles.push(RoleProcesses::new(ProcessRole::Database, 0, cores, launch));
@@ -196,7 +201,7 @@ impl RunningRound<'_> {
 
 /// The database variables for one of several instances: its part of the whole server's connections.
 fn access(database: Option<&RunningDatabase>, cell: &Cell, instances: u32) -> Option<DatabaseAccess> {
-    let pool = cell.load.database.as_ref().map_or(1, |asked| asked.pool);
+    let pool = cell.launch_database().map_or(1, |asked| asked.pool);
     database.map(|database| database.access((pool / instances.max(1)).max(1)))
 }
 

@@ -29,6 +29,7 @@ fn endless(groups: Vec<PathBuf>) -> ShepherdOrder {
         guard: TrackingMethod::Subreaper,
         stop_limit_ms: 2_000,
         user: None,
+        view: None,
         inherit: None,
         restore: Vec::new(),
         restore_note: None,

@@ -104,15 +104,14 @@ pub(super) fn check_workloads(server: &Manifest, catalogue: &Catalogue) -> anyho
     })
 }
 
-/// The case with which the start of a server is checked: the first that needs no database. The error says that there is
-/// none.
-pub(super) fn start_case<'c>(
-    server: &Manifest,
-    catalogue: &'c Catalogue,
-) -> Result<&'c WorkloadCase, &'static str> {
-    let known = server.workloads.iter().filter_map(|name| catalogue.workload(name));
-    let workloads = known.filter(|workload| !workload.needs_database());
-    workloads.flat_map(|workload| &workload.cases).next().ok_or(
+/// The case with which the start of a server is checked: the first that needs no database, unless the server has one from
+/// its start. The error says that there is none.
+pub(super) fn start_case(server: &Manifest, catalogue: &Catalogue) -> Result<WorkloadCase, &'static str> {
+    let known = server.workloads.iter().filter_map(|name| catalogue.workload_of(server, name));
+    let has_database = server.database_at_start().is_some();
+    let mut workloads: Vec<_> = known.filter(|one| has_database || !one.needs_database()).collect();
+    workloads.sort_by_key(|workload| workload.needs_database());
+    workloads.iter().flat_map(|workload| &workload.cases).next().cloned().ok_or(
         "all workloads of this server need a database, but Paceline needs a workload without a database to check \
          that the server has started: add one, such as `hello`, to the server and to `workloads` in its server.toml",
     )

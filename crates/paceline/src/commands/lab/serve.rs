@@ -87,10 +87,10 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt, user };
     let variables = provisioner.variables(&server, 0, cores.len() as u32);
     let databases = Databases { provisioner: &provisioner, starter: &starter };
-    let database = match &arguments.database {
+    let database = match arguments.database.as_deref().or(server.database_at_start()) {
         Some(name) => {
             let database = catalogue.database(name).map_err(complain)?;
-            match databases.start(&database, &wall_clock::new_id(), &[], fresh_seed()) {
+            match databases.start(&database, &server, &wall_clock::new_id(), &[], fresh_seed()) {
                 Ok(started) => Some(started),
                 Err(LaunchError::Interrupted) => return Ok(Status::Interrupted),
                 Err(LaunchError::Fault { fault, .. }) => {
@@ -128,7 +128,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCase> {
     check_workloads(server, catalogue)?;
     let case = start_case(server, catalogue);
-    Ok(case.map_err(|message| Complaint::usage(format!("{}: {message}", server.id)))?.clone())
+    Ok(case.map_err(|message| Complaint::usage(format!("{}: {message}", server.id)))?)
 }
 
 fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {

@@ -10,7 +10,8 @@ use paceline_catalogue::{
 };
 use paceline_lab::{
     Cores, CoresWanted, Databases, ExamineOptions, LabError, LaunchError, LaunchSpec, Provisioner,
-    ReadyCondition, RunningServer, ServerState, SourceFiles, Starter, examine, examine_database,
+    ReadyCondition, RunningDatabase, RunningServer, ServerState, SourceFiles, Starter, examine,
+    examine_database,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
 use paceline_run::wall_clock;
@@ -39,6 +40,9 @@ pub enum ServerCheck {
     /// Its build or start failed.
     Failed(String),
 }
+
+/// The processes of a database, and the means to read it.
+type DatabaseProcesses = (RunningServer, RunningDatabase);
 
 /// Checks servers with the same settings.
 pub struct Checker<'a> {
@@ -86,27 +90,30 @@ impl Checker<'_> {
     }
 
     fn examined(&self, server: &Manifest) -> Result<ServerCheck, LaunchError> {
-        let named = |name: &String| self.catalogue.workload(name).map(Arc::clone);
-        let known = server.workloads.iter().filter_map(named);
+        let _network = self.provisioner.enter_network(server)?;
+        let known = server.workloads.iter().filter_map(|name| self.catalogue.workload_of(server, name));
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let ready = start_case(server, self.catalogue)
             .map_err(|message| LaunchError::fault(Stage::Start, message, false))?;
         let before = SourceFiles::in_folder(&server.folder);
-        let mut launch = self.launch(server, ready)?;
+        let (mut launch, database) = self.launch(server, &ready)?;
         let first_since_build = self.provisioner.note_launch(server);
         let startup = Box::new(Startup { first_since_build, ..launch.startup.clone() });
         let interrupt = self.starter.interrupt;
         let found = examine(launch.address, &workloads, &server.traits, self.how, interrupt);
         let mut found = found.map_err(|_only_interrupted| LaunchError::Interrupted)?;
         found.checks.push(alive(&mut launch));
-        found.checks.push(listens_locally(launch.address.port()));
+        if !launch.startup.private_network {
+            found.checks.push(listens_locally(launch.address.port()));
+        }
         found.checks.push(stop(server, launch));
+        drop(database);
         found.checks.push(writes_elsewhere(&before.changed(&server.folder)));
         for name in &server.databases {
             found.checks.extend(self.with_database(server, name)?);
         }
-        let again = match self.launch(server, ready) {
-            Ok(launch) => {
+        let again = match self.launch(server, &ready) {
+            Ok((launch, _database)) => {
                 let startup = Box::new(launch.startup.clone());
                 let _the_same = stop(server, launch);
                 Some(startup)
@@ -147,13 +154,12 @@ impl Checker<'_> {
     }
 
     fn examined_with(&self, server: &Manifest, database: &Arc<Database>) -> Result<Vec<Check>, LaunchError> {
-        let known = server.workloads.iter().filter_map(|name| self.catalogue.workload(name));
-        let workloads: Vec<Arc<Workload>> = known.filter(|one| one.needs_database()).cloned().collect();
+        let known = server.workloads.iter().filter_map(|name| self.catalogue.workload_of(server, name));
+        let workloads: Vec<Arc<Workload>> = known.filter(|one| one.needs_database()).collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
             return Ok(Vec::new());
         };
-        let databases = Databases { provisioner: self.provisioner, starter: self.starter };
-        let (process, running) = databases.start(database, &wall_clock::new_id(), &[], self.how.seed)?;
+        let (process, running) = self.start_database(server, database)?;
         let launched = self.launch_with(server, ready, Some(running.access(POOL)));
         let checks = launched.and_then(|launch| {
             let checks = examine_database(launch.address, &workloads, &running, self.starter.interrupt);
@@ -168,8 +174,29 @@ impl Checker<'_> {
         checks
     }
 
-    fn launch(&self, server: &Manifest, ready: &WorkloadCase) -> Result<RunningServer, LaunchError> {
-        self.launch_with(server, ready, None)
+    /// Starts a server, with the database that it needs at its start; that ends when it is dropped.
+    fn launch(
+        &self,
+        server: &Manifest,
+        ready: &WorkloadCase,
+    ) -> Result<(RunningServer, Option<DatabaseProcesses>), LaunchError> {
+        let Some(id) = server.database_at_start() else {
+            return Ok((self.launch_with(server, ready, None)?, None));
+        };
+        let known = self.catalogue.database(id);
+        let database = known.map_err(|error| LaunchError::fault(Stage::Setup, error_text(&error), false))?;
+        let database = self.start_database(server, &database)?;
+        let launch = self.launch_with(server, ready, Some(database.1.access(POOL)))?;
+        Ok((launch, Some(database)))
+    }
+
+    fn start_database(
+        &self,
+        server: &Manifest,
+        database: &Arc<Database>,
+    ) -> Result<DatabaseProcesses, LaunchError> {
+        let databases = Databases { provisioner: self.provisioner, starter: self.starter };
+        databases.start(database, server, &wall_clock::new_id(), &[], self.how.seed)
     }
 
     fn launch_with(

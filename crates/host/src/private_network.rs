@@ -1,0 +1,179 @@
+//! A network namespace with only a loopback interface, for servers with a fixed port: the port collides with no other
+//! process of the machine.
+//!
+//! A namespace belongs to a thread: while a thread is inside, its sockets and the processes that it starts are inside
+//! too. It exists as long as a process is in it or [`PrivateNetwork`] is alive. Only root can enter one (network_namespaces(7)).
+
+use crate::system;
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::AsFd as _;
+use std::rc::Rc;
+
+/// The namespace of the calling thread.
+const OWN: &str = "/proc/thread-self/ns/net";
+/// Where the kernel's settings of a namespace are.
+const SETTINGS: &str = "/proc/sys/net";
+/// Settings that a new namespace does not inherit; those that `round --tune` changes must hold inside too. A kernel that
+/// shares one between namespaces does not show it inside.
+const COPIED: [&str; 12] = [
+    "core/somaxconn",
+    "ipv4/ip_local_port_range",
+    "ipv4/tcp_fin_timeout",
+    "ipv4/tcp_keepalive_time",
+    "ipv4/tcp_max_syn_backlog",
+    "ipv4/tcp_max_tw_buckets",
+    "ipv4/tcp_no_metrics_save",
+    "ipv4/tcp_rmem",
+    "ipv4/tcp_wmem",
+    "ipv4/tcp_syn_retries",
+    "ipv4/tcp_synack_retries",
+    "ipv4/tcp_tw_reuse",
+];
+/// Every port may be used by every user inside: a server on port 80 does not need root.
+const UNPRIVILEGED_PORTS: &str = "ipv4/ip_unprivileged_port_start";
+
+thread_local! {
+    /// The namespaces that the thread has entered.
+    static INSIDE: RefCell<Option<Rc<Namespaces>>> = const { RefCell::new(None) };
+}
+
+/// A namespace and the one to return to.
+struct Namespaces {
+    inside: File,
+    outside: File,
+}
+
+/// A private network.
+pub struct PrivateNetwork(Rc<Namespaces>);
+
+/// The thread is in a private network until this is dropped.
+#[must_use]
+pub struct NetworkGuard {
+    /// The guard must be dropped by its thread.
+    _thread: PhantomData<Rc<()>>,
+}
+
+impl PrivateNetwork {
+    /// Creates one, with the machine's settings and a working loopback interface.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::PermissionDenied`] without root's rights; the system's error otherwise.
+    pub fn create() -> io::Result<Self> {
+        let outside = File::open(OWN)?;
+        let settings: Vec<(&str, String)> =
+            COPIED.iter().filter_map(|name| Some((*name, read_setting(name)?))).collect();
+        // The thread ends in its namespace; this one never leaves its own.
+        let made = std::thread::Builder::new().spawn(move || make(&settings))?.join();
+        let inside = made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(Self(Rc::new(Namespaces { inside, outside })))
+    }
+
+    /// Moves the calling thread into it.
+    ///
+    /// # Errors
+    /// The system's error, or one if the thread is in a private network already.
+    pub fn enter(&self) -> io::Result<NetworkGuard> {
+        if INSIDE.with_borrow(Option::is_some) {
+            return Err(io::Error::other("this thread is in a private network already"));
+        }
+        system::set_network(self.0.inside.as_fd())?;
+        INSIDE.set(Some(Rc::clone(&self.0)));
+        Ok(NetworkGuard { _thread: PhantomData })
+    }
+}
+
+impl Drop for NetworkGuard {
+    fn drop(&mut self) {
+        if let Some(namespaces) = INSIDE.take() {
+            // A thread may always return to a namespace whose rights it has not given up.
+            let _ = system::set_network(namespaces.outside.as_fd());
+        }
+    }
+}
+
+/// Whether the calling thread is in a private network.
+pub fn is_private() -> bool {
+    INSIDE.with_borrow(Option::is_some)
+}
+
+/// Calls `action` outside the private network of the calling thread, if it is in one: for connections to other machines.
+///
+/// # Panics
+/// If the thread cannot return to its private network: everything after it would be measured elsewhere.
+pub fn outside<T>(action: impl FnOnce() -> T) -> T {
+    let Some(namespaces) = INSIDE.with_borrow(Clone::clone) else { return action() };
+    let has_left = system::set_network(namespaces.outside.as_fd()).is_ok();
+    let result = action();
+    if has_left {
+        let returned = system::set_network(namespaces.inside.as_fd());
+        assert!(returned.is_ok(), "cannot return to the private network: {returned:?}");
+    }
+    result
+}
+
+fn make(settings: &[(&str, String)]) -> io::Result<File> {
+    system::unshare(libc::CLONE_NEWNET)?;
+    system::start_loopback()?;
+    for (name, value) in settings {
+        // A kernel that shares the setting does not have it here.
+        let _ = fs::write(format!("{SETTINGS}/{name}"), value);
+    }
+    // Before Linux 4.11 there is no such setting.
+    let _ = fs::write(format!("{SETTINGS}/{UNPRIVILEGED_PORTS}"), "0");
+    File::open(OWN)
+}
+
+fn read_setting(name: &str) -> Option<String> {
+    fs::read_to_string(format!("{SETTINGS}/{name}")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    /// A network, if this machine allows one.
+    fn network() -> Option<PrivateNetwork> {
+        match PrivateNetwork::create() {
+            Ok(network) => Some(network),
+            Err(error) => {
+                assert_ne!(error.kind(), io::ErrorKind::NotFound, "{error}");
+                eprintln!("skipped: no private network can be made here: {error}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn a_taken_port_is_free_inside_and_both_are_separate() {
+        let Some(network) = network() else { return };
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let inside = network.enter().unwrap();
+        assert!(is_private() && network.enter().is_err());
+        assert!(TcpStream::connect(address).is_err(), "connected to a listener outside");
+        let own = TcpListener::bind(address).unwrap();
+        assert!(TcpStream::connect(address).is_ok());
+        let status = std::process::Command::new("true").status().unwrap();
+        assert!(status.success());
+        assert!(outside(|| TcpListener::bind(address).is_err()), "it is taken outside");
+        drop(own);
+        drop(inside);
+        assert!(!is_private() && TcpStream::connect(address).is_ok());
+    }
+
+    #[test]
+    fn threads_of_a_thread_inside_are_inside() {
+        let Some(network) = network() else { return };
+        let inside = network.enter().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connects = move || TcpStream::connect(address).is_ok();
+        assert!(std::thread::spawn(connects).join().unwrap());
+        drop(inside);
+        assert!(!std::thread::spawn(connects).join().unwrap());
+    }
+}
