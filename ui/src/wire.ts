@@ -1997,6 +1997,8 @@ export interface Startup {
   guarantee: string;
   /** From fork to a port that accepts connections, in nanoseconds. */
   listening_ns: number;
+  /** Whether the launch had a network of its own, so that its fixed port was free. */
+  private_network?: boolean;
   /** Processes of the tree at that time. */
   processes: number;
   /** Resident memory of the process tree at that time, in bytes. */

@@ -8,6 +8,7 @@ mod broken;
 mod concurrent_rounds;
 mod databases;
 mod dummy;
+mod fixed_addresses;
 mod forged;
 mod idle_wait;
 mod launches;
