@@ -3,7 +3,7 @@
 //! Skipped with a message if PostgreSQL or Python is not installed.
 
 use crate::shepherd_door;
-use paceline_catalogue::{Catalogue, Database, FolderFlags, Folders, Variables};
+use paceline_catalogue::{Catalogue, Database, FolderFlags, Folders, Manifest, Variables};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::TrackingMethod;
 use paceline_lab::{Databases, LaunchError, Provisioner, RunningDatabase, Starter, examine_database};
@@ -61,6 +61,11 @@ impl Lab {
         self.catalogue.database("postgresql").unwrap()
     }
 
+    /// A server that fixes nothing.
+    fn server(&self) -> Manifest {
+        self.database().as_server()
+    }
+
     /// The names and details of the failed checks for a server that is broken in this way.
     fn failures(&self, broken: &str, workload: &str, database: &RunningDatabase) -> Vec<String> {
         let server = Server::start(broken, database);
@@ -112,7 +117,8 @@ impl Drop for Server {
 #[test]
 fn each_broken_server_fails_with_its_own_fault_and_a_reset_restores_the_rows() {
     let Some(lab) = Lab::new() else { return };
-    let (process, database) = lab.databases().start(&lab.database(), "broken", &[], 7).unwrap();
+    let (process, database) =
+        lab.databases().start(&lab.database(), &lab.server(), "broken", &[], 7).unwrap();
     let of_the_seed = database.world().unwrap();
     assert_eq!(of_the_seed.len(), 10_000);
     for workload in ["db", "queries", "fortunes", "updates"] {
@@ -152,8 +158,13 @@ fn each_broken_server_fails_with_its_own_fault_and_a_reset_restores_the_rows() {
 #[test]
 fn a_database_that_does_not_start_is_reported_with_its_command() {
     let Some(lab) = Lab::new() else { return };
-    let spoiled = |database: Database, id: &str| match lab.databases().start(&Arc::new(database), id, &[], 7)
-    {
+    let spoiled = |database: Database, id: &str| match lab.databases().start(
+        &Arc::new(database),
+        &lab.server(),
+        id,
+        &[],
+        7,
+    ) {
         Err(LaunchError::Fault { fault, .. }) => fault.message,
         Err(LaunchError::Interrupted) => "interrupted".to_owned(),
         Ok((process, _)) => {
@@ -213,7 +224,8 @@ fn a_port_that_another_process_takes_first_is_chosen_again() {
         std::fs::write(&taken, "").unwrap();
         (listener, port)
     });
-    let (process, database) = lab.databases().start(&Arc::new(database), "taken", &[], 7).unwrap();
+    let (process, database) =
+        lab.databases().start(&Arc::new(database), &lab.server(), "taken", &[], 7).unwrap();
     let (_listener, port) = taker.join().unwrap();
     assert_ne!(database.access(1).port, port);
     assert_eq!(database.world().unwrap().len(), 10_000);
