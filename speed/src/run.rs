@@ -212,6 +212,7 @@ fn start(
         guard: TrackingMethod::Subreaper,
         stop_limit_ms: STOP_LIMIT_MS,
         user: None,
+        view: None,
         inherit: None,
         restore: Vec::new(),
         restore_note: None,
