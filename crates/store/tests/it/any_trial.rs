@@ -359,7 +359,8 @@ prop_compose! {
             },
             generator_argv: list, run, capacity: found(block),
             startup: startup.map(|(ns, guarantee)| Startup {
-                listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, guarantee, first_since_build: Some(disjoint), disk_read_bytes: Some(ns), warm_up: None,
+                listening_ns: ns, first_answer_ns: ns, rss_bytes: ns, processes: 1, private_network: ns % 2 == 1,
+                guarantee, first_since_build: Some(disjoint), disk_read_bytes: Some(ns), warm_up: None,
             }),
             memory: usage.as_ref().map(|usage| MemoryUse {
                 limit_bytes: usage.pss_bytes, rss_bytes_peak: usage.rss_bytes_after,
