@@ -97,6 +97,7 @@ pub fn trial(server: &str, load: &Load, repeat: u32, seen: Seen) -> Trial {
         guarantee: "subreaper".to_owned(),
         first_since_build: Some(repeat == 0),
         disk_read_bytes: Some(if repeat == 0 { 2_500_000 } else { 0 }),
+        private_network: false,
         warm_up: None,
     });
     trial.usage = Some(Usage {
