@@ -8,6 +8,7 @@ mod commands;
 mod descriptors;
 mod exit;
 mod file;
+mod help;
 mod lab_folders;
 mod reference;
 mod store_location;

@@ -36,6 +36,9 @@ fn parse<Arguments: Parser>() -> Result<Arguments, clap::Error> {
     if is_json_help(&given) {
         std::process::exit(crate::exit::number_of(print_json_help(&command)).into());
     }
+    if wants_all_help(&given) {
+        command = crate::help::shortened(command, "paceline");
+    }
     if std::io::stdout().is_terminal() {
         command = command.term_width(crate::terminal::width_for_text(true));
     }
@@ -53,6 +56,11 @@ fn own(given: &[OsString]) -> &[OsString] {
 /// Whether errors are JSON: with `--json`. `--format json` leaves them text, as programs have read them so far.
 fn wants_json(given: &[OsString]) -> bool {
     own(given).iter().any(|argument| argument == "--json")
+}
+
+/// Whether the arguments may ask for the help with every flag, instead of that of `-h`.
+fn wants_all_help(given: &[OsString]) -> bool {
+    given.get(1).is_some_and(|first| first == "help") || own(given).iter().any(|argument| argument == "--help")
 }
 
 /// `--json` is `--format json` of every command that has formats.

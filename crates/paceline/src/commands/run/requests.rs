@@ -42,7 +42,7 @@ pub struct RequestFlags {
         hide_short_help = true,
         short = 'F',
         long,
-        value_name = "NAME=VALUE|NAME=@FILE",
+        value_name = "NAME=VALUE|@FILE",
         conflicts_with = "body",
         help_heading = "Requests"
     )]

@@ -13,18 +13,13 @@ pub struct TargetFlags {
     unix_socket: Option<PathBuf>,
 
     /// Connect to these addresses for this host and port instead of looking the name up; may be repeated
-    #[arg(hide_short_help = true, long, value_name = "HOST:PORT:ADDR[,ADDR]")]
+    #[arg(hide_short_help = true, long, value_name = "HOST:PORT:ADDR,...")]
     resolve: Vec<String>,
 
-    /// Connect to HOST2:PORT2 instead of HOST:PORT; path and Host header still come from the URL
+    /// Connect to TO, HOST2:PORT2, instead of HOST:PORT; path and Host header still come from the URL
     ///
     /// An empty HOST or PORT matches any, an empty HOST2 or PORT2 keeps the URL's. Example: ::127.0.0.1:8443.
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "HOST:PORT:HOST2:PORT2",
-        conflicts_with = "unix_socket"
-    )]
+    #[arg(hide_short_help = true, long, value_name = "HOST:PORT:TO", conflicts_with = "unix_socket")]
     connect_to: Option<String>,
 
     /// Send requests through an HTTP proxy: http://[USER:PASS@]HOST:PORT
