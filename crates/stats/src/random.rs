@@ -2,7 +2,7 @@
 //!
 //! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Used for
 //! distributions without a closed form, which are simulated, by the simulations that check this crate's coverage, and for
-//! the orders of rounds and the rows of databases. The engine has a separate one, whose draws are on its hot path.
+//! the orders of rounds and the rows of databases, and under the engine's draws of gaps and values.
 
 use crate::special::acklam;
 
@@ -19,6 +19,7 @@ impl Random {
     }
 
     /// The next 64 random bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -29,6 +30,7 @@ impl Random {
 
     /// A uniform number below `bound`, with a bias below `bound` / 2^64 (multiply-shift: Lemire, "Fast random integer
     /// generation in an interval", 2019, without its rejection step).
+    #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
