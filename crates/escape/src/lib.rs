@@ -8,8 +8,10 @@
 
 mod format;
 mod printable;
+mod shell;
 mod text;
 
 pub use format::{Escaping, ForCsv, ForHtml, ForMarkdown, ForTerminal};
 pub use printable::{JsonText, Printable};
+pub use shell::{shell_line, shell_word};
 pub use text::{CsvText, DisplayPiece, Escaped, HtmlText, MarkdownText, Piece, TerminalText};

@@ -5,6 +5,7 @@
 //! for every place. When the local child is killed, the remote process reads the end of its standard input.
 
 use crate::{Interrupt, KeptOutput, system};
+use paceline_escape::shell_line;
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
@@ -252,13 +253,7 @@ impl Place {
                 ssh.args(control.options());
                 ssh.args(["--", host]);
                 // The arguments of ssh are parsed by a shell on the other side.
-                ssh.arg(
-                    std::iter::once(program)
-                        .chain(arguments.iter().copied())
-                        .map(quoted)
-                        .collect::<Vec<_>>()
-                        .join(" "),
-                );
+                ssh.arg(shell_line(std::iter::once(program).chain(arguments.iter().copied())));
                 ssh
             }
             Place::Slurm { job, node } => {
@@ -519,11 +514,6 @@ fi
 ",
         missing = ProgramCopy::MISSING
     )
-}
-
-/// Quotes a word for a POSIX shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

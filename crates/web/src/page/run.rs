@@ -5,6 +5,7 @@
 use super::explanation::{self, Explanation};
 use super::heat::Heat;
 use super::series::{self, Stretch, UsagePoint};
+use paceline_escape::shell_line;
 use paceline_judge::SAMPLES_FOR_INTERVAL;
 use paceline_record::{Run, TimeKind, Times, Trial, Verdict};
 use schemars::JsonSchema;
@@ -90,7 +91,7 @@ impl RunPage {
         };
         Self {
             id: trial.id.clone(),
-            command: trial.run.as_ref().map_or_else(|| command(&trial.generator_argv), run_command),
+            command: trial.run.as_ref().map_or_else(|| shell_line(&trial.generator_argv), run_command),
             started_at: trial.started_at.clone(),
             usage_points: series::usage(&trial.samples),
             trial: Some(shown),
@@ -210,7 +211,8 @@ fn explanations(verdicts: &[Verdict]) -> BTreeMap<String, Explanation> {
 
 /// The command that repeats a run on the same cores: with its job, or in records without one as it was given.
 fn run_command(run: &Run) -> String {
-    let repeats = run.repeated_job().map_or_else(|| command(&run.argv), |job| job.to_command());
+    let words = || shell_line(&run.argv);
+    let repeats = run.repeated_job().map_or_else(words, |job| job.to_command());
     pinned(repeats, &run.generator.cores, run.environment.cores)
 }
 
@@ -223,26 +225,10 @@ fn pinned(command: String, cores: &[u32], online: u32) -> String {
     format!("taskset -c {} {command}", cores.join(","))
 }
 
-/// A command line that a shell takes, each word quoted where it has to be.
-fn command(argv: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    let quoted = argv.iter().map(|word| match word {
-        word if !word.is_empty() && word.chars().all(plain) => word.clone(),
-        word => format!("'{}'", word.replace('\'', r"'\''")),
-    });
-    quoted.collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use paceline_stats::Histogram;
-
-    #[test]
-    fn a_command_is_quoted_for_a_shell() {
-        let argv = ["paceline", "run", "http://h/?a=b&c", "-H", "X: it's"].map(str::to_owned);
-        assert_eq!(command(&argv), r"paceline run 'http://h/?a=b&c' -H 'X: it'\''s'");
-    }
 
     #[test]
     fn the_command_of_a_pinned_run_pins_again() {

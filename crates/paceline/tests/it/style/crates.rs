@@ -22,7 +22,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("peers", &["http", "job", "record", "stats"]),
     ("import", &["peers", "record"]),
     ("catalogue", &["files", "job", "record", "stats"]),
-    ("host", &["files", "record"]),
+    ("host", &["escape", "files", "record"]),
     ("lab", &["catalogue", "files", "host", "http", "judge", "peers", "record", "stats"]),
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
     ("loaders", &["engine", "files", "host", "job", "judge", "record", "run"]),
