@@ -158,6 +158,11 @@ fn with_nearest(message: &str) -> String {
     }
 }
 
+/// A text as a value of TOML.
+pub fn toml_text(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
 /// Rewords serde's "invalid type: string "three", expected u32" in the terms of a TOML file. A type that is not listed
 /// here is passed on unchanged.
 fn with_plain_types(message: &str) -> String {

@@ -23,7 +23,7 @@ mod workload;
 pub use balancer::{BALANCER_FILE, BALANCER_FORM, Balancer, Statistics, TemplateValues};
 pub use catalogue::{BrokenEntry, Catalogue};
 pub use database::{DATABASE_FILE, Database, DatabaseCommands, DatabaseSetting, StopSignal};
-pub use document::nearest;
+pub use document::{nearest, toml_text};
 pub use error::CatalogueError;
 pub use folders::{FolderFlags, Folders};
 pub use gate_file::{GATE_FILE, GateFile, GateFileLoad, Margin};

@@ -7,7 +7,7 @@
 
 use crate::deployment::Deployment;
 use crate::launch::LaunchError;
-use paceline_catalogue::{Cell, WorkloadCase};
+use paceline_catalogue::{Cell, WorkloadCase, toml_text};
 use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::{InheritedVariables, Interrupt};
 use paceline_record::{Phase, Route, Second, Stage, WarmUp};
@@ -142,27 +142,16 @@ fn cases(cells: &[Cell]) -> Vec<&WorkloadCase> {
 
 /// The requests as a file for `--mix`, taken literally: a path is not a template.
 fn mix_of(cases: &[&WorkloadCase]) -> String {
-    let quoted = |text: &str| toml_string(text);
     let request = |case: &&WorkloadCase| {
         format!(
             "[[request]]\nname = {}\nmethod = {}\npath = {}\nliteral = true\nexpect_status = {}\n",
-            quoted(&case.address),
-            quoted(&case.method),
-            quoted(&case.path),
+            toml_text(&case.address),
+            toml_text(&case.method),
+            toml_text(&case.path),
             case.expect.status
         )
     };
     cases.iter().map(request).collect()
-}
-
-/// A TOML basic string.
-fn toml_string(text: &str) -> String {
-    let escape = |c: char| match c {
-        '"' | '\\' => format!("\\{c}"),
-        c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
-        c => c.to_string(),
-    };
-    format!("\"{}\"", text.chars().map(escape).collect::<String>())
 }
 
 /// Responses per second in each whole second so far. The last line may be incomplete.
@@ -204,6 +193,5 @@ mod tests {
         let text = mix_of(&cases);
         let read = paceline_catalogue::RequestFile::from_text(Path::new("mix.toml"), &text);
         assert_eq!(read.unwrap_or_else(|error| panic!("{error}: {text}")).requests.len(), 3);
-        assert_eq!(toml_string("a\"\\\n"), r#""a\"\\\u000a""#);
     }
 }

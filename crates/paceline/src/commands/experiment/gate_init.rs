@@ -5,7 +5,7 @@
 use crate::exit::{Complaint, Status, print};
 use crate::lab_folders::complain;
 use anyhow::Context as _;
-use paceline_catalogue::GATE_FILE;
+use paceline_catalogue::{GATE_FILE, toml_text};
 use paceline_lab::Repository;
 use std::fs;
 use std::path::Path;
@@ -132,18 +132,18 @@ fn name_of(folder: &Path) -> String {
 
 fn gate_file(tool: &Tool, base: &str, name: &str) -> String {
     let start = tool.start.replace("NAME", name);
+    let [base, build, start] = [base, tool.build, &start].map(toml_text);
     format!(
         "# The performance gate: `paceline gate` compares this change with the base. See paceline gate --help.\n\
-         [gate]\nbase = \"{base}\"\nbuild = \"{}\"\n\
-         # Must listen on $PORT, on 127.0.0.1 or on all addresses.\nstart = \"{start}\"\n\
+         [gate]\nbase = {base}\nbuild = {build}\n\
+         # Must listen on $PORT, on 127.0.0.1 or on all addresses.\nstart = {start}\n\
          budget = \"10m\"\n# Changes of these files alone are not measured.\nignore = [\"*.md\", \"docs/**\"]\n\n\
          # A margin of 5 % means: the gate fails only if a loss of more than 5 % is proven, and passes only if a loss of\n\
          # more than 5 % is excluded. Without this table, rate (or response.p50) and cpu have a margin of 5 %.\n\
          # [gate.margins]\n# rate = \"5%\"\n# cpu = \"5%\"\n# memory = \"10%\"\n\n\
          [[gate.load]]\nname = \"home\"\npath = \"/\"\nconnections = 32\n\
          # rate = 500          a fixed rate instead of as fast as possible\n\
-         # flags = [\"--mix\", \"requests.toml\"]\n",
-        tool.build
+         # flags = [\"--mix\", \"requests.toml\"]\n"
     )
 }
 
@@ -160,4 +160,20 @@ fn workflow(tool: &Tool, base: &str, action: &str, folder: &Path) -> String {
          folder: {folder}\n",
         tool.prepare
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_catalogue::GateFile;
+
+    #[test]
+    fn the_file_is_valid_for_any_folder_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(GATE_FILE);
+        for tool in TOOLS {
+            fs::write(&file, gate_file(tool, "origin/main", "a\"b\\c")).unwrap();
+            assert!(GateFile::read(&file).unwrap().is_some());
+        }
+    }
 }

@@ -5,7 +5,8 @@
 use crate::exit::{Complaint, Status, print};
 use crate::lab_folders::complain;
 use anyhow::Context as _;
-use paceline_catalogue::{Catalogue, ExpectedBody, FolderFlags, Folders, MANIFEST_FILE, Manifest};
+use paceline_catalogue::{Catalogue, ExpectedBody, FolderFlags, Folders, MANIFEST_FILE, Manifest, toml_text};
+use paceline_escape::shell_word;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -142,7 +143,11 @@ fn place_flags(catalogue: &Catalogue) -> [String; 2] {
     let usual = Folders::find(&FolderFlags { state_dir, ..FolderFlags::default() }).ok();
     let flag = |name: &str, folder: fn(&Folders) -> &Path| {
         let is_usual = usual.as_ref().is_some_and(|usual| folder(usual) == folder(folders));
-        if is_usual { String::new() } else { format!(" --{name} '{}'", folder(folders).display()) }
+        if is_usual {
+            String::new()
+        } else {
+            format!(" --{name} {}", shell_word(&folder(folders).to_string_lossy()))
+        }
     };
     let state = flag("state-dir", |folders| &folders.state_dir);
     [flag("servers-dir", |folders| &folders.servers_dir) + &state, state]
@@ -150,12 +155,13 @@ fn place_flags(catalogue: &Catalogue) -> [String; 2] {
 
 /// A workload of one request.
 fn workload_of(path: &str) -> String {
+    let path = toml_text(path);
     format!(
         r#"# Every key is explained in docs/adding-a-server.md.
 about = "One page of an application."
 
 [[case]]
-path = {path:?}
+path = {path}
 [case.expect]
 status = 200
 # The expected response, exactly one of: body, json, json_form, html_file, length with sha256.
@@ -166,6 +172,7 @@ body = "Replace this with the body of the page.\n"
 
 fn manifest(id: &str, workload: &str, command: &str) -> String {
     let language = id.split('-').next().unwrap_or_default();
+    let command = toml_text(command);
     format!(
         r#"# Every key is explained in docs/adding-a-server.md.
 name = "{id}"               # shown in tables
@@ -187,7 +194,7 @@ version = "echo unknown"    # prints what is measured: a version of the language
 # command = "..."
 
 [run]                       # runs in the foreground, listens on $PACELINE_HOST:$PACELINE_PORT, exits on SIGTERM
-command = {command:?}
+command = {command}
 
 [forms.single]              # one process on one core
 # [forms.cores]             # all of $PACELINE_CORES
@@ -219,5 +226,13 @@ mod tests {
         assert_eq!((server.id.as_str(), server.language.as_str()), ("go-mine", "go"));
         assert_eq!(server.form("single").unwrap().command, "exec ./server -p \"$PACELINE_PORT\"");
         assert!(server.build.is_none());
+    }
+
+    #[test]
+    fn a_command_is_a_value_of_toml_whatever_it_contains() {
+        let command = "printf '\u{1b}[0m\\n' \"$PACELINE_PORT\"\nexec é";
+        let server =
+            Manifest::parse(Path::new("servers/go-mine"), &manifest("go-mine", "hello", command)).unwrap();
+        assert_eq!(server.form("single").unwrap().command, command);
     }
 }
