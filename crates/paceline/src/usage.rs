@@ -60,7 +60,8 @@ fn wants_json(given: &[OsString]) -> bool {
 
 /// Whether the arguments may ask for the help with every flag, instead of that of `-h`.
 fn wants_all_help(given: &[OsString]) -> bool {
-    given.get(1).is_some_and(|first| first == "help") || own(given).iter().any(|argument| argument == "--help")
+    given.get(1).is_some_and(|first| first == "help")
+        || own(given).iter().any(|argument| argument == "--help")
 }
 
 /// `--json` is `--format json` of every command that has formats.

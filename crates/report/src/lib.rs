@@ -35,7 +35,7 @@ pub use figure::{ErrorBar, Figure, Figures};
 pub use format::layout::wrap;
 pub use format::number::whole;
 pub use format::resolution::resolution;
-pub use format::{Format, Options};
+pub use format::Options;
 pub use live::LiveView;
 pub use live_metrics::LiveMetrics;
 pub use machine::Machine;

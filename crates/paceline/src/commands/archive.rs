@@ -9,7 +9,7 @@ use paceline_catalogue::{FolderFlags, Folders};
 use paceline_escape::{MarkdownText, TerminalText, markdown, terminal};
 use paceline_record::slim::OmittedPart;
 use paceline_record::{KnownFolders, Round, Trial};
-use paceline_report::{Format, Options, Report};
+use paceline_report::Report;
 use paceline_stats::counted;
 use paceline_store::archive::{self, ArchiveError, ROUND, TRIALS};
 use std::path::Path;
@@ -18,8 +18,6 @@ const REPORT: &str = "report.md";
 const README: &str = "README.md";
 /// Upper limit of the size of an exported round. Exports are committed, and a repository keeps every version.
 const LARGEST_BYTES: usize = 2_000_000;
-/// Wide enough for every column.
-const WIDTH: usize = 180;
 
 /// Writes a round with its trials into `folder`, which is created. Paths of the machine become relative to the project;
 /// `state_dir` and `store` are where the round was kept. Returns a description of what was written.
@@ -36,7 +34,7 @@ pub fn write(
     let round = known.relative(round)?;
     let trials = trials.iter().map(|trial| known.relative(trial)).collect::<Result<Vec<_>, _>>()?;
     let (round, report) = (&round, Report::new(&round, &trials));
-    let report = report.render(Format::Markdown, Options { width: WIDTH, colour: false, full: true });
+    let report = report.markdown();
     let (packed, left_out) = packed(trials.clone())?;
     let readme = readme(round, trials.len(), &left_out);
     archive::write(folder, round, &packed, &[(REPORT, &report), (README, readme.as_str())])

@@ -3,7 +3,7 @@
 //!
 //! It changes nothing. Exit status 1 means that measurements made now would be invalid; everything else is advice.
 
-use super::print_format::{PrintFormat, PrintFormatFlag};
+use super::format::PrintFormatFlag;
 use crate::exit::{Status, print};
 use paceline_record::Environment;
 use paceline_stats::counted;
@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let environment = paceline_run::environment::read();
     let findings = findings(&environment, &load());
     let is_invalid = findings.iter().any(|finding| finding.grade == Grade::Invalid);
-    if arguments.print.format == PrintFormat::Text {
+    if !arguments.print.is_json() {
         print(&text(&environment, &findings))?;
     }
     arguments.print.print_document(&json!({

@@ -1,6 +1,6 @@
 //! `paceline explain NAME`: what a verdict or a metric means, from the tables that generate the reference pages.
 
-use super::print_format::{PrintFormat, PrintFormatFlag};
+use super::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status, print};
 use crate::terminal;
 use paceline_catalogue::nearest;
@@ -21,7 +21,7 @@ pub struct Arguments {
 
 /// Prints the explanation, or the list of names.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    if arguments.print.format == PrintFormat::Json {
+    if arguments.print.is_json() {
         arguments.print.print_document(&document(arguments.name.as_deref())?)?;
         return Ok(Status::Done);
     }

@@ -5,6 +5,7 @@
 
 use super::archive;
 use super::experiment::compare;
+use super::format::Format;
 use super::run::run_page;
 use crate::exit::{Complaint, Status, print};
 use crate::lab_folders::path_or_nothing;
@@ -14,13 +15,12 @@ use paceline_escape::{Printable, TerminalText, terminal};
 use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
 use paceline_report::{
-    Chart, CopyTally, Format, Options, Report, RunTextOptions, Table, copies_text, run_markdown, run_svg,
-    run_text, svg,
+    Chart, CopyTally, Options, Report, RunTextOptions, Table, copies_text, run_markdown, run_svg, run_text,
+    svg,
 };
 use paceline_stats::counted;
 use paceline_store::Store;
 use paceline_web::{Records, SingleFilePages, single_file};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -57,8 +57,8 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["rounds", "format", "workload", "load"])]
     list: bool,
     /// Format of the report [default: by the file extension of --output, else text]
-    #[arg(long, value_enum)]
-    format: Option<ReportFormatFlag>,
+    #[arg(long, value_name = "FORMAT", value_parser = Format::among(FORMATS))]
+    format: Option<Format>,
     /// Write to a file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -97,23 +97,17 @@ pub struct Arguments {
     state_dir: Option<PathBuf>,
 }
 
-/// The formats of `--format`.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum ReportFormatFlag {
-    Text,
-    Markdown,
-    Csv,
-    Json,
-    /// Pages with charts, in one file that needs no server
-    Html,
-}
+/// The formats of a report.
+const FORMATS: &[Format] =
+    &[Format::Text, Format::Markdown, Format::Csv, Format::Json, Format::Html, Format::Svg];
 
-/// The output of a round: text in some format, or a page.
+/// How a result is shown.
 #[derive(Clone, Copy)]
-enum Rendering {
-    Text(Format),
-    Page,
-    Svg(Chart),
+struct Rendering {
+    format: Format,
+    /// The picture of a round.
+    chart: Chart,
+    to_terminal: bool,
 }
 
 /// What is reported.
@@ -174,23 +168,24 @@ impl<'a> ReportMode<'a> {
 /// Renders a round, or lists them.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let output = arguments.output.as_deref().filter(|output| *output != Path::new("-"));
-    let format = match &arguments.svg {
-        Some(name) => Rendering::Svg(chart(name)?),
-        None => format(arguments.format, output)?,
+    let (format, chart) = match &arguments.svg {
+        Some(name) => (Format::Svg, chart(name)?),
+        None => (format(arguments.format, output)?, Chart::Ranking(None)),
     };
+    let rendering = Rendering { format, chart, to_terminal: output.is_none() };
     let state_dir = state_dir(arguments.state_dir.clone());
     let store = || Store::open_existing(&arguments.store.path(&state_dir)).map_err(complain);
     let (text, status) = match ReportMode::parse(&arguments)? {
         ReportMode::List => listed(&store()?)?,
-        ReportMode::StoredRound(name) => stored_round(&store()?, name, &arguments, format, output.is_none())?,
+        ReportMode::StoredRound(name) => stored_round(&store()?, name, &arguments, rendering)?,
         ReportMode::Export(name, folder) => export(&store()?, name, folder, &state_dir)?,
         ReportMode::Folder(folder) => {
             let (round, trials) = archive::read(folder)?;
-            (rendered(&round, &trials, &arguments, format, output.is_none())?, Status::Done)
+            (rendered(&round, &trials, &arguments, rendering)?, Status::Done)
         }
         ReportMode::Comparison(names) => (comparison(names, &arguments, &state_dir, format)?, Status::Done),
         ReportMode::Copies => copies(&arguments, &state_dir)?,
-        ReportMode::Run(file) => (run_record(file, format, output.is_none())?, Status::Done),
+        ReportMode::Run(file) => (run_record(file, rendering)?, Status::Done),
     };
     match output {
         Some(output) => file::write_whole(output, text.as_bytes())?,
@@ -219,7 +214,7 @@ fn check_run(file: &str, arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The record of a run as text, Markdown, a page or a picture.
-fn run_record(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Result<Printable> {
+fn run_record(file: &Path, rendering: Rendering) -> anyhow::Result<Printable> {
     let name = file.display();
     let text = paceline_files::read_text(file, compare::MAX_FILE_BYTES)
         .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
@@ -228,11 +223,12 @@ fn run_record(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Resu
             "name a round by its id, or a file of `paceline run -o FILE.json` that has its histograms (without --histograms none)",
         )
     })?;
-    Ok(match format {
-        Rendering::Page => run_page(&run)?,
-        Rendering::Svg(_) => run_svg(&run),
-        Rendering::Text(Format::Markdown) => run_markdown(&run, None).into(),
-        Rendering::Text(Format::Text) => {
+    let to_terminal = rendering.to_terminal;
+    Ok(match rendering.format {
+        Format::Html => run_page(&run)?,
+        Format::Svg => run_svg(&run),
+        Format::Markdown => run_markdown(&run, None).into(),
+        Format::Text => {
             let options = RunTextOptions {
                 colour: to_terminal && screen::wants_colour(),
                 width: screen::width_for_text(to_terminal),
@@ -241,7 +237,7 @@ fn run_record(file: &Path, format: Rendering, to_terminal: bool) -> anyhow::Resu
             };
             run_text(&run, options).into()
         }
-        Rendering::Text(Format::Csv | Format::Json) => {
+        Format::Csv | Format::Json | Format::Hgrm | Format::Junit => {
             return Err(Complaint::usage(format!("{name} is the record of a run, not of a round"))
                 .hint("use .html, .svg, .md or .txt; the record itself is JSON")
                 .into());
@@ -275,18 +271,15 @@ fn stored_round(
     store: &Store,
     name: Option<&str>,
     arguments: &Arguments,
-    format: Rendering,
-    to_terminal: bool,
+    rendering: Rendering,
 ) -> anyhow::Result<(Printable, Status)> {
     let round = find_round(store, name)?;
-    let trials = match format {
-        Rendering::Text(_) => ReadableRecords::from_read(store.readable_trials(&round.id))?,
-        // Percentile curves and heat maps need histograms.
-        Rendering::Page | Rendering::Svg(_) => {
-            ReadableRecords::from_read(store.readable_whole_trials(&round.id))?
-        }
+    // Percentile curves and heat maps need histograms.
+    let trials = match matches!(rendering.format, Format::Html | Format::Svg) {
+        true => ReadableRecords::from_read(store.readable_whole_trials(&round.id))?,
+        false => ReadableRecords::from_read(store.readable_trials(&round.id))?,
     };
-    Ok((rendered(&round, &trials.records, arguments, format, to_terminal)?, trials.status()))
+    Ok((rendered(&round, &trials.records, arguments, rendering)?, trials.status()))
 }
 
 /// A round with its trials, from an exported folder or from the store.
@@ -306,17 +299,11 @@ fn comparison(
     names: [&str; 2],
     arguments: &Arguments,
     state_dir: &Path,
-    format: Rendering,
+    format: Format,
 ) -> anyhow::Result<Printable> {
-    let format = match format {
-        Rendering::Text(Format::Text) => compare::CompareFormat::Text,
-        Rendering::Text(Format::Markdown) => compare::CompareFormat::Markdown,
-        Rendering::Text(Format::Json) => compare::CompareFormat::Json,
-        Rendering::Page => compare::CompareFormat::Html,
-        Rendering::Text(Format::Csv) | Rendering::Svg(_) => {
-            return Err(Complaint::usage("two rounds can be compared as text, Markdown, JSON or HTML").into());
-        }
-    };
+    if !compare::FORMATS.contains(&format) {
+        return Err(Complaint::usage("two rounds can be compared as text, Markdown, JSON or HTML").into());
+    }
     let mut rounds = names.map(|name| records(name, arguments, state_dir));
     for round in rounds.iter_mut().flatten() {
         let fits = |wanted: &[String], name: &str| {
@@ -367,29 +354,31 @@ fn rendered(
     round: &Round,
     trials: &[Trial],
     arguments: &Arguments,
-    format: Rendering,
-    to_terminal: bool,
+    rendering: Rendering,
 ) -> anyhow::Result<Printable> {
     let mut report = Report::new(round, trials);
     only(&mut report, "workload", &arguments.workload, |table, wanted| {
         table.workload == wanted || table.workload.split('/').next() == Some(wanted)
     })?;
     only(&mut report, "load", &arguments.load, |table, wanted| table.load.name == wanted)?;
-    let format = match format {
-        Rendering::Text(format) => format,
-        Rendering::Page => return page(round, trials, &report),
-        Rendering::Svg(chart) => {
+    let to_terminal = rendering.to_terminal;
+    Ok(match rendering.format {
+        Format::Text => report.text(Options {
+            width: if to_terminal { terminal_width() } else { WIDTH_OF_A_FILE },
+            colour: to_terminal && screen::wants_colour(),
+            full: arguments.full,
+        }),
+        Format::Markdown => report.markdown(),
+        Format::Csv => report.csv(),
+        Format::Json => report.json(),
+        Format::Html => page(round, trials, &report)?,
+        Format::Svg => {
             let nothing = || Complaint::usage(format!("round {} has no data for this chart", round.id));
             let hint = "a load curve needs one workload at several offered rates; `paceline report` lists the tables";
-            return svg(chart, &report, trials).ok_or_else(|| nothing().hint(hint).into());
+            return svg(rendering.chart, &report, trials).ok_or_else(|| nothing().hint(hint).into());
         }
-    };
-    let options = Options {
-        width: if to_terminal { terminal_width() } else { WIDTH_OF_A_FILE },
-        colour: to_terminal && screen::wants_colour(),
-        full: arguments.full,
-    };
-    Ok(report.render(format, options))
+        Format::Hgrm | Format::Junit => return Err(rendering.format.unavailable()),
+    })
 }
 
 /// The tables of a report as pages, in one file.
@@ -471,25 +460,17 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
 
 /// The format: the one given, else by the file's extension. An unknown extension is an error rather than text, since
 /// the user expects another format. A path that is not a regular file, such as `/dev/stdout`, has no extension.
-fn format(asked: Option<ReportFormatFlag>, output: Option<&Path>) -> anyhow::Result<Rendering> {
-    let ending = output.and_then(Path::extension).and_then(OsStr::to_str);
-    Ok(match (asked, ending) {
-        (Some(ReportFormatFlag::Text), _) | (None, None | Some("txt" | "text")) => {
-            Rendering::Text(Format::Text)
-        }
-        (Some(ReportFormatFlag::Markdown), _) | (None, Some("md" | "markdown")) => {
-            Rendering::Text(Format::Markdown)
-        }
-        (Some(ReportFormatFlag::Csv), _) | (None, Some("csv")) => Rendering::Text(Format::Csv),
-        (Some(ReportFormatFlag::Json), _) | (None, Some("json")) => Rendering::Text(Format::Json),
-        (Some(ReportFormatFlag::Html), _) | (None, Some("html")) => Rendering::Page,
-        (None, Some("svg")) => Rendering::Svg(Chart::Ranking(None)),
-        (None, Some(ending)) => {
-            return Err(Complaint::usage(format!("--output: unknown file extension `.{ending}`"))
-                .hint("use .txt, .md, .csv, .json, .html or .svg, or choose with --format")
-                .into());
-        }
-    })
+fn format(asked: Option<Format>, output: Option<&Path>) -> anyhow::Result<Format> {
+    let ending = output.and_then(|output| Some((output, output.extension()?)));
+    match (asked, ending) {
+        (Some(format), _) => Ok(format),
+        (None, None) => Ok(Format::Text),
+        (None, Some((output, ending))) => Format::of_path(output, FORMATS).ok_or_else(|| {
+            Complaint::usage(format!("--output: unknown file extension `.{}`", ending.display()))
+                .hint(format!("use {}, or choose with --format", Format::extensions(FORMATS)))
+                .into()
+        }),
+    }
 }
 
 /// The chart of this name.

@@ -3,7 +3,7 @@
 //! Called by `main`. Reports are in `report`.
 
 use super::archive;
-use super::print_format::{PrintFormat, PrintFormatFlag};
+use super::format::PrintFormatFlag;
 use super::round::lock_round;
 use crate::exit::{Complaint, Status, error_text, print, say};
 use crate::lab_folders::path_or_nothing;
@@ -117,7 +117,7 @@ fn existing_for_writing(place: &Path) -> Result<Store, StoreError> {
 fn check(store: &Store, format: PrintFormatFlag) -> anyhow::Result<Status> {
     let checked = store.check().map_err(complain)?;
     let status = if checked.problems.is_empty() { Status::Done } else { Status::Failed };
-    if format.format == PrintFormat::Json {
+    if format.is_json() {
         let problems: Vec<String> = checked.problems.iter().map(ToString::to_string).collect();
         format.print_document(&json!({
             "store": store.path().display().to_string(),

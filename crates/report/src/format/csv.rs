@@ -1,6 +1,6 @@
 //! CSV (RFC 4180): one line for each row of each table, every figure in full precision.
 //!
-//! Called for [`super::Format::Csv`]. The metrics' columns come from the judge's table, each with `_median`, `_min`,
+//! Called by [`Report::csv`]. The metrics' columns come from the judge's table, each with `_median`, `_min`,
 //! `_max`, `_mean`, `_low` and `_high`; the other columns are listed here, each with its text. Pairings, start-ups and
 //! other parts that are not rows of a table have no line.
 

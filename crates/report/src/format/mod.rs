@@ -19,34 +19,26 @@ pub use text::Options;
 use crate::Report;
 use paceline_escape::{JsonText, Printable};
 
-/// The output format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Tables for a terminal.
-    Text,
-    /// Tables for a page.
-    Markdown,
-    /// One line for each row, every figure in full precision.
-    Csv,
-    /// One document with everything.
-    Json,
-}
-
 impl Report {
-    /// The report as text in the given format, ending in a newline.
-    pub fn render(&self, format: Format, options: Options) -> Printable {
-        match format {
-            Format::Text => text::render(self, options),
-            Format::Markdown => markdown::render(self),
-            Format::Csv => csv::render(self),
-            Format::Json => json(self),
-        }
+    /// Tables for a terminal, ending in a newline.
+    pub fn text(&self, options: Options) -> Printable {
+        text::render(self, options)
     }
-}
 
-/// The unchanged report as one JSON document. Nothing is rounded; its schema is [`crate::schema`], published in
-/// `docs/schema/report.schema.json`.
-fn json(report: &Report) -> Printable {
-    // Serialization cannot fail: every key is text, and a number that is not finite becomes null.
-    JsonText::of_document(&serde_json::to_string_pretty(report).unwrap_or_default()).into()
+    /// Tables for a page.
+    pub fn markdown(&self) -> Printable {
+        markdown::render(self)
+    }
+
+    /// One line for each row, every figure in full precision.
+    pub fn csv(&self) -> Printable {
+        csv::render(self)
+    }
+
+    /// The unchanged report as one JSON document. Nothing is rounded; its schema is [`crate::schema`], published in
+    /// `docs/schema/report.schema.json`.
+    pub fn json(&self) -> Printable {
+        // Serialization cannot fail: every key is text, and a number that is not finite becomes null.
+        JsonText::of_document(&serde_json::to_string_pretty(self).unwrap_or_default()).into()
+    }
 }

@@ -1,6 +1,6 @@
 //! Tables for a terminal: fitted to its width, coloured on request, and explained below.
 //!
-//! Called for [`super::Format::Text`]. The caller sets width and colours. Columns come from `columns.rs` and are fitted
+//! Called by [`Report::text`]. The caller sets width and colours. Columns come from `columns.rs` and are fitted
 //! by `layout.rs`; the text around them comes from `sentences.rs`.
 
 use super::columns::{ColumnRole, TableColumn, columns};

@@ -10,7 +10,7 @@ use paceline_record::{
     BalancedLoad, BalancerReceipt, Balancing, Block, Counts, FaultKind, InjectedFault, Interval, Load, Phase,
     Route, Span, Times, Trial,
 };
-use paceline_report::{Format, Options, Report};
+use paceline_report::{Options, Report};
 
 /// A trial of four instances on a core each, with a balancer and a generator on separate cores.
 fn trial(route: Route) -> Trial {
@@ -25,7 +25,7 @@ fn trial(route: Route) -> Trial {
 }
 
 fn text(report: &Report) -> String {
-    report.render(Format::Text, Options { width: 160, colour: false, full: true }).to_string()
+    report.text(Options { width: 160, colour: false, full: true }).to_string()
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use crate::built::{self, Seen};
 use paceline_record::{Blame, Round, Severity, Stage, Trial, read_round, read_trial};
-use paceline_report::{Format, Options, Report};
+use paceline_report::{Options, Report};
 use std::path::PathBuf;
 
 pub fn path(name: &str) -> PathBuf {
@@ -38,15 +38,18 @@ pub fn check(name: &str, text: &str) {
     assert!(text == golden, "{name} differs from its golden file; BLESS=1 rewrites it. It is now:\n{text}");
 }
 
-fn rendered(format: Format, width: usize, colour: bool) -> String {
+fn report() -> Report {
     let (round, trials) = stored();
-    let full = width > 100;
-    Report::new(&round, &trials).render(format, Options { width, colour, full }).to_string()
+    Report::new(&round, &trials)
+}
+
+fn text(width: usize, colour: bool) -> String {
+    report().text(Options { width, colour, full: width > 100 }).to_string()
 }
 
 #[test]
 fn text_in_80_columns() {
-    let text = rendered(Format::Text, 80, false);
+    let text = text(80, false);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "too wide: {line}");
     }
@@ -55,12 +58,12 @@ fn text_in_80_columns() {
 
 #[test]
 fn text_in_160_columns() {
-    check("quick-160.txt", &rendered(Format::Text, 160, false));
+    check("quick-160.txt", &text(160, false));
 }
 
 #[test]
 fn colours_add_only_escape_sequences() {
-    let coloured = rendered(Format::Text, 120, true);
+    let coloured = text(120, true);
     assert!(coloured.contains('\u{1b}'));
     let mut bare = String::new();
     let mut rest = coloured.as_str();
@@ -70,17 +73,17 @@ fn colours_add_only_escape_sequences() {
     }
     bare.push_str(rest);
     let trimmed: Vec<&str> = bare.lines().map(str::trim_end).collect();
-    assert_eq!(trimmed.join("\n") + "\n", rendered(Format::Text, 120, false));
+    assert_eq!(trimmed.join("\n") + "\n", text(120, false));
 }
 
 #[test]
 fn markdown() {
-    check("quick.md", &rendered(Format::Markdown, 80, false));
+    check("quick.md", &report().markdown().to_string());
 }
 
 #[test]
 fn csv() {
-    let text = rendered(Format::Csv, 80, false);
+    let text = report().csv().to_string();
     let fields = |line: &str| line.split(',').count();
     let header = text.lines().next().unwrap();
     // No field before the last two contains a comma in this fixture, so plain lines have as many fields as the header.
@@ -91,7 +94,7 @@ fn csv() {
 
 #[test]
 fn json() {
-    let text = rendered(Format::Json, 80, false);
+    let text = report().json().to_string();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["schema"], 2);
     check("quick.json", &text);

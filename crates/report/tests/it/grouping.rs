@@ -6,7 +6,7 @@
 use crate::built::{self, Seen};
 use paceline_judge::Metric;
 use paceline_record::{Blame, LimitKind, Load, Severity, Stage, Tool, Trial, WarmUp};
-use paceline_report::{CopyTally, Format, Options, Report, Standing, copies_text};
+use paceline_report::{CopyTally, Options, Report, Standing, copies_text};
 
 /// The default result of a server in a trial.
 pub const SEEN: Seen = Seen {
@@ -21,7 +21,7 @@ pub const SEEN: Seen = Seen {
 };
 
 fn text(report: &Report) -> String {
-    report.render(Format::Text, Options { width: 80, colour: false, full: true }).to_string()
+    report.text(Options { width: 80, colour: false, full: true }).to_string()
 }
 
 /// A text without line breaks.
@@ -154,8 +154,7 @@ fn a_share_is_the_same_figure_in_every_output() {
     let busy = report.tables[0].rows[0].figures.shown(&Metric::SERVER_UTILIZATION).unwrap();
     let mean = (0.98f64 * 0.97 * 0.5).cbrt();
     assert!((busy - mean).abs() < 1e-9, "{busy} {mean}");
-    let markdown =
-        report.render(Format::Markdown, Options { width: 80, colour: false, full: true }).to_string();
+    let markdown = report.markdown().to_string();
     assert!(markdown.contains(&format!("| {:.0}% |", 100.0 * mean)), "{markdown}");
 }
 
@@ -277,8 +276,8 @@ fn too_few_answers_for_a_percentile_leave_it_out() {
 fn a_round_without_trials_is_reported() {
     let report = Report::new(&built::round(), &[]);
     assert!(text(&report).contains("This round has no readable trials"));
-    for format in [Format::Markdown, Format::Csv, Format::Json] {
-        assert!(report.render(format, Options { width: 80, colour: false, full: true }).ends_with('\n'));
+    for page in [report.markdown(), report.csv(), report.json()] {
+        assert!(page.ends_with('\n'));
     }
 }
 
@@ -286,9 +285,7 @@ fn a_round_without_trials_is_reported() {
 fn a_table_on_a_very_narrow_terminal_still_renders() {
     let report = Report::new(&built::round(), &[built::trial("go-nethttp", &built::closed(), 0, SEEN)]);
     for width in [0, 1, 20, 40] {
-        assert!(
-            report.render(Format::Text, Options { width, colour: false, full: true }).contains("go-nethttp")
-        );
+        assert!(report.text(Options { width, colour: false, full: true }).contains("go-nethttp"));
     }
 }
 
@@ -317,7 +314,7 @@ fn results_on_several_cores_and_on_one_are_separate() {
     assert_eq!((per_core(&one), per_core(&two)), (1.0, 2.0));
     let has_column = |trials: &[paceline_record::Trial]| {
         let wide = Options { width: 160, colour: false, full: true };
-        Report::new(&built::round(), trials).render(Format::Text, wide).contains("per core")
+        Report::new(&built::round(), trials).text(wide).contains("per core")
     };
     assert_eq!((has_column(&one), has_column(&two)), (false, true));
 }
@@ -389,14 +386,11 @@ fn hostile_names_are_escaped_in_all_output() {
     (round.plan, round.id) = (hostile.to_owned(), hostile.to_owned());
     round.environment.cpu_model = hostile.to_owned();
     let report = Report::new(&round, &trials);
-    for format in [Format::Text, Format::Markdown, Format::Csv] {
-        for full in [false, true] {
-            let page = report.render(format, Options { width: 100, colour: false, full });
-            assert!(!page.contains(['\u{1b}', '\u{202e}']), "{format:?}: {page}");
-            assert!(format != Format::Markdown || !page.contains("<b>"), "{page}");
-            assert!(format != Format::Csv || !page.contains(",="), "{page}");
-        }
+    let text = |full| report.text(Options { width: 100, colour: false, full });
+    for page in [text(false), text(true), report.markdown(), report.csv()] {
+        assert!(!page.contains(['\u{1b}', '\u{202e}']), "{page}");
     }
+    assert!(!report.markdown().contains("<b>") && !report.csv().contains(",="));
 }
 
 #[test]
@@ -468,13 +462,13 @@ fn time_to_steady_state_and_the_warm_up_curve_are_shown_launch_by_launch() {
     let share = row.first_second_share.unwrap();
     assert!((share - (0.1 + 300.0 / 550.0) / 2.0).abs() < 1e-9, "{share}");
     assert!(row.share_in_second(9).is_none());
-    let page = report.render(Format::Markdown, Options { width: 80, colour: false, full: true });
+    let page = report.markdown();
     assert!(
         page.contains("form cores") && page.contains("rate over time") && page.contains("▁▄▇█████"),
         "{page}"
     );
     assert!(page.contains("(1 launch: not within 60)"), "{page}");
-    let brief = report.render(Format::Text, Options { width: 80, colour: false, full: false });
+    let brief = report.text(Options { width: 80, colour: false, full: false });
     assert!(!brief.contains("warm-up, form cores"), "{brief}");
 }
 
@@ -486,7 +480,7 @@ fn a_failure_shows_what_was_printed_last() {
     let report = Report::new(&built::round(), &[trial]);
     assert_eq!(report.tables[0].rows[0].failures[0].printed_last, "server.c:3: uv.h: No such file");
     assert!(text(&report).contains("last line printed: server.c:3: uv.h: No such file"));
-    let page = report.render(Format::Markdown, Options { width: 80, colour: false, full: true });
+    let page = report.markdown();
     assert!(page.contains("; last line printed: server.c:3"), "{page}");
 }
 

@@ -6,7 +6,7 @@
 use crate::built::{self, Seen};
 use crate::grouping::SEEN;
 use paceline_record::{Blame, Load, Severity, Trial, Variant, VariantKind};
-use paceline_report::{Format, Options, Report};
+use paceline_report::{Options, Report};
 
 fn twin() -> Load {
     let variant = Some(Variant { of: built::closed().name, kind: VariantKind::Close });
@@ -57,7 +57,7 @@ fn a_pair_on_two_launches_is_reported() {
     let reported = |twin_launch: &str| {
         let trials = [trial(&built::closed(), "1", 1000.0, 0.1), trial(&twin(), twin_launch, 500.0, 0.1)];
         let report = report(&trials);
-        let text = report.render(Format::Text, Options { width: 160, colour: false, full: true });
+        let text = report.text(Options { width: 160, colour: false, full: true });
         let line = "go-nethttp: in 1 repeat the two loads ran on different launches";
         (report.pairings[0].rows[0].pairs_of_two_launches, text.contains(line))
     };
@@ -80,7 +80,7 @@ fn a_first_run_is_not_compared_with_another_launch() {
 fn a_lower_bound_as_denominator_makes_the_ratio_an_upper_bound() {
     let shown = |load: f64, twin_: f64| {
         let trials = [trial(&built::closed(), "1", 1000.0, load), trial(&twin(), "1", 500.0, twin_)];
-        let text = report(&trials).render(Format::Text, Options { width: 160, colour: false, full: true });
+        let text = report(&trials).text(Options { width: 160, colour: false, full: true });
         let row =
             text.lines().rfind(|line| line.trim_start().starts_with("go-nethttp") && line.contains("0.5"));
         ["≥ 0.5", "≤ 0.5", "~ 0.5"].into_iter().find(|mark| row.unwrap().contains(mark))

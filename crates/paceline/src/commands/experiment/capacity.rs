@@ -3,8 +3,9 @@
 //! Called by `main`. The search is `paceline_experiment::find_capacity`; progress goes to standard error.
 
 use super::child::LoadFlags;
-use super::output::{ResultFlags, ResultFormat};
+use super::output::{ResultFlags, ResultFormats};
 use super::{ExperimentContext, ExperimentTarget, complaint, status_of};
+use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::TerminalText;
 use paceline_experiment::{
@@ -49,23 +50,17 @@ pub struct Arguments {
     #[arg(long)]
     no_curve: bool,
     #[command(flatten)]
-    output: ResultFlags<CapacityFormat>,
+    output: ResultFlags<CapacityFormats>,
     #[command(flatten)]
     load: LoadFlags,
 }
 
-/// Values of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum CapacityFormat {
-    /// For people
-    Text,
-    /// Everything, for programs
-    Json,
-}
+/// The formats of a capacity.
+#[derive(Clone, Copy, Debug)]
+struct CapacityFormats;
 
-impl ResultFormat for CapacityFormat {
-    const TEXT: Self = Self::Text;
-    const EXTENSIONS: &'static [(&'static str, Self)] = &[("txt", Self::Text), ("json", Self::Json)];
+impl ResultFormats for CapacityFormats {
+    const FORMATS: &'static [Format] = &[Format::Text, Format::Json];
 }
 
 pub(super) fn objective(text: &str) -> Result<Objective, String> {
@@ -118,11 +113,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     })()
     .map_err(|error: LoadError| complaint(error))?;
     arguments.output.write(|format| match format {
-        CapacityFormat::Text => {
+        Format::Text => {
             let text = format!("{}records      {}\n", capacity_text(&capacity), context.records.display());
             Ok(TerminalText::lines(&exit::fitted_lines(&text)).into())
         }
-        CapacityFormat::Json => exit::json(&capacity),
+        Format::Json => exit::json(&capacity),
+        Format::Markdown | Format::Csv | Format::Html | Format::Svg | Format::Hgrm | Format::Junit => {
+            Err(format.unavailable())
+        }
     })?;
     let found = if capacity.half_pass_per_s.is_some() { Status::Done } else { Status::Failed };
     Ok(status_of(capacity.ended_early.as_deref(), found))

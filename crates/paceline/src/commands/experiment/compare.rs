@@ -5,8 +5,9 @@
 
 use super::capacity::percent;
 use super::child::LoadFlags;
-use super::output::{ResultFlags, ResultFormat};
+use super::output::{ResultFlags, ResultFormats};
 use super::{ExperimentContext, ExperimentTarget, OpenTarget, complaint, status_of};
+use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText, markdown};
 use paceline_experiment::{
@@ -45,7 +46,7 @@ pub struct Arguments {
     #[command(flatten)]
     how: CompareFlags,
     #[command(flatten)]
-    output: ResultFlags<CompareFormat>,
+    output: ResultFlags<CompareFormats>,
     #[command(flatten)]
     load: LoadFlags,
 }
@@ -117,24 +118,16 @@ impl CompareFlags {
     }
 }
 
-/// Values of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum CompareFormat {
-    /// For people
-    Text,
-    /// For a pull request
-    Markdown,
-    /// Everything, for programs
-    Json,
-    /// A page in one file
-    Html,
+/// The formats of a comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct CompareFormats;
+
+impl ResultFormats for CompareFormats {
+    const FORMATS: &'static [Format] = FORMATS;
 }
 
-impl ResultFormat for CompareFormat {
-    const TEXT: Self = Self::Text;
-    const EXTENSIONS: &'static [(&'static str, Self)] =
-        &[("txt", Self::Text), ("md", Self::Markdown), ("json", Self::Json), ("html", Self::Html)];
-}
+/// What a comparison can be shown as.
+pub const FORMATS: &[Format] = &[Format::Text, Format::Markdown, Format::Json, Format::Html];
 
 fn metric(name: &str) -> Result<ComparedMetric, String> {
     ComparedMetric::of_name(name).ok_or_else(|| {
@@ -156,12 +149,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let comparison = compare(sides, &arguments.how, arguments.load)?;
     arguments.output.write(|format| {
         Ok(match format {
-            CompareFormat::Text => {
-                TerminalText::lines(&exit::fitted_lines(&compare_text(&comparison))).into()
-            }
-            CompareFormat::Markdown => compare_markdown(&comparison).into(),
-            CompareFormat::Json => exit::json(&comparison)?,
-            CompareFormat::Html => compare_html(&comparison).into(),
+            Format::Text => TerminalText::lines(&exit::fitted_lines(&compare_text(&comparison))).into(),
+            Format::Markdown => compare_markdown(&comparison).into(),
+            Format::Json => exit::json(&comparison)?,
+            Format::Html => compare_html(&comparison).into(),
+            Format::Csv | Format::Svg | Format::Hgrm | Format::Junit => return Err(format.unavailable()),
         })
     })?;
     let status = if comparison.failures.is_usable() { Status::Done } else { Status::Failed };
@@ -172,7 +164,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 fn compare_folders(
     sides: [&str; 2],
     how: &CompareFlags,
-    output: &ResultFlags<CompareFormat>,
+    output: &ResultFlags<CompareFormats>,
 ) -> anyhow::Result<Status> {
     let read = |side: &str| {
         let (round, trials) = paceline_store::archive::read(Path::new(side))
@@ -189,7 +181,7 @@ pub fn compared_rounds(
     rounds: &[Records; 2],
     metric: Option<ComparedMetric>,
     margin: f64,
-    format: CompareFormat,
+    format: Format,
 ) -> anyhow::Result<Printable> {
     let reports = rounds.each_ref().map(Records::report);
     let side =
@@ -210,18 +202,19 @@ pub fn compared_rounds(
         )
     };
     Ok(match format {
-        CompareFormat::Text | CompareFormat::Markdown => markdown!(
+        Format::Text | Format::Markdown => markdown!(
             "First: {}.\nSecond: {}.\n\n{}",
             about(&first.round),
             about(&second.round),
             rounds_markdown(&result)
         )
         .into(),
-        CompareFormat::Json => exit::json(&result.cells)?,
-        CompareFormat::Html => single_file(
+        Format::Json => exit::json(&result.cells)?,
+        Format::Html => single_file(
             &format!("{} · Paceline", first.round.plan),
             &SingleFilePages::of_comparison([first, second], reports.each_ref(), &result)?,
         )?,
+        Format::Csv | Format::Svg | Format::Hgrm | Format::Junit => return Err(format.unavailable()),
     })
 }
 

@@ -5,9 +5,10 @@
 use super::child::LoadFlags;
 use super::compare::{CompareFlags, compare, measure};
 use super::gate_init::{self, InitArguments};
-use super::gate_output::{GateFormat, GateOutput};
+use super::gate_output::GateOutput;
 use super::revision_gate::{self, RevisionFlags, Settings, SharedFlags};
 use super::status_of;
+use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText};
 use paceline_experiment::{
@@ -131,16 +132,13 @@ fn of_revisions(arguments: &Arguments) -> anyhow::Result<Status> {
     revision_gate::run(&Settings::read(&arguments.revisions, shared)?, &arguments.output)
 }
 
-fn render(
-    comparison: &PairedComparison,
-    result: &GateResult,
-    format: GateFormat,
-) -> anyhow::Result<Printable> {
+fn render(comparison: &PairedComparison, result: &GateResult, format: Format) -> anyhow::Result<Printable> {
     Ok(match format {
-        GateFormat::Text => TerminalText::lines(&exit::fitted_lines(&gate_text(comparison, result))).into(),
-        GateFormat::Markdown => gate_markdown(comparison, result).into(),
-        GateFormat::Json => exit::json(comparison)?,
-        GateFormat::Html => compare_html(comparison).into(),
-        GateFormat::Junit => gate_junit(comparison, result).into(),
+        Format::Text => TerminalText::lines(&exit::fitted_lines(&gate_text(comparison, result))).into(),
+        Format::Markdown => gate_markdown(comparison, result).into(),
+        Format::Json => exit::json(comparison)?,
+        Format::Html => compare_html(comparison).into(),
+        Format::Junit => gate_junit(comparison, result).into(),
+        Format::Csv | Format::Svg | Format::Hgrm => return Err(format.unavailable()),
     })
 }

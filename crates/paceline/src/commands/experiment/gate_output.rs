@@ -1,6 +1,6 @@
 //! The files and the printed result of a gate, in the formats of CI.
 
-use super::output::ResultFormat;
+use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
 use crate::file::{self, FileIdentity};
 use paceline_escape::Printable;
@@ -8,38 +8,15 @@ use paceline_experiment::{gate_error_junit, gate_error_markdown};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-/// Values of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum GateFormat {
-    /// For people
-    Text,
-    /// For a pull request
-    Markdown,
-    /// Everything, for programs
-    Json,
-    /// A page in one file
-    Html,
-    /// JUnit XML, for CI
-    Junit,
-}
-
-impl ResultFormat for GateFormat {
-    const TEXT: Self = Self::Text;
-    const EXTENSIONS: &'static [(&'static str, Self)] = &[
-        ("txt", Self::Text),
-        ("md", Self::Markdown),
-        ("json", Self::Json),
-        ("html", Self::Html),
-        ("xml", Self::Junit),
-    ];
-}
+/// The formats of a gate.
+const FORMATS: &[Format] = &[Format::Text, Format::Markdown, Format::Json, Format::Html, Format::Junit];
 
 /// Flags for the output of a gate.
 #[derive(clap::Args, Clone, Debug)]
 pub struct GateOutput {
     /// Format of the printed result [default: text on a terminal, Markdown elsewhere]
-    #[arg(hide_short_help = true, long, value_enum)]
-    format: Option<GateFormat>,
+    #[arg(hide_short_help = true, long, value_name = "FORMAT", value_parser = Format::among(FORMATS))]
+    format: Option<Format>,
     /// Also write the Markdown summary to a file
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
@@ -77,7 +54,7 @@ impl GateOutput {
     /// Writes the files and prints the result.
     pub fn write(
         &self,
-        render: impl Fn(GateFormat) -> anyhow::Result<Printable>,
+        render: impl Fn(Format) -> anyhow::Result<Printable>,
         annotations: &str,
     ) -> anyhow::Result<()> {
         for (path, format) in self.files() {
@@ -89,8 +66,8 @@ impl GateOutput {
         exit::print(render(self.printed())?)
     }
 
-    fn printed(&self) -> GateFormat {
-        let default = if std::io::stdout().is_terminal() { GateFormat::Text } else { GateFormat::Markdown };
+    fn printed(&self) -> Format {
+        let default = if std::io::stdout().is_terminal() { Format::Text } else { Format::Markdown };
         self.format.unwrap_or(default)
     }
 
@@ -103,21 +80,21 @@ impl GateOutput {
         let reason = exit::error_text(error.as_ref());
         for (path, format) in self.files() {
             let text: Printable = match format {
-                GateFormat::Junit => gate_error_junit(&reason).into(),
-                GateFormat::Markdown | GateFormat::Text => gate_error_markdown(&reason).into(),
-                GateFormat::Json | GateFormat::Html => continue,
+                Format::Junit => gate_error_junit(&reason).into(),
+                Format::Markdown | Format::Text => gate_error_markdown(&reason).into(),
+                Format::Json | Format::Html | Format::Csv | Format::Svg | Format::Hgrm => continue,
             };
             file::write_whole(path, text.as_bytes())?;
         }
         Ok(())
     }
 
-    fn files(&self) -> impl Iterator<Item = (&Path, GateFormat)> {
+    fn files(&self) -> impl Iterator<Item = (&Path, Format)> {
         let files = [
-            (&self.markdown, GateFormat::Markdown),
-            (&self.junit, GateFormat::Junit),
-            (&self.html, GateFormat::Html),
-            (&self.report, GateFormat::Json),
+            (&self.markdown, Format::Markdown),
+            (&self.junit, Format::Junit),
+            (&self.html, Format::Html),
+            (&self.report, Format::Json),
         ];
         files.into_iter().filter_map(|(path, format)| Some((path.as_deref()?, format)))
     }

@@ -4,7 +4,7 @@
 //! `lab setup`, which prints beforehand what it installs.
 
 use super::selection::{ServerSelection, for_each, working};
-use crate::commands::print_format::PrintFormatFlag;
+use crate::commands::format::PrintFormatFlag;
 use crate::exit::Status;
 use paceline_catalogue::Catalogue;
 use paceline_lab::StepOutcome;

@@ -4,7 +4,7 @@
 //! answers.
 
 use super::selection::provisioner;
-use crate::commands::print_format::{PrintFormat, PrintFormatFlag};
+use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Status, json, print, say};
 use crate::lab_folders::complain;
 use paceline_catalogue::{Catalogue, Manifest};
@@ -31,9 +31,9 @@ const COLUMNS: [&str; 4] = ["state", "server", "framework", "workloads"];
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let provisioner = provisioner(catalogue)?;
     provisioner.ask_tools(&catalogue.servers, TOOLS_LIMIT);
-    print(match arguments.print.format {
-        PrintFormat::Text => as_text(catalogue, &provisioner)?,
-        PrintFormat::Json => as_json(catalogue, &provisioner)?,
+    print(match arguments.print.is_json() {
+        true => as_json(catalogue, &provisioner)?,
+        false => as_text(catalogue, &provisioner)?,
     })?;
     Ok(Status::Done)
 }

@@ -1,6 +1,6 @@
 //! What several subcommands of `paceline lab` share: the selection of servers, its checks, and the provisioner.
 
-use crate::commands::print_format::PrintFormatFlag;
+use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, error_text, say};
 use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command};
 use anyhow::Context as _;

@@ -4,6 +4,7 @@
 //! put on the server, and it is not restarted when it exits.
 
 use super::selection::{check_form, check_workloads, start_case, working};
+use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status, print, say};
 use crate::lab_folders::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
@@ -45,21 +46,11 @@ pub struct Arguments {
     /// The cores that the server may run on, by number: 0,1 [default: as in a round]
     #[arg(long, value_name = "CORE", num_args = 1.., value_delimiter = ',')]
     cores: Vec<u32>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = ServeFormat::Text)]
-    format: ServeFormat,
+    #[command(flatten)]
+    print: PrintFormatFlag,
     /// Start the server without a PID namespace, for machines that do not allow one
     #[arg(long)]
     no_namespace: bool,
-}
-
-/// Values of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ServeFormat {
-    /// The URL, then a line of text
-    Text,
-    /// One line of JSON
-    Json,
 }
 
 /// A running server, as JSON.
@@ -116,7 +107,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             return Err(Complaint::environment(format!("{}: {}", server.id, fault.message)).into());
         }
     };
-    announce(arguments.format, &server, &launch, &cores)?;
+    announce(arguments.print, &server, &launch, &cores)?;
     let status = wait(&server, launch, interrupt);
     if let Some((process, _running)) = database {
         process.stop().context("cannot stop the database")?;
@@ -149,14 +140,14 @@ fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
 }
 
 fn announce(
-    format: ServeFormat,
+    format: PrintFormatFlag,
     server: &Manifest,
     launch: &RunningServer,
     cores: &[u32],
 ) -> anyhow::Result<()> {
     let url = format!("http://{}/", launch.address);
     let first_answer_ns = launch.startup.first_answer_ns;
-    if format == ServeFormat::Json {
+    if format.is_json() {
         let serving = Serving { url, first_answer_ns, cores: cores.to_vec() };
         return print(JsonText::of_document(&serde_json::to_string(&serving)?));
     }

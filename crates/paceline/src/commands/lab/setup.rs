@@ -3,7 +3,7 @@
 //! If one server fails, the others are still set up. Completed steps are not repeated.
 
 use super::selection::{ServerSelection, working};
-use crate::commands::print_format::PrintFormatFlag;
+use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Status, error_text, say};
 use crate::lab_folders::{complain, server_user, user_notice};
 use paceline_catalogue::{Catalogue, Manifest};

@@ -3,7 +3,7 @@
 //! `open.rs` makes a plan from [`PlanFlags`]; [`ResumeFlags`] says how the round is run, and whether an earlier one is
 //! resumed. The lab checks the values, for flags and plan files alike.
 
-use crate::commands::print_format::PrintFormat;
+use crate::commands::format::Format;
 use crate::exit::Complaint;
 use crate::lab_folders::FolderArguments;
 use crate::store_location::StoreArguments;
@@ -28,8 +28,14 @@ pub struct Arguments {
     #[command(flatten)]
     pub folders: FolderArguments,
     /// Report as text, or as JSON for programs
-    #[arg(hide_short_help = true, long, value_enum, default_value_t = PrintFormat::Text)]
-    pub format: PrintFormat,
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        value_parser = Format::among(Format::PRINTED)
+    )]
+    pub format: Format,
 }
 
 const EXAMPLES: &str = "\

@@ -15,7 +15,7 @@ pub use machine::lock_round;
 
 pub use flags::Arguments;
 
-use super::print_format::PrintFormat;
+use super::format::Format;
 use super::view::LiveServer;
 use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
 use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command, user_notice};
@@ -30,7 +30,7 @@ use paceline_lab::{
     Scratch, Starter, carry_out,
 };
 use paceline_record::Round;
-use paceline_report::{Format, Options, Report};
+use paceline_report::{Options, Report};
 use paceline_run::wall_clock;
 use paceline_store::Store;
 use paceline_web::Library;
@@ -207,17 +207,16 @@ fn interrupted(round: &str) -> anyhow::Error {
         .into()
 }
 
-fn print_report(round: &Round, store: &Store, format: PrintFormat) -> anyhow::Result<Report> {
+fn print_report(round: &Round, store: &Store, format: Format) -> anyhow::Result<Report> {
     let trials = store_location::ReadableRecords::from_read(store.readable_trials(&round.id))?.records;
     let options = Options { width: terminal::width(), colour: terminal::wants_colour(), full: false };
     let report = Report::new(round, &trials);
-    match format {
-        PrintFormat::Text => {
-            print(report.render(Format::Text, options))?;
-            let place = store.path().display();
-            print(&fitted_lines(&format!("\nround {} is stored in {place}\n", round.id)))?;
-        }
-        PrintFormat::Json => print(report.render(Format::Json, options))?,
+    if format == Format::Json {
+        print(report.json())?;
+    } else {
+        print(report.text(options))?;
+        let place = store.path().display();
+        print(&fitted_lines(&format!("\nround {} is stored in {place}\n", round.id)))?;
     }
     Ok(report)
 }

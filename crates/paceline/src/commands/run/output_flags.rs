@@ -3,6 +3,7 @@
 //! `paceline run` checks them before anything starts. No file is opened here: `seconds.rs` writes the lines per second,
 //! `write_results.rs` the percentile distributions.
 
+use crate::commands::format::Format;
 use crate::exit::Complaint;
 use crate::file::FileIdentity;
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -23,8 +24,8 @@ pub struct OutputFile<'a> {
 #[derive(clap::Args, Debug)]
 pub struct OutputFlags {
     /// Format of the output; a file with a known extension has the format of that extension [default: text]
-    #[arg(hide_short_help = true, long, value_enum, help_heading = "Output")]
-    format: Option<OutputFormat>,
+    #[arg(hide_short_help = true, long, value_name = "FORMAT", value_parser = Format::among(FORMATS), help_heading = "Output")]
+    format: Option<Format>,
 
     /// The same as --format json
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
@@ -90,16 +91,9 @@ pub struct OutputFlags {
     pub hdr: Vec<PathBuf>,
 }
 
-/// Extensions of files with a result, and their formats.
-const ENDINGS: [(&str, OutputFormat); 7] = [
-    ("json", OutputFormat::Json),
-    ("txt", OutputFormat::Text),
-    ("hgrm", OutputFormat::Hgrm),
-    ("html", OutputFormat::Html),
-    ("svg", OutputFormat::Svg),
-    ("csv", OutputFormat::Csv),
-    ("md", OutputFormat::Markdown),
-];
+/// The formats of a run.
+const FORMATS: &[Format] =
+    &[Format::Text, Format::Json, Format::Hgrm, Format::Html, Format::Svg, Format::Csv, Format::Markdown];
 
 impl OutputFlags {
     /// The files that the result is written to.
@@ -109,7 +103,7 @@ impl OutputFlags {
 
     /// Whether the result is printed. Text is printed beside files of other formats, so that a failed run shows why.
     pub fn prints(&self) -> bool {
-        let is_text = |format| format == OutputFormat::Text;
+        let is_text = |format| format == Format::Text;
         let is_stdout = |path: &PathBuf| path == Path::new("-");
         let is_taken = self.csv.iter().chain(&self.ndjson).any(is_stdout);
         let is_beside = !is_taken
@@ -119,17 +113,16 @@ impl OutputFlags {
     }
 
     /// The format of the printed result.
-    pub fn printed_format(&self) -> OutputFormat {
+    pub fn printed_format(&self) -> Format {
         match (self.json, self.format) {
-            (true, _) => OutputFormat::Json,
-            (false, format) => format.unwrap_or(OutputFormat::Text),
+            (true, _) => Format::Json,
+            (false, format) => format.unwrap_or(Format::Text),
         }
     }
 
     /// The format of a file: from its extension, otherwise the printed format.
-    pub fn format_of(&self, path: &Path) -> OutputFormat {
-        let known = ENDINGS.into_iter().find(|(ending, _)| has_ending(path, ending));
-        known.map_or(self.printed_format(), |(_, format)| format)
+    pub fn format_of(&self, path: &Path) -> Format {
+        Format::of_path(path, FORMATS).unwrap_or(self.printed_format())
     }
 
     /// The histogram logs.
@@ -179,9 +172,8 @@ impl OutputFlags {
         if self.json || self.format.is_some() {
             return Ok(());
         }
-        let is_unknown = |path: &&Path| {
-            path.extension().is_some() && !ENDINGS.iter().any(|(ending, _)| has_ending(path, ending))
-        };
+        let is_unknown =
+            |path: &&Path| path.extension().is_some() && Format::of_path(path, FORMATS).is_none();
         match self.files().find(is_unknown) {
             None => Ok(()),
             Some(path) => {
@@ -249,26 +241,6 @@ impl TimeUnitFlag {
             TimeUnitFlag::S => TimeUnit::Seconds,
         }
     }
-}
-
-/// Values of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum OutputFormat {
-    /// For people
-    Text,
-    /// The run's record
-    Json,
-    /// The percentile distribution, for HdrHistogram's tools
-    Hgrm,
-    /// A page with charts, in one file that needs no server
-    Html,
-    /// A chart of the times over time
-    Svg,
-    /// The summary: a line of keys and a line of values
-    Csv,
-    /// The summary as a table
-    #[value(name = "md", alias = "markdown")]
-    Markdown,
 }
 
 /// Parses a path; `-` means standard output.

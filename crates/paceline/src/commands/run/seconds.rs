@@ -23,7 +23,7 @@ pub struct Files(Vec<SecondsFile>);
 #[derive(Debug)]
 struct SecondsFile {
     path: PathBuf,
-    kind: SecondsFormat,
+    lines: SecondsFormat,
     /// None after it was abandoned.
     file: Option<File>,
     /// Whether it is a regular file that was opened for this run alone and has no other content.
@@ -32,23 +32,30 @@ struct SecondsFile {
     error: Option<std::io::Error>,
 }
 
+/// What is written.
 #[derive(Clone, Copy, Debug)]
-enum SecondsFormat {
-    Csv,
-    Ndjson,
-    Hlog,
+struct SecondsFormat {
+    header: fn(&Rows) -> String,
+    line: fn(&record::Second, &WorkerSecond) -> String,
 }
+
+const CSV: SecondsFormat = SecondsFormat { header: |_| seconds_csv_header(), line: |row, _| second_csv(row) };
+const NDJSON: SecondsFormat = SecondsFormat {
+    header: |_| String::new(),
+    line: |row, _| serde_json::to_string(row).unwrap_or_default() + "\n",
+};
+const HLOG: SecondsFormat = SecondsFormat { header: hlog_start, line: hlog_lines };
 
 impl Files {
     /// Opens the files that the flags name. Lines for a program that follows the run come last: by then everything else
     /// is written. A file's previous content stays until the run has begun.
     pub fn open(flags: &OutputFlags) -> anyhow::Result<Self> {
-        let csv = flags.csv.iter().map(|path| (path, SecondsFormat::Csv));
-        let ndjson = flags.ndjson.iter().map(|path| (path, SecondsFormat::Ndjson));
-        let hlog = flags.hlogs().map(|path| (path, SecondsFormat::Hlog));
+        let csv = flags.csv.iter().map(|path| (path, CSV));
+        let ndjson = flags.ndjson.iter().map(|path| (path, NDJSON));
+        let hlog = flags.hlogs().map(|path| (path, HLOG));
         csv.chain(hlog)
             .chain(ndjson)
-            .map(|(path, kind)| SecondsFile::open(path, kind))
+            .map(|(path, lines)| SecondsFile::open(path, lines))
             .collect::<Result<_, _>>()
             .map(Self)
     }
@@ -65,11 +72,7 @@ impl Sink for Files {
             if !std::mem::replace(&mut file.has_begun, true) {
                 file.begin(rows);
             }
-            match file.kind {
-                SecondsFormat::Csv => file.write(&second_csv(row)),
-                SecondsFormat::Ndjson => file.write(&(serde_json::to_string(row).unwrap_or_default() + "\n")),
-                SecondsFormat::Hlog => file.write(&hlog_lines(row, second)),
-            }
+            file.write(&(file.lines.line)(row, second));
         }
     }
 
@@ -86,6 +89,16 @@ fn cannot(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
+fn hlog_start(rows: &Rows) -> String {
+    let started_at = rows.started_at();
+    hlog_header(
+        env!("CARGO_PKG_VERSION"),
+        rows.target(),
+        started_at.as_millisecond() as f64 / 1e3,
+        &paceline_run::wall_clock::rfc3339(started_at),
+    )
+}
+
 /// What this second added to the window's cohort, by kind of time: the lines of a run add up to its result.
 fn hlog_lines(row: &record::Second, second: &WorkerSecond) -> String {
     let mut lines = String::new();
@@ -100,7 +113,7 @@ fn hlog_lines(row: &record::Second, second: &WorkerSecond) -> String {
 }
 
 impl SecondsFile {
-    fn open(path: &Path, kind: SecondsFormat) -> anyhow::Result<Self> {
+    fn open(path: &Path, lines: SecondsFormat) -> anyhow::Result<Self> {
         let opened = crate::file::open_in_place(path).and_then(|found| match found {
             Some(file) => Ok((file, false)),
             None => {
@@ -109,7 +122,7 @@ impl SecondsFile {
         });
         let (file, is_own) =
             opened.with_context(|| cannot(path)).context(Complaint::environment("nothing was measured"))?;
-        Ok(Self { path: path.to_owned(), kind, file: Some(file), is_own, has_begun: false, error: None })
+        Ok(Self { path: path.to_owned(), lines, file: Some(file), is_own, has_begun: false, error: None })
     }
 
     /// Empties the file, if it belongs to this run, and writes its header.
@@ -117,17 +130,7 @@ impl SecondsFile {
         if let Some(file) = self.file.as_mut().filter(|_| self.is_own) {
             self.error = file.set_len(0).err();
         }
-        let started_at = rows.started_at();
-        match self.kind {
-            SecondsFormat::Csv => self.write(&seconds_csv_header()),
-            SecondsFormat::Ndjson => {}
-            SecondsFormat::Hlog => self.write(&hlog_header(
-                env!("CARGO_PKG_VERSION"),
-                rows.target(),
-                started_at.as_millisecond() as f64 / 1e3,
-                &paceline_run::wall_clock::rfc3339(started_at),
-            )),
-        }
+        self.write(&(self.lines.header)(rows));
     }
 
     fn write(&mut self, lines: &str) {

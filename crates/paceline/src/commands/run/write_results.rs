@@ -3,7 +3,8 @@
 //! If one output fails, the others are still written. A reader that closes standard output early changes nothing: the
 //! exit status is that of the run.
 
-use super::output_flags::{HistogramsFlag, OutputFlags, OutputFormat, TimeUnitFlag};
+use super::output_flags::{HistogramsFlag, OutputFlags, TimeUnitFlag};
+use crate::commands::format::Format;
 use crate::exit::{Complaint, print};
 use paceline_escape::{JsonText, Printable, TerminalText};
 use paceline_record::Run;
@@ -40,9 +41,9 @@ pub fn run_page(run: &Run) -> anyhow::Result<Printable> {
 }
 
 /// The result in a format.
-fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) -> anyhow::Result<Printable> {
+fn text(run: &Run, flags: &OutputFlags, format: Format, is_shown: bool) -> anyhow::Result<Printable> {
     Ok(match format {
-        OutputFormat::Json => match flags.histograms {
+        Format::Json => match flags.histograms {
             HistogramsFlag::All => JsonText::of_document(&serde_json::to_string(run)?).into(),
             HistogramsFlag::None => {
                 let mut record = serde_json::to_value(run)?;
@@ -50,12 +51,12 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
                 JsonText::of_document(&record.to_string()).into()
             }
         },
-        OutputFormat::Hgrm => TerminalText::lines(&run_hgrm(run)).into(),
-        OutputFormat::Html => run_page(run)?,
-        OutputFormat::Svg => run_svg(run),
-        OutputFormat::Csv => run_csv(run).into(),
-        OutputFormat::Markdown => run_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
-        OutputFormat::Text => run_text(
+        Format::Hgrm => TerminalText::lines(&run_hgrm(run)).into(),
+        Format::Html => run_page(run)?,
+        Format::Svg => run_svg(run),
+        Format::Csv => run_csv(run).into(),
+        Format::Markdown => run_markdown(run, flags.time_unit.map(TimeUnitFlag::unit)).into(),
+        Format::Text => run_text(
             run,
             RunTextOptions {
                 colour: is_shown && !flags.no_color && crate::terminal::wants_colour(),
@@ -65,6 +66,7 @@ fn text(run: &Run, flags: &OutputFlags, format: OutputFormat, is_shown: bool) ->
             },
         )
         .into(),
+        Format::Junit => return Err(format.unavailable()),
     })
 }
 

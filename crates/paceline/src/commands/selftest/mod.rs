@@ -9,7 +9,7 @@ mod experiment;
 mod judge;
 mod print;
 
-use super::print_format::{PrintFormat, PrintFormatFlag};
+use super::format::PrintFormatFlag;
 use crate::exit::Status;
 use crate::reference::Service;
 use std::time::Duration;
@@ -61,10 +61,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     crate::exit::check_printable()?;
     let instrument = experiment::carry_out(arguments.duration, &mut |line| crate::exit::say(line))?;
     let verdict = judge::judge(&instrument);
-    match arguments.print.format {
-        PrintFormat::Text => crate::exit::print(&print::text(&instrument, &verdict))?,
-        PrintFormat::Json => arguments.print.print_document(&print::document(&instrument, &verdict))?,
+    if !arguments.print.is_json() {
+        crate::exit::print(&print::text(&instrument, &verdict))?;
     }
+    arguments.print.print_document(&print::document(&instrument, &verdict))?;
     Ok(if verdict.is_fatal() { Status::Failed } else { Status::Done })
 }
 

@@ -7,7 +7,8 @@ mod bench;
 mod settings;
 
 use super::complaint;
-use super::gate_output::{GateFormat, GateOutput};
+use super::gate_output::GateOutput;
+use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
 use crate::lab_folders::{complain, end_left_overs, shepherd_command};
 use anyhow::Context as _;
@@ -149,12 +150,13 @@ fn progress(report: &RegressionReport) -> String {
     format!("block {}{disturbed} after {:.0} s{figures}", report.blocks, report.elapsed_s)
 }
 
-fn render(report: &RegressionReport, format: GateFormat) -> anyhow::Result<Printable> {
+fn render(report: &RegressionReport, format: Format) -> anyhow::Result<Printable> {
     Ok(match format {
-        GateFormat::Text => TerminalText::lines(&exit::fitted_lines(&regression_text(report))).into(),
-        GateFormat::Markdown => regression_markdown(report).into(),
-        GateFormat::Json => exit::json(report)?,
-        GateFormat::Html => regression_html(report).into(),
-        GateFormat::Junit => regression_junit(report).into(),
+        Format::Text => TerminalText::lines(&exit::fitted_lines(&regression_text(report))).into(),
+        Format::Markdown => regression_markdown(report).into(),
+        Format::Json => exit::json(report)?,
+        Format::Html => regression_html(report).into(),
+        Format::Junit => regression_junit(report).into(),
+        Format::Csv | Format::Svg | Format::Hgrm => return Err(format.unavailable()),
     })
 }

@@ -8,7 +8,7 @@ mod server;
 mod table;
 
 use super::selection::{ServerSelection, check_form, check_workloads, working};
-use crate::commands::print_format::{PrintFormat, PrintFormatFlag};
+use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status, fitted_lines, print};
 use crate::lab_folders::{complain, server_user, shepherd_command};
 use anyhow::Context as _;
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     };
     let mut table = CheckTable::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
     let outcome = each(&servers, &checker, &mut table, arguments.print);
-    if arguments.print.format == PrintFormat::Text {
+    if !arguments.print.is_json() {
         print(&fitted_lines(&table.below(seed)))?;
     }
     outcome?;
