@@ -3,8 +3,9 @@
 //! Everything printed here is a field of [`Capacity`]; its JSON has more digits.
 
 use crate::capacity::Capacity;
-use crate::load::{Range, RateUnit, RequestSummary};
+use crate::load::{Range, RateUnit, RequestSummary, TimeSummary};
 use crate::window_outcome::WindowOutcome;
+use paceline_report::{Align, Grid};
 use paceline_stats::counted;
 use std::fmt::Write as _;
 
@@ -116,19 +117,19 @@ fn curve(text: &mut String, capacity: &Capacity) {
     if capacity.curve.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n  load         offered    response p50        p99     server cores");
-    for point in &capacity.curve {
-        let (p50, p99) = point.response_time_ns.map_or(("-".to_owned(), "-".to_owned()), |times| {
-            (time(times.p50 as f64), time(times.p99 as f64))
-        });
+    let mut rows = vec![["load", "offered", "response p50", "p99", "server cores"].map(str::to_owned)];
+    rows.extend(capacity.curve.iter().map(|point| {
+        let [p50, p99] = median_and_tail(point.response_time_ns);
         let cores = point.server_cores_used.map_or("-".to_owned(), |used| format!("{used:.2}"));
         let share = format!("{:.0} %", point.share * 100.0);
-        let _ = writeln!(
-            text,
-            "{share:>6} {:>15} {p50:>15} {p99:>10} {cores:>16}",
-            rate(point.offered_per_s, capacity.unit)
-        );
-    }
+        [share, rate(point.offered_per_s, capacity.unit), p50, p99, cores]
+    }));
+    let _ = write!(text, "\n{}", Grid::text(&[Align::Right; 5], &rows, 2));
+}
+
+/// The median and the 99th percentile of times, where they were measured.
+fn median_and_tail(times: Option<TimeSummary>) -> [String; 2] {
+    times.map_or(["-".to_owned(), "-".to_owned()], |times| [times.p50, times.p99].map(|ns| time(ns as f64)))
 }
 
 /// The results of each request and session in the long window that met the objective; without one, in the window with
@@ -149,19 +150,15 @@ fn requests(text: &mut String, capacity: &Capacity) {
     if rows.is_empty() {
         return;
     }
-    let width = rows.iter().map(|(_, part)| part.name.chars().count()).max().unwrap_or(0);
     let at = format!("at {}", rate(offered, capacity.unit));
-    let width = width.saturating_add(8).max(at.chars().count());
-    let _ = writeln!(text, "\n{at:<width$} {:>10} {:>9} {:>10} {:>10}", "count", "failed", "p50", "p99");
-    for (kind, part) in rows {
-        let (p50, p99) = part.time_ns.map_or(("-".to_owned(), "-".to_owned()), |times| {
-            (time(times.p50 as f64), time(times.p99 as f64))
-        });
+    let mut lines = vec![[at.as_str(), "count", "failed", "p50", "p99"].map(str::to_owned)];
+    lines.extend(rows.into_iter().map(|(kind, part)| {
+        let [p50, p99] = median_and_tail(part.time_ns);
         let failed = percent(part.failed as f64 / part.scheduled.max(1) as f64);
-        let (name, scheduled) =
-            (format!("{kind} {}", part.name), paceline_stats::whole(part.scheduled as f64));
-        let _ = writeln!(text, "{name:<width$} {scheduled:>10} {failed:>9} {p50:>10} {p99:>10}");
-    }
+        [format!("{kind} {}", part.name), paceline_stats::whole(part.scheduled as f64), failed, p50, p99]
+    }));
+    let aligns = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Right];
+    let _ = write!(text, "\n{}", Grid::text(&aligns, &lines, 0));
 }
 
 fn line(text: &mut String, label: &str, value: &str) {

@@ -9,6 +9,7 @@ use crate::load::RateUnit;
 use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{MarkdownText, markdown};
 use paceline_judge::Unit;
+use paceline_report::{Align, Grid};
 use paceline_stats::{counted, whole};
 use std::fmt::Write as _;
 
@@ -145,18 +146,18 @@ pub fn compare_text(comparison: &PairedComparison) -> String {
     for (side, set) in ["first", "second"].iter().zip(&comparison.samples) {
         let _ = writeln!(text, "{side:<6}  {}", set.name);
     }
-    let ratio_head = "ratio (95 % interval)";
-    let _ =
-        writeln!(text, "\n  {:<12} {:>10} {:>10}  {ratio_head:<22}  decision", "metric", "first", "second");
+    let mut rows =
+        vec![["  metric", "first", "second", "ratio (95 % interval)", "decision"].map(str::to_owned)];
     let [name, first, second, difference, decision] = failure_cells(comparison);
-    let _ = writeln!(text, "  {name:<12} {first:>10} {second:>10}  {difference:<22}  {decision}");
-    for metric in &comparison.metrics {
+    rows.push([format!("  {name}"), first, second, difference, decision]);
+    rows.extend(comparison.metrics.iter().map(|metric| {
         let mark = if metric.metric == comparison.primary { '*' } else { ' ' };
-        let name = metric.metric.name();
         let [first, second, ratio, _] = compared_cells(comparison, metric);
-        let decision = decision_word(metric);
-        let _ = writeln!(text, "{mark} {name:<12} {first:>10} {second:>10}  {ratio:<22}  {decision}");
-    }
+        let decision = decision_word(metric).to_owned();
+        [format!("{mark} {}", metric.metric.name()), first, second, ratio, decision]
+    }));
+    let aligns = [Align::Left, Align::Right, Align::Right, Align::Left, Align::Left];
+    let _ = write!(text, "\n{}", Grid::text(&aligns, &rows, 0));
     let is_equivalent = comparison.metrics.iter().any(|metric| metric.direction == Direction::Equivalent);
     let within = match is_equivalent {
         true => format!("equivalent: differs by less than {:.0} %; ", comparison.margin * 100.0),

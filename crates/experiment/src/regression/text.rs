@@ -2,6 +2,7 @@
 
 use super::report::{CellReport, CellVerdict, JudgeRule, LoadFailures, RegressionOutcome, RegressionReport};
 use crate::compare_text::compared_value;
+use paceline_report::{Align, Grid};
 use paceline_stats::counted;
 use std::fmt::Write as _;
 
@@ -201,19 +202,21 @@ pub fn regression_text(report: &RegressionReport) -> String {
     let mut text = format!("Performance gate {}: {}\n\n", outcome_word(report.outcome), report.reason);
     // Writing to a string cannot fail.
     let _ = writeln!(text, "base       {}\ncandidate  {}\n", report.base, report.candidate);
-    let rows: Vec<[String; 8]> = report.metrics.iter().map(row).collect();
-    if !rows.is_empty() {
-        let width = |column: usize| {
-            let cells = rows.iter().map(|row| row[column].chars().count());
-            cells.chain([HEADS[column].len()]).max().unwrap_or(0)
+    if !report.metrics.is_empty() {
+        let marked = |mark: &str, mut row: [String; 8]| {
+            row[0].insert_str(0, mark);
+            row
         };
-        let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
-        let marks = report.metrics.iter().map(|cell| if cell.is_judge { '*' } else { ' ' });
-        push_row(&mut text, ' ', &HEADS, &widths);
-        for (mark, row) in marks.zip(&rows) {
-            push_row(&mut text, mark, &row.each_ref().map(String::as_str), &widths);
-        }
-        text.push('\n');
+        let mut rows = vec![marked("  ", HEADS.map(str::to_owned))];
+        rows.extend(
+            report.metrics.iter().map(|cell| marked(if cell.is_judge { "* " } else { "  " }, row(cell))),
+        );
+        // Names to the left, figures to the right.
+        let aligns: [Align; 8] =
+            std::array::from_fn(
+                |column| if matches!(column, 0 | 1 | 4 | 7) { Align::Left } else { Align::Right },
+            );
+        let _ = writeln!(text, "{}", Grid::text(&aligns, &rows, 0));
     }
     for failures in
         report.failures.iter().filter(|failures| failures.candidate_failed + failures.base_failed > 0)
@@ -224,17 +227,4 @@ pub fn regression_text(report: &RegressionReport) -> String {
         let _ = writeln!(text, "{note}");
     }
     text
-}
-
-fn push_row(text: &mut String, mark: char, cells: &[&str; 8], widths: &[usize]) {
-    text.push(mark);
-    for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
-        // Names to the left, figures to the right.
-        let _ = match column {
-            0 | 1 | 4 => write!(text, " {cell:<width$} "),
-            7 => write!(text, " {cell}"),
-            _ => write!(text, " {cell:>width$} "),
-        };
-    }
-    text.push('\n');
 }

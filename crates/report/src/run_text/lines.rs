@@ -4,6 +4,7 @@
 //! report, which leave out columns that do not fit.
 
 use super::quantity::{TimeUnit, nanos};
+use crate::{Align, Grid};
 use paceline_escape::TerminalText;
 
 /// Whether and how text is coloured (ECMA-48 SGR).
@@ -101,19 +102,16 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 /// a separate line, and below it the other cells with their headings.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>], style: Style) -> String {
     let header: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
-    let all = || std::iter::once(&header).chain(rows);
-    let widths: Vec<usize> =
-        (0..header.len()).map(|column| all().map(|row| columns(&row[column])).max().unwrap_or(0)).collect();
-    if widths.iter().map(|width| width + 2).sum::<usize>() > style.width {
+    let all: Vec<&Vec<String>> = std::iter::once(&header).chain(rows).collect();
+    let aligns: Vec<Align> =
+        (0..header.len()).map(|column| if column == 0 { Align::Left } else { Align::Right }).collect();
+    let grid = Grid::fitting(&aligns, &all);
+    if grid.width() + 2 > style.width {
         return rows.iter().map(|row| listed(&header, row, style)).collect();
     }
     let mut text = String::new();
-    for (index, row) in all().enumerate() {
-        let mut line = format!("  {:<width$}", row[0], width = widths[0]);
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            line.push_str(&format!("  {cell:>width$}"));
-        }
-        let line = line.trim_end().replace('\u{a0}', " ");
+    for (index, row) in all.into_iter().enumerate() {
+        let line = format!("  {}", grid.line(row)).replace('\u{a0}', " ");
         text.push_str(&if index == 0 { style.dim(&line) } else { style.plain(&line) });
         text.push('\n');
     }

@@ -10,6 +10,7 @@ use crate::lab_folders::complain;
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
 use paceline_lab::{LabError, Provisioner};
+use paceline_report::{Align, Grid};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ fn as_text(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
         }
         rows.push(row(server, &state));
     }
-    let mut text = table(&rows);
+    let mut text = Grid::text(&[Align::Left, Align::Left, Align::Left, Align::Right], &rows, 0);
     let has = |state: &str| rows.iter().any(|row| row[0] == state);
     let meanings = [
         (NEEDS_PACKAGES, "`paceline lab setup SERVER --dry-run` lists what it would install"),
@@ -157,19 +158,6 @@ fn list(title: &str, entries: &[(Vec<String>, String)], width: usize) -> String 
     text
 }
 
-/// The rows, each column as wide as its widest entry, separated by two spaces; the last is a number.
-fn table(rows: &[[String; COLUMNS.len()]]) -> String {
-    let widths: [usize; COLUMNS.len()] = std::array::from_fn(|column| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-    });
-    let mut text = String::new();
-    for [state, server, framework, workloads] in rows {
-        let [a, b, c, d] = widths;
-        text.push_str(&format!("{state:a$}  {server:b$}  {framework:c$}  {workloads:>d$}\n"));
-    }
-    text
-}
-
 fn as_json(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<Printable> {
     let mut servers = Vec::new();
     for server in &catalogue.servers {
@@ -202,13 +190,6 @@ fn as_json(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_entry() {
-        let row = |state: &str, server: &str, last: &str| [state, server, "c", last].map(str::to_owned);
-        let text = table(&[row("state", "server", "workloads"), row("ready", "go-nethttp", "7")]);
-        assert_eq!(text, "state  server      c  workloads\nready  go-nethttp  c          7\n");
-    }
 
     #[test]
     fn servers_are_named_by_the_shorter_list() {
