@@ -49,7 +49,7 @@ impl Figure {
     }
 
     /// The figure of the launches' observations, with the repeat of each.
-    fn by_repeat(observed: Vec<(u32, f64)>) -> Option<Self> {
+    pub(crate) fn by_repeat(observed: Vec<(u32, f64)>) -> Option<Self> {
         let Spread { count, min, median, max } =
             Spread::from_observations(observed.iter().map(|(_, value)| *value))?;
         let mut figure = Self { median, min, max, launches: count, observed, ..Self::default() };

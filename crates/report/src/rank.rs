@@ -133,20 +133,23 @@ fn by_key(a: &Row, b: &Row, by: RankedBy) -> Ordering {
 pub fn fit(rows: &[&Row], metric: &Metric) -> Option<BlockFit> {
     let observed =
         |row: &&Row| row.figures.get(metric).map(|figure| figure.observed.clone()).unwrap_or_default();
-    let observed: Vec<Vec<(u32, f64)>> = rows.iter().map(observed).collect();
-    let blocks = observed.iter().flatten().map(|(repeat, _)| *repeat as usize + 1).max()?;
-    let rows: Vec<BlockRow> = observed
-        .iter()
-        .zip(rows)
-        .map(|(observed, row)| {
-            let mut values = vec![None; blocks];
-            for (repeat, value) in observed.iter().filter(|(_, value)| *value > 0.0) {
-                values[*repeat as usize] = Some(*value);
-            }
-            BlockRow { values, is_steady: row.is_steady() }
-        })
-        .collect();
-    BlockFit::from_rows(&rows)
+    fit_launches(rows.iter().map(|row| (observed(row), row.is_steady())))
+}
+
+/// A fit of the launches of some servers, each by its repeat, and of whether the server was steady. A launch without a
+/// value above zero is left out.
+pub fn fit_launches(rows: impl Iterator<Item = (Vec<(u32, f64)>, bool)>) -> Option<BlockFit> {
+    let rows: Vec<(Vec<(u32, f64)>, bool)> = rows.collect();
+    let blocks =
+        rows.iter().flat_map(|(observed, _)| observed).map(|(repeat, _)| *repeat as usize + 1).max()?;
+    let of_row = |(observed, is_steady): &(Vec<(u32, f64)>, bool)| {
+        let mut values = vec![None; blocks];
+        for (repeat, value) in observed.iter().filter(|(_, value)| *value > 0.0) {
+            values[*repeat as usize] = Some(*value);
+        }
+        BlockRow { values, is_steady: *is_steady }
+    };
+    BlockFit::from_rows(&rows.iter().map(of_row).collect::<Vec<_>>())
 }
 
 /// Which rows are ahead of which: estimates by the table's criterion, rows that the generator limited by CPU time, and

@@ -78,6 +78,9 @@ pub struct Row {
     pub limit: Option<Limit>,
     /// The names of its verdicts, the most severe first.
     pub verdicts: Vec<String>,
+    /// The worst severity among them; none without a verdict.
+    #[serde(skip)]
+    pub severity: Option<Severity>,
     /// The launches that failed, by reason.
     pub failures: Vec<Failure>,
 }
@@ -86,6 +89,7 @@ impl Row {
     /// Makes the row of a cell's launches, without ranks.
     pub fn from_trials(servers: &[&Server], load: &Load, launches: &CellTrials<'_>, planned: u32) -> Self {
         let usable: Vec<&UsableTrial<'_>> = launches.usable.iter().collect();
+        let verdicts = worst_first(launches);
         Self {
             rank: None,
             rank_worst: None,
@@ -95,7 +99,8 @@ impl Row {
             launches_planned: planned.max((usable.len() + launches.failed.len()) as u32),
             figures: Figures::from_launches(&usable),
             limit: limit(&usable),
-            verdicts: names(launches),
+            severity: verdicts.first().map(|(severity, _)| *severity),
+            verdicts: names(verdicts),
             failures: failures(launches),
         }
     }
@@ -311,8 +316,13 @@ pub fn verdicts<'a>(launch: &UsableTrial<'a>) -> impl Iterator<Item = &'a Verdic
     launch.run.verdicts.iter().chain(&launch.trial.verdicts)
 }
 
-/// The names of the verdicts on single launches or on all of them together, the most severe first, each once.
-pub fn names(launches: &CellTrials<'_>) -> Vec<String> {
+/// The names of verdicts.
+fn names(verdicts: Vec<(Severity, &str)>) -> Vec<String> {
+    verdicts.into_iter().map(|(_, name)| name.to_owned()).collect()
+}
+
+/// The verdicts on single launches or on all of them together, the most severe first, each once with its worst severity.
+fn worst_first<'a>(launches: &'a CellTrials<'_>) -> Vec<(Severity, &'a str)> {
     let mut found: Vec<(Severity, &str)> = Vec::new();
     for verdict in launches.usable.iter().flat_map(verdicts).chain(&launches.together) {
         match found.iter_mut().find(|(_, name)| *name == verdict.name) {
@@ -321,7 +331,7 @@ pub fn names(launches: &CellTrials<'_>) -> Vec<String> {
         }
     }
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    found.into_iter().map(|(_, name)| name.to_owned()).collect()
+    found
 }
 
 /// Adds a row's verdicts to the notes of its table. A launch counts once for a name; a verdict on all launches together

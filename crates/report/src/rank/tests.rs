@@ -35,6 +35,7 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
         figures,
         limit: None,
         verdicts: Vec::new(),
+        severity: None,
         failures: Vec::new(),
     }
 }
