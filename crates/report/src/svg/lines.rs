@@ -172,10 +172,14 @@ fn load_curve(canvas: &mut Canvas, tables: &[Table], table: &Table, row: &Row, t
     bottom + 44.0
 }
 
-/// Draws the times of the window's requests by the interval in which they ended; returns the lower end.
+/// Draws the times of the window's requests by the interval in which they ended; returns the lower end. The few requests
+/// that ended in the drain are not a second of the run: a point for them would look like one.
 pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
     let what = run.loop_.kind.judged_time().name();
-    let intervals = run.intervals.iter().filter(|interval| interval.phase == Phase::Window);
+    let intervals = run
+        .intervals
+        .iter()
+        .filter(|interval| interval.phase == Phase::Window && interval.start_ns < run.phases.window.end_ns);
     let timed: Vec<(f64, Option<&Times>)> = intervals
         .map(|interval| (interval.start_ns as f64 / 1e9, judged_times(&interval.block, run.loop_.kind)))
         .collect();

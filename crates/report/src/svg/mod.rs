@@ -107,6 +107,13 @@ mod tests {
         assert_eq!(starts(&run), 2 * lines);
         run.intervals[7].block.response_time_ns = None;
         assert_eq!(starts(&run), 3 * lines);
+        // What ended in the drain is no point.
+        let length = |run: &Run| run_svg(run).to_string().len();
+        let whole = length(&run);
+        let mut drained = run.intervals[6].clone();
+        drained.start_ns = run.phases.window.end_ns;
+        run.intervals.push(drained);
+        assert_eq!(length(&run), whole);
         // A record of another program may have a time of 0, which has no place on the axis.
         run.intervals[1].block.response_time_ns.as_mut().unwrap().p50 = 0;
         assert_eq!(starts(&run), 3 * lines + 1);
