@@ -1,10 +1,11 @@
 //! A comparison as one HTML page: the decision, then a row for each metric with its ratio drawn as a dot with its
 //! interval. It needs no script and no other file.
 
-use crate::compare::PairedComparison;
+use crate::compare::{PairedComparison, SampleSet};
 use crate::compare_text::{compared_cells, failure_cells, footnote, sentence};
 use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{HtmlText, html};
+use serde_json::Value;
 
 /// The comparison as a self-contained HTML page.
 pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
@@ -16,13 +17,13 @@ pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{0} and {1} · Paceline</title>\n<style>{2}</style>\n</head>\n<body>\n<h1>{3}</h1>\n\
+         <title>{0} and {1} · Paceline</title>\n<style>{2}</style>\n</head>\n<body>\n<main>\n<h1>{3}</h1>\n\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All metrics\"><table>\n\
          <tr><th scope=\"col\">metric</th><th scope=\"col\">{4} to {5}</th><th scope=\"col\">decision</th>\
          <th scope=\"col\">second / first, 95 % interval</th><th scope=\"col\">{0}</th><th scope=\"col\">{1}</th></tr>\n\
          {6}</table></div>\n\
          <p>Dot: second / first. Line: its 95 % interval. Vertical line: equal. Band: differences below {7:.0} %. The \
-         scale is logarithmic; ratios beyond {5} are at its edge.</p>\n<p>{8}</p>\n</body>\n</html>\n",
+         scale is logarithmic; ratios beyond {5} are at its edge.</p>\n<p>{8}</p>\n{9}</main>\n</body>\n</html>\n",
         first,
         second,
         HtmlText::literal(STYLE),
@@ -31,7 +32,29 @@ pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
         format!("{:.2}", axis.most.exp()),
         rows,
         comparison.margin * 100.0,
-        footnote(comparison)
+        footnote(comparison),
+        comparison.samples.iter().map(measured).collect::<HtmlText>()
+    )
+}
+
+/// When and on which machine a side was measured, and with which Paceline; nothing if that is not known.
+fn measured(side: &SampleSet) -> HtmlText {
+    let Some(conditions) = &side.conditions else { return HtmlText::default() };
+    let fact = |key: &str| {
+        conditions.machine.get(key).map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+    };
+    let (model, cores) = (fact("cpu_model").unwrap_or_default(), fact("cores").unwrap_or_default());
+    html!(
+        "<p>{}: measured {} on {}, {} cores, Linux {}, with Paceline {}.</p>\n",
+        side.name,
+        conditions.measured_at,
+        if model.is_empty() { "an unknown processor".to_owned() } else { model },
+        cores,
+        fact("kernel").unwrap_or_default(),
+        conditions.paceline
     )
 }
 
@@ -77,8 +100,8 @@ fn row(comparison: &PairedComparison, metric: &MetricComparison, axis: &Axis) ->
 /// Width and height of a row's drawing, in CSS pixels.
 const WIDTH: f64 = 150.0;
 const HEIGHT: f64 = 20.0;
-/// Ratios beyond a factor of two are drawn at the edge: the others would be too close together.
-const MAX_RATIO: f64 = 2.0;
+/// Ratios beyond this are drawn at the edge, as is one that has no end: the others would be too close together.
+const MAX_RATIO: f64 = 1_000.0;
 
 /// A logarithmic scale of ratios with 1 in the middle, the same for all rows.
 struct Axis {

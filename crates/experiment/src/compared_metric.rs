@@ -43,6 +43,10 @@ pub enum ComparedMetric {
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedMetric(&'static Metric);
 
+/// Failed requests are compared on their own (`failures.rs`). The CPU at a reference rate is that of another row.
+pub(crate) const NOT_COMPARED: [Metric; 3] =
+    [Metric::NOT_OK_SHARE, Metric::REQUESTS_NOT_OK, Metric::SERVER_CPU_AT_REFERENCE];
+
 impl ComparedMetric {
     /// Those that experiments measure, in the order of a table.
     pub const ALL: [Self; 10] = [

@@ -13,6 +13,7 @@ mod compared_metric;
 mod conditions;
 mod failures;
 mod gate;
+mod joint;
 mod limit;
 mod load;
 mod metric_comparison;
@@ -39,6 +40,7 @@ pub use gate::{
     GatePolicy, GateResult, gate_annotations, gate_error_junit, gate_error_markdown, gate_junit,
     gate_markdown, gate_text, judge_gate,
 };
+pub use joint::JointComparison;
 pub use load::{
     LoadError, LoadRequest, LoadResult, LoadRunner, LoadServerUse, RateUnit, RequestSummary, TimeSummary,
     warm_up,
@@ -51,6 +53,8 @@ pub use regression::{
     regression_annotations, regression_html, regression_junit, regression_markdown, regression_text,
     run_regression,
 };
-pub use rounds::{CellComparison, MARGIN, MatchedCell, RoundComparison, RoundSide, RowPlace, compare_rounds};
+pub use rounds::{
+    CellComparison, MARGIN, MatchedCell, RoundComparison, RoundSide, RowPlace, compare_rounds, requested,
+};
 pub use rounds_text::rounds_markdown;
 pub use window_outcome::WindowOutcome;

@@ -6,8 +6,9 @@
 //! the answer must not depend on how many other metrics a record has.
 
 use crate::compare::{PairedComparison, SampleSet};
-use crate::compared_metric::ComparedMetric;
+use crate::compared_metric::{ComparedMetric, NOT_COMPARED};
 use crate::failures::ObservedOutcomes;
+use crate::joint::{JointComparison, is_given, joint_comparisons};
 use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_judge::Metric;
 use paceline_record::{Blame, Load, Severity, Trial, Variant};
@@ -77,6 +78,8 @@ pub struct RoundSide<'a> {
 pub struct RoundComparison {
     /// The rows that both have.
     pub cells: Vec<CellComparison>,
+    /// Each server over all of its rows, by metric.
+    pub joint: Vec<JointComparison>,
     /// The number of rows that only one of them has.
     pub unmatched: usize,
     /// A smaller difference does not matter.
@@ -109,7 +112,11 @@ pub fn compare_rounds(
         }
     }
     correct(&mut cells);
-    RoundComparison { unmatched: first.len() + second.len() - 2 * cells.len(), cells, margin }
+    let found = |cell: &CellComparison| {
+        Some([cell.places[0].find(sides[0].report)?, cell.places[1].find(sides[1].report)?])
+    };
+    let joint = joint_comparisons(&cells.iter().filter_map(found).collect::<Vec<_>>(), margin);
+    RoundComparison { joint, unmatched: first.len() + second.len() - 2 * cells.len(), cells, margin }
 }
 
 type RowKey = (String, String, String, String);
@@ -130,8 +137,8 @@ fn rows(side: RoundSide<'_>, is_any_server: bool) -> BTreeMap<RowKey, RowPlace> 
     rows
 }
 
-/// The load on a server, without its name in the plan and its length.
-fn requested(load: &Load) -> String {
+/// The load on a server, without its name in the plan and its length: equal for rows that can be compared.
+pub fn requested(load: &Load) -> String {
     let nameless = Load {
         name: String::new(),
         duration_s: None,
@@ -177,10 +184,6 @@ fn outcomes(trials: &[Trial]) -> BTreeMap<MatchedCell, Vec<ObservedOutcomes>> {
     cells
 }
 
-/// Failed requests are compared on their own (`failures.rs`). The CPU at a reference rate is that of another row.
-const NOT_COMPARED: [Metric; 3] =
-    [Metric::NOT_OK_SHARE, Metric::REQUESTS_NOT_OK, Metric::SERVER_CPU_AT_REFERENCE];
-
 /// One row of both rounds, without the correction over rows.
 fn compare_rows(
     names: [&str; 2],
@@ -200,6 +203,13 @@ fn compare_rows(
         for (set, values) in samples.iter_mut().zip(values).filter(|(_, values)| !values.is_empty()) {
             set.values.insert(compared, values);
         }
+    }
+    let is_given = |metric: &MetricComparison| {
+        rows.iter().all(|(table, row)| is_given(table, row, metric.metric.judged()))
+    };
+    // Published figures may have no other.
+    if !metrics.iter().all(is_given) {
+        metrics.retain(|metric| !is_given(metric));
     }
     let place = |metric: ComparedMetric| ComparedMetric::ALL.iter().position(|other| *other == metric);
     metrics.sort_by_key(|metric: &MetricComparison| place(metric.metric).unwrap_or(usize::MAX));

@@ -172,3 +172,50 @@ fn a_row_with_one_launch_or_a_minimum_claims_nothing() {
     second.iter_mut().for_each(|trial| trial.run.as_mut().unwrap().generator.utilization = 0.99);
     assert_eq!(rate(&compare(&first, &second)).direction, Direction::NotComparable);
 }
+
+/// The launches of a cell with another noise.
+fn noisy(load: &str, rate: f64, noise: [f64; 3]) -> Vec<Trial> {
+    let mut trials = launches("a", load, rate);
+    for (trial, noise) in trials.iter_mut().zip(noise) {
+        trial.run.as_mut().unwrap().rate_per_s.achieved = rate * noise;
+    }
+    trials
+}
+
+#[test]
+fn all_rows_together_decide_what_no_row_decides_alone() {
+    let joint = |noise: [[f64; 3]; 2]| {
+        let round = |rate: f64| [noisy("closed", rate, noise[0]), noisy("closed-2", rate, noise[1])].concat();
+        let compared = compare(&round(1_000.0), &round(1_200.0));
+        let alone: Vec<Direction> =
+            compared.cells.iter().map(|cell| cell.comparison.metrics[0].direction).collect();
+        assert!(alone.iter().all(|direction| !direction.is_claim()), "{alone:?}");
+        let is_rate = |joint: &&JointComparison| joint.comparison.metric.judged() == &Metric::ACHIEVED_PER_S;
+        compared.joint.iter().find(is_rate).cloned().unwrap()
+    };
+    // The launches of the two rows vary independently of each other.
+    let found = joint([[0.7, 1.0, 1.43], [1.42, 1.0, 0.71]]);
+    assert_eq!((found.rows, found.higher, found.comparison.direction), (2, 2, Direction::Better));
+    assert!((found.comparison.ratio - 1.2).abs() < 1e-6, "{}", found.comparison.ratio);
+    // The rows share launches: the second row says nothing that the first did not.
+    let found = joint([[0.7, 1.0, 1.43], [0.7, 1.0, 1.43]]);
+    assert!(!found.comparison.direction.is_claim(), "{found:?}");
+}
+
+#[test]
+fn a_rate_that_the_load_fixed_is_not_compared() {
+    let open = || -> Vec<Trial> {
+        let mut trials = launches("a", "open", 1_000.0);
+        for trial in &mut trials {
+            trial.load.kind = LoopKind::Open;
+            trial.load.rate_per_s = Some(1_000.0);
+            trial.run = Some(fixture::run(0));
+        }
+        trials
+    };
+    let compared = compare(&open(), &open());
+    let metrics = &compared.cells[0].comparison.metrics;
+    assert!(!metrics.is_empty());
+    assert!(metrics.iter().all(|metric| metric.metric.judged() != &Metric::ACHIEVED_PER_S), "{metrics:?}");
+    assert!(compared.joint.iter().all(|joint| joint.comparison.metric.judged() != &Metric::ACHIEVED_PER_S));
+}
