@@ -13,6 +13,7 @@ use paceline_record::{RecordError, Round, Trial, read_trial};
 use serde::Deserialize as _;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::num::NonZero;
 
 /// The readable trials of a round, and an error for each other trial.
 type ReadableTrials = (Vec<Trial>, Vec<StoreError>);
@@ -116,7 +117,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
     pub fn readable_trials(&self, round: &str) -> Result<ReadableTrials, StoreError> {
-        self.read_trials(round, read)
+        let (mut trials, mut damaged) = (Vec::new(), Vec::new());
+        for result in read_in_threads(self.trial_rows(round)?) {
+            match result {
+                Ok(trial) => trials.push(trial),
+                Err(error) => damaged.push(error),
+            }
+        }
+        Ok((trials, damaged))
     }
 
     /// Number of stored trials of a round, and number of usable ones ([`Trial::is_usable`]).
@@ -238,6 +246,37 @@ impl Store {
         let get = format!("SELECT h.trial, h.path, h.histogram, {checksum} FROM histograms h {condition}");
         self.database().query(&get, &[parameter.into()])
     }
+}
+
+/// Rows for which starting a thread is worth its cost: parsing one takes about 0.2 ms.
+const ROWS_FOR_A_THREAD: usize = 64;
+
+/// The trials of rows, checked and parsed in one thread for each core, in the order of the rows.
+fn read_in_threads(mut rows: Vec<Result<SqlRow, StoreError>>) -> Vec<Result<Trial, StoreError>> {
+    let read_row = |row: Result<SqlRow, StoreError>| {
+        let (id, text) = verified("trial", &mut row?)?;
+        read(&id, &text)
+    };
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = cores.min(rows.len() / ROWS_FOR_A_THREAD).max(1);
+    let size = rows.len().div_ceil(threads).max(1);
+    let mut others = Vec::new();
+    while rows.len() > size {
+        others.push(rows.split_off(rows.len() - size));
+    }
+    std::thread::scope(|scope| {
+        let started: Vec<_> = others
+            .into_iter()
+            .rev()
+            .map(|part| scope.spawn(move || part.into_iter().map(read_row).collect::<Vec<_>>()))
+            .collect();
+        let mut read: Vec<_> = rows.into_iter().map(read_row).collect();
+        for thread in started {
+            // A panic of a thread goes on in this one.
+            read.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        read
+    })
 }
 
 fn all((trials, damaged): ReadableTrials) -> Result<Vec<Trial>, StoreError> {
