@@ -1,5 +1,7 @@
 // Where pages come from: the server, or the file they are in.
 
+import type { RunPage } from "./wire";
+
 interface Contents {
   pages: Record<string, unknown>;
   start: string;
@@ -28,6 +30,26 @@ export function load<T>(path: string): Promise<T> {
     loaded.set(path, page);
   }
   return page as Promise<T>;
+}
+
+/** Runs that the server returns in one response. */
+const RUNS_AT_ONCE = 24;
+
+/** Runs of a round: those that are not loaded yet in one request. A report of one file has each as a page. */
+export function loadRuns(round: string, ids: string[]): Promise<RunPage[]> {
+  const base = `/api/rounds/${encodeURIComponent(round)}/runs`;
+  const one = (id: string) => `${base}/${encodeURIComponent(id)}`;
+  const missing = contents ? [] : [...new Set(ids)].filter((id) => !loaded.has(one(id)));
+  for (let at = 0; at < missing.length; at += RUNS_AT_ONCE) {
+    const wanted = missing.slice(at, at + RUNS_AT_ONCE);
+    const all = fromServer(`${base}?ids=${wanted.map(encodeURIComponent).join(",")}`) as Promise<RunPage[]>;
+    wanted.forEach((id, place) => {
+      const page = all.then((runs) => runs[place]);
+      page.catch(() => loaded.delete(one(id)));
+      loaded.set(one(id), page);
+    });
+  }
+  return Promise.all(ids.map((id) => load<RunPage>(one(id))));
 }
 
 export function forget(): void {

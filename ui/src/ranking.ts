@@ -13,6 +13,13 @@ export interface Ranked {
   ties: Set<number>;
 }
 
+/** How figures are drawn: bars from zero, or dots on a linear or a logarithmic axis. */
+export type Scale = "bars" | "dots" | "log";
+
+export const SCALES: [Scale, string][] = [["bars", "Bars from zero"], ["dots", "Dots"], ["log", "Dots, logarithmic"]];
+
+export const scaleOf = (text: string | undefined): Scale => SCALES.find(([scale]) => scale === text)?.[0] ?? "bars";
+
 /** Rows that count, best first, and those that do not. */
 export interface Ranking {
   ranked: Ranked[];

@@ -4,28 +4,42 @@ import type { Query } from "./route.svelte";
 import { loadText, words } from "./format";
 
 export interface Choice {
-  key: "workload" | "load" | "form" | "machine";
+  key: "workload" | "database" | "load" | "form" | "machine";
   name: string;
   value: string;
   options: { value: string; text: string }[];
 }
 
-const KEYS = ["workload", "form", "load", "machine"] as const;
+const KEYS = ["workload", "database", "form", "load", "machine"] as const;
+
+/** The name of a table's database; empty without one. */
+export const databaseOf = (table: TablePage): string => table.load.database?.database ?? "";
+
+/** The databases of a round, for a filter and for headings; empty if none or only one was measured. */
+export function databasesOf(round: RoundPage): string[] {
+  const found = [...new Set(round.tables.map(databaseOf))];
+  return found.length > 1 ? found.sort() : [];
+}
+
+export const databaseText = (database: string): string => database || "no database";
 
 function part(table: TablePage, key: (typeof KEYS)[number]): string {
-  return key === "load" ? table.load.name : table[key];
+  return key === "load" ? table.load.name : key === "database" ? databaseOf(table) || "none" : table[key];
 }
 
 /** The table that the address asks for, or the nearest there is; and the choices that lead to others. */
 export function chooseTable(round: RoundPage, query: Query, wanted: (table: TablePage) => boolean = () => true): { table: TablePage | undefined; choices: Choice[] } {
   let left = round.tables.filter(wanted);
+  // A load is named for its database too: with another database, the load of the same settings is meant.
+  const alike = round.tables.find((table) => table.load.name === query["load"]);
   const choices: Choice[] = [];
   for (const key of KEYS) {
     const values = [...new Set(left.map((table) => part(table, key)))];
     const asked = query[key] ?? "";
     // The table with the most servers is shown first.
     const largest = left.reduce<TablePage | undefined>((most, table) => (table.rows.length > (most?.rows.length ?? -1) ? table : most), undefined);
-    const value = values.includes(asked) ? asked : largest ? part(largest, key) : "";
+    const same = key === "load" && alike ? left.find((table) => loadText(table.load) === loadText(alike.load)) : undefined;
+    const value = values.includes(asked) ? asked : same ? part(same, key) : largest ? part(largest, key) : "";
     const texts = values.map((v) => {
       const load = left.find((table) => table.load.name === v)?.load;
       return key === "load" && load ? loadText(load) : key === "machine" ? `machine ${v}` : words(v);
@@ -39,8 +53,4 @@ export function chooseTable(round: RoundPage, query: Query, wanted: (table: Tabl
     left = left.filter((table) => part(table, key) === value);
   }
   return { table: left[0], choices };
-}
-
-export function languagesOf(round: RoundPage): string[] {
-  return [...new Set(Object.values(round.servers).map((server) => server.language))].sort();
 }

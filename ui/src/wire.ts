@@ -26,6 +26,73 @@ export interface About {
   tuned?: (string)[];
 }
 
+/** A question and the table that answers it. */
+export interface Answer {
+  /** Whether only the best row of each language is shown. */
+  by_language: boolean;
+  /** Rows that are compared. */
+  compared: number;
+  /** Processors online. */
+  cores: number;
+  /** The processor's name. */
+  cpu_model: string;
+  /** What the table decides about the first rank. */
+  decision: AnswerDecision;
+  /** The servers that may be the first: all with the best possible rank 1. */
+  first: (string)[];
+  /** `single` or `cores`. */
+  form: string;
+  /** Its id. */
+  id: string;
+  /** The load. */
+  load: Load;
+  /** The label of the machine within the round. */
+  machine: string;
+  /** The metric. */
+  metric: MetricPage;
+  /** The plan of that round. */
+  plan: string;
+  /** What the table can tell apart, as a sentence. */
+  resolution: string | null;
+  /** The round. */
+  round: string;
+  /** The first rows. */
+  rows: (AnswerRow)[];
+  /** Wall-clock start of the round, RFC 3339, UTC. */
+  started_at: string;
+  /** The question as a title. */
+  title: string;
+  /** Whether the machine is a virtual one. */
+  virtual_machine: boolean;
+  /** The workload. */
+  workload: string;
+}
+
+/** What a table decides about the first rank. */
+export type AnswerDecision = "one" | "several" | "nothing" | "single";
+
+/** A row of a card. */
+export interface AnswerRow {
+  /** What limited it, as after "limited by". */
+  limit: string | null;
+  /** The server. */
+  server: ServerEntry;
+  /** The worst severity of its verdicts; none without a verdict. */
+  severity: Severity | null;
+  /** Its figure. */
+  value: FigurePage;
+  /** Its verdicts, the most severe first. */
+  verdicts: (string)[];
+}
+
+/** The answers of some rounds. */
+export interface AnswersPage {
+  /** The questions that some round answers, in order. */
+  answers: (Answer)[];
+  /** The plans that were measured several times on one machine. */
+  plans: (PlanHistory)[];
+}
+
 /** The check that the actual sends of random arrivals were random: the Anderson-Darling test of a sample of their gaps against the requested distribution. */
 export interface ArrivalCheck {
   /** The Anderson-Darling statistic of the test, A². */
@@ -273,8 +340,12 @@ export interface ComparePage {
   a: Side;
   /** The other. */
   b: Side;
+  /** The command that compares the two in a terminal. */
+  command: string;
   /** A difference of at most this share is treated as none. */
   equivalence: number;
+  /** Servers over all of their rows together. */
+  joint: (JointRow)[];
   /** What differs between their machines: `kernel: 6.2 instead of 6.1`. */
   machine_differs: (string)[];
   /** The metrics that both have. */
@@ -886,6 +957,22 @@ export interface Job {
   window: Bound;
 }
 
+/** A server over all of its rows, by one metric. */
+export interface JointRow {
+  /** How many of them have more of it on side B. */
+  higher: number;
+  /** The metric's id. */
+  metric: string;
+  /** B relative to A over all of these rows: one value for each launch. */
+  ratio: Ratio;
+  /** Rows that count on both sides. */
+  rows: number;
+  /** The server on side A. */
+  server_a: string;
+  /** The server on side B. */
+  server_b: string;
+}
+
 /** The required form of a JSON document. Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20, {"id": "1..10000"}]` is an array of 20 such objects. */
 export type JsonForm = unknown;
 
@@ -1130,6 +1217,8 @@ export interface Measured {
   summary?: Summary;
   /** The URL that was measured, and the connection to it. */
   target: Target;
+  /** The report that a terminal shows of it. */
+  text: string;
   /** From actual send; a request without a complete response by then is `timed_out`. */
   timeout_ns: number;
   /** Each distribution of times that was recorded. */
@@ -1227,6 +1316,38 @@ export interface Observation {
   workload?: string;
 }
 
+/** The overall scores by one metric. */
+export interface OverallPage {
+  /** The servers that lack a valid figure in some of the tables. */
+  left_out: (string)[];
+  /** The metric's id. */
+  metric: string;
+  /** The tables from which a visitor can choose: those of one machine and form that have the metric. */
+  offered: (string)[];
+  /** One for each server, best first. */
+  rows: (OverallRow)[];
+  /** The difference by which two scores must differ to be told apart, as a share; none where it is not known. */
+  smallest_difference: number | null;
+  /** The tables over which the scores are computed, by id. */
+  tables: (string)[];
+}
+
+/** A server's score. */
+export interface OverallRow {
+  /** Whether it is a minimum, because a figure is one. */
+  at_least: boolean;
+  /** The 95 % interval of the score between launches; none with one launch. */
+  interval: (number)[] | null;
+  /** Launches that every table has. */
+  launches: number;
+  /** The first and the last rank that the launches leave possible; none with one launch. */
+  ranks: (number)[] | null;
+  /** The geometric mean of its shares of each table's best figure: 1 if it is the best of all. */
+  score: number;
+  /** The server's id. */
+  server: string;
+}
+
 /** The requested pace and the one used. */
 export interface Pace {
   /** `auto`, `spin` or `sleep`, as set with `--pace`. */
@@ -1282,6 +1403,26 @@ export interface Pinning {
   instances?: ((number)[])[];
   /** Cores of the server. */
   server: (number)[];
+}
+
+/** How a plan's results changed over its rounds on one machine. */
+export interface PlanHistory {
+  /** The plan. */
+  plan: string;
+  /** The rounds, oldest first. */
+  points: (PlanPoint)[];
+}
+
+/** One round of a plan. */
+export interface PlanPoint {
+  /** The geometric mean over all rows that this round and the newest one have, relative to the newest one; more is better. None without such rows. */
+  relative: number | null;
+  /** The round. */
+  round: string;
+  /** Number of these rows. */
+  rows: number;
+  /** Wall-clock start, RFC 3339, UTC. */
+  started_at: string;
 }
 
 /** The role of a process tree in its launch. */
@@ -1534,6 +1675,8 @@ export interface RowPage {
   limits: (string)[];
   /** The server's id. */
   server: string;
+  /** The worst severity among them; none without a verdict. */
+  severity: Severity | null;
   /** What it can be taken for. */
   standing: Standing;
   /** Its trials in the order they ran. */
@@ -2156,6 +2299,58 @@ export interface Throttling {
   throttled_periods: number;
   /** Time in which the group was stopped, added up over its cores, in seconds. */
   throttled_s: number;
+}
+
+/** One workload, form and load on one machine. */
+export interface TimelineLine {
+  /** `single` or `cores`. */
+  form: string;
+  /** The load. */
+  load: Load;
+  /** The machine: processor and its number of cores. */
+  machine: string;
+  /** The metric that its tables are ordered by. */
+  metric: string;
+  /** Oldest first. */
+  points: (TimelinePoint)[];
+  /** The workload. */
+  workload: string;
+}
+
+/** A server over time. */
+export interface TimelinePage {
+  /** Its lines, the longest first. */
+  lines: (TimelineLine)[];
+  /** The metrics that some point has. */
+  metrics: (MetricPage)[];
+  /** Older rounds that were not read. */
+  not_read: number;
+  /** The server, as the newest round has it. */
+  server: ServerEntry;
+}
+
+/** What one round measured. */
+export interface TimelinePoint {
+  /** The difference from the point before it, by metric; none for the first point. */
+  changes: Record<string, Ratio>;
+  /** The name of the load in it. */
+  load: string;
+  /** Its plan. */
+  plan: string;
+  /** The round. */
+  round: string;
+  /** The worst severity of its verdicts; none without a verdict. */
+  severity: Severity | null;
+  /** What the row can be taken for. */
+  standing: Standing;
+  /** Wall-clock start of the round, RFC 3339, UTC. */
+  started_at: string;
+  /** Its figures. */
+  values: Record<string, FigurePage>;
+  /** Its verdicts, the most severe first. */
+  verdicts: (string)[];
+  /** What the server's version command printed. */
+  versions: string;
 }
 
 /** A distribution of times, in nanoseconds: some percentiles for reading, the whole histogram for computation. */

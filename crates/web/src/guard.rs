@@ -102,7 +102,7 @@ fn same(a: &str, b: &str) -> bool {
 
 /// Adds the headers that make the browser load and send nothing else.
 pub fn protect(response: &mut Response<Body>) {
-    const HEADERS: [(HeaderName, &str); 7] = [
+    const HEADERS: [(HeaderName, &str); 6] = [
         (
             header::CONTENT_SECURITY_POLICY,
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
@@ -113,11 +113,13 @@ pub fn protect(response: &mut Response<Body>) {
         (header::X_FRAME_OPTIONS, "DENY"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        (header::CACHE_CONTROL, "no-store"),
     ];
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
+    // Pages and files say how long they may be kept; refusals, downloads and live events are not kept.
+    let kept = response.headers_mut().entry(header::CACHE_CONTROL);
+    kept.or_insert(HeaderValue::from_static("no-store"));
 }
 
 #[cfg(test)]

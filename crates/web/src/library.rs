@@ -6,7 +6,10 @@
 use crate::WebError;
 use crate::content::ResponseContent;
 use crate::export;
-use crate::page::{ComparedRound, IndexPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound};
+use crate::page::{
+    AnswerSearch, ComparedRound, IndexPage, OverallPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound,
+    TimelinePage, TimelineRound, rounds_to_read,
+};
 use paceline_record::{Round, Run, Trial};
 use paceline_report::{Report, map_parallel};
 use paceline_store::{Store, archive};
@@ -18,10 +21,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 const ROUNDS_KEPT: usize = 6;
 const TRIALS_KEPT: usize = 10_000;
 
+/// Rounds in which a server is looked for, and how many trials they have together at most.
+const TIMELINE_ROUNDS: usize = 24;
+const TIMELINE_TRIALS: u64 = 12_000;
+
 /// Kept results to be shown.
 pub struct Library {
     origin: LibrarySource,
     kept: Mutex<VecDeque<Arc<ReadRound>>>,
+    answers: Mutex<Option<(Vec<RoundEntry>, Arc<ResponseContent>)>>,
 }
 
 enum LibrarySource {
@@ -40,6 +48,10 @@ pub struct ReadRound {
 }
 
 impl ReadRound {
+    fn new(records: Records) -> Arc<Self> {
+        Arc::new(Self { records, report: OnceLock::new(), page: OnceLock::new(), json: OnceLock::new() })
+    }
+
     /// Its page.
     pub fn page(&self) -> &RoundPage {
         self.page.get_or_init(|| RoundPage::new(&self.records, self.report()))
@@ -47,6 +59,11 @@ impl ReadRound {
 
     fn report(&self) -> &Report {
         self.report.get_or_init(|| self.records.report())
+    }
+
+    /// The overall scores by a metric over the chosen tables, or over all that it orders if none is chosen.
+    pub fn overall(&self, metric: &str, tables: &[&str]) -> Option<OverallPage> {
+        OverallPage::new(self.page(), self.report(), metric, tables)
     }
 
     /// The round as one side of a comparison, or one server of it.
@@ -106,7 +123,7 @@ impl Library {
     }
 
     fn new(origin: LibrarySource) -> Self {
-        Self { origin, kept: Mutex::default() }
+        Self { origin, kept: Mutex::default(), answers: Mutex::default() }
     }
 
     /// Where the results are, for people.
@@ -146,6 +163,59 @@ impl Library {
         })
     }
 
+    /// The answers of the first page, which are computed again only when the rounds that they come from change.
+    ///
+    /// # Errors
+    /// [`WebError`] when the rounds cannot be listed. A round that cannot be read is left out: its own page reports it.
+    pub fn answers(&self) -> Result<Arc<ResponseContent>, WebError> {
+        let index = self.index()?;
+        let wanted = rounds_to_read(&index.rounds);
+        // Held while they are computed, so that two visitors do not read the same rounds.
+        let mut kept = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, content)) = &*kept
+            && of.iter().eq(wanted.iter().copied())
+        {
+            return Ok(content.clone());
+        }
+        let mut search = AnswerSearch::default();
+        for entry in &wanted {
+            if let Ok(read) = self.read(&entry.id) {
+                search.add(entry, read.page());
+            }
+        }
+        let content = Arc::new(ResponseContent::json(&search.finish())?);
+        *kept = Some((wanted.into_iter().cloned().collect(), content.clone()));
+        Ok(content)
+    }
+
+    /// A server over the measured rounds.
+    ///
+    /// # Errors
+    /// [`WebError::NotFound`] when none of them has it, or what is wrong with the list of rounds.
+    pub fn timeline(&self, server: &str) -> Result<TimelinePage, WebError> {
+        let index = self.index()?;
+        let measured: Vec<&RoundEntry> = index.rounds.iter().filter(|round| !round.imported).collect();
+        let mut trials = 0;
+        let fits = |round: &&&RoundEntry| {
+            trials += u64::from(round.planned);
+            trials <= TIMELINE_TRIALS
+        };
+        let newest: Vec<&RoundEntry> =
+            measured.iter().take(TIMELINE_ROUNDS).take_while(fits).copied().collect();
+        let read: Vec<Arc<ReadRound>> =
+            newest.iter().rev().filter_map(|round| self.read(&round.id).ok()).collect();
+        let rounds: Vec<TimelineRound<'_>> = read
+            .iter()
+            .map(|read| TimelineRound {
+                page: read.page(),
+                report: read.report(),
+                trials: &read.records.trials,
+            })
+            .collect();
+        TimelinePage::new(server, &rounds, measured.len() - newest.len())
+            .ok_or_else(|| WebError::NotFound { kind: "server", id: server.to_owned() })
+    }
+
     /// The published figures beside those of the newest round of each plan.
     ///
     /// # Errors
@@ -166,11 +236,18 @@ impl Library {
         }
     }
 
-    /// A round with its trials.
+    /// A round with its trials, which stays in memory for the next request.
     ///
     /// # Errors
     /// [`WebError::NotFound`], or what is wrong with its records.
     pub fn round(&self, id: &str) -> Result<Arc<ReadRound>, WebError> {
+        let read = self.read(id)?;
+        self.remember(&read);
+        Ok(read)
+    }
+
+    /// A round with its trials: from memory, or read and not kept.
+    fn read(&self, id: &str) -> Result<Arc<ReadRound>, WebError> {
         let not_found = || WebError::NotFound { kind: "round", id: id.to_owned() };
         match &self.origin {
             LibrarySource::Store(store) => {
@@ -186,7 +263,7 @@ impl Library {
                 }
                 let (trials, unreadable) = store.readable_trials(id)?;
                 let unreadable = unreadable.into_iter().map(|error| WebError::Store(error).chain()).collect();
-                Ok(self.remember(Records { round, trials, unreadable }))
+                Ok(ReadRound::new(Records { round, trials, unreadable }))
             }
             LibrarySource::Folders { rounds, .. } => {
                 if let Some(read) = self.remembered(id) {
@@ -194,7 +271,7 @@ impl Library {
                 }
                 let (folder, _) = rounds.iter().find(|(_, round)| round.id == id).ok_or_else(not_found)?;
                 let (round, trials) = archive::read(folder)?;
-                Ok(self.remember(Records { round, trials, unreadable: Vec::new() }))
+                Ok(ReadRound::new(Records { round, trials, unreadable: Vec::new() }))
             }
             LibrarySource::Run(_) | LibrarySource::Nothing => Err(not_found()),
         }
@@ -223,13 +300,7 @@ impl Library {
         kept.iter().find(|read| read.records.round.id == id).cloned()
     }
 
-    fn remember(&self, records: Records) -> Arc<ReadRound> {
-        let read = Arc::new(ReadRound {
-            records,
-            report: OnceLock::new(),
-            page: OnceLock::new(),
-            json: OnceLock::new(),
-        });
+    fn remember(&self, read: &Arc<ReadRound>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|other| other.records.round.id != read.records.round.id);
         kept.push_front(read.clone());
@@ -241,7 +312,6 @@ impl Library {
         });
         let fitting = fitting.count().max(1);
         kept.truncate(fitting);
-        read
     }
 }
 
@@ -273,10 +343,10 @@ mod tests {
         };
         let library = Library::empty();
         for (id, count) in [("a", 10), ("b", 10), ("c", TRIALS_KEPT + 1)] {
-            library.remember(records(id, count));
+            library.remember(&ReadRound::new(records(id, count)));
         }
         assert!(library.remembered("b").is_none() && library.remembered("c").is_some());
-        library.remember(records("d", 10));
+        library.remember(&ReadRound::new(records("d", 10)));
         assert!(library.remembered("c").is_none() && library.remembered("d").is_some());
     }
 }

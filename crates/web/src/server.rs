@@ -3,9 +3,9 @@
 //! `paceline view` runs it until it is stopped, `run --view` and `round --view` during the measurement. Access control
 //! is in `guard.rs`, the contents of pages in `page`. Records are read in blocking threads, a few at a time.
 
-use crate::assets::ASSETS;
+use crate::assets::{self, ASSETS};
 use crate::connections::Connections;
-use crate::content::{ResponseContent, accepts_gzip, page_json, typed};
+use crate::content::{ResponseContent, page_json, typed};
 use crate::guard::{Access, protect};
 use crate::live::LiveFeed;
 use crate::page::{ComparePage, RunPage};
@@ -52,6 +52,9 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pause after an accept that failed, usually because no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs that one request returns at most: eight servers, or the launches of one.
+const RUNS_AT_ONCE: usize = 24;
 
 /// Rounds whose pages are built before a request.
 const PREPARED: usize = 4;
@@ -134,6 +137,7 @@ impl WebServer {
                 // Errors are reported when the page is requested.
                 let _ = library.round(&round.id).and_then(|read| Ok(read.json()?.gzipped().len()));
             }
+            let _ = library.answers();
         };
         let thread = std::thread::Builder::new().name("prepare".to_owned()).spawn(prepare);
         thread.map(drop).map_err(WebError::Start)
@@ -192,16 +196,21 @@ fn limit_stalls(stream: &impl AsFd, timeout: Duration) -> std::io::Result<()> {
 }
 
 fn router(state: AppState) -> Router {
-    let mut router = Router::new();
+    let html = ResponseContent::new("text/html; charset=utf-8", assets::index());
+    let mut router = with_file(Router::new(), "/", html);
     for asset in ASSETS {
-        let content = Arc::new(ResponseContent::new(asset.media_type, asset.bytes));
-        let answer = move |headers: HeaderMap| async move { content.response(accepts_gzip(&headers)) };
-        router = router.route(asset.path, get(answer));
+        let content = || ResponseContent::new(asset.media_type, asset.bytes);
+        router = with_file(router, asset.path, content());
+        router = with_file(router, &format!("{}{}", assets::folder(), asset.path), content().forever());
     }
     router
         .route("/api/index", get(index))
+        .route("/api/answers", get(answers))
+        .route("/api/servers/{server}", get(timeline))
         .route("/api/rounds/{round}", get(round))
         .route("/api/rounds/{round}/servers", get(servers_of_round))
+        .route("/api/rounds/{round}/overall", get(overall))
+        .route("/api/rounds/{round}/runs", get(runs_of_round))
         .route("/api/rounds/{round}/runs/{trial}", get(run_of_round))
         .route("/api/rounds/{round}/runs/{trial}/{file}", get(download_of_round))
         .route("/api/run", get(single_run))
@@ -212,6 +221,11 @@ fn router(state: AppState) -> Router {
         .fallback(|| async { problem(StatusCode::NOT_FOUND, "there is no page at this address") })
         .layer(middleware::from_fn_with_state(state.clone(), guard))
         .with_state(state)
+}
+
+fn with_file(router: Router<AppState>, path: &str, content: ResponseContent) -> Router<AppState> {
+    let content = Arc::new(content);
+    router.route(path, get(move |headers: HeaderMap| async move { content.response(&headers) }))
 }
 
 /// Refuses unauthorised requests and adds the security headers to every response.
@@ -234,6 +248,18 @@ async fn guard(State(state): State<AppState>, request: Request, next: Next) -> R
 
 async fn index(State(state): State<AppState>, headers: HeaderMap) -> Response<Body> {
     page(&state, &headers, |library| library.index()).await
+}
+
+async fn answers(State(state): State<AppState>, headers: HeaderMap) -> Response<Body> {
+    content(&state, &headers, |library| library.answers()).await
+}
+
+async fn timeline(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    Path(server): Path<String>,
+) -> Response<Body> {
+    page(&state, &headers, move |library| library.timeline(&server)).await
 }
 
 async fn round(
@@ -262,6 +288,53 @@ async fn run_of_round(
     Path((round, trial)): Path<(String, String)>,
 ) -> Response<Body> {
     page(&state, &headers, move |library| Ok(RunPage::of_trial(&library.trial(&round, &trial)?))).await
+}
+
+/// The runs of a round that are wanted, by id.
+#[derive(Deserialize)]
+struct WantedRuns {
+    ids: String,
+}
+
+/// Runs of a round in one response, in the order of their ids: a chart of several launches needs one request.
+async fn runs_of_round(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    Path(round): Path<String>,
+    Query(wanted): Query<WantedRuns>,
+) -> Response<Body> {
+    page(&state, &headers, move |library| {
+        let ids: Vec<&str> = wanted.ids.split(',').filter(|id| !id.is_empty()).collect();
+        if ids.len() > RUNS_AT_ONCE {
+            return Err(WebError::Request(format!("{} runs; at most {RUNS_AT_ONCE}", ids.len())));
+        }
+        ids.into_iter()
+            .map(|id| Ok(RunPage::of_trial(&library.trial(&round, id)?)))
+            .collect::<Result<Vec<_>, _>>()
+    })
+    .await
+}
+
+/// The metric of overall scores, and the ids of the chosen tables.
+#[derive(Deserialize)]
+struct WantedScores {
+    metric: String,
+    #[serde(default)]
+    tables: String,
+}
+
+async fn overall(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    Path(round): Path<String>,
+    Query(wanted): Query<WantedScores>,
+) -> Response<Body> {
+    page(&state, &headers, move |library| {
+        let tables: Vec<&str> = wanted.tables.split('|').filter(|id| !id.is_empty()).collect();
+        let missing = || WebError::NotFound { kind: "metric", id: wanted.metric.clone() };
+        library.round(&round)?.overall(&wanted.metric, &tables).ok_or_else(missing)
+    })
+    .await
 }
 
 async fn single_run(State(state): State<AppState>, headers: HeaderMap) -> Response<Body> {
@@ -358,8 +431,8 @@ async fn content(
     headers: &HeaderMap,
     make: impl FnOnce(Arc<Library>) -> Result<Arc<ResponseContent>, WebError> + Send + 'static,
 ) -> Response<Body> {
-    let gzip = accepts_gzip(headers);
-    read(state, move |library| Ok(make(library)?.response(gzip))).await.unwrap_or_else(|refused| refused)
+    let headers = headers.clone();
+    read(state, move |library| Ok(make(library)?.response(&headers))).await.unwrap_or_else(|refused| refused)
 }
 
 async fn attachment(

@@ -5,7 +5,7 @@
 use crate::WebError;
 use crate::assets::{PLOT, SCRIPT, STYLE};
 use crate::content::page_json;
-use crate::page::{ComparePage, ComparedRound, IndexPage, Records, RoundPage, RunPage};
+use crate::page::{ComparePage, ComparedRound, IndexPage, OverallPage, Records, RoundPage, RunPage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
@@ -15,7 +15,7 @@ use paceline_experiment::RoundComparison;
 use paceline_record::Run;
 use paceline_report::Report;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 /// Contents of a file: pages by the paths that a server would use.
@@ -36,7 +36,14 @@ impl SingleFilePages {
         let id = &records.round.id;
         let mut contents = Self { start: format!("/round/{id}"), ..Self::default() };
         contents.put("/api/index".to_owned(), &IndexPage::of_file(vec![records.round.clone()]))?;
-        contents.put(format!("/api/rounds/{id}"), &RoundPage::new(records, &records.report()))?;
+        let report = records.report();
+        let page = RoundPage::new(records, &report);
+        for metric in page.tables.iter().map(|table| table.metric).collect::<BTreeSet<_>>() {
+            if let Some(scores) = OverallPage::new(&page, &report, metric, &[]) {
+                contents.put(format!("/api/rounds/{id}/overall?metric={metric}"), &scores)?;
+            }
+        }
+        contents.put(format!("/api/rounds/{id}"), &page)?;
         for trial in &records.trials {
             contents.put(format!("/api/rounds/{id}/runs/{}", trial.id), &RunPage::of_trial(trial))?;
         }

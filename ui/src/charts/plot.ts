@@ -9,6 +9,8 @@ export type { Markish, ScaleOptions };
 export let Plot: Library;
 let loading: Promise<void> | null = null;
 
+const here = import.meta.url;
+
 const loaded = (): boolean => {
   Plot ??= (globalThis as { PacelinePlot?: Library }).PacelinePlot as Library;
   return Plot !== undefined;
@@ -20,7 +22,8 @@ export function loadPlot(): Promise<void> {
     ? Promise.resolve()
     : new Promise<void>((resolve, reject) => {
         const script = document.createElement("script");
-        script.src = "./plot.js";
+        // Beside the program: in a folder whose name changes with its files.
+        script.src = new URL("plot.js", here).href;
         script.onload = () => (loaded() ? resolve() : reject(new Error("plot.js is not the drawing library.")));
         script.onerror = () => {
           loading = null;

@@ -6,8 +6,8 @@
 use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
 use super::round::{RoundPage, ServerEntry};
 use paceline_experiment::{
-    CellComparison, Direction, MARGIN, MetricComparison, RoundComparison, RoundSide, compare_rounds,
-    failure_sentence,
+    CellComparison, Direction, JointComparison, MARGIN, MetricComparison, RoundComparison, RoundSide,
+    compare_rounds, failure_sentence,
 };
 use paceline_judge::Metric;
 use paceline_record::{Load, Trial};
@@ -31,8 +31,43 @@ pub struct ComparePage {
     pub equivalence: f64,
     /// Cells that both have.
     pub rows: Vec<CompareRow>,
+    /// Servers over all of their rows together.
+    pub joint: Vec<JointRow>,
     /// Cells that only one of them has.
     pub unmatched: usize,
+    /// The command that compares the two in a terminal.
+    pub command: String,
+}
+
+/// A server over all of its rows, by one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct JointRow {
+    /// The metric's id.
+    pub metric: &'static str,
+    /// The server on side A.
+    pub server_a: String,
+    /// The server on side B.
+    pub server_b: String,
+    /// Rows that count on both sides.
+    pub rows: usize,
+    /// How many of them have more of it on side B.
+    pub higher: usize,
+    /// B relative to A over all of these rows: one value for each launch.
+    pub ratio: Ratio,
+}
+
+impl From<&JointComparison> for JointRow {
+    fn from(joint: &JointComparison) -> Self {
+        let [server_a, server_b] = joint.servers.clone();
+        Self {
+            metric: joint.comparison.metric.judged().key,
+            server_a,
+            server_b,
+            rows: joint.rows,
+            higher: joint.higher,
+            ratio: Ratio::from(&joint.comparison),
+        }
+    }
 }
 
 /// One side.
@@ -177,7 +212,9 @@ impl ComparePage {
             metrics: known.into_iter().filter(measured).collect(),
             machine_differs: machine_differs(a.page, b.page),
             equivalence: result.margin,
+            joint: result.joint.iter().map(JointRow::from).collect(),
             unmatched: result.unmatched,
+            command: format!("paceline report {} {}", a.page.about.id, b.page.about.id),
             a: Side::new(a),
             b: Side::new(b),
             rows,

@@ -7,7 +7,7 @@ use super::explanation::{self, Explanation};
 use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
 use super::ties;
-use paceline_record::{Limit, Load, Pinning, Round, Server, Trial};
+use paceline_record::{Limit, Load, Pinning, Round, Server, Severity, Trial};
 use paceline_report::Standing;
 use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table, WarmUpTable};
 use paceline_report::{map_parallel, resolution};
@@ -181,6 +181,8 @@ pub struct RowPage {
     pub limit: Option<LimitPage>,
     /// The names of its verdicts, the most severe first.
     pub verdicts: Vec<String>,
+    /// The worst severity among them; none without a verdict.
+    pub severity: Option<Severity>,
     /// What failed.
     pub failures: Vec<Failure>,
     /// The framework's limits: `no pipelining`.
@@ -336,6 +338,7 @@ impl RowPage {
             values: BTreeMap::new(),
             limit: row.limit.as_ref().map(LimitPage::from_limit),
             verdicts: row.verdicts.clone(),
+            severity: row.severity,
             failures: row.failures.clone(),
             limits: row.server.limits.clone(),
             trials,

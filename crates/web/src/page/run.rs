@@ -8,12 +8,16 @@ use super::series::{self, Stretch, UsagePoint};
 use paceline_escape::shell_line;
 use paceline_judge::SAMPLES_FOR_INTERVAL;
 use paceline_record::{Run, TimeKind, Times, Trial, Verdict};
+use paceline_report::{RunTextOptions, run_text};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Points of a percentile curve for each halving of the distance to 100 %.
 const STEPS_PER_HALF: u32 = 5;
+/// The report as a terminal of this width shows it.
+const AS_TEXT: RunTextOptions =
+    RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
 /// Characters of a server's log that are shown: its end.
 const LOG_TAIL: usize = 16_000;
 
@@ -58,6 +62,8 @@ pub struct Measured {
     pub heat: Option<Heat>,
     /// For each gate, the figure by which it was judged, and why it did not pass.
     pub gate_words: Vec<String>,
+    /// The report that a terminal shows of it.
+    pub text: String,
 }
 
 /// A distribution of times, in nanoseconds.
@@ -134,6 +140,7 @@ impl Measured {
             seconds: series::seconds(run),
             heat: Heat::from_run(run),
             gate_words: run.gates.iter().map(paceline_report::gate_words).collect(),
+            text: run_text(run, AS_TEXT).to_string(),
             run: shown(run),
         }
     }

@@ -9,7 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
 /// A server of the rounds stored with the project, on any port of loopback. It ends with the process.
-fn start() -> SocketAddr {
+pub fn start() -> SocketAddr {
     let library = Library::of_folder(&root().join("history")).unwrap();
     let server =
         WebServer::bind("127.0.0.1:0".parse().unwrap(), Vec::new(), library, LiveFeed::default()).unwrap();
@@ -28,7 +28,7 @@ fn ask(address: SocketAddr, request: &str) -> String {
     String::from_utf8_lossy(&response).into_owned()
 }
 
-fn get(address: SocketAddr, path: &str) -> (u16, String) {
+pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
     let response =
         ask(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
     let status = response.split(' ').nth(1).unwrap().parse().unwrap();
@@ -119,6 +119,36 @@ fn compressed_for_those_who_accept_it(address: SocketAddr, path: &str) {
         }
         assert!(body == content.as_bytes(), "{path}, {accepts}: {} bytes", body.len());
     }
+}
+
+#[test]
+fn browsers_keep_files_for_ever_and_ask_whether_pages_changed() {
+    let address = start();
+    let head = |response: &str| response.split_once("\r\n\r\n").unwrap().0.to_lowercase();
+    let (_, page) = get(address, "/");
+    let script = page.split("src=\"").nth(1).unwrap().split('"').next().unwrap();
+    let folder = script.strip_prefix('.').unwrap().rsplit_once('/').unwrap().0;
+    assert!(folder.starts_with("/assets/"), "{script}");
+    for file in ["app.js", "app.css", "plot.js", "icon.svg"] {
+        let (status, file) = get(address, &format!("{folder}/{file}"));
+        assert_eq!(status, 200);
+        assert!(head(&file).contains("cache-control: public, max-age=31536000, immutable"), "{file:.400}");
+    }
+    assert_eq!(get(address, "/assets/0000000000000000/app.js").0, 404);
+    for path in ["/", "/app.js", "/api/index", "/api/rounds/imported-source-001-08585860"] {
+        let first = head(&get(address, path).1);
+        assert!(first.contains("cache-control: private, no-cache"), "{path}: {first}");
+        let tag = first.split("etag: ").nth(1).unwrap().lines().next().unwrap().to_owned();
+        let tag = tag.replace("w/", "W/");
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nIf-None-Match: {tag}\r\nConnection: close\r\n\r\n"
+        );
+        let again = ask(address, &request);
+        assert!(again.starts_with("HTTP/1.1 304 "), "{path}: {again:.300}");
+        assert!(again.ends_with("\r\n\r\n"), "{path} has a body");
+    }
+    let (_, missing) = get(address, "/api/nothing");
+    assert!(head(&missing).contains("cache-control: no-store"), "{missing}");
 }
 
 #[test]

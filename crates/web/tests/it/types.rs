@@ -4,7 +4,9 @@
 
 use crate::root;
 use paceline_record::Second as LiveSecond;
-use paceline_web::page::{ComparePage, IndexPage, RoundPage, RunPage, ThenPage};
+use paceline_web::page::{
+    AnswersPage, ComparePage, IndexPage, OverallPage, RoundPage, RunPage, ThenPage, TimelinePage,
+};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -20,6 +22,9 @@ fn wire_types_match_the_pages() {
     generator.subschema_for::<RunPage>();
     generator.subschema_for::<ComparePage>();
     generator.subschema_for::<ThenPage>();
+    generator.subschema_for::<AnswersPage>();
+    generator.subschema_for::<OverallPage>();
+    generator.subschema_for::<TimelinePage>();
     let live = generator.subschema_for::<LiveSecond>();
     let definitions = generator.take_definitions(true);
     let mut text = HEADER.to_owned();

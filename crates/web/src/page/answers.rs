@@ -1,0 +1,391 @@
+//! The first page's answers: for each question the table that answers it best, its first rows, and what it decides.
+//!
+//! A card shows what a ranking shows, from the same pages of rounds: nothing is computed again. Of the newest rounds of
+//! each plan and machine, the table with the most servers is preferred, and among tables of similar size one that tells
+//! some of them apart, then the newest. Where no rank is known, or several servers may be the first, the card says so.
+
+use super::index::RoundEntry;
+use super::metric::{FigurePage, MetricPage};
+use super::round::{RoundPage, RowPage, ServerEntry, TablePage};
+use paceline_record::{Load, LoopKind, Severity};
+use paceline_report::Standing;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows of a card, and of one with a row for each language.
+const ROWS: usize = 5;
+const LANGUAGES: usize = 8;
+/// Points of a plan's history: the newest.
+const POINTS: usize = 12;
+
+/// The answers of some rounds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct AnswersPage {
+    /// The questions that some round answers, in order.
+    pub answers: Vec<Answer>,
+    /// The plans that were measured several times on one machine.
+    pub plans: Vec<PlanHistory>,
+}
+
+/// A question and the table that answers it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Answer {
+    /// Its id.
+    pub id: &'static str,
+    /// The question as a title.
+    pub title: &'static str,
+    /// The round.
+    pub round: String,
+    /// The plan of that round.
+    pub plan: String,
+    /// Wall-clock start of the round, RFC 3339, UTC.
+    pub started_at: String,
+    /// The processor's name.
+    pub cpu_model: String,
+    /// Processors online.
+    pub cores: u32,
+    /// Whether the machine is a virtual one.
+    pub virtual_machine: bool,
+    /// The label of the machine within the round.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// `single` or `cores`.
+    pub form: String,
+    /// The load.
+    pub load: Load,
+    /// The metric.
+    pub metric: MetricPage,
+    /// Whether only the best row of each language is shown.
+    pub by_language: bool,
+    /// What the table decides about the first rank.
+    pub decision: AnswerDecision,
+    /// The servers that may be the first: all with the best possible rank 1.
+    pub first: Vec<String>,
+    /// Rows that are compared.
+    pub compared: usize,
+    /// The first rows.
+    pub rows: Vec<AnswerRow>,
+    /// What the table can tell apart, as a sentence.
+    pub resolution: Option<String>,
+}
+
+/// What a table decides about the first rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerDecision {
+    /// One server is ahead of all others.
+    One,
+    /// Several may be the first, and others are behind.
+    Several,
+    /// No row is proven to be behind another.
+    Nothing,
+    /// No row has two launches, so that nothing is known of the spread.
+    Single,
+}
+
+/// A row of a card.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct AnswerRow {
+    /// The server.
+    pub server: ServerEntry,
+    /// Its figure.
+    pub value: FigurePage,
+    /// The worst severity of its verdicts; none without a verdict.
+    pub severity: Option<Severity>,
+    /// Its verdicts, the most severe first.
+    pub verdicts: Vec<String>,
+    /// What limited it, as after "limited by".
+    pub limit: Option<&'static str>,
+}
+
+/// How a plan's results changed over its rounds on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PlanHistory {
+    /// The plan.
+    pub plan: String,
+    /// The rounds, oldest first.
+    pub points: Vec<PlanPoint>,
+}
+
+/// One round of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PlanPoint {
+    /// The round.
+    pub round: String,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// The geometric mean over all rows that this round and the newest one have, relative to the newest one; more is
+    /// better. None without such rows.
+    pub relative: Option<f64>,
+    /// Number of these rows.
+    pub rows: usize,
+}
+
+/// A question that a table may answer.
+struct Question {
+    id: &'static str,
+    title: &'static str,
+    metric: &'static str,
+    by_language: bool,
+    fits: fn(&TablePage) -> bool,
+}
+
+/// The questions of the first page, in order.
+const QUESTIONS: [Question; 6] = [
+    Question {
+        id: "json",
+        title: "Fastest JSON",
+        metric: "achieved_per_s",
+        by_language: false,
+        fits: |table| table.workload == "json" && is_closed(table),
+    },
+    Question {
+        id: "fixed_rate",
+        title: "Least CPU at a fixed rate",
+        metric: "server_cpu_us_per_request",
+        by_language: false,
+        fits: |table| is_at_fixed_rate(table) && table.load.database.is_none(),
+    },
+    Question {
+        id: "database",
+        title: "Fastest with a database",
+        metric: "achieved_per_s",
+        by_language: false,
+        fits: |table| table.load.database.is_some() && is_closed(table),
+    },
+    Question {
+        id: "language",
+        title: "Best of each language",
+        metric: "achieved_per_s",
+        by_language: true,
+        fits: |table| table.workload == "json" && is_closed(table),
+    },
+    Question {
+        id: "start",
+        title: "Fastest start",
+        metric: "first_answer_ms",
+        by_language: false,
+        fits: is_closed,
+    },
+    Question {
+        id: "memory",
+        title: "Least memory",
+        metric: "rss_bytes_peak",
+        by_language: false,
+        fits: is_closed,
+    },
+];
+
+fn is_closed(table: &TablePage) -> bool {
+    table.load.kind == LoopKind::Closed && table.load.balanced.is_none()
+}
+
+fn is_at_fixed_rate(table: &TablePage) -> bool {
+    let load = &table.load;
+    load.rate_per_s.is_some() && load.share.is_none() && load.capacity.is_none() && load.balanced.is_none()
+}
+
+/// How well a table answers a question: compared by its fields in order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fitness {
+    decides: bool,
+    rows: usize,
+    started_at: String,
+}
+
+/// Collects answers, round by round, so that one round at a time is in memory.
+#[derive(Debug, Default)]
+pub struct AnswerSearch {
+    candidates: BTreeMap<&'static str, Vec<(Fitness, Answer)>>,
+    plans: BTreeMap<(String, String, u32), Vec<PlanRound>>,
+}
+
+/// The figures of a round by which rounds of a plan are compared.
+#[derive(Debug)]
+struct PlanRound {
+    round: String,
+    started_at: String,
+    /// The logarithm of each figure that counts, more is better, by table and server.
+    figures: BTreeMap<(String, String), f64>,
+}
+
+impl AnswerSearch {
+    /// Adds a round.
+    pub fn add(&mut self, entry: &RoundEntry, page: &RoundPage) {
+        for question in &QUESTIONS {
+            let found = page.tables.iter().filter(|table| (question.fits)(table));
+            let answers = found.filter_map(|table| answer(question, entry, page, table));
+            self.candidates.entry(question.id).or_default().extend(answers);
+        }
+        let plan = (entry.plan.clone(), entry.cpu_model.clone(), entry.cores);
+        self.plans.entry(plan).or_default().push(PlanRound {
+            round: entry.id.clone(),
+            started_at: entry.started_at.clone(),
+            figures: figures(page),
+        });
+    }
+
+    /// The best answer to each question.
+    pub fn finish(mut self) -> AnswersPage {
+        let answers = QUESTIONS.iter().filter_map(|question| best(self.candidates.remove(question.id)?));
+        let answers = answers.collect();
+        let plans = self.plans.into_iter().filter_map(|((plan, ..), rounds)| history(plan, rounds));
+        AnswersPage { answers, plans: plans.collect() }
+    }
+}
+
+/// Of the tables with at least half as many rows as the largest one has, the one that decides most.
+fn best(candidates: Vec<(Fitness, Answer)>) -> Option<Answer> {
+    let most = candidates.iter().map(|(fitness, _)| fitness.rows).max()?;
+    let large = candidates.into_iter().filter(|(fitness, _)| fitness.rows * 2 >= most);
+    large.max_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, answer)| answer)
+}
+
+fn answer(
+    question: &Question,
+    entry: &RoundEntry,
+    page: &RoundPage,
+    table: &TablePage,
+) -> Option<(Fitness, Answer)> {
+    let metric = page.metrics.iter().find(|metric| metric.id == question.metric)?;
+    let ranked = ranked(table, metric);
+    if ranked.len() < 2 {
+        return None;
+    }
+    let first: Vec<String> = ranked
+        .iter()
+        .filter(|(_, value)| value.ranks.is_some_and(|[best, _]| best == 1))
+        .map(|(row, _)| row.server.clone())
+        .collect();
+    let decision = decision(table, &first, ranked.len());
+    let mut languages = BTreeSet::new();
+    let rows = ranked.iter().filter_map(|(row, value)| {
+        let server = page.servers.get(&row.server)?;
+        let is_shown = !question.by_language || languages.insert(server.language.clone());
+        is_shown.then(|| AnswerRow {
+            server: server.clone(),
+            value: (*value).clone(),
+            severity: row.severity,
+            verdicts: row.verdicts.clone(),
+            limit: row.limit.as_ref().map(|limit| limit.name),
+        })
+    });
+    let fitness = Fitness {
+        decides: matches!(decision, AnswerDecision::One | AnswerDecision::Several),
+        rows: ranked.len(),
+        started_at: entry.started_at.clone(),
+    };
+    let answer = Answer {
+        id: question.id,
+        title: question.title,
+        round: entry.id.clone(),
+        plan: entry.plan.clone(),
+        started_at: entry.started_at.clone(),
+        cpu_model: entry.cpu_model.clone(),
+        cores: entry.cores,
+        virtual_machine: entry.virtual_machine,
+        machine: table.machine.clone(),
+        workload: table.workload.clone(),
+        form: table.form.clone(),
+        load: table.load.clone(),
+        metric: metric.clone(),
+        by_language: question.by_language,
+        decision,
+        first,
+        compared: ranked.len(),
+        rows: rows.take(if question.by_language { LANGUAGES } else { ROWS }).collect(),
+        resolution: table.resolution.get(metric.id).cloned(),
+    };
+    Some((fitness, answer))
+}
+
+/// The rows with a figure that counts, best first, as the ranking shows them.
+fn ranked<'a>(table: &'a TablePage, metric: &MetricPage) -> Vec<(&'a RowPage, &'a FigurePage)> {
+    let value = |row: &'a RowPage| row.values.get(metric.id).filter(|value| !value.invalid);
+    let mut ranked: Vec<_> = table.rows.iter().filter_map(|row| Some((row, value(row)?))).collect();
+    if metric.id != table.metric {
+        ranked.sort_by(|(_, a), (_, b)| {
+            let order = a.estimate.total_cmp(&b.estimate);
+            if metric.less_is_better { order } else { order.reverse() }
+        });
+    }
+    ranked
+}
+
+fn decision(table: &TablePage, first: &[String], compared: usize) -> AnswerDecision {
+    match first.len() {
+        _ if table.single => AnswerDecision::Single,
+        0 => AnswerDecision::Nothing,
+        1 => AnswerDecision::One,
+        several if several < compared => AnswerDecision::Several,
+        _ => AnswerDecision::Nothing,
+    }
+}
+
+/// The figures of a round that its tables are ordered by.
+fn figures(page: &RoundPage) -> BTreeMap<(String, String), f64> {
+    let mut found = BTreeMap::new();
+    for table in &page.tables {
+        let Some(metric) = page.metrics.iter().find(|metric| metric.id == table.metric) else { continue };
+        let counted = table.rows.iter().filter(|row| row.standing == Standing::Ranked);
+        for row in counted {
+            let value = row.values.get(metric.id).map_or(0.0, |value| value.estimate);
+            if value > 0.0 {
+                let logarithm = if metric.less_is_better { -value.ln() } else { value.ln() };
+                found.insert((table.id.clone(), row.server.clone()), logarithm);
+            }
+        }
+    }
+    found
+}
+
+/// The history of a plan that was measured several times.
+fn history(plan: String, mut rounds: Vec<PlanRound>) -> Option<PlanHistory> {
+    rounds.sort_by_key(|round| Reverse(round.started_at.clone()));
+    rounds.truncate(POINTS);
+    let newest = rounds.first()?;
+    let point = |round: &PlanRound| {
+        let differences: Vec<f64> =
+            round.figures.iter().filter_map(|(row, value)| Some(value - newest.figures.get(row)?)).collect();
+        let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+        PlanPoint {
+            round: round.round.clone(),
+            started_at: round.started_at.clone(),
+            relative: (!differences.is_empty()).then(|| mean.exp()),
+            rows: differences.len(),
+        }
+    };
+    let points: Vec<PlanPoint> = rounds.iter().rev().map(point).collect();
+    (points.len() > 1).then_some(PlanHistory { plan, points })
+}
+
+/// The rounds that the first page reads, newest first: of each plan and machine the newest, and those before it with at
+/// least half as many trials, so that a later round of some servers only does not replace one of all.
+pub fn rounds_to_read(rounds: &[RoundEntry]) -> Vec<&RoundEntry> {
+    /// Rounds of one plan, and trials of all rounds, that are read at most.
+    const EACH: usize = 3;
+    const TRIALS: u64 = 12_000;
+    let mut most: BTreeMap<(&str, &str, u32), u32> = BTreeMap::new();
+    let mut taken: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
+    for round in rounds.iter().filter(|round| !round.imported) {
+        let largest = most.entry((&round.plan, &round.cpu_model, round.cores)).or_default();
+        *largest = round.planned.max(*largest);
+    }
+    let mut trials = 0;
+    let mut read = Vec::new();
+    for round in rounds.iter().filter(|round| !round.imported) {
+        let plan = (&*round.plan, &*round.cpu_model, round.cores);
+        let of_plan = taken.entry(plan).or_default();
+        let is_large = most.get(&plan).is_none_or(|largest| round.planned * 2 >= *largest);
+        let is_wanted = *of_plan < EACH && (is_large || *of_plan == 0);
+        if is_wanted && (trials + u64::from(round.planned) <= TRIALS || read.is_empty()) {
+            trials += u64::from(round.planned);
+            *of_plan += 1;
+            read.push(round);
+        }
+    }
+    read
+}
