@@ -15,6 +15,9 @@ const MIN_MEDIANS: f64 = 3.0;
 /// In an open loop this share of the missing responses must have failed: a schedule may have ended. One failed step of a
 /// session stands for all that follow.
 const MIN_FAILED_SHARE: f64 = 0.2;
+/// That all requests of the stretch failed is less probable than this, at the share of failures before it: a server that
+/// fails nine of ten requests and pauses is not gone.
+const MAX_CHANCE: f64 = 1e-3;
 
 /// A stretch without a valid response, in nanoseconds from the start of the run.
 struct Silence {
@@ -119,7 +122,8 @@ impl Series {
                 as f64
                 / 1e9;
         let before = self.by_start.range(..=last_ns);
-        let ok = before.map(|(_, (ended, _))| ended.ok as f64).sum::<f64>();
+        let before = before.fold(Counts::default(), |sum, (_, (ended, _))| added(sum, *ended));
+        let ok = before.ok as f64;
         let begun_ns = *self.by_start.keys().next()?;
         let missing = ok / (from_ns.saturating_sub(begun_ns) as f64 / 1e9) * silent_s;
         let median_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.p50 as f64 / 1e9);
@@ -130,7 +134,12 @@ impl Series {
             None if is_open(run) => counts.not_ok() as f64 >= MIN_FAILED_SHARE * missing,
             None => counts.not_ok() > 0,
         };
-        let is_gone = missing >= MIN_MISSING && is_refused && silent_s > MIN_MEDIANS * median_s;
+        let failed_share = before.not_ok() as f64 / (ok + before.not_ok() as f64).max(1.0);
+        let chance = failed_share.powf(counts.not_ok() as f64);
+        let is_gone = missing >= MIN_MISSING
+            && is_refused
+            && chance < MAX_CHANCE
+            && silent_s > MIN_MEDIANS * median_s;
         is_gone.then_some(Silence { from_ns, until_ns, end_ns, counts, status })
     }
 }

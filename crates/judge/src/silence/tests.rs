@@ -76,6 +76,15 @@ fn a_pause_a_hang_and_the_end_of_a_schedule_are_something_else() {
 }
 
 #[test]
+fn a_pause_of_a_server_that_fails_most_requests_is_something_else() {
+    let mostly_failing = Counts { ok: 100, ..failing(|counts| &mut counts.bad_status, 900) };
+    let run = with(sound(LoopKind::Closed), 0..11, mostly_failing);
+    let failing = |count| failing(|counts| &mut counts.bad_status, count);
+    assert_eq!(silent(&with(run.clone(), 6..11, failing(2))), None, "two more failures may be chance");
+    assert_eq!(silent(&with(run, 6..11, failing(200))), Some((5.8, None)), "two hundred are not");
+}
+
+#[test]
 fn a_server_that_freezes_for_good_has_stopped() {
     let mut run = with(sound(LoopKind::Closed), 6..11, Counts::default());
     let mut late = run.intervals[9].clone();
