@@ -12,6 +12,10 @@ use std::collections::{BTreeMap, HashMap};
 const ROUNDING: f64 = 0.1;
 const ROUNDING_NS: f64 = 10e6;
 
+/// The requests under way in a closed loop may differ from the number of connections by this factor: generators count the
+/// end of a run, connecting and their own work differently.
+const MAX_UNEXPLAINED: f64 = 1.5;
+
 /// The content of a whole report.
 #[derive(Debug, Default)]
 pub struct ImportedReport {
@@ -136,7 +140,21 @@ impl ImportedReport {
     /// The origin of the round, and its description.
     fn changes(&self, file: &str, format: &str) -> Vec<String> {
         let from = format!("imported from {file} ({format}); not measured by Paceline");
-        [from, self.about.clone()].into_iter().filter(|text| !text.is_empty()).collect()
+        let doubts = self.doubts().unwrap_or_default();
+        [from, self.about.clone(), doubts].into_iter().filter(|text| !text.is_empty()).collect()
+    }
+
+    /// How many rows break Little's law, and how the first does.
+    fn doubts(&self) -> Option<String> {
+        let doubted =
+            |row: &Measurement| row.unexplained_connections().map(|doubt| (row.name().to_owned(), doubt));
+        let mut doubts = self.measurements.iter().filter_map(doubted);
+        let (name, doubt) = doubts.next()?;
+        let others = match doubts.count() {
+            0 => String::new(),
+            further => format!("; {further} further rows of {} likewise", self.measurements.len()),
+        };
+        Some(format!("{name}: {doubt}{others}"))
     }
 
     fn environment(&self) -> Value {
@@ -174,8 +192,26 @@ impl Measurement {
         Some(format!("{low} of {} is longer than {high} of {}", seconds(*low_ns), seconds(*high_ns)))
     }
 
+    /// That the rate and the mean time do not give the number of connections, which they do in a closed loop by Little's law
+    /// (Operations Research 9, 1961, p. 383).
+    fn unexplained_connections(&self) -> Option<String> {
+        let (connections, mean_ns) = (self.report.connections, *self.report.times_ns.get("mean")?);
+        let rate = self.report.requests_per_s.filter(|rate| *rate > 0.0)?;
+        let outstanding = f64::from(connections) * f64::from(self.depth.max(1));
+        let held = rate * mean_ns / 1e9;
+        if self.loop_kind() == "open" || connections == 0 || held * MAX_UNEXPLAINED >= outstanding {
+            return None;
+        }
+        Some(format!(
+            "{rate:.0} requests/s of {} ms on average keep {held:.0} of {outstanding:.0} requests under way (all of them \
+             would take {} ms): connections waited for the generator or paused, or the figures are not of one run",
+            rounded_ms(mean_ns),
+            rounded_ms(outstanding / rate * 1e9)
+        ))
+    }
+
     fn trial(&self, report: &ImportedReport, round: &str, order: u32, format: &str, file: &str) -> Value {
-        let name = if self.server_name.is_empty() { &self.server } else { &self.server_name };
+        let name = self.name();
         let server = if self.server.is_empty() { slug(name) } else { self.server.clone() };
         let place = [file, &self.report.place]
             .into_iter()
@@ -184,6 +220,8 @@ impl Measurement {
             .join(", ");
         let times: BTreeMap<&String, u64> =
             self.report.times_ns.iter().map(|(name, ns)| (name, ns.max(0.0).round() as u64)).collect();
+        let notes = [Some(self.report.note.clone()), self.unexplained_connections()];
+        let notes: Vec<String> = notes.into_iter().flatten().filter(|note| !note.is_empty()).collect();
         let mut trial = json!({
             "schema": SCHEMA, "id": format!("{round}-{order:05}"), "round": round, "sitting": "", "launch": format!("{round}-{order:05}"),
             "block": 0, "order": order, "repeat": 0, "started_at": report.started_at,
@@ -197,7 +235,7 @@ impl Measurement {
             "pinning": { "server": [], "generator": [], "disjoint": false },
             "generator_argv": self.argv, "samples": [], "cores": [], "log_tail": "", "verdicts": [],
             "imported": {
-                "format": format, "place": place, "times_ns": times, "figures": self.report.figures, "note": self.report.note,
+                "format": format, "place": place, "times_ns": times, "figures": self.report.figures, "note": notes.join("; "),
             },
         });
         match &self.error {
@@ -205,6 +243,11 @@ impl Measurement {
             None => trial["run"] = self.run(report, round, order),
         }
         trial
+    }
+
+    /// The server's name, or else its id.
+    fn name(&self) -> &str {
+        if self.server_name.is_empty() { &self.server } else { &self.server_name }
     }
 
     /// The workload: the path of the URL, if the report gives no name.
@@ -292,6 +335,11 @@ impl Measurement {
         }
         run
     }
+}
+
+/// Milliseconds with two decimals at most.
+fn rounded_ms(ns: f64) -> f64 {
+    (ns / 1e4).round() / 100.0
 }
 
 /// The percent and the time of a percentile; none for another time.

@@ -314,3 +314,24 @@ fn a_percentile_that_is_the_average_is_left_out() {
     let has_p99 = |p99: &str| origin(&read("a.json", &entry(p99)).unwrap().1[0]).times_ns.contains_key("p99");
     assert!(has_p99("3ms") && !has_p99("2ms"));
 }
+
+#[test]
+fn a_closed_loop_that_breaks_little_s_law_says_so() {
+    // Published in 2026: 512 connections, 148,906 requests/s, p99 2.19 ms.
+    let text = "Running 15s test @ http://127.0.0.1:3000/\n  8 threads and 512 connections\n  \
+        Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     1.25ms  300.00us   9.00ms   80.00%\n    \
+        Req/Sec    18.70k     1.00k   20.00k    70.00%\n  2233590 requests in 15.00s, 300.00MB read\n\
+        Requests/sec: 148906.00\nTransfer/sec:     20.00MB\n";
+    let (round, trials) = read("wrk.txt", text).unwrap();
+    assert!(
+        round.changes[1].starts_with("127.0.0.1:3000: 148906 requests/s of 1.25 ms"),
+        "{:?}",
+        round.changes
+    );
+    let note = &origin(&trials[0]).note;
+    assert!(note.contains("of 1.25 ms on average keep 186 of 512 requests under way"), "{note}");
+    assert!(note.contains("would take 3.44 ms"), "{note}");
+    let (_, sound) = imported("wrk.txt");
+    let note = &origin(&sound[0]).note;
+    assert!(!note.contains("under way"), "its connections were busy: {note}");
+}
