@@ -2011,6 +2011,8 @@ export interface ServerUse {
   run_delay_s?: number;
   /** Threads when the window ended. */
   threads: number;
+  /** What a CPU limit of the control group of its first process cost in the window, if it was reached. */
+  throttling?: Throttling;
   /** CPU time as a share of the window on all cores that it may run on, 0 to 1. */
   utilization: number;
 }

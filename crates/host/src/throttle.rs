@@ -1,4 +1,4 @@
-//! CPU limits of control groups: how often and how long the kernel stopped this process because a quota was used up.
+//! CPU limits of control groups: how often and how long the kernel stopped a process because a quota was used up.
 //!
 //! A quota applies to all threads of a group and of the groups below it: when it is used up, none of them runs until the
 //! next period (kernel Documentation/scheduler/sched-bwc.rst). Kubernetes, Docker and systemd set such limits.
@@ -15,7 +15,7 @@ struct Counts {
     throttled_ns: u64,
 }
 
-/// The counts of this process's control group and of those above it at one moment.
+/// The counts of a process's control group and of those above it at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct ThrottleCounts(Vec<(PathBuf, Counts)>);
 
@@ -33,10 +33,15 @@ pub struct Throttling {
 }
 
 impl ThrottleCounts {
-    /// Reads the counts; empty if there are no control groups.
+    /// Reads the counts of this process; empty if there are no control groups.
     pub fn now() -> Self {
+        Self::of_process(std::process::id().cast_signed())
+    }
+
+    /// Reads the counts of a process; empty if there are no control groups, or it has ended.
+    pub fn of_process(pid: i32) -> Self {
         let read = |path: PathBuf| Some((counts(&fs::read_to_string(&path).ok()?)?, path));
-        let files = cgroup::files_above(std::process::id().cast_signed(), "cpu", ["cpu.stat", "cpu.stat"]);
+        let files = cgroup::files_above(pid, "cpu", ["cpu.stat", "cpu.stat"]);
         Self(files.into_iter().filter_map(read).map(|(counts, path)| (path, counts)).collect())
     }
 

@@ -44,7 +44,7 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 40] = [
+const JUDGES: [(Judge, bool); 41] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::no_valid_response, false),
@@ -81,6 +81,7 @@ const JUDGES: [(Judge, bool); 40] = [
     (answers::delayed_ack, false),
     (generator::descheduled, true),
     (server::descheduled, true),
+    (server::throttled, false),
     (generator::steal, true),
     (answers::body_length_varies, false),
     (answers::too_short, false),

@@ -3,7 +3,7 @@
 //! Only a server on the generator's machine is observed (`paceline_run`'s `server.rs`).
 
 use crate::TypedVerdict;
-use crate::facts::{duration, is_open, listed, share_of_mean_time};
+use crate::facts::{duration, is_open, is_throttled, listed, share_of_mean_time};
 use paceline_record::{LoopKind, Run, ServerUse};
 
 /// From this share of the window on, waiting of a thread for a core takes a part of a closed loop's rate that is larger
@@ -68,8 +68,11 @@ struct ServerDelay {
 fn delay(run: &Run) -> Option<ServerDelay> {
     let server = run.server.as_ref()?;
     let others_cores = others_cores(run, server)?;
-    let delay_s = server.run_delay_s?.min(others_cores * run.window_s);
-    let thread_share = server.most_delayed_thread_share?.min(others_cores);
+    // The kernel counts the time in which a CPU limit stopped a thread as waiting.
+    let stopped_s = server.throttling.map_or(0.0, |limit| limit.throttled_s);
+    let stopped_share = paceline_stats::ratio(stopped_s, run.window_s);
+    let delay_s = (server.run_delay_s? - stopped_s).clamp(0.0, others_cores * run.window_s);
+    let thread_share = (server.most_delayed_thread_share? - stopped_share).clamp(0.0, others_cores);
     Some(ServerDelay { others_cores, thread_share, delay_s })
 }
 
@@ -110,6 +113,22 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
         wait_mean_ns,
         finding,
         cores,
+    })
+}
+
+/// From this share of its periods on, a CPU limit of the server changes a percentile that is read.
+const MIN_THROTTLED_PERIODS: f64 = 0.01;
+
+/// A CPU limit stopped the server.
+pub(crate) fn throttled(run: &Run) -> Option<TypedVerdict> {
+    let limit = run.server.as_ref()?.throttling?;
+    let share = paceline_stats::ratio(limit.throttled_periods as f64, limit.periods as f64);
+    (share > MIN_THROTTLED_PERIODS && !is_throttled(run)).then(|| TypedVerdict::ServerThrottled {
+        throttled_periods: limit.throttled_periods,
+        periods: limit.periods,
+        throttled_s: limit.throttled_s,
+        cores_allowed: limit.cores_allowed,
+        limit: limit.cores_allowed.map_or_else(String::new, |cores| format!(" of {cores} cores")),
     })
 }
 

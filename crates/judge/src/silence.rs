@@ -136,10 +136,8 @@ impl Series {
         };
         let failed_share = before.not_ok() as f64 / (ok + before.not_ok() as f64).max(1.0);
         let chance = failed_share.powf(counts.not_ok() as f64);
-        let is_gone = missing >= MIN_MISSING
-            && is_refused
-            && chance < MAX_CHANCE
-            && silent_s > MIN_MEDIANS * median_s;
+        let is_gone =
+            missing >= MIN_MISSING && is_refused && chance < MAX_CHANCE && silent_s > MIN_MEDIANS * median_s;
         is_gone.then_some(Silence { from_ns, until_ns, end_ns, counts, status })
     }
 }

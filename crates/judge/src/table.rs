@@ -301,6 +301,19 @@ verdict_table! {
     { connections: u64 = "connections that the server ended after requests on it had been cancelled" }
     => "Requests that time out over HTTP/2 are cancelled, and the server takes many of them for an attack. Raise --timeout, or lower the load: other requests failed with these connections.";
 
+    /// A CPU limit of the server's control group (Kubernetes, Docker, systemd) was reached in more than 1 % of its
+    /// periods: the kernel stopped the server until the next period, of 100 ms if nothing else was set. Responses that
+    /// were due meanwhile waited, also where the server was idle for most of the second. Not given if Paceline itself is
+    /// in that group and was stopped. The server is observed if it runs on this machine.
+    ServerThrottled "server_throttled" Run [Server] [Note] "The server's CPU limit was reached."
+    {
+        throttled_periods: u64 = "periods of the limit in which it was reached",
+        periods: u64 = "periods of the limit in the window",
+        throttled_s: f64 = "time in which the kernel stopped the server, added up over its cores, in seconds",
+        cores_allowed: Option<f64> = "CPU time that the limit allows, in cores",
+    } with { limit: String = " of 0.5 cores" }
+    => "The CPU limit{limit} of the server's control group stopped it in {throttled_periods} of {periods} periods, and responses waited for the next period. That is the limit's effect, not the program's. Raise it (Kubernetes: resources.limits.cpu, Docker: --cpus, systemd: CPUQuota) to measure the program alone.";
+
     /// The queue of the server's listening socket was full, so that the kernel dropped handshakes, and connecting took a
     /// second or longer: a client tries again after 1, 3 and 7 s. The count is that of this machine.
     ListenOverflows "listen_overflows" Run [Server] [Note] "The server's listen queue overflowed."

@@ -916,6 +916,24 @@ fn beside_others(run: &mut Run, wait_s: f64, others_s: f64) {
 }
 
 #[test]
+fn a_cpu_limit_of_the_server_is_named_and_is_no_other_process() {
+    let limited = |throttled_periods| {
+        move |run: &mut Run| {
+            beside_others(run, 2.0, 6.0);
+            let server = run.server.as_mut().unwrap();
+            server.throttling = Some(Throttling {
+                periods: 100,
+                throttled_periods,
+                throttled_s: 2.0,
+                cores_allowed: Some(0.5),
+            });
+        }
+    };
+    assert_eq!(verdicts(closed(), limited(1)), []);
+    assert_eq!(verdicts(closed(), limited(2)), note("server_throttled"));
+}
+
+#[test]
 fn cpu_time_that_others_took_from_the_server_is_named_where_it_matters() {
     let beside = |wait_s, others_s| move |run: &mut Run| beside_others(run, wait_s, others_s);
     assert_eq!(verdicts(closed(), beside(0.5, 5.0)), []);

@@ -93,6 +93,7 @@ pub fn server_use(cores_allowed: u32, cpu_s: f64) -> ServerUse {
         cores: (0..cores_allowed).collect(),
         run_delay_s: Some(0.0),
         most_delayed_thread_share: Some(0.0),
+        throttling: None,
     }
 }
 

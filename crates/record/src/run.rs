@@ -5,7 +5,8 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, Connections, Environment, Expectations, GateOutcome, Generator, Interval,
-    Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
+    Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target, Throttling, TimeKind,
+    Verdict,
 };
 use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -285,6 +286,9 @@ pub struct ServerUse {
     /// The same of the thread that waited most, as a share of the window, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub most_delayed_thread_share: Option<f64>,
+    /// What a CPU limit of the control group of its first process cost in the window, if it was reached.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttling: Option<Throttling>,
 }
 
 /// How the processes of a server were found.

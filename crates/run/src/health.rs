@@ -147,6 +147,16 @@ impl Health {
     }
 }
 
+/// A finding as the record has it.
+pub(crate) fn throttling_record(found: Throttling) -> paceline_record::Throttling {
+    paceline_record::Throttling {
+        periods: found.periods,
+        throttled_periods: found.throttled_periods,
+        throttled_s: found.throttled_s,
+        cores_allowed: found.cores_allowed,
+    }
+}
+
 /// The end of the window (0 or 1) at which a phase begins.
 fn edge(phase: Phase) -> Option<usize> {
     match phase {

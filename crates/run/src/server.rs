@@ -6,7 +6,7 @@
 use crate::RunError;
 use paceline_engine::Address;
 use paceline_host::process::{self, CoreNanos, Stat};
-use paceline_host::{port, system};
+use paceline_host::{ThrottleCounts, port, system};
 use paceline_record::{FoundBy, ServerUse};
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,6 +36,8 @@ struct ProcessSample {
     /// Time on a core of each thread.
     threads: BTreeMap<(ProcessId, ProcessId), CoreNanos>,
     rss_bytes: u64,
+    /// CPU limits of the first process.
+    throttles: ThrottleCounts,
 }
 
 impl ServerWatch {
@@ -147,6 +149,7 @@ impl ServerWatch {
             cores,
             run_delay_s: Some(waited().sum::<u64>() as f64 / 1e9),
             most_delayed_thread_share: Some(waited().max().unwrap_or(0) as f64 / 1e9 / window_s),
+            throttling: end.throttles.since(&start.throttles).map(crate::health::throttling_record),
         })
     }
 }
@@ -165,6 +168,8 @@ impl ProcessSample {
     fn from_pids(pids: &[ProcessId]) -> Self {
         let mut sample = Self::default();
         let own = std::process::id().cast_signed();
+        sample.throttles =
+            pids.first().map_or_else(ThrottleCounts::default, |pid| ThrottleCounts::of_process(*pid));
         for pid in pids.iter().copied().filter(|pid| *pid != own) {
             let Some(stat) = Stat::read(pid) else { continue };
             if sample.ticks.insert(pid, stat.cpu_ticks).is_none() {
@@ -219,7 +224,12 @@ mod tests {
     fn the_busiest_thread_is_unknown_if_ended_threads_used_more() {
         let sample = |ticks, on_core_ns: u64| {
             let times = CoreNanos { on_core_ns, run_delay_ns: on_core_ns / 2 };
-            ProcessSample { ticks: [(7, ticks)].into(), threads: [((7, 7), times)].into(), rss_bytes: 1 }
+            ProcessSample {
+                ticks: [(7, ticks)].into(),
+                threads: [((7, 7), times)].into(),
+                rss_bytes: 1,
+                ..Default::default()
+            }
         };
         let second = system::ticks_per_s() as u64;
         let used = |ticks, on_core_ns| {

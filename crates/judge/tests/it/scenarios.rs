@@ -280,6 +280,16 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
                 cores_allowed: None,
             });
         }),
+        VerdictName::ServerThrottled => closed(|run| {
+            let mut server = fixture::server_use(1, 4.0);
+            server.throttling = Some(Throttling {
+                periods: 100,
+                throttled_periods: 20,
+                throttled_s: 1.0,
+                cores_allowed: Some(0.5),
+            });
+            run.server = Some(server);
+        }),
         VerdictName::KeepAliveRefused => closed(|run| {
             run.intervals[0].block.status.insert("200".to_owned(), 1_000);
             run.connections.closed_by_server = 10_000;
