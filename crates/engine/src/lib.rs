@@ -22,6 +22,7 @@ mod profile;
 mod random;
 mod requests;
 mod run;
+pub mod scripted;
 pub mod session;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]

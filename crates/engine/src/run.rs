@@ -10,6 +10,7 @@ use crate::h2::Http2;
 use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker, settling_nap};
 use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
+use crate::scripted::Scripted;
 use crate::session::Sessions;
 use crate::tls::TlsTransport;
 use crate::{
@@ -234,6 +235,9 @@ fn drive_with_protocol<T: Transport>(
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     let drive = match (settings.job.protocol, settings.requests.sessions()) {
+        (Protocol::Http10 | Protocol::Http11, None) if settings.scripts.is_some() => {
+            drive::<T, Http1<Scripted>>
+        }
         (Protocol::Http10 | Protocol::Http11, None) => drive::<T, Http1>,
         (Protocol::Http10 | Protocol::Http11, Some(_)) => drive::<T, Http1<Sessions>>,
         (Protocol::Http2, None) => drive::<T, Http2>,

@@ -1,5 +1,6 @@
 //! Defines the settings of a run: a job, and the values that were looked up or computed for it.
 
+use crate::scripted::Scripts;
 use crate::tls::TlsSettings;
 use crate::{Address, EngineError, Job, Nanos, PaceKind, Requests};
 use paceline_job::{LoaderShare, Protocol};
@@ -20,6 +21,10 @@ pub struct Settings {
     pub tls: Option<Arc<TlsSettings>>,
     /// The requests of the job as bytes, and the checks of their responses.
     pub requests: Arc<Requests>,
+    /// The programs that make the requests, if there are any: one for each thread.
+    pub scripts: Option<Scripts>,
+    /// The addresses that the connections of single threads go to instead, by thread.
+    pub thread_addresses: Arc<[Option<Address>]>,
     /// The number of threads, each with its own connections: those of the job, or more if one descriptor table does not
     /// suffice.
     pub threads: u32,
@@ -41,6 +46,8 @@ impl Settings {
             address: address.into(),
             tls: None,
             requests,
+            scripts: None,
+            thread_addresses: Arc::from([]),
             threads: job.threads,
             pace: PaceKind::Sleep,
             sources: Arc::from([]),
@@ -70,6 +77,10 @@ impl Settings {
             "a source address and the target have different IP versions"
         } else if !self.address.is_possible() {
             "the path of a unix socket must have 1 to 107 bytes"
+        } else if self.scripts.as_ref().is_some_and(|scripts| scripts.count() < self.threads as usize) {
+            "there are more threads than programs that make requests; this is a bug in Paceline"
+        } else if self.scripts.is_some() && self.job.protocol == Protocol::Http2 {
+            "scripts make requests of HTTP/1.1 only"
         } else if self.requests.is_empty() {
             "there is no request, or a request is empty"
         } else if self.job.protocol == Protocol::Http2
@@ -101,6 +112,11 @@ impl Settings {
     /// The number of connections of worker `k`.
     pub(crate) fn connections_of(&self, worker: u32) -> u32 {
         self.job.connections_of(worker, self.threads)
+    }
+
+    /// The address that the connections of worker `k` go to.
+    pub(crate) fn address_of(&self, worker: u32) -> &Address {
+        self.thread_addresses.get(worker as usize).and_then(Option::as_ref).unwrap_or(&self.address)
     }
 
     /// The index of worker `k` among the workers of all loaders, and their number. Loader i of N has the ticks i, i +

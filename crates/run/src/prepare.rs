@@ -64,6 +64,8 @@ impl Prepared {
                 address: destination.address.clone(),
                 tls: destination.tls.clone(),
                 requests,
+                scripts: None,
+                thread_addresses: Arc::from([]),
                 threads: thread_count,
                 pace: pace(&job, thread_count, &cores),
                 sources: sources(local, &destination.address, job.connections),

@@ -105,7 +105,7 @@ impl<S: Scenario> Http1<S> {
         self.put(slot, &last, send_times, tracker);
     }
 
-    /// Sends the next request of the scenario.
+    /// Sends the next request of the scenario, or its next ones; none if it makes none any more.
     fn begin_step<T: Transport>(
         &mut self,
         slot: Slot,
@@ -113,16 +113,15 @@ impl<S: Scenario> Http1<S> {
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
-        let Some(made) = self.scenario.make(slot, 0, send_times.at) else {
-            return Err(io::ErrorKind::WouldBlock.into());
-        };
-        let length = made.text.len();
-        let taken = transport.send(slot, made.text).inspect_err(|_| self.scenario.undo(slot, 0))?;
-        let exchange = self.scenario.sent(slot, 0, send_times, taken, tracker);
+        let place = self.connections[slot as usize].oldest;
+        let Some(made) = self.scenario.make(slot, place, send_times.at) else { return Ok(0) };
+        let (length, count) = (made.text.len(), made.count);
+        let taken = transport.send(slot, made.text).inspect_err(|_| self.scenario.undo(slot, place))?;
+        let exchange = self.scenario.sent(slot, place, send_times, taken, tracker);
         let connection = &mut self.connections[slot as usize];
         connection.unsent = (length - taken) as u32;
         (connection.unsent_block, connection.unsent_since) = (exchange.block, send_times.at);
-        Ok(1)
+        Ok(count)
     }
 
     /// The oldest exchange of a connection, which the next response answers, and its kind. If there are several kinds,
@@ -193,14 +192,14 @@ impl<S: Scenario> Http1<S> {
             connection.incoming.first_byte = now;
             self.scenario.read(slot, place, ResponsePart::Start);
         }
-        let in_head = S::IS_USED && connection.decoder.reads_head();
+        let in_head = self.scenario.reads_responses() && connection.decoder.reads_head();
         let (step, consumed) = connection.decoder.decode(&mut answers.heads, input)?;
         if in_head {
             self.scenario.read(slot, place, ResponsePart::Head(&input[..consumed]));
         }
         let mut completed = None;
         match step {
-            DecodeStep::Interim(_) if S::IS_USED => self.scenario.read(slot, place, ResponsePart::Interim),
+            DecodeStep::Interim(_) if in_head => self.scenario.read(slot, place, ResponsePart::Interim),
             DecodeStep::NeedMore | DecodeStep::Interim(_) => {}
             DecodeStep::Head(head) => {
                 (connection.keep_alive, connection.is_suspect) = (head.keep_alive, head.is_suspect);
@@ -209,7 +208,9 @@ impl<S: Scenario> Http1<S> {
             }
             DecodeStep::Body(piece) => {
                 tracker.inspect(kind, &mut connection.incoming, piece);
-                self.scenario.read(slot, place, ResponsePart::Body(piece));
+                if self.scenario.reads_responses() {
+                    self.scenario.read(slot, place, ResponsePart::Body(piece));
+                }
             }
             DecodeStep::End => completed = Some(self.complete_steps(slot, consumed as u64, now, tracker)),
         }
@@ -230,9 +231,10 @@ impl<S: Scenario> Http1<S> {
         let (_, kind) = self.oldest(slot, tracker);
         let connection = &mut self.connections[slot as usize];
         let response = tracker.judge_pieces(kind, &mut connection.incoming, uncounted_bytes, now);
-        if S::IS_USED {
-            let head = connection.incoming.head;
-            let is_redirect = self.scenario.complete(slot, connection.oldest, head, response, now, tracker);
+        if self.scenario.reads_responses() {
+            let (head, place) = (connection.incoming.head, connection.oldest);
+            connection.oldest = if place + 1 == self.depth { 0 } else { place + 1 };
+            let is_redirect = self.scenario.complete(slot, place, head, response, now, tracker);
             // A server that redirects before it has the whole request may never read the rest.
             connection.keep_alive &= !is_redirect || connection.unsent == 0;
         } else {
@@ -296,8 +298,8 @@ impl<S: Scenario> Http1<S> {
                 continue;
             }
             let answers = &mut self.answers[kind];
-            // A scenario reads the head and the body of each response.
-            if !S::IS_USED
+            // A scenario may read the head and the body of each response.
+            if !self.scenario.reads_responses()
                 && let Some(whole) = self.connections[slot as usize].decoder.whole(&answers.heads, input)
             {
                 let response = ReceivedResponse {

@@ -142,7 +142,7 @@ impl Http2Outgoing {
         for _ in 0..wanted {
             let id = connection.ids;
             let Some((place, stream)) = streams.open(slot, &mut connection.ids) else { return };
-            let Some(MadeStep { kind, text }) = scenario.make(slot, place, now) else {
+            let Some(MadeStep { kind, text, .. }) = scenario.make(slot, place, now) else {
                 stream.end();
                 connection.ids = id;
                 return;

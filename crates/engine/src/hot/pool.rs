@@ -443,9 +443,14 @@ impl Pool {
     /// Starts the think time of a connection, if one is configured; returns its end.
     pub(super) fn rest(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
         let until = now + self.random.draw_think(self.think?);
+        self.rest_until(slot, until);
+        Some(until)
+    }
+
+    /// Starts a pause of a connection.
+    pub(super) fn rest_until(&mut self, slot: Slot, until: Nanos) {
         let connection = self.of_mut(slot);
         (connection.state, connection.free_at) = (ConnectionState::Thinking, until);
-        Some(until)
     }
 
     /// Ends a think time, unless the connection was made again and is thinking again. Returns whether it is free now.

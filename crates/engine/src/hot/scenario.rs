@@ -1,9 +1,9 @@
 //! Defines scenarios: sources of requests that depend on the responses to earlier ones.
 //!
 //! A protocol turns requests into bytes and bytes into responses; a scenario, above it, chooses the requests and reads
-//! the responses. Requests and heads are text in the form of HTTP/1.1, whichever the protocol. There is one scenario,
-//! the users of [`crate::session`]; a load whose requests do not depend on each other has none ([`PlainLoad`]), and the
-//! compiler removes every call for it.
+//! the responses. Requests and heads are text in the form of HTTP/1.1, whichever the protocol. There are two scenarios:
+//! the users of [`crate::session`], and the programs of [`crate::scripted`]. A load whose requests do not depend on each
+//! other has none ([`PlainLoad`]), and the compiler removes every call for it.
 //!
 //! A user belongs to a connection and stays with its slot: if the connection ends, the user continues on the next one.
 //! Over HTTP/1.1 each connection has one user, over HTTP/2 one for each stream that it may have open.
@@ -15,12 +15,14 @@ use super::request_tracker::{SendTimes, Tracker};
 use crate::{Nanos, Settings, Slot};
 use paceline_stats::Histogram;
 
-/// A request that a scenario has made for a place.
+/// A request that a scenario has made for a place, or several in sequence.
 #[derive(Debug)]
 pub struct MadeStep<'s> {
-    /// Its kind.
+    /// Their kind.
     pub kind: u16,
-    /// Its bytes, as HTTP/1.1 sends them.
+    /// How many. More than one are pipelined, from the place on.
+    pub count: u16,
+    /// Their bytes, as HTTP/1.1 sends them.
     pub text: &'s [u8],
 }
 
@@ -55,6 +57,12 @@ pub trait Scenario {
 
     /// The scenario for the connections of a worker, with this many places each.
     fn new(settings: &Settings, worker: u32, places: u16) -> Self;
+
+    /// Whether it reads responses: all parts of each, and its end. If not, the protocol ends the exchanges itself.
+    #[inline(always)]
+    fn reads_responses(&self) -> bool {
+        false
+    }
 
     /// The number of users of a connection that can begin a session.
     fn idle_users(&self, _: Slot) -> u16 {
@@ -102,6 +110,12 @@ pub trait Scenario {
     /// Skips the next session, which will not begin; returns the kind of its first step.
     fn skip(&mut self) -> u16 {
         0
+    }
+
+    /// The pause that a connection makes before its next request, unless it has made it.
+    #[inline(always)]
+    fn take_pause(&mut self, _: Slot) -> Option<Nanos> {
+        None
     }
 
     /// Makes the next request of a connection for a place: the step that is due at `now`, or the first one of a session

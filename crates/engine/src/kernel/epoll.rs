@@ -54,7 +54,7 @@ impl Epoll {
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         Ok(Self {
             epoll,
-            peer: RawAddress::from_address(&settings.address),
+            peer: RawAddress::from_address(settings.address_of(worker)),
             sockets: (0..settings.connections_of(worker)).map(|_| None).collect(),
             events,
             sources: Arc::clone(&settings.sources),

@@ -293,6 +293,10 @@ impl Scenario for Sessions {
         }
     }
 
+    fn reads_responses(&self) -> bool {
+        true
+    }
+
     fn idle_users(&self, slot: Slot) -> u16 {
         self.connections[slot as usize].idle.len() as u16
     }
@@ -351,7 +355,7 @@ impl Scenario for Sessions {
         let current = self.user(slot, user).current?;
         let kind = self.kind(&current);
         self.make_request(slot, user, kind);
-        Some(MadeStep { kind, text: &self.user(slot, user).request })
+        Some(MadeStep { kind, count: 1, text: &self.user(slot, user).request })
     }
 
     fn text(&self, slot: Slot, place: ExchangeIndex) -> &[u8] {

@@ -19,6 +19,7 @@ pub use server::{FreezingServer, MisbehavingServer, response};
 use crate::h1::Http1;
 use crate::h2::Http2;
 use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker};
+use crate::scripted::Scripted;
 use crate::session::Sessions;
 use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome, Transport};
 use paceline_job::Protocol;
@@ -115,6 +116,9 @@ impl<'a> Simulation<'a> {
         recorder: &mut Recorder,
     ) -> Result<ThreadOutcome, EngineError> {
         let drive = match (self.settings.job.protocol, self.settings.requests.sessions()) {
+            (Protocol::Http10 | Protocol::Http11, None) if self.settings.scripts.is_some() => {
+                Self::drive_out::<Http1<Scripted>>
+            }
             (Protocol::Http10 | Protocol::Http11, None) => Self::drive_out::<Http1>,
             (Protocol::Http10 | Protocol::Http11, Some(_)) => Self::drive_out::<Http1<Sessions>>,
             (Protocol::Http2, None) => Self::drive_out::<Http2>,

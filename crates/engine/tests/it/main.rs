@@ -1,6 +1,6 @@
 //! Tests the engine in simulation, and on the kernel against small servers.
 //!
-//! Simulated: `conservation`, `early`, `freeze`, `http2`, `life`, `seconds`, `sessions`, `sessions_http2`, `shapes` and `timeouts`;
+//! Simulated: `conservation`, `early`, `freeze`, `http2`, `life`, `scripted`, `seconds`, `sessions`, `sessions_http2`, `shapes` and `timeouts`;
 //! counting: `instructions`; on sockets: `kernel`, `faults` and `tls`. The tests of the binary check the output of
 //! `paceline run`.
 
@@ -16,6 +16,7 @@ mod instructions;
 mod kernel;
 mod life;
 mod pauses;
+mod scripted;
 mod seconds;
 mod server;
 mod sessions;

@@ -134,6 +134,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             let most = if self.pool.has_plain_life() { u64::MAX } else { self.pool.allowance(slot) };
             most.min(self.tracker.schedule().remaining()).min(room.into()) as u16
         };
+        if P::Scenario::IS_USED && self.pauses_before(slot, at) {
+            return at;
+        }
         let send_times = SendTimes { due, at, free_at: self.pool.free_at(slot) };
         match self.protocol.begin(slot, wanted, &send_times, &mut self.tracker, &mut self.transport) {
             Ok(started) => {
@@ -148,6 +151,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             }
         }
         at
+    }
+
+    /// Whether the scenario has a connection pause before it sends; if so, sets the alarm for the end of the pause.
+    fn pauses_before(&mut self, slot: Slot, at: Nanos) -> bool {
+        let Some(pause) = self.protocol.scenario_mut().take_pause(slot) else { return false };
+        let until = at + pause;
+        self.pool.rest_until(slot, until);
+        self.timers.set(until, slot, TimerKind::Think);
+        true
     }
 
     /// Reads the available input before a closed loop sends: a response that no request asked for would be taken for

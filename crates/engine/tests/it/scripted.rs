@@ -1,0 +1,174 @@
+//! Scripted requests in simulation: the program is called once for the requests of a connection, after its pause, and
+//! once for each response; all requests end exactly once, whatever the server does.
+
+use crate::support::{closed_loop, open_loop};
+use paceline_engine::scripted::{RequestScript, ScriptPlan, Scripts};
+use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
+use paceline_engine::{Ending, Measure, Nanos, Settings, Slot, ThreadOutcome};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// What a program saw.
+#[derive(Default)]
+struct Notes {
+    batches: AtomicU64,
+    delays: AtomicU64,
+    bodies: Mutex<Vec<String>>,
+    has_stopped: AtomicBool,
+}
+
+/// A program that numbers its requests, and stops after some.
+struct Numbering {
+    batch: u16,
+    delay: Nanos,
+    stop_after: u64,
+    notes: Arc<Notes>,
+}
+
+impl RequestScript for Numbering {
+    fn request(&mut self, bytes: &mut Vec<u8>) -> bool {
+        let batch = self.notes.batches.fetch_add(1, Relaxed);
+        for place in 0..self.batch {
+            bytes.extend_from_slice(format!("GET /{batch}-{place} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+        }
+        if batch + 1 == self.stop_after {
+            self.notes.has_stopped.store(true, Relaxed);
+        }
+        true
+    }
+
+    fn delay(&mut self) -> Nanos {
+        self.notes.delays.fetch_add(1, Relaxed);
+        self.delay
+    }
+
+    fn response(&mut self, status: u16, head: &[u8], body: &[u8]) {
+        assert_eq!(status, 200);
+        assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n") && head.ends_with(b"\r\n\r\n"), "{head:?}");
+        self.notes.bodies.lock().unwrap().push(String::from_utf8(body.to_vec()).unwrap());
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.notes.has_stopped.load(Relaxed)
+    }
+}
+
+/// Answers each request with its path after a millisecond, in two pieces; closes after every `closes_after` responses.
+#[derive(Default)]
+struct PathServer {
+    closes_after: u64,
+    answered: u64,
+    heard: Vec<u8>,
+}
+
+impl Script for PathServer {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        self.heard.clear();
+        Connect::Accept(Nanos::from_micros(100))
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+
+    fn bytes(&mut self, _: Slot, bytes: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) -> bool {
+        self.heard.extend_from_slice(bytes);
+        let text = String::from_utf8(std::mem::take(&mut self.heard)).unwrap();
+        let mut at = now + Nanos::from_millis(1);
+        for request in text.split_inclusive("\r\n\r\n") {
+            let path = request.split(' ').nth(1).unwrap();
+            self.answered += 1;
+            let closes = self.closes_after > 0 && self.answered.is_multiple_of(self.closes_after);
+            let field = if closes { "Connection: close\r\n" } else { "" };
+            let head = format!("HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n", path.len());
+            let (first, second) = path.split_at(1);
+            acts.push((at, Act::Send(Rc::from(format!("{head}{first}").as_bytes()))));
+            acts.push((at + Nanos(500), Act::Send(Rc::from(second.as_bytes()))));
+            at += Nanos(1_000);
+            if closes {
+                acts.push((at, Act::Close));
+                break;
+            }
+        }
+        true
+    }
+}
+
+const PLAN: ScriptPlan = ScriptPlan { batch: 1, reads_responses: true, delays: false };
+
+fn run(
+    settings: Settings,
+    plan: ScriptPlan,
+    stop_after: u64,
+    server: PathServer,
+) -> (ThreadOutcome, Arc<Notes>) {
+    let notes = Arc::<Notes>::default();
+    let program =
+        Numbering { batch: plan.batch, delay: Nanos::from_millis(20), stop_after, notes: Arc::clone(&notes) };
+    let settings = settings.with(|job| (job.depth, job.batch) = (plan.batch, plan.batch > 1));
+    let settings = Settings { scripts: Some(Scripts::new(plan, vec![Box::new(program)])), ..settings };
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos(100))).unwrap();
+    assert!(outcome.total.counts.add_up(), "{:?}", outcome.total.counts);
+    (outcome, notes)
+}
+
+fn ok(outcome: &ThreadOutcome) -> u64 {
+    outcome.total.counts.endings[Ending::Ok as usize]
+}
+
+#[test]
+fn each_response_reaches_the_program_in_order() {
+    let plan = ScriptPlan { batch: 3, ..PLAN };
+    let (outcome, notes) = run(closed_loop(1, 1), plan, 0, PathServer::default());
+    let batches = notes.batches.load(Relaxed);
+    assert!(batches > 100, "{batches} batches in a second");
+    let expected: Vec<_> =
+        (0..batches).flat_map(|batch| (0..3).map(move |place| format!("/{batch}-{place}"))).collect();
+    assert_eq!(*notes.bodies.lock().unwrap(), expected);
+    assert_eq!(ok(&outcome), 3 * batches);
+}
+
+#[test]
+fn a_program_that_reads_nothing_is_only_asked() {
+    let plan = ScriptPlan { batch: 3, reads_responses: false, ..PLAN };
+    let (outcome, notes) = run(closed_loop(2, 1), plan, 0, PathServer::default());
+    assert_eq!(ok(&outcome), 3 * notes.batches.load(Relaxed));
+    assert!(notes.bodies.lock().unwrap().is_empty());
+}
+
+#[test]
+fn requests_behind_a_close_are_sent_again_or_counted() {
+    for reads_responses in [false, true] {
+        let plan = ScriptPlan { batch: 3, reads_responses, ..PLAN };
+        let server = PathServer { closes_after: 4, ..PathServer::default() };
+        let (outcome, notes) = run(closed_loop(2, 1), plan, 0, server);
+        let (all, ok) = (outcome.total.counts.scheduled, ok(&outcome));
+        assert_eq!(all, ok, "{:?}", outcome.total.counts);
+        assert!(ok > 100 && ok < 3 * notes.batches.load(Relaxed));
+    }
+}
+
+#[test]
+fn a_connection_pauses_before_each_request() {
+    let plan = ScriptPlan { delays: true, ..PLAN };
+    let (outcome, notes) = run(closed_loop(2, 1), plan, 0, PathServer::default());
+    let requests = notes.batches.load(Relaxed);
+    // A request takes 20 ms and a millisecond, on each of two connections.
+    assert!((90..=100).contains(&requests), "{requests} requests");
+    let delays = notes.delays.load(Relaxed);
+    assert!(delays >= requests && delays <= requests + 2, "{delays} pauses before {requests} requests");
+    let longest = outcome.total.times(Measure::Service).max().unwrap();
+    assert!(longest < 2_000_000, "the pause is not part of a time: {longest} ns");
+}
+
+#[test]
+fn a_program_that_stops_makes_no_more_requests() {
+    let (outcome, notes) = run(closed_loop(2, 1), PLAN, 5, PathServer::default());
+    assert_eq!((notes.batches.load(Relaxed), ok(&outcome)), (5, 5));
+    assert!(outcome.spans.drain.since(outcome.spans.window) >= Nanos::from_secs(1), "the run goes on");
+}
+
+#[test]
+fn a_rate_asks_for_each_request_when_it_is_due() {
+    let (outcome, notes) = run(open_loop(200.0, 4, 1), PLAN, 0, PathServer::default());
+    assert_eq!((notes.batches.load(Relaxed), ok(&outcome)), (200, 200));
+}
