@@ -6,6 +6,7 @@
 //! module here and add a line to [`PEERS`].
 
 mod ab;
+mod answers;
 mod autocannon;
 mod fortio;
 mod getopt;

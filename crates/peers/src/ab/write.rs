@@ -4,9 +4,10 @@
 //! longest body and the sum of all, which give a lower bound; it is exact if there are two lengths.
 
 use super::command::{AbCommand, heading};
+use crate::answers::{answered, connect_times, whole_times, with_failures};
 use crate::quantity::total;
 use crate::tool::{FirstResponse, ToolOutput, concerns};
-use paceline_record::{Block, Run, Times};
+use paceline_record::{Block, Run};
 use paceline_stats::Histogram;
 use std::fmt::Write as _;
 
@@ -76,7 +77,7 @@ struct TimeRow {
 /// The text after the run.
 pub fn report(command: &AbCommand, run: &Run, first: Option<&FirstResponse>) -> ToolOutput {
     let counts = run.total.counts;
-    let answered = total(run.total.status.values().copied());
+    let answered = answered(&run.total);
     let first = first.cloned().unwrap_or_default();
     let failures = AbFailures {
         connect: counts.connect_failed,
@@ -201,7 +202,7 @@ impl AbReport<'_> {
         }
         if !self.command.without_percentiles && self.done > 1 {
             text.push_str("\nPercentage of the requests served within a certain time (ms)\n");
-            let times = self.total_times();
+            let times = whole_times(&self.run.total);
             for percent in PERCENTS {
                 let ms = whole_ms(times.quantile(f64::from(percent) / 100.0).unwrap_or(0));
                 let _ = match percent {
@@ -239,17 +240,9 @@ impl AbReport<'_> {
         }
     }
 
-    /// The time of a request from the beginning of its connection.
-    fn total_times(&self) -> Histogram {
-        let block = &self.run.total;
-        let times = block.connect_and_service_time_ns.as_ref().or(block.service_time_ns.as_ref());
-        with_failures(times, &self.run.total)
-    }
-
     fn rows(&self) -> [TimeRow; 4] {
         let block = &self.run.total;
-        let mut connects = decoded(block.connect_time_ns.as_ref());
-        connects.merge(&decoded(block.handshake_time_ns.as_ref()));
+        let mut connects = connect_times(block);
         // A request on a kept connection did not connect.
         connects.record_n(0, self.done.saturating_sub(connects.count()));
         [
@@ -260,7 +253,7 @@ impl AbReport<'_> {
                 &with_failures(block.service_time_ns.as_ref(), block),
             ),
             TimeRow::new("Waiting:", "the waiting time", &with_failures(block.first_byte_ns.as_ref(), block)),
-            TimeRow::new("Total:", "the total time", &self.total_times()),
+            TimeRow::new("Total:", "the total time", &whole_times(&self.run.total)),
         ]
     }
 
@@ -282,7 +275,7 @@ impl AbReport<'_> {
     }
 
     fn csv(&self) -> String {
-        let times = self.total_times();
+        let times = whole_times(&self.run.total);
         let mut text = "Percentage served,Time in ms\n".to_owned();
         for percent in 0..=100 {
             let ns = match percent {
@@ -350,20 +343,6 @@ impl AbReport<'_> {
         }
         text
     }
-}
-
-/// The times of responses; those with an error status are apart in the record, together with failures, so that they can
-/// be added only if there was no other failure.
-fn with_failures(times: Option<&Times>, block: &Block) -> Histogram {
-    let mut histogram = decoded(times);
-    if block.counts.failed() == block.counts.bad_status {
-        histogram.merge(&decoded(block.failed_time_ns.as_ref()));
-    }
-    histogram
-}
-
-fn decoded(times: Option<&Times>) -> Histogram {
-    times.and_then(|times| times.decode().ok()).unwrap_or_default()
 }
 
 /// Nanoseconds as ab rounds them (`ap_round_ms`).

@@ -6,9 +6,10 @@
 
 use super::command::{Variant, WrkCommand};
 use super::units::{binary, metric, push_column, time_s, time_us};
+use crate::answers::{answered, decoded, with_failures};
 use crate::quantity::total;
 use crate::tool::{ToolOutput, concerns};
-use paceline_record::{Block, Phase, Run, Times};
+use paceline_record::{Phase, Run, Times};
 use paceline_stats::Histogram;
 use std::fmt::Write as _;
 
@@ -35,7 +36,7 @@ pub fn begin(command: &WrkCommand) -> String {
 /// The text after the run.
 pub fn report(command: &WrkCommand, run: &Run) -> ToolOutput {
     let times = times(command.variant, run);
-    let histogram = latencies(times, run);
+    let histogram = with_failures(times, &run.total);
     let mut text = format!("  Thread Stats{:>6}{:>11}{:>8}{:>12}\n", "Avg", "Stdev", "Max", "+/- Stdev");
     push_row(&mut text, "Latency", &latency_samples(&histogram), time_us);
     push_row(&mut text, "Req/Sec", &thread_rates(run, command.threads), metric);
@@ -55,23 +56,6 @@ fn times(variant: Variant, run: &Run) -> Option<&Times> {
         Variant::Wrk => run.total.service_time_ns.as_ref(),
         Variant::Wrk2 => run.total.response_time_ns.as_ref(),
     }
-}
-
-/// The times of all responses. Those with an error status are apart in the record, together with failures, so that they
-/// can be added only if there was no other failure.
-fn latencies(times: Option<&Times>, run: &Run) -> Histogram {
-    let mut histogram = times.map_or_else(Histogram::new, decoded);
-    let counts = run.total.counts;
-    if counts.failed() == counts.bad_status
-        && let Some(failed) = &run.total.failed_time_ns
-    {
-        histogram.merge(&decoded(failed));
-    }
-    histogram
-}
-
-fn decoded(times: &Times) -> Histogram {
-    times.decode().unwrap_or_else(|_| Histogram::new())
 }
 
 /// Values with how often each occurred, and the largest.
@@ -105,10 +89,6 @@ fn thread_rates(run: &Run, threads: u32) -> Samples {
     Samples { values, max }
 }
 
-fn answered(block: &Block) -> u64 {
-    total(block.status.values().copied())
-}
-
 fn push_row(text: &mut String, name: &str, samples: &Samples, shown: fn(f64) -> String) {
     let count: u64 = samples.values.iter().map(|(_, count)| count).sum();
     let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
@@ -139,7 +119,7 @@ fn push_distribution(text: &mut String, histogram: &Histogram) {
 fn push_spectra(text: &mut String, histogram: &Histogram, command: &WrkCommand, run: &Run) {
     push_spectrum(text, "HdrHistogram - Recorded Latency", histogram);
     if command.uncorrected {
-        let uncorrected = run.total.service_time_ns.as_ref().map_or_else(Histogram::new, decoded);
+        let uncorrected = decoded(run.total.service_time_ns.as_ref());
         text.push('\n');
         let title =
             "HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account)";

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{PrintedReport, peer};
-use paceline_record::{Counts, Lengths, fixture};
+use paceline_record::{Counts, Lengths, Times, fixture};
 
 const AB: &str = include_str!("../../../../import/fixtures/ab.txt");
 

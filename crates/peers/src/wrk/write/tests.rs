@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{PrintedReport, peer};
-use paceline_record::{Counts, Interval, Span, fixture};
+use paceline_record::{Block, Counts, Interval, Span, fixture};
 
 const WRK: &str = include_str!("../../../../import/fixtures/wrk.txt");
 const WRK2: &str = include_str!("../../../../import/fixtures/wrk2-rate.txt");

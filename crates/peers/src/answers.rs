@@ -1,0 +1,40 @@
+//! What the reports of other tools have in common: counts and times of all responses of a run.
+//!
+//! The tools keep the times of all responses together. In a record those with an error status are apart, together with
+//! failures, so that they can be added only if there was no other failure.
+
+use crate::quantity::total;
+use paceline_record::{Block, Times};
+use paceline_stats::Histogram;
+
+/// Responses of any status.
+pub(crate) fn answered(block: &Block) -> u64 {
+    total(block.status.values().copied())
+}
+
+/// The times of all responses.
+pub(crate) fn with_failures(times: Option<&Times>, block: &Block) -> Histogram {
+    let mut histogram = decoded(times);
+    if block.counts.failed() == block.counts.bad_status {
+        histogram.merge(&decoded(block.failed_time_ns.as_ref()));
+    }
+    histogram
+}
+
+/// The times as a histogram; empty if there are none.
+pub(crate) fn decoded(times: Option<&Times>) -> Histogram {
+    times.and_then(|times| times.decode().ok()).unwrap_or_default()
+}
+
+/// The times from the beginning of a request's connection, if it has its own, else from its send.
+pub(crate) fn whole_times(block: &Block) -> Histogram {
+    let times = block.connect_and_service_time_ns.as_ref().or(block.service_time_ns.as_ref());
+    with_failures(times, block)
+}
+
+/// The times of connections and of their TLS handshakes.
+pub(crate) fn connect_times(block: &Block) -> Histogram {
+    let mut connects = decoded(block.connect_time_ns.as_ref());
+    connects.merge(&decoded(block.handshake_time_ns.as_ref()));
+    connects
+}
