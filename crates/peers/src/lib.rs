@@ -31,6 +31,7 @@ pub use report::{PeerReport, PrintedReport};
 pub use siege::SIEGE_SETTINGS;
 pub use tool::{FirstResponse, ToolCommand, ToolOutput};
 pub use tools::{tool_command, tools};
+pub use wrk::{SampleValues, ScriptCall, ScriptErrors, ScriptResults};
 
 /// Every peer.
 pub const PEERS: [&Peer; 12] = [

@@ -3,6 +3,7 @@
 //! A tool is a front end: its flags fill a [`Job`], and its report is written from the [`Run`] that the engine made. The
 //! modules of the tools implement [`ToolCommand`]; the same modules read the tools' reports.
 
+use crate::wrk::{ScriptCall, ScriptResults};
 use paceline_job::Job;
 use paceline_record::{Run, Severity};
 use std::time::Duration;
@@ -55,6 +56,16 @@ pub trait ToolCommand {
 
     /// A file for the whole record.
     fn record_file(&self) -> Option<&str>;
+
+    /// The Lua script that makes the requests.
+    fn script(&self) -> Option<ScriptCall> {
+        None
+    }
+
+    /// What that script is given after the run.
+    fn script_results(&self, _: &Run) -> ScriptResults {
+        ScriptResults::default()
+    }
 }
 
 /// The flag of every tool here that the original does not have, with its value; removed from the arguments.

@@ -5,9 +5,13 @@
 
 use super::run::carry_out_job;
 use crate::exit::{self, Complaint};
-use paceline_engine::Address;
+use paceline_engine::{Address, Settings, StopFlag};
 use paceline_escape::JsonText;
-use paceline_peers::{FirstResponse, ToolCommand, ToolOutput, tool_command, tools};
+use paceline_job::{Bound, Nanos};
+use paceline_lua::{LuaScripts, RunWatch};
+use paceline_peers::{
+    FirstResponse, ScriptCall, ScriptResults, ToolCommand, ToolOutput, tool_command, tools,
+};
 use paceline_record::Run;
 use paceline_run::Prepared;
 use std::ffi::OsString;
@@ -15,7 +19,13 @@ use std::io;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// The exit status of a script's failure: that of wrk.
+const SCRIPT_FAILED: u8 = 1;
+/// Longer scripts are refused: they are text that a person writes, or data that a generator made of it.
+const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
 /// Arguments of such a command.
 #[derive(clap::Args)]
@@ -39,12 +49,19 @@ pub fn arguments_by_name() -> Vec<OsString> {
 /// Carries out the command line of a tool.
 pub fn run(name: &str, arguments: &Arguments) -> ExitCode {
     match outcome(name, &arguments.arguments) {
-        Ok(output) => finish(&output),
+        Ok(ended) => finish(&ended),
         Err(error) => exit::code_of(Err(error)),
     }
 }
 
-fn finish(output: &ToolOutput) -> ExitCode {
+/// What a tool prints, and the scripts that print after it.
+#[derive(Default)]
+struct Ended {
+    output: ToolOutput,
+    scripts: Option<(LuaScripts, ScriptResults)>,
+}
+
+fn finish(Ended { output, scripts }: &Ended) -> ExitCode {
     let written = output
         .files
         .iter()
@@ -54,40 +71,106 @@ fn finish(output: &ToolOutput) -> ExitCode {
     if !message.is_empty() {
         exit::say(message);
     }
+    let done = scripts.as_ref().map_or(Ok(()), |(scripts, results)| scripts.done(results));
+    if let Err(error) = &done {
+        exit::say(&error.to_string());
+    }
     match printed {
+        Ok(()) if done.is_err() => ExitCode::from(SCRIPT_FAILED),
         Ok(()) => ExitCode::from(output.status),
         Err(error) => exit::code_of(Err(error)),
     }
 }
 
-fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<ToolOutput> {
+fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<Ended> {
     let parsed = tool_command(name, arguments);
     let command = match parsed.ok_or_else(|| Complaint::usage(format!("{name} is not a known tool")))? {
         Ok(command) => command,
-        Err(output) => return Ok(output),
+        Err(output) => return Ok(Ended { output, scripts: None }),
     };
-    let (mut unreachable, mut first) = (None, None);
-    let begin = |prepared: &Prepared| {
-        let probed = probe(&prepared.settings.address, prepared.settings.job.connect_timeout.into());
-        let output =
-            |error: &io::Error| command.unreachable(&reason(error), error.raw_os_error().unwrap_or(1));
-        unreachable = probed.as_ref().err().map(output);
-        if probed.is_ok() {
-            exit::print(&command.begin())?;
-        }
-        if probed.is_ok() && command.wants_first_response() {
-            first = first_response(prepared);
-        }
-        anyhow::Ok(probed.is_ok())
+    let mut start = Start::default();
+    let begin = |prepared: &mut Prepared, stop: &'static StopFlag| {
+        start.refusal = start.begin(command.as_ref(), prepared, stop)?;
+        anyhow::Ok(start.refusal.is_none())
     };
-    let run = carry_out_job(command.job(), command.time_limit(), begin)?;
-    match (run, unreachable) {
-        (Some(run), _) => {
-            write_record(command.as_ref(), &run)?;
-            Ok(command.report(&run, first.as_ref()))
-        }
-        (None, output) => Ok(output.unwrap_or_default()),
+    let run = carry_out_job(command.job(), command.time_limit(), begin);
+    let Start { refusal, first, scripts } = start;
+    let (scripts, watch) = scripts.unzip();
+    scripts.iter().for_each(LuaScripts::flush);
+    let failure = watch.and_then(|watch| watch.failure());
+    let run = match (run, failure.as_ref()) {
+        (Ok(Some(run)), _) => run,
+        (Err(_), Some(failure)) => return Ok(Ended { output: refused(failure), scripts: None }),
+        (Err(error), None) => return Err(error),
+        (Ok(None), _) => return Ok(Ended { output: refusal.unwrap_or_default(), scripts: None }),
+    };
+    write_record(command.as_ref(), &run)?;
+    let mut output = command.report(&run, first.as_ref());
+    if let Some(failure) = failure {
+        output =
+            ToolOutput { stderr: refused(failure).stderr + &output.stderr, status: SCRIPT_FAILED, ..output };
     }
+    Ok(Ended { output, scripts: scripts.map(|scripts| (scripts, command.script_results(&run))) })
+}
+
+/// What is learned and made before a run.
+#[derive(Default)]
+struct Start {
+    /// What the tool prints instead of a run.
+    refusal: Option<ToolOutput>,
+    first: Option<FirstResponse>,
+    scripts: Option<(LuaScripts, Arc<RunWatch>)>,
+}
+
+impl Start {
+    /// Prepares the run, and prints the text before it. Returns what the tool prints instead if there is none.
+    fn begin(
+        &mut self,
+        command: &dyn ToolCommand,
+        prepared: &mut Prepared,
+        stop: &'static StopFlag,
+    ) -> anyhow::Result<Option<ToolOutput>> {
+        let settings = &prepared.settings;
+        if let Err(error) = probe(&settings.address, settings.job.connect_timeout.into()) {
+            let errno = error.raw_os_error().unwrap_or(1);
+            return Ok(Some(command.unreachable(&reason(&error), errno)));
+        }
+        if let Some(call) = command.script() {
+            match load(call, &mut prepared.settings, stop) {
+                Ok(scripts) => self.scripts = Some(scripts),
+                Err(refusal) => return Ok(Some(refusal)),
+            }
+        }
+        exit::print(&command.begin())?;
+        if command.wants_first_response() {
+            self.first = first_response(prepared);
+        }
+        Ok(None)
+    }
+}
+
+/// Loads a script, and lets it make the requests of a run.
+fn load(
+    call: ScriptCall,
+    settings: &mut Settings,
+    stop: &'static StopFlag,
+) -> Result<(LuaScripts, Arc<RunWatch>), ToolOutput> {
+    let file = call.file.clone();
+    let source = paceline_files::read(Path::new(&file), MAX_SCRIPT_BYTES)
+        .map_err(|error| refused(format!("{file}: cannot open {file}: {}", reason(&error))))?;
+    let window = match settings.job.window {
+        Bound::Duration(window) => window,
+        Bound::Requests(_) => Nanos::NEVER,
+    };
+    let watch = RunWatch::start(stop, window).map_err(refused)?;
+    let scripts = LuaScripts::load(call, &source, settings.threads, Arc::clone(&watch)).map_err(refused)?;
+    scripts.apply_to(settings).map_err(refused)?;
+    Ok((scripts, watch))
+}
+
+fn refused(problem: impl ToString) -> ToolOutput {
+    let stderr = format!("{}\n", problem.to_string());
+    ToolOutput { stderr, status: SCRIPT_FAILED, ..ToolOutput::default() }
 }
 
 /// Sends the request once. A failure is left to the run, which counts it.

@@ -1,7 +1,8 @@
 //! wrk's and wrk2's command line (`parse_args` in `src/wrk.c`) as a job.
 //!
-//! Lua scripts are refused. A header that wrk would ignore without a word (no blank after the colon) is refused too.
+//! A header that wrk would ignore without a word (no blank after the colon) is refused too.
 
+use super::script::ScriptCall;
 use crate::getopt::{GivenOptions, OptionTable};
 use crate::tool::{ToolOutput, take_record_file};
 use paceline_http::{Scheme, Url};
@@ -37,6 +38,8 @@ pub struct WrkCommand {
     pub latency: bool,
     /// Whether wrk2 also prints the distribution from the actual sends.
     pub uncorrected: bool,
+    script: Option<String>,
+    arguments: Vec<String>,
     record_file: Option<String>,
 }
 
@@ -198,14 +201,13 @@ impl WrkCommand {
             headers: Headers::default(),
             latency: false,
             uncorrected: false,
+            script: None,
+            arguments: given.arguments.clone(),
             record_file,
         };
         command.set(&given)?;
         if given.arguments.is_empty() || command.threads == 0 || command.duration_s == 0 {
             return Err(variant.usage(""));
-        }
-        if given.arguments.len() > 1 {
-            return Err(refusal("arguments after the URL are for Lua scripts, which are not supported"));
         }
         let url = Some(&command.given_url).filter(|url| url.contains("://"));
         command.url = url
@@ -245,9 +247,8 @@ impl WrkCommand {
                     Some(())
                 }
                 's' => {
-                    return Err(refusal(&format!(
-                        "{value}: Lua scripts are not supported: use `paceline run` with --method, --body and -H for one request, or --mix for several"
-                    )));
+                    self.script = Some(value.clone());
+                    Some(())
                 }
                 'v' => return Err(variant.version()),
                 'h' => None,
@@ -324,6 +325,27 @@ impl WrkCommand {
         &self.url
     }
 
+    /// The script, with what it is given.
+    pub fn script(&self) -> Option<ScriptCall> {
+        let file = self.script.clone()?;
+        let (_, rest) = self.given_url.split_once("://")?;
+        let path_at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(path_at);
+        let authority = authority.rsplit('@').next().unwrap_or_default();
+        let has_port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+        let port = authority.rsplit_once(':').filter(has_port).map(|(_, port)| port.to_owned());
+        Some(ScriptCall {
+            file,
+            arguments: self.arguments.clone(),
+            headers: self.headers.0.clone(),
+            scheme: self.url.scheme.name().to_owned(),
+            host: self.url.host.trim_matches(['[', ']']).to_owned(),
+            port: port.filter(|port| !port.is_empty()),
+            path: if path.starts_with('/') { path.to_owned() } else { "/".to_owned() },
+            is_wrk2: self.variant == Variant::Wrk2,
+        })
+    }
+
     /// A file for the whole record.
     pub fn record_file(&self) -> Option<&str> {
         self.record_file.as_deref()
@@ -363,6 +385,21 @@ mod tests {
     }
 
     #[test]
+    fn a_script_is_given_the_parts_of_the_url() {
+        let line = "-s a.lua -H A:\u{a0}1 http://[::1]:8080/b?c=1#d -- one -two";
+        let arguments: Vec<_> = line.split(' ').map(|word| word.replace('\u{a0}', " ")).collect();
+        let call = WrkCommand::parse(Variant::Wrk, &arguments).unwrap().script().unwrap();
+        let url = "http://[::1]:8080/b?c=1#d".to_owned();
+        assert_eq!(call.arguments, [url, "one".to_owned(), "-two".to_owned()]);
+        assert_eq!((call.host.as_str(), call.port.as_deref()), ("::1", Some("8080")));
+        assert_eq!((call.path.as_str(), call.scheme.as_str()), ("/b?c=1#d", "http"));
+        assert_eq!(call.headers, [("A".to_owned(), "1".to_owned())]);
+        let call = parse(Variant::Wrk2, "-R1 -sa http://a").unwrap().script().unwrap();
+        assert_eq!((call.port, call.path.as_str(), call.is_wrk2), (None, "/", true));
+        assert_eq!(parse(Variant::Wrk, "http://a").unwrap().script(), None);
+    }
+
+    #[test]
     fn what_does_not_run_says_so() {
         for (line, stderr, has_usage) in [
             ("", "", true),
@@ -372,7 +409,6 @@ mod tests {
             ("-t0 http://127.0.0.1/", "", true),
             ("-x http://127.0.0.1/", "wrk: invalid option -- 'x'\n", true),
             ("-H A:1 http://127.0.0.1/", "paceline: -H \"A:1\": write", false),
-            ("-s post.lua http://127.0.0.1/", "paceline: post.lua: Lua scripts are not supported", false),
         ] {
             let output = parse(Variant::Wrk, line).unwrap_err();
             assert!(output.stderr.starts_with(stderr), "{line}: {output:?}");

@@ -5,10 +5,12 @@
 //! which `speed/scripts/percentiles.lua` prints.
 
 mod command;
+mod script;
 mod units;
 mod write;
 
 pub use command::{Variant, WrkCommand};
+pub use script::{SampleValues, ScriptCall, ScriptErrors, ScriptResults};
 
 use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::{bytes, count, number, time_ns};
@@ -179,6 +181,14 @@ impl ToolCommand for WrkCommand {
 
     fn record_file(&self) -> Option<&str> {
         self.record_file()
+    }
+
+    fn script(&self) -> Option<ScriptCall> {
+        self.script()
+    }
+
+    fn script_results(&self, run: &Run) -> ScriptResults {
+        write::script_results(self, run)
     }
 }
 

@@ -5,6 +5,7 @@
 //! wrk counts a response after its timeout as both; here it is a timeout alone.
 
 use super::command::{Variant, WrkCommand};
+use super::script::{SampleValues, ScriptErrors, ScriptResults};
 use super::units::{binary, metric, push_column, time_s, time_us};
 use crate::answers::{answered, decoded, with_failures};
 use crate::quantity::total;
@@ -184,28 +185,56 @@ fn moments(histogram: &Histogram) -> (f64, f64) {
     (mean / 1e6, (squares.sum::<f64>() / count).sqrt() / 1e6)
 }
 
-fn push_totals(text: &mut String, run: &Run) {
+/// The responses in the window. wrk does not wait for those that are outstanding at the end.
+fn complete(run: &Run) -> u64 {
+    let late = run.total.counts.ok.saturating_sub(run.total.completed_in_window);
+    answered(&run.total).saturating_sub(late)
+}
+
+fn errors(run: &Run) -> ScriptErrors {
     let counts = run.total.counts;
-    // wrk does not wait for the responses that are outstanding at the end.
-    let late = counts.ok.saturating_sub(run.total.completed_in_window);
-    let complete = answered(&run.total).saturating_sub(late);
-    let bytes = run.total.bytes.received as f64;
+    let is_bad = |status: &str| status.parse::<u16>().is_ok_and(|status| status > 399);
+    let bad = run.total.status.iter().filter(|(status, _)| is_bad(status)).map(|(_, count)| *count);
+    ScriptErrors {
+        connect: counts.connect_failed,
+        read: counts.io_failed,
+        write: 0,
+        status: total(bad),
+        timeout: counts.timed_out,
+    }
+}
+
+/// What a script's `done` is given.
+pub fn script_results(command: &WrkCommand, run: &Run) -> ScriptResults {
+    let histogram = with_failures(times(command.variant, run), &run.total);
+    let in_us = histogram.bars().map(|(low, high, count)| (u64::midpoint(low, high) / 1000, count));
+    let rates = thread_rates(run, command.threads).values;
+    ScriptResults {
+        duration_us: (run.window_s * 1e6) as u64,
+        requests: complete(run),
+        bytes: run.total.bytes.received,
+        errors: errors(run),
+        latency_us: SampleValues::from_counted(in_us.collect()),
+        rates: SampleValues::from_counted(
+            rates.into_iter().map(|(rate, count)| (rate as u64, count)).collect(),
+        ),
+    }
+}
+
+fn push_totals(text: &mut String, run: &Run) {
+    let (complete, bytes) = (complete(run), run.total.bytes.received as f64);
     let window_s = run.window_s.max(1e-9);
     let _ =
         writeln!(text, "  {complete} requests in {}, {}B read", time_us(run.window_s * 1e6), binary(bytes));
-    let timed_out = counts.timed_out;
-    if counts.failed() > counts.bad_status || timed_out > 0 {
+    let ScriptErrors { connect, read, write, status, timeout } = errors(run);
+    if connect + read + write + timeout > 0 {
         let _ = writeln!(
             text,
-            "  Socket errors: connect {}, read {}, write 0, timeout {timed_out}",
-            counts.connect_failed, counts.io_failed
+            "  Socket errors: connect {connect}, read {read}, write {write}, timeout {timeout}"
         );
     }
-    let is_bad = |status: &str| status.parse::<u16>().is_ok_and(|status| status > 399);
-    let bad = run.total.status.iter().filter(|(status, _)| is_bad(status)).map(|(_, count)| *count);
-    let bad = total(bad);
-    if bad > 0 {
-        let _ = writeln!(text, "  Non-2xx or 3xx responses: {bad}");
+    if status > 0 {
+        let _ = writeln!(text, "  Non-2xx or 3xx responses: {status}");
     }
     let _ = writeln!(text, "Requests/sec: {:>9.2}", complete as f64 / window_s);
     let _ = writeln!(text, "Transfer/sec: {:>10}B", binary(bytes / window_s));

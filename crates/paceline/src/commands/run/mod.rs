@@ -33,6 +33,7 @@ use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use explain::{explain, explain_through};
+use paceline_engine::StopFlag;
 use paceline_http::Scheme;
 use paceline_job::Job;
 use paceline_record::Run;
@@ -105,21 +106,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     Ok(status(&run, arguments.gates.allow_invalid))
 }
 
-/// Carries out a job without flags of its own. `begin` is called when everything is ready; if it returns false, there
-/// is no run. The run ends at the latest after `limit`.
+/// Carries out a job without flags of its own. `begin` is called when everything is ready, and may change it; if it
+/// returns false, there is no run. The run ends at the latest after `limit`.
 pub fn carry_out_job(
     job: Job,
     limit: Option<Duration>,
-    begin: impl FnOnce(&Prepared) -> anyhow::Result<bool>,
+    begin: impl FnOnce(&mut Prepared, &'static StopFlag) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Option<Run>> {
     process::large_blocks_from_kernel();
     let mut prepared = Prepared::new(job, Vec::new(), &mut Inputs::default()).map_err(explain)?;
     prepared.watch_server(&[]).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
-    if !begin(&prepared)? {
+    let stop = process::listen()?;
+    if !begin(&mut prepared, stop)? {
         return Ok(None);
     }
-    let stop = process::listen()?;
     if let Some(limit) = limit {
         // It ends with the process.
         std::thread::spawn(move || {

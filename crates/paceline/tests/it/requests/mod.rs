@@ -7,6 +7,7 @@
 mod described;
 mod redirects;
 mod refused;
+mod scripts;
 mod server;
 mod sessions;
 

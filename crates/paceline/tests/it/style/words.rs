@@ -13,10 +13,12 @@ const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
 const QUALIFIED: [&str; 4] = ["--latency", "cpu_dma_latency", "/latency", "idle-state latency"];
 
 /// Files and folders that quote reports and scripts of other tools literally, or settings with their keys.
-const QUOTING: [&str; 7] = [
+const QUOTING: [&str; 9] = [
     "crates/import/",
+    "crates/lua/src/",
     "crates/peers/src/",
     "crates/paceline/tests/it/lab/resumed_rounds.rs",
+    "crates/paceline/tests/it/requests/scripts.rs",
     "crates/paceline/tests/it/style/words.rs",
     "fuzz/seeds/",
     "servers/scala-play/conf/",

@@ -1,0 +1,131 @@
+//! Calls a script's functions during the run, through Lua's C interface: they are called for every request.
+//!
+//! As with wrk, a function is looked up by its name at each call, so that a script may replace it.
+
+use crate::error::ScriptError;
+use mlua::{Lua, ffi};
+use std::ffi::{CStr, c_int};
+use std::slice;
+
+/// The type of a value that is not the expected one.
+pub struct WrongType(pub String);
+
+/// A failure of a call.
+pub enum CallError {
+    /// The function failed.
+    Failed(ScriptError),
+    /// The function returned a value of another type.
+    Type(WrongType),
+}
+
+impl From<mlua::Error> for CallError {
+    fn from(error: mlua::Error) -> Self {
+        Self::Failed(ScriptError::from_lua(&error))
+    }
+}
+
+/// Appends the text that `request()` returns, or `wrk.request()` if the script has none.
+pub fn request(lua: &Lua, bytes: &mut Vec<u8>) -> Result<(), CallError> {
+    let mut wrong = None;
+    // SAFETY: the calls keep to the stack that they filled, in a protected call; nothing here needs to be dropped if one
+    // of them fails. The text is copied before it leaves the stack.
+    unsafe {
+        lua.exec_raw::<()>((), |state| {
+            ffi::lua_getglobal(state, c"request".as_ptr());
+            if ffi::lua_isfunction(state, -1) == 0 {
+                ffi::lua_getglobal(state, c"wrk".as_ptr());
+                ffi::lua_getfield(state, -1, c"request".as_ptr());
+            }
+            ffi::lua_call(state, 0, 1);
+            let mut length = 0;
+            let text = ffi::lua_tolstring(state, -1, &raw mut length);
+            if text.is_null() {
+                wrong = Some(ffi::lua_type(state, -1));
+            } else {
+                bytes.extend_from_slice(slice::from_raw_parts(text.cast(), length));
+            }
+            ffi::lua_settop(state, 0);
+        })?;
+    }
+    wrong.map_or(Ok(()), |kind| Err(CallError::Type(WrongType(type_name(lua, kind)))))
+}
+
+/// The number that `delay()` returns.
+pub fn delay(lua: &Lua) -> Result<f64, CallError> {
+    let mut number = 0.0;
+    // SAFETY: as in `request`.
+    unsafe {
+        lua.exec_raw::<()>((), |state| {
+            ffi::lua_getglobal(state, c"delay".as_ptr());
+            ffi::lua_call(state, 0, 1);
+            number = ffi::lua_tonumber(state, -1);
+            ffi::lua_settop(state, 0);
+        })?;
+    }
+    Ok(number)
+}
+
+/// Calls `response(status, headers, body)`. Of several fields with one name the last counts.
+pub fn response(lua: &Lua, status: u16, head: &[u8], body: &[u8]) -> Result<(), CallError> {
+    // SAFETY: as in `request`; Lua copies the texts.
+    unsafe {
+        lua.exec_raw::<()>((), |state| {
+            ffi::lua_getglobal(state, c"response".as_ptr());
+            ffi::lua_pushinteger(state, status.into());
+            ffi::lua_createtable(state, 0, 8);
+            for (name, value) in fields(head) {
+                ffi::lua_pushlstring(state, name.as_ptr().cast(), name.len());
+                ffi::lua_pushlstring(state, value.as_ptr().cast(), value.len());
+                ffi::lua_rawset(state, -3);
+            }
+            ffi::lua_pushlstring(state, body.as_ptr().cast(), body.len());
+            ffi::lua_call(state, 3, 0);
+        })?;
+    }
+    Ok(())
+}
+
+/// The fields of a head, after its first line.
+fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut rest = next_line(head).map_or(&[][..], |(_, rest)| rest);
+    std::iter::from_fn(move || {
+        loop {
+            let (line, after) = next_line(rest)?;
+            rest = after;
+            if let Some(colon) = memchr::memchr(b':', line) {
+                return Some((&line[..colon], line[colon + 1..].trim_ascii()));
+            }
+        }
+    })
+}
+
+fn next_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = memchr::memchr(b'\n', text)?;
+    Some((&text[..end], &text[end + 1..]))
+}
+
+/// The name of a type of values.
+fn type_name(lua: &Lua, kind: c_int) -> String {
+    let mut name = String::new();
+    // SAFETY: Lua's names of types are static texts.
+    let _ = unsafe {
+        lua.exec_raw::<()>((), |state| {
+            name = CStr::from_ptr(ffi::lua_typename(state, kind)).to_string_lossy().into_owned();
+        })
+    };
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_a_head() {
+        let head = b"HTTP/1.1 200 OK\r\nServer:  nginx \r\nX-A:b\r\nodd\r\nEmpty:\r\n\r\n";
+        let found: Vec<_> =
+            fields(head).map(|(name, value)| [name, value].map(|text| text.to_vec())).collect();
+        let expected = [["Server", "nginx"], ["X-A", "b"], ["Empty", ""]];
+        assert_eq!(found, expected.map(|pair| pair.map(|text| text.as_bytes().to_vec())));
+    }
+}

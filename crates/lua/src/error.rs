@@ -1,0 +1,61 @@
+//! Errors of scripts, as text that names file and line.
+
+use std::io;
+
+/// The reason why a script cannot be used, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// Lua reports an error: in the text of the script, or while it ran.
+    #[error("{0}")]
+    Lua(String),
+    /// The text that is to be sent is not a request, at a line and a column of it.
+    #[error("{reason} at {line}:{column}")]
+    Request {
+        /// What is wrong.
+        reason: &'static str,
+        /// The line, from 1 on.
+        line: usize,
+        /// The column, from 1 on.
+        column: usize,
+    },
+    /// A function returned a value of another type.
+    #[error("{file}: {function}() returned {found} instead of {expected}")]
+    Result {
+        /// The file of the script.
+        file: String,
+        /// The function.
+        function: &'static str,
+        /// The type of the value.
+        found: String,
+        /// What it has to return.
+        expected: &'static str,
+    },
+    /// Several requests at once, in an open loop.
+    #[error(
+        "{0}: request() returns {1} requests at once, which a rate (-R) cannot send: return one, or use wrk"
+    )]
+    BatchWithRate(String, u16),
+    /// A thread could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+}
+
+impl ScriptError {
+    /// An error of Lua, without the stack.
+    pub(crate) fn from_lua(error: &mlua::Error) -> Self {
+        Self::Lua(message(error))
+    }
+}
+
+fn message(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::CallbackError { cause, .. } => message(cause),
+        mlua::Error::RuntimeError(text) | mlua::Error::MemoryError(text) => without_stack(text),
+        mlua::Error::SyntaxError { message, .. } => without_stack(message),
+        other => without_stack(&other.to_string()),
+    }
+}
+
+fn without_stack(text: &str) -> String {
+    text.split("\nstack traceback:").next().unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,85 @@
+//! The program of one thread: what the engine calls.
+
+use crate::calls::{self, CallError, WrongType};
+use crate::error::ScriptError;
+use crate::interrupt::RunWatch;
+use crate::state::State;
+use crate::thread::SharedThread;
+use paceline_engine::Nanos;
+use paceline_engine::scripted::RequestScript;
+use std::sync::Arc;
+
+/// The longest pause: a day.
+const MAX_DELAY_MS: f64 = 86_400_000.0;
+
+/// One thread's state of Lua, and its thread.
+#[derive(Debug)]
+pub struct ScriptThread {
+    pub state: State,
+    pub shared: Arc<SharedThread>,
+}
+
+/// The program of one thread.
+pub struct Program {
+    pub thread: Arc<ScriptThread>,
+    /// The request, if it is the same every time.
+    pub fixed: Option<Vec<u8>>,
+    pub watch: Arc<RunWatch>,
+    /// The file, for errors.
+    pub file: Arc<str>,
+    pub has_begun: bool,
+}
+
+impl Program {
+    /// Calls the script, unless it has stopped. A failure stops the run.
+    #[inline]
+    fn called<R>(
+        &mut self,
+        function: &'static str,
+        expected: &'static str,
+        call: impl FnOnce(&mlua::Lua) -> Result<R, CallError>,
+    ) -> Option<R> {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.watch.begin();
+        }
+        let inside = self.thread.state.calls.enter();
+        let called = call(&self.thread.state.lua);
+        drop(inside);
+        called.map_err(|error| self.fail(function, expected, error)).ok()
+    }
+
+    #[cold]
+    fn fail(&self, function: &'static str, expected: &'static str, error: CallError) {
+        let error = match error {
+            CallError::Failed(error) => error,
+            CallError::Type(WrongType(found)) => {
+                ScriptError::Result { file: self.file.to_string(), function, found, expected }
+            }
+        };
+        self.watch.fail(error.to_string());
+    }
+}
+
+impl RequestScript for Program {
+    fn request(&mut self, bytes: &mut Vec<u8>) -> bool {
+        if let Some(fixed) = &self.fixed {
+            bytes.extend_from_slice(fixed);
+            return true;
+        }
+        self.called("request", "a string", |lua| calls::request(lua, bytes)).is_some() && !bytes.is_empty()
+    }
+
+    fn delay(&mut self) -> Nanos {
+        let ms = self.called("delay", "a number", calls::delay).unwrap_or(0.0);
+        Nanos::from_millis(ms.clamp(0.0, MAX_DELAY_MS) as u64)
+    }
+
+    fn response(&mut self, status: u16, head: &[u8], body: &[u8]) {
+        self.called("response", "nothing", |lua| calls::response(lua, status, head, body));
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.thread.shared.has_stopped() || self.watch.has_failed()
+    }
+}

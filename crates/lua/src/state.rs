@@ -1,0 +1,135 @@
+//! One state of Lua with the table `wrk`, in which a script is loaded.
+
+use crate::address;
+use crate::error::ScriptError;
+use crate::interrupt::{CallCounter, Interruptible};
+use crate::statistics;
+use mlua::{Function, IntoLuaMulti, Lua, Table, ffi};
+use paceline_peers::ScriptCall;
+use std::sync::Arc;
+
+/// The part of a state that is in Lua.
+const WRK: &str = include_str!("wrk.lua");
+/// The chunk's name, as it appears in errors.
+const WRK_NAME: &str = "=wrk";
+
+/// The beginning of the names of functions that mlua puts between a script and a function of this crate, and the most
+/// of them.
+const INTERNAL: &str = "__mlua";
+const MAX_LEVELS: usize = 4;
+
+/// A state.
+#[derive(Debug)]
+pub struct State {
+    pub lua: Lua,
+    /// The calls into it.
+    pub calls: Arc<CallCounter>,
+}
+
+impl State {
+    /// A state in which a script was loaded.
+    ///
+    /// # Errors
+    /// [`ScriptError::Lua`] if the script has a fault.
+    pub fn load(call: &ScriptCall, source: &[u8]) -> Result<Self, ScriptError> {
+        // SAFETY: scripts of wrk may use every library, `ffi` included: like the program itself, a script is code that
+        // the user runs.
+        let lua = unsafe { Lua::unsafe_new() };
+        let state = Self { calls: Arc::default(), lua };
+        state.prepare(call).map_err(|error| ScriptError::from_lua(&error))?;
+        Ok(state).and_then(|state| {
+            let chunk = state.lua.load(without_first_comment(source)).set_name(format!("@{}", call.file));
+            let script = chunk.into_function().map_err(|error| ScriptError::from_lua(&error))?;
+            state.call::<()>(&script, ())?;
+            Ok(state)
+        })
+    }
+
+    fn prepare(&self, call: &ScriptCall) -> mlua::Result<()> {
+        self.lua.load(WRK).set_name(WRK_NAME).exec()?;
+        let wrk = self.wrk()?;
+        wrk.raw_set("lookup", self.lua.create_function(address::lookup)?)?;
+        wrk.raw_set("connect", self.lua.create_function(address::connect)?)?;
+        wrk.raw_set("scheme", call.scheme.as_str())?;
+        wrk.raw_set("host", call.host.as_str())?;
+        wrk.raw_set("port", call.port.as_deref())?;
+        wrk.raw_set("path", call.path.as_str())?;
+        if call.is_wrk2 {
+            wrk.raw_set("time_us", self.lua.create_function(|_, ()| Ok(statistics::time_us()))?)?;
+        }
+        let headers: Table = wrk.raw_get("headers")?;
+        call.headers.iter().try_for_each(|(name, value)| headers.raw_set(name.as_str(), value.as_str()))
+    }
+
+    /// The table `wrk`, which a script may have replaced.
+    pub fn wrk(&self) -> mlua::Result<Table> {
+        self.lua.globals().raw_get("wrk")
+    }
+
+    /// Calls a function, so that it can be interrupted.
+    ///
+    /// # Errors
+    /// [`ScriptError::Lua`] with the error of the function.
+    pub fn call<R: mlua::FromLuaMulti>(
+        &self,
+        function: &Function,
+        arguments: impl IntoLuaMulti,
+    ) -> Result<R, ScriptError> {
+        let _inside = self.calls.enter();
+        function.call(arguments).map_err(|error| ScriptError::from_lua(&error))
+    }
+
+    /// Calls a function of the table `wrk`.
+    ///
+    /// # Errors
+    /// [`ScriptError::Lua`] with the error of the function.
+    pub fn call_wrk<R: mlua::FromLuaMulti>(
+        &self,
+        name: &str,
+        arguments: impl IntoLuaMulti,
+    ) -> Result<R, ScriptError> {
+        let function = self.wrk().and_then(|wrk| wrk.get::<Function>(name));
+        self.call(&function.map_err(|error| ScriptError::from_lua(&error))?, arguments)
+    }
+
+    /// Whether a global of the script is a function.
+    pub fn has(&self, name: &str) -> bool {
+        self.lua.globals().raw_get::<Function>(name).is_ok()
+    }
+
+    /// Writes what Lua has printed: its buffer is not that of this program.
+    pub fn flush(&self) {
+        // A closed output shows when this program prints.
+        let _ = self.lua.load("io.stdout:flush()").exec();
+    }
+
+    /// The state, to be interrupted from another thread.
+    pub fn interruptible(&self) -> Interruptible {
+        let mut pointer = std::ptr::null_mut::<ffi::lua_State>();
+        // SAFETY: the closure only takes the pointer.
+        let taken = unsafe { self.lua.exec_raw::<()>((), |state| pointer = state) };
+        debug_assert!(taken.is_ok());
+        Interruptible::new(self.lua.clone(), pointer, Arc::clone(&self.calls))
+    }
+}
+
+/// The text of a script without the line that names its interpreter (`#!`), which stays counted.
+fn without_first_comment(source: &[u8]) -> &[u8] {
+    match source.first() {
+        Some(b'#') => memchr::memchr(b'\n', source).map_or(&[], |end| &source[end..]),
+        _ => source,
+    }
+}
+
+/// An error at the place in the script that called the running function.
+pub fn located(lua: &Lua, message: &str) -> mlua::Error {
+    let place = |level: usize| {
+        let place = lua.inspect_stack(level, |caller| {
+            let source = caller.source().short_src.map(|name| name.into_owned())?;
+            Some(format!("{source}:{}: ", caller.current_line()?))
+        });
+        place.flatten().filter(|place| !place.starts_with(INTERNAL))
+    };
+    let place = (1..=MAX_LEVELS).find_map(place).unwrap_or_default();
+    mlua::Error::RuntimeError(format!("{place}{message}"))
+}
