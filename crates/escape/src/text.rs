@@ -83,6 +83,12 @@ impl TerminalText {
         Self::joined(text.split('\n').map(Self::from_text), "\n")
     }
 
+    /// Escapes text from outside and keeps its line ends and tabs: a table that other programs read.
+    pub fn table(text: &str) -> Self {
+        let line = |line: &str| Self::joined(line.split('\t').map(Self::from_text), "\t");
+        Self::joined(text.split('\n').map(line), "\n")
+    }
+
     /// Escapes lines with colours (ECMA-48 SGR): colours are kept, every other control sequence is escaped.
     pub fn coloured(text: &str) -> Self {
         let mut pieces = text.split("\x1b[");
@@ -217,6 +223,7 @@ mod tests {
         let shown = "a\\u{1b}[2Jb\\u{202e}c\\u{200b}d\\u{9b}e f\\u{7}";
         assert_eq!(TerminalText::from_text(HOSTILE).as_str(), shown);
         assert_eq!(terminal!("<{}> {:>3}\n", HOSTILE, 7_u64).as_str(), format!("<{shown}>   7\n"));
+        assert_eq!(TerminalText::table("a\tb\u{1a}\n\tc\n").as_str(), "a\tb\\u{1a}\n\tc\n");
         assert_eq!(TerminalText::lines("a\u{1a}\n\tb\r\n").as_str(), "a\\u{1a}\n b \n");
         assert_eq!(TerminalText::from_text("münchen 東京 ±3%").as_str(), "münchen 東京 ±3%");
     }

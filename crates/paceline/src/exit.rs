@@ -250,6 +250,11 @@ pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Prints a whole text to standard error, without breaking its lines. A failure cannot be reported anywhere.
+pub fn print_to_stderr(text: &TerminalText) {
+    let _ = io::stderr().write_all(text.as_str().as_bytes());
+}
+
 /// Prints a message to standard error. Errors quote files and servers, so control sequences are escaped.
 pub fn say(line: &str) {
     let line = TerminalText::lines(&fitted(line, "  ", crate::terminal::width_of_stderr()));

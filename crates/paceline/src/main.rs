@@ -53,6 +53,10 @@ enum Command {
     Doctor(commands::doctor::Arguments),
     /// Measure with the command line and the report of ab (ApacheBench)
     Ab(commands::tools::Arguments),
+    /// Measure with the command line and the report of siege
+    Siege(commands::tools::Arguments),
+    /// Measure with the command line and the report of hey
+    Hey(commands::tools::Arguments),
     /// Measure with the command line and the report of wrk
     Wrk(commands::tools::Arguments),
     /// Measure with the command line and the report of wrk2
@@ -94,6 +98,8 @@ fn main() -> ExitCode {
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
         Command::Ab(arguments) => return commands::tools::run("ab", &arguments),
+        Command::Siege(arguments) => return commands::tools::run("siege", &arguments),
+        Command::Hey(arguments) => return commands::tools::run("hey", &arguments),
         Command::Wrk(arguments) => return commands::tools::run("wrk", &arguments),
         Command::Wrk2(arguments) => return commands::tools::run("wrk2", &arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),

@@ -21,6 +21,18 @@ pub struct ToolOutput {
     pub files: Vec<(String, String)>,
 }
 
+/// The files that a command line names, and the environment: read by the caller.
+pub trait ToolInputs {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read(&self, path: &str) -> Result<String, String>;
+
+    /// The value of an environment variable.
+    fn variable(&self, name: &str) -> Option<String>;
+}
+
 /// The response to a request before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FirstResponse {
@@ -36,7 +48,7 @@ pub trait ToolCommand {
     fn job(&self) -> Job;
 
     /// The text that is printed before the run.
-    fn begin(&self) -> String;
+    fn begin(&self) -> ToolOutput;
 
     /// Whether one request is sent before the run, for a report that describes a response.
     fn wants_first_response(&self) -> bool {
@@ -65,6 +77,13 @@ pub trait ToolCommand {
     /// What that script is given after the run.
     fn script_results(&self, _: &Run) -> ScriptResults {
         ScriptResults::default()
+    }
+}
+
+impl ToolOutput {
+    /// A text for standard output.
+    pub(crate) fn of_stdout(stdout: String) -> Self {
+        Self { stdout, ..Self::default() }
     }
 }
 

@@ -6,11 +6,11 @@
 use super::run::carry_out_job;
 use crate::exit::{self, Complaint};
 use paceline_engine::{Address, Settings, StopFlag};
-use paceline_escape::JsonText;
+use paceline_escape::{JsonText, TerminalText};
 use paceline_job::{Bound, Nanos};
 use paceline_lua::{LuaScripts, RunWatch};
 use paceline_peers::{
-    FirstResponse, ScriptCall, ScriptResults, ToolCommand, ToolOutput, tool_command, tools,
+    FirstResponse, ScriptCall, ScriptResults, ToolCommand, ToolInputs, ToolOutput, tool_command, tools,
 };
 use paceline_record::Run;
 use paceline_run::Prepared;
@@ -24,6 +24,8 @@ use std::time::Duration;
 
 /// The exit status of a script's failure: that of wrk.
 const SCRIPT_FAILED: u8 = 1;
+/// Longer lists of URLs, logs and settings are refused.
+const MAX_INPUT_BYTES: u64 = 64 << 20;
 /// Longer scripts are refused: they are text that a person writes, or data that a generator made of it.
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
@@ -66,11 +68,7 @@ fn finish(Ended { output, scripts }: &Ended) -> ExitCode {
         .files
         .iter()
         .try_for_each(|(path, text)| crate::file::write_whole(Path::new(path), text.as_bytes()));
-    let printed = exit::print(&output.stdout).and(written);
-    let message = output.stderr.trim_end_matches('\n');
-    if !message.is_empty() {
-        exit::say(message);
-    }
+    let printed = print(output).and(written);
     let done = scripts.as_ref().map_or(Ok(()), |(scripts, results)| scripts.done(results));
     if let Err(error) = &done {
         exit::say(&error.to_string());
@@ -82,8 +80,28 @@ fn finish(Ended { output, scripts }: &Ended) -> ExitCode {
     }
 }
 
+/// Prints the texts of a tool as they are: programs read them.
+fn print(output: &ToolOutput) -> anyhow::Result<()> {
+    let printed = exit::print(TerminalText::table(&output.stdout));
+    exit::print_to_stderr(&TerminalText::table(&output.stderr));
+    printed
+}
+
+/// The files that a command line names, and the environment.
+struct Inputs;
+
+impl ToolInputs for Inputs {
+    fn read(&self, path: &str) -> Result<String, String> {
+        paceline_files::read_text(Path::new(path), MAX_INPUT_BYTES).map_err(|error| reason(&error))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
 fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<Ended> {
-    let parsed = tool_command(name, arguments);
+    let parsed = tool_command(name, arguments, &Inputs);
     let command = match parsed.ok_or_else(|| Complaint::usage(format!("{name} is not a known tool")))? {
         Ok(command) => command,
         Err(output) => return Ok(Ended { output, scripts: None }),
@@ -141,7 +159,7 @@ impl Start {
                 Err(refusal) => return Ok(Some(refusal)),
             }
         }
-        exit::print(&command.begin())?;
+        print(&command.begin())?;
         if command.wants_first_response() {
             self.first = first_response(prepared);
         }

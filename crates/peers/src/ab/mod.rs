@@ -115,8 +115,8 @@ impl ToolCommand for AbCommand {
         self.job()
     }
 
-    fn begin(&self) -> String {
-        write::begin(self)
+    fn begin(&self) -> ToolOutput {
+        ToolOutput::of_stdout(write::begin(self))
     }
 
     fn wants_first_response(&self) -> bool {

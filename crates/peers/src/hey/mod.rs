@@ -1,12 +1,20 @@
-//! hey: labels with values, and tables of percentiles, statuses and errors.
+//! hey: its command line (`command.rs`), its summary (`write.rs`), and what such a summary says: labels with values, and tables of percentiles, statuses and errors.
 //!
 //! Statuses, errors and the histogram are lines that begin with a number in brackets, or have one second, and differ in
 //! the text after it. It prints no version, so a round does not run it.
 
+mod command;
+mod flags;
+mod write;
+
+pub use command::HeyCommand;
+
 use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::{count, number, total};
 use crate::report::{PeerReport, PrintedReport};
-use paceline_record::{Bytes, Counts};
+use crate::tool::{FirstResponse, ToolCommand, ToolOutput};
+use paceline_job::Job;
+use paceline_record::{Bytes, Counts, Run};
 use std::collections::BTreeMap;
 
 /// `hey`, on all cores that it may use.
@@ -68,6 +76,28 @@ fn read(printed: &PrintedReport<'_>) -> Result<PeerReport, String> {
     };
     report.set_status(status);
     Ok(report)
+}
+
+impl ToolCommand for HeyCommand {
+    fn job(&self) -> Job {
+        self.job()
+    }
+
+    fn begin(&self) -> ToolOutput {
+        ToolOutput::default()
+    }
+
+    fn unreachable(&self, why: &str, _errno: i32) -> ToolOutput {
+        write::unreachable(self, why)
+    }
+
+    fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {
+        write::report(self, run)
+    }
+
+    fn record_file(&self) -> Option<&str> {
+        self.record_file()
+    }
 }
 
 #[cfg(test)]

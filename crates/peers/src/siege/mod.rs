@@ -1,13 +1,22 @@
-//! siege 4: a text of labels, or the same figures as one object with `json_output`.
+//! siege 4: its command line (`command.rs`), its report (`write.rs`), and what such a report says: a text of labels, or the same figures as one object with `json_output`.
 //!
 //! Through 4.1.5 the text has seconds, and the longest and shortest time have no unit; later it has milliseconds. A
 //! transaction with a 4xx status is neither successful nor failed. `speed/` writes the settings ([`SIEGE_SETTINGS`]) and
 //! fills in `{work}`, its folder: the user's own settings are neither read nor written.
 
+mod command;
+mod settings;
+mod urls;
+mod write;
+
+pub use command::SiegeCommand;
+
 use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::time_ns;
 use crate::report::{Lines, PeerReport, PrintedReport};
-use paceline_record::{Bytes, Counts};
+use crate::tool::{FirstResponse, ToolCommand, ToolOutput};
+use paceline_job::Job;
+use paceline_record::{Bytes, Counts, Run};
 use std::collections::BTreeMap;
 
 /// Its settings: without `connection = keep-alive` every request has a separate connection.
@@ -88,6 +97,28 @@ impl Figures<'_> {
             note: "siege measures in steps of 10 ms and does not print its number of users".to_owned(),
             ..PeerReport::default()
         })
+    }
+}
+
+impl ToolCommand for SiegeCommand {
+    fn job(&self) -> Job {
+        self.job()
+    }
+
+    fn begin(&self) -> ToolOutput {
+        write::begin(self)
+    }
+
+    fn unreachable(&self, why: &str, _errno: i32) -> ToolOutput {
+        write::unreachable(self, why)
+    }
+
+    fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {
+        write::report(self, run)
+    }
+
+    fn record_file(&self) -> Option<&str> {
+        self.record_file()
     }
 }
 

@@ -166,8 +166,8 @@ impl ToolCommand for WrkCommand {
         self.job()
     }
 
-    fn begin(&self) -> String {
-        write::begin(self)
+    fn begin(&self) -> ToolOutput {
+        ToolOutput::of_stdout(write::begin(self))
     }
 
     fn unreachable(&self, why: &str, _errno: i32) -> ToolOutput {

@@ -10,6 +10,7 @@ mod refused;
 mod scripts;
 mod server;
 mod sessions;
+mod tools;
 
 use serde_json::Value;
 use server::{Heard, Server};

@@ -1,0 +1,89 @@
+//! Summaries compared with a stored one of hey by structure, and read back.
+
+use super::*;
+use crate::{PrintedReport, peer};
+use paceline_record::{Counts, Times, fixture};
+
+const HEY: &str = include_str!("../../../../import/fixtures/hey.txt");
+
+fn command(line: &str) -> HeyCommand {
+    HeyCommand::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap()
+}
+
+fn times(ms: impl Iterator<Item = u64>) -> Option<Times> {
+    let mut histogram = Histogram::new();
+    ms.for_each(|ms| histogram.record(ms * 1_000_000));
+    Some(Times::from_histogram(&histogram))
+}
+
+fn run(requests: u64) -> Run {
+    let mut run = fixture::run(0);
+    run.window_s = 2.0;
+    run.total.counts = Counts { scheduled: requests, ok: requests, ..Counts::default() };
+    run.total.status = [("200".to_owned(), requests)].into();
+    run.total.bytes.body = 12 * requests;
+    run.total.service_time_ns = times(1..=requests);
+    run.total.first_byte_ns = times(1..=requests);
+    run.total.connect_and_service_time_ns = None;
+    run.total.failed_time_ns = None;
+    run.verdicts = Vec::new();
+    run
+}
+
+/// The lines with every number and bar as `#`.
+fn shapes(text: &str) -> Vec<String> {
+    let shape = |line: &str| {
+        let mut shape = String::new();
+        for letter in line.chars() {
+            let is_number = letter.is_ascii_digit() || letter == '.' || letter == '■';
+            if !is_number {
+                shape.push(letter);
+            } else if !shape.ends_with('#') {
+                shape.push('#');
+            }
+        }
+        // A bar may be empty.
+        shape.trim_end_matches("|#").trim_end_matches('|').to_owned()
+    };
+    text.lines().map(shape).collect()
+}
+
+#[test]
+fn a_summary_has_heys_structure() {
+    let output = report(&command("http://127.0.0.1:1/hello"), &run(200));
+    assert_eq!(shapes(&output.stdout), shapes(HEY));
+    assert!(
+        output.stdout.contains("  Slowest:\t0.2000 secs\n  Fastest:\t0.0010 secs\n"),
+        "{}",
+        output.stdout
+    );
+    assert!(output.stdout.contains("  0.021 [19]\t|■■■"), "{}", output.stdout);
+    assert!(output.stdout.contains("  99% in 0.1991 secs\n"), "{}", output.stdout);
+}
+
+#[test]
+fn the_summary_is_read_back() {
+    let output = report(&command("http://127.0.0.1:1/hello"), &run(200));
+    let report = (peer("hey").unwrap().read)(&PrintedReport::from_output(&output.stdout)).unwrap();
+    assert_eq!((report.counts.ok, report.bytes.body, report.duration_s()), (200, 2400, Some(2.0)));
+    assert_eq!((report.times_ns["max"], report.times_ns["min"]), (200e6, 1e6));
+}
+
+#[test]
+fn few_requests_have_few_percentiles() {
+    let text = report(&command("http://127.0.0.1:1/"), &run(3)).stdout;
+    let distribution = text.split("Latency distribution:\n").nth(1).unwrap();
+    let lines: Vec<&str> = distribution.lines().take(7).collect();
+    assert_eq!(lines[..2], ["  10% in 0.0020 secs", "  25% in 0.0030 secs"]);
+    assert!(lines[2..].iter().all(|line| *line == "  0% in 0.0000 secs"), "{lines:?}");
+}
+
+#[test]
+fn nothing_answered() {
+    let output = unreachable(&command("-n 10 -c 2 http://127.0.0.1:9/"), "Connection refused");
+    let expected = "\nSummary:\n  Total:\t0.0000 secs\n  Slowest:\t0.0000 secs\n  Fastest:\t0.0000 secs\n  Average:\t NaN secs\n  \
+                    Requests/sec:\t0.0000\n  \n\nResponse time histogram:\n\n\nLatency distribution:\n\nDetails (average, fastest, slowest):\n";
+    assert!(output.stdout.starts_with(expected), "{}", output.stdout);
+    let end = "\nStatus code distribution:\n\nError distribution:\n  [10]\tGet \"http://127.0.0.1:9/\": dial tcp 127.0.0.1:9: connect: connection refused\n\n";
+    assert!(output.stdout.ends_with(end), "{}", output.stdout);
+}

@@ -1,0 +1,101 @@
+//! Command lines and settings as jobs.
+
+use super::*;
+
+/// Files by name, and a home folder.
+struct Files(&'static [(&'static str, &'static str)]);
+
+impl ToolInputs for Files {
+    fn read(&self, path: &str) -> Result<String, String> {
+        let found = self.0.iter().find(|(name, _)| *name == path);
+        found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "No such file or directory".to_owned())
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "HOME").then(|| "/home/a".to_owned())
+    }
+}
+
+fn parse(line: &str, files: &Files) -> Result<SiegeCommand, ToolOutput> {
+    SiegeCommand::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), files)
+}
+
+fn headers(job: &Job) -> Vec<String> {
+    job.requests[0].headers.0.iter().map(|(name, value)| format!("{name}: {value}")).collect()
+}
+
+const NONE: Files = Files(&[]);
+
+#[test]
+fn flags_fill_a_job() {
+    let job = parse("-c 100 -r 100 -b http://127.0.0.1:8080/a", &NONE).unwrap().job();
+    assert_eq!((job.connections, job.window, job.think), (100, Bound::Requests(10_000), None));
+    assert_eq!((job.keep_alive, job.cookies, job.timeout), (false, false, Nanos::from_secs(30)));
+    assert_eq!(job.check(), Ok(()));
+    let agent = format!("User-Agent: {USER_AGENT}");
+    assert_eq!(headers(&job), ["Accept: */*", "Accept-Encoding: gzip, deflate", agent.as_str()]);
+    let job =
+        parse("-t 2M -d 3 -H A:b -H Accept:c --user-agent=me --no-follow 127.0.0.1/", &NONE).unwrap().job();
+    assert_eq!((job.window, job.follow), (Bound::Duration(Nanos::from_secs(120)), 0));
+    assert_eq!(job.think, Some(Think::exponential(Nanos::from_millis(1_500))));
+    assert_eq!(headers(&job), ["Accept-Encoding: gzip, deflate", "User-Agent: me", "A: b", "Accept: c"]);
+    let job = parse("-t10 http://a/", &NONE).unwrap().job();
+    assert_eq!((job.connections, job.window), (10, Bound::Duration(Nanos::from_secs(600))));
+}
+
+#[test]
+fn settings_are_defaults_for_flags() {
+    let files = Files(&[(
+        "/home/a/.siege/siege.conf",
+        "json_output = true\nconcurrent = 25\nconnection = keep-alive\nheader = X: y\nlogin = u:p:realm\nparser = false\n\
+         delay = 0.0\ntimeout = 5\nproxy-host = 127.0.0.1\n",
+    )]);
+    let command = parse("-r 2 http://127.0.0.1/", &files).unwrap();
+    let job = command.job();
+    assert_eq!((job.connections, job.keep_alive, command.is_json), (25, true, true));
+    assert_eq!((job.cookies, job.follow, job.check()), (true, MAX_REDIRECTS, Ok(())));
+    assert!(headers(&job).contains(&"Authorization: Basic dTpw".to_owned()));
+    assert_eq!((headers(&job).last().map(String::as_str), job.timeout), (Some("X: y"), Nanos::from_secs(5)));
+    assert_eq!(job.proxy.map(|proxy| proxy.url.port), Some(3128));
+    assert!(command.notes.is_empty() && parse("-c 3 http://127.0.0.1/", &files).unwrap().users() == 3);
+    assert!(parse("-R /none http://127.0.0.1/", &files).is_err());
+}
+
+#[test]
+fn a_file_of_urls_is_a_mix() {
+    let files =
+        Files(&[("urls", "H=http://a:81\n$(H)/one\n$(H)/two POST x=1\n"), ("two", "http://a/\nhttp://b/\n")]);
+    let job = parse("-f urls -r once -c 4", &files).unwrap().job();
+    let requests: Vec<_> =
+        job.requests.iter().map(|spec| (spec.method.as_str(), spec.path.as_deref())).collect();
+    assert_eq!(requests, [("GET", Some("/one")), ("POST", Some("/two"))]);
+    assert_eq!((job.window, job.url.port, job.check()), (Bound::Requests(8), 81, Ok(())));
+    assert!(parse("-f two", &files).unwrap_err().stderr.contains("a and b are different servers"));
+    assert_eq!(parse("-f none", &files).unwrap_err().stderr, "siege: none: No such file or directory\n");
+}
+
+#[test]
+fn what_does_not_run_says_so() {
+    for (line, stderr, status) in [
+        ("", "SIEGE 4.0.7\n", 0),
+        ("-h", "SIEGE 4.0.7\n", 0),
+        ("-V", "SIEGE 4.0.7\n\nThe command line", 0),
+        ("-g http://a/", "paceline: siege -g is not supported: `paceline run URL --debug`", 1),
+        ("-c 0 http://a/", "paceline: siege -c 0: use a number above 0", 1),
+        ("-t 5x http://a/", "paceline: siege -t 5x", 1),
+        ("-z http://a/", "siege: invalid option -- 'z'", 1),
+    ] {
+        let output = parse(line, &NONE).unwrap_err();
+        assert!(output.stderr.starts_with(stderr), "{line}: {output:?}");
+        assert_eq!(output.status, status, "{line}");
+    }
+}
+
+#[test]
+fn the_log_has_a_name_or_the_default_one() {
+    let log = |line: &str| parse(line, &NONE).unwrap().log.map(|log| log.path);
+    assert_eq!(log("-c 1 http://a/"), None);
+    assert_eq!(log("-l -c 1 http://a/").as_deref(), Some(LOG_FILE));
+    assert_eq!(log("-l/a/b http://a/").as_deref(), Some("/a/b"));
+    assert_eq!(log("--log=/c http://a/").as_deref(), Some("/c"));
+}

@@ -1,0 +1,112 @@
+//! siege's URLs: alone, with `POST` and data, or many in a file with variables.
+
+use paceline_http::Url;
+use std::collections::BTreeMap;
+
+/// A URL with what is sent to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The URL.
+    pub url: Url,
+    /// The method.
+    pub method: String,
+    /// The data, or the name of a file with them.
+    pub data: Option<Data>,
+}
+
+/// What a request sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// This text.
+    Text(String),
+    /// The content of this file.
+    File(String),
+}
+
+/// The methods that may follow a URL.
+const METHODS: [&str; 6] = ["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
+impl Target {
+    /// Reads `URL`, `URL POST data` or `URL POST <file`.
+    ///
+    /// # Errors
+    /// The problem of the URL.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim().trim_matches('"');
+        let (url, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let whole = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let url = Url::parse(&whole).map_err(|problem| format!("{url}: {problem}"))?;
+        let (word, data) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+        let method = METHODS.iter().find(|method| method.eq_ignore_ascii_case(word));
+        let data = match (method, data.trim()) {
+            (None, _) | (_, "") => None,
+            (Some(_), data) => Some(
+                data.strip_prefix('<')
+                    .map_or_else(|| Data::Text(data.to_owned()), |file| Data::File(file.trim().to_owned())),
+            ),
+        };
+        Ok(Self { url, method: method.map_or("GET", |method| method).to_owned(), data })
+    }
+}
+
+/// Reads a file of URLs. `NAME = value` sets a variable, `$(NAME)` or `${NAME}` is its value.
+///
+/// # Errors
+/// The problem, with its line.
+pub fn parse_file(text: &str) -> Result<Vec<Target>, String> {
+    let mut variables = BTreeMap::new();
+    let mut targets = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some((name, value)) = assignment(line) {
+            variables.insert(name.to_owned(), replaced(value, &variables));
+            continue;
+        }
+        let target = Target::parse(&replaced(line, &variables));
+        targets.push(target.map_err(|problem| format!("line {}: {problem}", number + 1))?);
+    }
+    Ok(targets)
+}
+
+/// `NAME = value`: a URL has other letters before its first `=`.
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim();
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    (is_name && !name.is_empty()).then(|| (name, value.trim()))
+}
+
+fn replaced(text: &str, variables: &BTreeMap<String, String>) -> String {
+    let replace = |text: String, (name, value): (&String, &String)| {
+        text.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value)
+    };
+    variables.iter().fold(text.to_owned(), replace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_may_have_a_method_and_data() {
+        let target = |text| Target::parse(text).unwrap();
+        let plain = target("127.0.0.1:8080/a?b=c");
+        assert_eq!((plain.url.port, plain.url.path.as_str(), plain.method.as_str()), (8080, "/a?b=c", "GET"));
+        let post = target("\"http://a/b POST x=1&y=2\"");
+        assert_eq!((post.method.as_str(), post.data), ("POST", Some(Data::Text("x=1&y=2".to_owned()))));
+        assert_eq!(target("http://a/ put <f.json").data, Some(Data::File("f.json".to_owned())));
+        assert!(Target::parse("http://").is_err());
+    }
+
+    #[test]
+    fn a_file_has_variables_and_comments() {
+        let text = "# all\nHOST=http://a:81\n\n$(HOST)/one\n${HOST}/two?x=1 POST q\nhttp://a:81/three?y=2\n";
+        let targets = parse_file(text).unwrap();
+        let paths: Vec<_> = targets.iter().map(|target| target.url.path.as_str()).collect();
+        assert_eq!(paths, ["/one", "/two?x=1", "/three?y=2"]);
+        assert!(parse_file("http://a/\nhttp://[\n").unwrap_err().starts_with("line 2: "));
+    }
+}
