@@ -80,32 +80,60 @@ pub fn empty_name(file: &File) -> Vec<Violation> {
     empty.map(|name| file.at(1, &format!("\"{name}\" could be anything"))).collect()
 }
 
-/// Finds links in a document to missing files.
+/// Finds links in a document to missing files and headings.
 pub fn broken_links(file: &File) -> Vec<Violation> {
     if !file.path.ends_with(".md") {
         return Vec::new();
     }
-    let folder = root().join(&file.path).parent().map(Path::to_path_buf).unwrap_or_default();
-    let leads_nowhere = |target: &&str| !target.contains("://") && !folder.join(target).exists();
+    let place = root().join(&file.path);
     let lines = file.text.lines().enumerate();
     let broken = lines.flat_map(|(index, line)| {
-        links(line).filter(leads_nowhere).map(move |target| file.at(index + 1, &format!("no file {target}")))
+        let wrong = links(line).filter_map(|target| missing(&place, &file.text, target));
+        wrong.map(move |what| file.at(index + 1, &what))
     });
     broken.collect()
 }
 
-/// The targets of the Markdown links of a line, without their anchors; links within the document are left out.
+/// What is missing of a link's target; none if it is there, or elsewhere on the web.
+fn missing(place: &Path, text: &str, target: &str) -> Option<String> {
+    if target.contains("://") {
+        return None;
+    }
+    let (path, heading) =
+        target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
+    let linked = if path.is_empty() { place.to_owned() } else { place.with_file_name(path) };
+    if !linked.exists() {
+        return Some(format!("no file {path}"));
+    }
+    let heading = heading.filter(|_| linked.extension().is_some_and(|extension| extension == "md"))?;
+    let text = if path.is_empty() { text.to_owned() } else { std::fs::read_to_string(&linked).ok()? };
+    let is_there = text.lines().filter(|line| line.starts_with('#')).any(|line| anchor(line) == heading);
+    (!is_there).then(|| format!("no heading #{heading} in {path}"))
+}
+
+/// The name that GitHub gives a heading.
+fn anchor(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = words.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+}
+
+/// The targets of the Markdown links of a line.
 fn links(line: &str) -> impl Iterator<Item = &str> {
-    let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    targets.filter_map(|target| target.split('#').next()).filter(|target| !target.is_empty())
+    line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|target| !target.is_empty())
 }
 
 #[test]
 fn links_are_found() {
     let line = "a [b](docs/c.md#d) and [e](#f), [g](https://github.com/h)";
-    assert_eq!(links(line).collect::<Vec<_>>(), ["docs/c.md", "https://github.com/h"]);
-    let file = File { path: "README.md".into(), text: "[a](README.md)\n[b](no-such-file.md)".into() };
-    assert_eq!(broken_links(&file), ["README.md:2: no file no-such-file.md"]);
+    assert_eq!(links(line).collect::<Vec<_>>(), ["docs/c.md#d", "#f", "https://github.com/h"]);
+    let text =
+        "# One `two` (3)\n[a](README.md)\n[b](no-such-file.md)\n[c](#one-two-3) [d](#e) [f](README.md#none)";
+    let file = File { path: "README.md".into(), text: text.into() };
+    let found = broken_links(&file);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].starts_with("README.md:3: no file no-such-file.md"), "{found:?}");
+    assert!(found[1].starts_with("README.md:4: no heading #e") && found[2].contains("no heading #none"));
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn no_file_has_a_vague_name() {
 
 #[test]
 fn links_in_documents_are_valid() {
-    none("a document links to files that exist", over_all(files::broken_links));
+    none("a document links to files and headings that exist", over_all(files::broken_links));
 }
 
 #[test]
