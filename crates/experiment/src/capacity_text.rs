@@ -6,7 +6,7 @@ use crate::capacity::Capacity;
 use crate::load::{Range, RateUnit, RequestSummary, TimeSummary};
 use crate::window_outcome::WindowOutcome;
 use paceline_report::{Align, Grid};
-use paceline_stats::counted;
+use paceline_stats::{counted, time_text};
 use std::fmt::Write as _;
 
 /// The result in lines.
@@ -88,12 +88,12 @@ fn confirmations(text: &mut String, capacity: &Capacity) {
     let rate = |per_s| rate(per_s, capacity.unit);
     for confirmation in &capacity.confirmations {
         let value = confirmation.value_ns.map_or(String::new(), |value| {
-            let interval = confirmation
-                .value_interval_ns
-                .map_or(String::new(), |Range { low, high }| format!(" ({} to {})", time(low), time(high)));
+            let interval = confirmation.value_interval_ns.map_or(String::new(), |Range { low, high }| {
+                format!(" ({} to {})", time_text(low), time_text(high))
+            });
             let percent =
                 capacity.objective.request_percentile().map_or(String::new(), |p| format!("p{} ", p * 100.0));
-            format!(", {percent}{}{interval}", time(value as f64))
+            format!(", {percent}{}{interval}", time_text(value as f64))
         });
         let outcome = match confirmation.outcome {
             WindowOutcome::Pass => "met the objective",
@@ -129,7 +129,9 @@ fn curve(text: &mut String, capacity: &Capacity) {
 
 /// The median and the 99th percentile of times, where they were measured.
 fn median_and_tail(times: Option<TimeSummary>) -> [String; 2] {
-    times.map_or(["-".to_owned(), "-".to_owned()], |times| [times.p50, times.p99].map(|ns| time(ns as f64)))
+    times.map_or(["-".to_owned(), "-".to_owned()], |times| {
+        [times.p50, times.p99].map(|ns| time_text(ns as f64))
+    })
 }
 
 /// The results of each request and session in the long window that met the objective; without one, in the window with
@@ -185,24 +187,6 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// A time with three significant digits: `9.87 ms`.
-pub fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns >= 1e9 => (ns / 1e9, "s"),
-        ns if ns >= 1e6 => (ns / 1e6, "ms"),
-        ns if ns >= 1e3 => (ns / 1e3, "µs"),
-        ns => (ns, "ns"),
-    };
-    let decimals = if value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$} {unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,15 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_times_have_units() {
+    fn rates_have_units() {
         assert_eq!(
             [16_230.4, 1_234_567.0, 99.94, 100.0].map(|per_s| rate(per_s, RateUnit::Requests)),
             ["16,230/s", "1,234,567/s", "99.9/s", "100/s"]
         );
         assert_eq!(rate(42.5, RateUnit::Sessions), "42.5 sessions/s");
-        assert_eq!(
-            [time(9.87e6), time(12_300.0), time(1.5e9), time(250e3)],
-            ["9.87 ms", "12.3 µs", "1.50 s", "250 µs"]
-        );
     }
 }

@@ -1,7 +1,7 @@
 //! A comparison as text and Markdown (`compare_html.rs` makes the page): the decision first, then every metric. The
 //! second side is described relative to the first.
 
-use crate::capacity_text::{percent, rate, time};
+use crate::capacity_text::{percent, rate};
 use crate::compare::PairedComparison;
 use crate::compared_metric::ComparedMetric;
 use crate::failures::{FailureComparison, FailureDirection, SideFailures};
@@ -10,7 +10,7 @@ use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{MarkdownText, markdown};
 use paceline_judge::Unit;
 use paceline_report::{Align, Grid};
-use paceline_stats::{counted, whole};
+use paceline_stats::{counted, time_text, whole};
 use std::fmt::Write as _;
 
 /// The decision in one sentence.
@@ -261,9 +261,9 @@ pub(crate) fn compared_value(metric: ComparedMetric, value: f64) -> String {
         Unit::PerSecond if metric == ComparedMetric::SessionsPerS => rate(value, RateUnit::Sessions),
         Unit::PerSecond => rate(value, RateUnit::Requests),
         Unit::Bytes => format!("{:.1} MB", value / 1e6),
-        Unit::Nanoseconds => time(judged_value),
-        Unit::Microseconds => time(judged_value * 1e3),
-        Unit::Milliseconds => time(judged_value * 1e6),
+        Unit::Nanoseconds => time_text(judged_value),
+        Unit::Microseconds => time_text(judged_value * 1e3),
+        Unit::Milliseconds => time_text(judged_value * 1e6),
         Unit::Share => percent(value),
         Unit::Count => whole(value),
     }

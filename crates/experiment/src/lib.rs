@@ -26,7 +26,7 @@ mod window_outcome;
 pub use capacity::{
     Capacity, CapacityPlan, CapacityProgress, CapacityWindow, Confirmation, CurvePoint, find_capacity,
 };
-pub use capacity_text::{capacity_text, rate as format_rate, time as format_time};
+pub use capacity_text::{capacity_text, rate as format_rate};
 pub use compare::{
     ComparePlan, CompareProgress, ComparedSide, PairedComparison, SampleSet, compare_samples, observe,
     run_comparison,

@@ -1,4 +1,5 @@
-//! Numbers as text: with thousands separators (`12,175`) and with a noun (`1 request`, `2 requests`); and ratios.
+//! Numbers as text: with thousands separators (`12,175`), with a noun (`1 request`, `2 requests`), with a unit of time
+//! (`9.87 ms`, `3 min 20 s`); and ratios.
 //!
 //! Here, and not in the report, because errors of the engine and the evidence of a limit contain such numbers.
 
@@ -46,9 +47,58 @@ pub fn thousands(number: &str) -> String {
     text
 }
 
+/// A number from 0 to 1,000 with three significant digits.
+pub fn three_digits(value: f64) -> String {
+    match value {
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}
+
+/// A length of time in nanoseconds, in the unit that gives one to three digits before the point: `9.87 ms`.
+pub fn time_text(ns: f64) -> String {
+    let (scaled, unit) = match ns {
+        ns if ns < 1e3 => return format!("{ns:.0} ns"),
+        ns if ns < 999.5e3 => (ns / 1e3, "\u{b5}s"),
+        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(scaled))
+}
+
+/// A length of time in seconds, in two units at most: `40 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn span_text(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_a_unit() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (999.0, "999 ns"),
+            (12_300.0, "12.3 µs"),
+            (250e3, "250 µs"),
+            (999.6e3, "1.00 ms"),
+            (9.996e6, "10.0 ms"),
+            (1.5e9, "1.50 s"),
+        ] {
+            assert_eq!(time_text(ns), text);
+        }
+    }
+
+    #[test]
+    fn spans_have_two_units() {
+        assert_eq!([40, 200, 7_500].map(span_text), ["40 s", "3 min 20 s", "2 h 5 min"]);
+    }
 
     #[test]
     fn thousands_are_separated() {

@@ -3,7 +3,7 @@
 use super::report::{CellReport, CellVerdict, JudgeRule, LoadFailures, RegressionOutcome, RegressionReport};
 use crate::compare_text::compared_value;
 use paceline_report::{Align, Grid};
-use paceline_stats::counted;
+use paceline_stats::{counted, span_text};
 use std::fmt::Write as _;
 
 /// What a margin means. `tests.rs` checks each half of it by simulation.
@@ -53,7 +53,7 @@ fn undecided_sentence(report: &RegressionReport) -> String {
         return format!(
             "too noisy or too short: only {} of at least 4 could be measured in {}{}",
             counted(report.blocks, "block", "blocks"),
-            span(report.elapsed_s),
+            span_text(report.elapsed_s.round() as u64),
             disturbed(report).map_or(String::new(), |why| format!(" ({why})"))
         );
     }
@@ -72,7 +72,7 @@ fn undecided_sentence(report: &RegressionReport) -> String {
     format!(
         "too noisy: after {} in {} no loss is proven or excluded in {}",
         counted(report.blocks, "block", "blocks"),
-        span(report.elapsed_s),
+        span_text(report.elapsed_s.round() as u64),
         open.join(", ")
     )
 }
@@ -118,12 +118,6 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// Seconds as minutes: `2 min 5 s`.
-pub(super) fn span(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    if whole < 60 { format!("{whole} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
-}
-
 /// The failed shares of a load.
 pub(super) fn failed_shares(failures: &LoadFailures) -> String {
     let [base, candidate] = failures.shares().map(|share| share * 100.0);
@@ -158,8 +152,8 @@ pub(super) fn footnotes(report: &RegressionReport) -> Vec<String> {
     notes.push(format!(
         "{judges}; noise: the largest difference of two copies of the base that cannot be excluded. {} in {} of at most {}.",
         counted(report.blocks, "block", "blocks"),
-        span(report.elapsed_s),
-        span(report.budget_s)
+        span_text(report.elapsed_s.round() as u64),
+        span_text(report.budget_s.round() as u64)
     ));
     notes.extend(disturbed(report));
     notes.push(format!(

@@ -5,17 +5,11 @@
 //! complete. The digits of a figure over several launches depend on its spread: see `format/number.rs`.
 
 use paceline_record::Counts;
-use paceline_stats::plural;
+use paceline_stats::{plural, three_digits, time_text};
 
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
 pub(crate) fn nanos(value: f64) -> String {
-    let (scaled, unit) = match value {
-        value if value < 1e3 => return format!("{value:.0}\u{a0}ns"),
-        value if value < 999.5e3 => (value / 1e3, "\u{b5}s"),
-        value if value < 999.5e6 => (value / 1e6, "ms"),
-        value => (value / 1e9, "s"),
-    };
-    format!("{}\u{a0}{unit}", three_digits(scaled))
+    time_text(value).replace(' ', "\u{a0}")
 }
 
 /// The unit of all times of a text.
@@ -149,13 +143,5 @@ fn figure(key: &str, number: f64) -> (String, String) {
         (name, format!("{number:.3}"))
     } else {
         (name, count(number))
-    }
-}
-
-fn three_digits(value: f64) -> String {
-    match value {
-        value if value < 9.995 => format!("{value:.2}"),
-        value if value < 99.95 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
     }
 }

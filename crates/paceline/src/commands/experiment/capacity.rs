@@ -10,8 +10,9 @@ use crate::exit::{self, Complaint, Status};
 use paceline_escape::TerminalText;
 use paceline_experiment::{
     CapacityPlan, CapacityProgress, LoadError, Objective, RateUnit, WindowOutcome, capacity_text,
-    find_capacity, format_rate, format_time,
+    find_capacity, format_rate,
 };
+use paceline_stats::time_text;
 use std::time::Duration;
 
 /// Flags of `paceline capacity`.
@@ -173,7 +174,7 @@ fn line(progress: &CapacityProgress, plan: &CapacityPlan, unit: RateUnit) -> Str
             )
         }
         CapacityProgress::Curve(point) => {
-            let p99 = point.response_time_ns.map_or("-".to_owned(), |times| format_time(times.p99 as f64));
+            let p99 = point.response_time_ns.map_or("-".to_owned(), |times| time_text(times.p99 as f64));
             format!(
                 "load curve: at {:.0} % of capacity ({}), response time p99 was {p99}",
                 point.share * 100.0,

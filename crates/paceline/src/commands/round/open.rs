@@ -5,7 +5,6 @@
 
 use super::flags::{PlanFlags, ResumeFlags};
 use super::plan::NewRound;
-use super::progress::people;
 use super::{generator, machine, plan, resume};
 use crate::exit::Complaint;
 use crate::lab_folders::complain;
@@ -20,7 +19,7 @@ use paceline_host::{FileLock, Id, Neighbours};
 use paceline_lab::{Cores, LoadGenerator};
 use paceline_record::{Environment, Round, SCHEMA, Sitting};
 use paceline_run::{environment, wall_clock};
-use paceline_stats::counted;
+use paceline_stats::{counted, span_text};
 use paceline_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,7 +68,7 @@ pub fn estimate(plan_flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result
     let servers: BTreeSet<&str> = launches.iter().map(|launch| launch.server.id.as_str()).collect();
     let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
     let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
-    let length = people(estimate_of(&launches, steady_within));
+    let length = span_text(estimate_of(&launches, steady_within).as_secs());
     let lines = round.changes.iter().map(|change| format!("different from the plan: {change}"));
     let reported = format!(
         "plan {}: {}, {} of server, workload and load, {}, {}, {}; about {length}",

@@ -10,9 +10,8 @@ use paceline_escape::TerminalText;
 use paceline_lab::{RoundEstimate, RoundEvent};
 use paceline_record::{LoopKind, Round, Trial};
 use paceline_report::whole;
-use paceline_stats::counted;
+use paceline_stats::{counted, span_text, time_text};
 use std::io::{IsTerminal as _, Write as _};
-use std::time::Duration;
 
 /// Back to the beginning of the line and clear it: ECMA-48, EL.
 const CLEAR_LINE: &str = "\r\x1b[2K";
@@ -59,7 +58,7 @@ impl RoundProgress {
             round.plan,
             counted(round.planned, "trial", "trials"),
             round.seed,
-            people(whole.left())
+            span_text(whole.left().as_secs())
         ));
     }
 
@@ -157,14 +156,10 @@ fn headline(trial: &Trial) -> String {
         count => format!(", {} failed", counted(count, "request", "requests")),
     };
     let time = match (run.loop_.kind, &run.total.response_time_ns) {
-        (LoopKind::Open, Some(times)) => format!(", response time p99 {}", milliseconds(times.p99)),
+        (LoopKind::Open, Some(times)) => format!(", response time p99 {}", time_text(times.p99 as f64)),
         _ => String::new(),
     };
     format!("{} requests/s{cpu}{time}{not_ok}", whole(run.rate_per_s.achieved))
-}
-
-fn milliseconds(ns: u64) -> String {
-    format!("{:.2} ms", ns as f64 / 1e6)
 }
 
 fn first_line(text: &str) -> &str {
@@ -179,30 +174,7 @@ fn with_estimate(text: &str, estimate: &RoundEstimate) -> String {
     }
     format!(
         "[{done}/{planned}] {text} | about {} left, until {}",
-        people(left),
+        span_text(left.as_secs()),
         paceline_run::wall_clock::clock_in(left)
     )
-}
-
-/// A duration as text: `40 s`, `3 min 20 s`, `2 h 5 min`.
-pub fn people(length: Duration) -> String {
-    let seconds = length.as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_rounded_for_display() {
-        let table = [(40, "40 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")];
-        for (seconds, expected) in table {
-            assert_eq!(people(Duration::from_secs(seconds)), expected);
-        }
-    }
 }
