@@ -75,7 +75,7 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [["name", "ms"], ["ä日本", "1,234.5"], ["", "7"]].map(|row| row.map(str::to_owned));
         let text = Grid::text(&[Align::Left, Align::Right], &rows, 1);
-        assert_eq!(text, " name        ms\n ä日本   1,234.5\n              7\n");
+        assert_eq!(text, " name        ms\n ä日本  1,234.5\n              7\n");
         assert_eq!(Grid::fitting(&[Align::Left, Align::Right], &rows).width(), 14);
     }
 

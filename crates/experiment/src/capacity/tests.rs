@@ -303,7 +303,7 @@ fn a_search_for_sessions_counts_sessions() {
     assert!(text.contains(" sessions/s (95 % interval") && text.contains("\nlong run     "), "{text}");
     assert!(!text.replace(" sessions/s", "").contains("/s"), "no rate in another unit: {text}");
     let row = text.lines().find(|line| line.starts_with("request login")).unwrap_or_else(|| panic!("{text}"));
-    assert!(row.ends_with("1.00 ms    2.00 ms"), "{row}");
+    assert!(row.ends_with("1.00 ms  2.00 ms"), "{row}");
 }
 
 #[test]

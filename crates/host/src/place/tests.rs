@@ -39,7 +39,7 @@ fn machines_are_named_by_role_or_chosen_by_slurm() {
 fn a_remote_shell_parses_the_same_words() {
     let ssh = Place::Ssh { host: "bench@n2".to_owned() };
     let words = words(&ssh.command("/opt/it's here/paceline", &["loader", "$HOME; rm"]));
-    assert_eq!(words.last().unwrap(), r"'/opt/it'\''s here/paceline' 'loader' '$HOME; rm'");
+    assert_eq!(words.last().unwrap(), r"'/opt/it'\''s here/paceline' loader '$HOME; rm'");
     assert_eq!(words[words.len() - 2], "bench@n2");
 }
 
