@@ -7,13 +7,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Before the name of a field whose case does not count, as in TechEmpower's rules.
+const ANY_CASE: char = '~';
 /// Most fields of an object: the fields seen are the bits of one word.
 const MAX_FIELDS: usize = 64;
 
 /// The required form of a JSON document.
 ///
 /// Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20,
-/// {"id": "1..10000"}]` is an array of 20 such objects.
+/// {"id": "1..10000"}]` is an array of 20 such objects. A field written with a tilde before its name, `"~id"`, is found in
+/// any case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Value", into = "Value")]
 #[schemars(with = "Value")]
@@ -119,6 +122,12 @@ impl From<JsonForm> for Value {
     }
 }
 
+/// The name of a field without the tilde, and whether it has one.
+#[inline]
+fn bare(name: &str) -> (&str, bool) {
+    name.strip_prefix(ANY_CASE).map_or((name, false), |name| (name, true))
+}
+
 /// The position up to which a document has been read.
 struct JsonCursor<'a> {
     body: &'a [u8],
@@ -145,17 +154,23 @@ impl JsonCursor<'_> {
             self.take(b'"', "a field's name")?;
             let rest = &self.body[self.at..];
             let named = |name: &str| {
-                rest.strip_prefix(name.as_bytes()).is_some_and(|after| after.first() == Some(&b'"'))
+                let (name, any_case) = bare(name);
+                let Some((begin, after)) = rest.split_at_checked(name.len()) else { return false };
+                let is_same = match any_case {
+                    true => begin.eq_ignore_ascii_case(name.as_bytes()),
+                    false => begin == name.as_bytes(),
+                };
+                is_same && after.first() == Some(&b'"')
             };
             let found = fields.iter().position(|(name, _)| named(name));
             let Some(place) = found.filter(|place| seen & (1 << place) == 0) else {
                 let missing = fields.iter().enumerate().find(|(place, _)| seen & (1 << place) == 0);
-                let name = missing.map(|(_, (name, _))| name.as_str()).unwrap_or_default();
+                let name = missing.map(|(_, (name, _))| bare(name).0).unwrap_or_default();
                 return Err(self.fault(&format!("the field \"{name}\"")));
             };
             seen |= 1 << place;
             let (name, form) = &fields[place];
-            self.at += name.len() + 1;
+            self.at += bare(name).0.len() + 1;
             self.take(b':', "`:`")?;
             self.form(form)?;
         }
@@ -238,6 +253,22 @@ mod tests {
             ["", "1", "[]", "[1]", "[-1, \"1..2\"]", "{}", "\"2..1\"", "\"a..b\"", "{\"a\\\"\": \"1..2\"}"]
         {
             assert!(JsonForm::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_case_of_a_field_with_a_tilde_does_not_count() {
+        let form = JsonForm::parse(r#"{"~randomNumber": "1..2", "id": "1..2"}"#).unwrap();
+        for right in [r#"{"RANDOMNUMBER":1,"id":2}"#, r#"{"id":2,"randomnumber":1}"#] {
+            assert_eq!(form.check(right.as_bytes()), Ok(()), "{right}");
+        }
+        for (wrong, reported) in [
+            (r#"{"ID":1,"randomNumber":1}"#, "expected the field \"id\""),
+            (r#"{"id":1,"randomNumbers":1}"#, "expected the field \"randomNumber\""),
+            (r#"{"id":1,"r"#, "expected the field \"randomNumber\""),
+        ] {
+            let fault = form.check(wrong.as_bytes()).unwrap_err().to_string();
+            assert!(fault.contains(reported), "{wrong}: {fault}");
         }
     }
 

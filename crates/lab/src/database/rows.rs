@@ -54,7 +54,11 @@ pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
 /// updates all rows, either number may be the stored one.
 pub(crate) fn returned(body: &[u8]) -> BTreeMap<u32, BTreeSet<u32>> {
     let rows: Vec<serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
-    let number = |row: &serde_json::Value, name: &str| row.get(name)?.as_u64()?.try_into().ok();
+    // The case of the names does not count in TechEmpower's rules.
+    let number = |row: &serde_json::Value, name: &str| {
+        let (_, value) = row.as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        value.as_u64()?.try_into().ok()
+    };
     let mut numbers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for row in &rows {
         if let (Some(id), Some(drawn)) = (number(row, "id"), number(row, "randomNumber")) {
@@ -91,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_row_that_is_returned_twice_has_both_numbers() {
-        let body = br#"[{"id":1,"randomNumber":2},{"id":1,"randomNumber":3},{"id":4,"randomNumber":5}]"#;
+        let body = br#"[{"id":1,"randomNumber":2},{"id":1,"randomNumber":3},{"ID":4,"randomnumber":5}]"#;
         assert_eq!(returned(body), BTreeMap::from([(1, BTreeSet::from([2, 3])), (4, BTreeSet::from([5]))]));
         assert!(returned(b"no").is_empty());
     }
