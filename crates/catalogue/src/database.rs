@@ -197,6 +197,7 @@ impl Database {
             build: self.build.clone(),
             start_timeout: self.start_timeout,
             forms: BTreeMap::new(),
+            container: None,
             fixed: FixedAddress::default(),
             traits: Traits::default(),
             workloads_line: None,

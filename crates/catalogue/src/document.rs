@@ -15,7 +15,7 @@ const MAX_PARSED_AGAIN_BYTES: usize = 4 << 20;
 /// A file's text with its name, for error messages.
 pub(crate) struct Document {
     pub(crate) path: PathBuf,
-    text: String,
+    pub(crate) text: String,
     /// The offsets of its line feeds, so that the line of an error is found without reading the text again.
     line_feeds: Vec<usize>,
 }

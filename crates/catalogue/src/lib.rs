@@ -6,6 +6,7 @@
 mod balancer;
 mod catalogue;
 mod database;
+mod dockerfile;
 mod document;
 mod duration;
 mod error;
@@ -23,11 +24,15 @@ mod workload;
 pub use balancer::{BALANCER_FILE, BALANCER_FORM, Balancer, Statistics, TemplateValues};
 pub use catalogue::{BrokenEntry, Catalogue};
 pub use database::{DATABASE_FILE, Database, DatabaseCommands, DatabaseSetting, StopSignal};
+pub use dockerfile::BuildNeeds;
 pub use document::{nearest, toml_text};
 pub use error::CatalogueError;
 pub use folders::{FolderFlags, Folders};
 pub use gate_file::{GATE_FILE, GateFile, GateFileLoad, Margin};
-pub use manifest::{FixedAddress, Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
+pub use manifest::{
+    Container, ContainerRight, FixedAddress, Form, FrameworkKind, ImageSource, MANIFEST_FILE, Manifest,
+    Setup, Trait, Traits,
+};
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::hexadecimal::format as hex;
 pub use paceline_job::{DurationError, format_duration, parse_duration};

@@ -82,6 +82,53 @@ pub fn start_loopback() -> io::Result<()> {
     checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }).map(drop)
 }
 
+/// Removes every capability from those that a program may gain: capabilities(7).
+pub fn drop_bounding_set() -> io::Result<()> {
+    for capability in 0.. {
+        // SAFETY: takes integers.
+        match checked(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }) {
+            Ok(_) => {}
+            // The number after the kernel's last one.
+            Err(error) if capability > 0 && error.raw_os_error() == Some(libc::EINVAL) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Gives up all capabilities, and the right to gain any by starting a program.
+pub fn drop_capabilities() -> io::Result<()> {
+    let none = rustix::thread::CapabilitySet::empty();
+    let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets)?;
+    Ok(rustix::thread::set_no_new_privs(true)?)
+}
+
+/// Refuses io_uring to the caller and its children with `ENOSYS`, as on a kernel without it: seccomp(2). The numbers of its
+/// three calls are the same on every architecture.
+pub fn deny_io_uring() -> io::Result<()> {
+    const FIRST: u32 = libc::SYS_io_uring_setup as u32;
+    const LAST: u32 = libc::SYS_io_uring_register as u32;
+    /// The bit that marks a call of the x32 ABI.
+    const X32: u32 = 0x4000_0000;
+    let refuse = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
+    // SAFETY: these only fill a struct.
+    let mut filter = unsafe {
+        [
+            libc::BPF_STMT((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0),
+            libc::BPF_STMT((libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16, !X32),
+            libc::BPF_JUMP((libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16, FIRST, 0, 2),
+            libc::BPF_JUMP((libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) as u16, LAST, 1, 0),
+            libc::BPF_STMT((libc::BPF_RET | libc::BPF_K) as u16, refuse),
+            libc::BPF_STMT((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ALLOW),
+        ]
+    };
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel reads the program, which outlives the call.
+    checked(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) })
+        .map(drop)
+}
+
 /// Forks. `None` in the child.
 ///
 /// # Safety

@@ -120,6 +120,7 @@ impl Balancers<'_> {
             server: &server,
             form: BALANCER_FORM,
             variables: Variables { host: order.listen.to_string(), ..variables },
+            image: None,
             cores: &order.cores,
             ready: ReadyCondition::Answers(&order.ready),
         };

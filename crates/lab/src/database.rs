@@ -405,6 +405,7 @@ impl Commands {
             server: &self.as_server(),
             form: FORM,
             variables,
+            image: None,
             cores,
             ready: ReadyCondition::Succeeds(&is_ready),
         });

@@ -55,6 +55,24 @@ pub enum LabError {
         /// What is missing, in words.
         missing: String,
     },
+    /// A container whose content the user has not accepted.
+    #[error("{server} is a container, and building it runs the code in {} with access to the network; {about}", folder.display())]
+    Untrusted {
+        /// The server's id.
+        server: String,
+        /// The folder that the engine gets.
+        folder: PathBuf,
+        /// What the build downloads and runs, and the rights that the server asks for.
+        about: String,
+    },
+    /// A container that cannot be built or run here.
+    #[error("{problem}")]
+    Container {
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        remedy: Option<String>,
+    },
     /// The commands of servers cannot run as the requested user.
     #[error(transparent)]
     User(#[from] UserError),
@@ -185,6 +203,8 @@ impl LabError {
             LabError::File { .. }
             | LabError::Keep { .. }
             | LabError::NotSetUp { .. }
+            | LabError::Untrusted { .. }
+            | LabError::Container { .. }
             | LabError::Owner { .. }
             | LabError::Copy { .. }
             | LabError::PackagesMissing { .. }
@@ -208,6 +228,11 @@ impl LabError {
             LabError::NoVersion { .. } => {
                 Some("change `version` in server.toml to a command that prints a version".to_owned())
             }
+            LabError::Untrusted { server, folder, .. } => Some(format!(
+                "if you trust it, build it with: paceline lab build {server} --trust {}",
+                folder.display()
+            )),
+            LabError::Container { remedy, .. } => remedy.clone(),
             LabError::NotSetUp { server, .. } => Some(format!("set it up with: paceline lab setup {server}")),
             LabError::Catalogue(error) => error.hint(),
             LabError::UnknownRevision { name, is_shallow: true } => Some(format!(

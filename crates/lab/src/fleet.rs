@@ -335,6 +335,10 @@ impl ReservedMachines {
                 false,
             ));
         };
+        if of.image.is_some() {
+            let message = "a container can be started only on the machine of the lab";
+            return Err(LaunchError::fault(Stage::Setup, message, false));
+        }
         folders.iter().try_for_each(|folder| provide(node, folder, interrupt))?;
         let address = self.listen.map_or_else(|| address_of(node), Ok)?;
         let order = of.order()?;

@@ -6,23 +6,21 @@
 pub use crate::error::LaunchError;
 use crate::node::{LaunchOrder, Node, RemoteProcesses};
 use crate::probe::{Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest};
+use crate::process_setup::ProcessSetup;
+use crate::provision::ImageLaunch;
 use crate::validate;
-use paceline_catalogue::{Form, Manifest, Variables, WorkloadCase};
+use paceline_catalogue::{Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::private_network;
-use paceline_host::shepherd::{
-    CommandOutput, CommandResult, Ended, FileView, Shepherd, ShepherdOrder, TrackingMethod,
-};
+use paceline_host::shepherd::{CommandOutput, CommandResult, Ended, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::tree::{ProcessTree, TreeSample};
 use paceline_host::{
     CoreTicks, InheritedVariables, Interrupt, MemoryAccount, NetworkCounters, User, port, system,
 };
 use paceline_record::{CpuSource, Stage, Startup};
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -64,6 +62,8 @@ pub struct LaunchSpec<'a> {
     pub form: &'a str,
     /// The variables of its commands; without a port one is chosen.
     pub variables: Variables,
+    /// How its image is run, if it comes as a container: see [`crate::Provisioner::image_launch`].
+    pub image: Option<ImageLaunch>,
     /// The cores it may run on.
     pub cores: &'a [u32],
     /// The condition for ready.
@@ -105,6 +105,7 @@ impl LaunchSpec<'_> {
             pass_env: self.server.pass_env.clone(),
             variables,
             hosts: self.server.fixed.hosts.clone(),
+            image: self.image.clone(),
             cores: self.cores.to_vec(),
             has_http2_port: self.server.traits.has_http2_port(),
             start_timeout: self.server.start_timeout,
@@ -231,7 +232,6 @@ impl Starter {
         group: Option<&ControlGroup>,
     ) -> Result<ShepherdOrder, LaunchError> {
         let fault = |message: String| LaunchError::fault(Stage::Start, message, false);
-        let form = Form { command: of.command.clone(), env: of.env.clone() };
         if let Some(folder) = log.and_then(Path::parent) {
             fs::create_dir_all(folder)
                 .map_err(|error| fault(format!("cannot make {}: {error}", folder.display())))?;
@@ -244,10 +244,11 @@ impl Starter {
             },
             None => CommandOutput::Inherit,
         };
+        let setup = ProcessSetup::new(of, variables).map_err(fault)?;
         Ok(ShepherdOrder {
-            command: ["sh", "-c", &form.command].map(str::to_owned).into(),
-            folder: of.folder.clone(),
-            env: environment(form.environment(variables)).map_err(fault)?,
+            command: setup.command,
+            folder: setup.folder,
+            env: setup.env,
             inherits: InheritedVariables::Running,
             pass_env: of.pass_env.clone(),
             cores: of.cores.to_vec(),
@@ -255,8 +256,8 @@ impl Starter {
             groups: group.map(|group| group.folder().to_owned()).into_iter().collect(),
             guard: self.guard,
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
-            user: self.user.clone(),
-            view: (!of.hosts.is_empty()).then(|| FileView { hosts: hosts(of) }),
+            user: self.user.clone().filter(|_| !setup.is_root),
+            view: setup.view,
             inherit: None,
             restore: Vec::new(),
             restore_note: None,
@@ -569,13 +570,6 @@ impl StartingServer {
     }
 }
 
-/// The host names of a server with their addresses: that of its database, if it has one.
-fn hosts(of: &LaunchOrder) -> BTreeMap<String, IpAddr> {
-    let database = of.variables.database.as_ref().and_then(|database| database.host.parse().ok());
-    let address = database.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    of.hosts.iter().map(|name| (name.clone(), address)).collect()
-}
-
 /// Why a server is not ready yet, and the stage of the fault if it stays so: a wrong answer is not a failed start.
 struct NotReady {
     stage: Stage,
@@ -584,14 +578,6 @@ struct NotReady {
 
 fn seconds(ns: u64) -> String {
     format!("{:.1}", ns as f64 * 1e-9)
-}
-
-fn environment(pairs: Vec<(String, OsString)>) -> Result<BTreeMap<String, String>, String> {
-    let text = |(name, value): (String, OsString)| match value.into_string() {
-        Ok(value) => Ok((name, value)),
-        Err(value) => Err(format!("the environment variable {name} is not valid UTF-8: {}", value.display())),
-    };
-    pairs.into_iter().map(text).collect()
 }
 
 /// The end of a log, from the beginning of a line where there is one.

@@ -1,11 +1,14 @@
-//! The network of a launch: a private one for a server with a fixed port, so that the port is free.
+//! What a launch needs beside its commands: the files of an image, and its network.
+//!
+//! The network is a private one for a server with a fixed port, so that the port is free.
 //!
 //! The thread that carries the launch out is in it, with all processes that it starts: server, database, checks and
 //! generator. On several machines, and without root's rights, a launch uses the machine's network and the real port.
 
+use crate::database::of_lab;
 use crate::launch::LaunchError;
-use crate::provision::Provisioner;
-use paceline_catalogue::Manifest;
+use crate::provision::{ImageLaunch, Provisioner};
+use paceline_catalogue::{Manifest, Variables};
 use paceline_host::private_network::{NetworkGuard, PrivateNetwork};
 use paceline_record::Stage;
 
@@ -13,10 +16,31 @@ use paceline_record::Stage;
 #[must_use]
 pub struct LaunchNetwork {
     /// Leaves the network before the network ends.
-    _inside: Option<NetworkGuard>,
+    inside: Option<NetworkGuard>,
+}
+
+impl LaunchNetwork {
+    /// Whether it is a private one.
+    pub fn is_private(&self) -> bool {
+        self.inside.is_some()
+    }
 }
 
 impl Provisioner {
+    /// How a server that comes as a container is run in a form; `None` for other servers.
+    ///
+    /// # Errors
+    /// [`LaunchError::Fault`] if its image is not built, or cannot be run here.
+    pub fn form_image(
+        &self,
+        server: &Manifest,
+        form: &str,
+        variables: &Variables,
+    ) -> Result<Option<ImageLaunch>, LaunchError> {
+        let Some(form) = server.form(form) else { return Ok(None) };
+        self.image_launch(server, form, variables).map_err(of_lab)
+    }
+
     /// Moves the calling thread into a private network if `server` needs one, for as long as the result is kept. If that
     /// is impossible here, the user is told once for each server, and the launch uses the machine's network.
     ///
@@ -24,7 +48,7 @@ impl Provisioner {
     /// [`LaunchError::Fault`] if the network was made and cannot be entered.
     pub fn enter_network(&self, server: &Manifest) -> Result<LaunchNetwork, LaunchError> {
         if !server.fixed.needs_network() {
-            return Ok(LaunchNetwork { _inside: None });
+            return Ok(LaunchNetwork { inside: None });
         }
         let network = match PrivateNetwork::create() {
             Ok(network) => network,
@@ -35,12 +59,12 @@ impl Provisioner {
                      free, and two such servers cannot run at once",
                     server.id
                 ));
-                return Ok(LaunchNetwork { _inside: None });
+                return Ok(LaunchNetwork { inside: None });
             }
         };
         let inside = network.enter().map_err(|error| {
             LaunchError::fault(Stage::Start, format!("cannot enter a private network: {error}"), false)
         })?;
-        Ok(LaunchNetwork { _inside: Some(inside) })
+        Ok(LaunchNetwork { inside: Some(inside) })
     }
 }

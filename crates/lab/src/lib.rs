@@ -18,6 +18,7 @@ mod node;
 mod node_service;
 mod placement;
 mod probe;
+mod process_setup;
 mod provision;
 mod recovery;
 mod revision;
@@ -41,7 +42,8 @@ pub use node::NodeUser;
 pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use provision::{
-    LeftOver, METADATA_DIR, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles, StepOutcome,
+    ImageLaunch, LeftOver, METADATA_DIR, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles,
+    StepOutcome,
 };
 pub use revision::{BuildOrder, Checkout, Checkouts, CommandLaunch, Repository, Revision};
 pub use round::{

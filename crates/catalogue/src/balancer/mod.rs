@@ -165,6 +165,7 @@ impl Balancer {
             build: None,
             start_timeout: START_TIMEOUT,
             forms: BTreeMap::from([(BALANCER_FORM.to_owned(), form)]),
+            container: None,
             fixed: FixedAddress::default(),
             traits: Traits::default(),
             workloads_line: None,

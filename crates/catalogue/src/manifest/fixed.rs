@@ -1,12 +1,10 @@
 //! What a server has fixed and the lab cannot choose: its port, the host name of its database, its paths.
 //!
 //! A server with a fixed port runs in a private network where that is possible. A path of its own replaces the beginning
-//! of a workload's paths ([`Workload::base`]); the lab asks for the same answers there.
+//! of a workload's paths ([`crate::Workload::base`]); the lab asks for the same answers there.
 
-use super::Manifest;
-use crate::{Workload, WorkloadCase};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::{Component, Path};
 
 /// What the lab cannot choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,29 +31,15 @@ impl FixedAddress {
     }
 }
 
-impl Manifest {
-    /// The workload with the paths of this server. What cannot be asked of it, such as a request without the part that
-    /// its path consists of, is left out.
-    pub fn adapt(&self, workload: &Arc<Workload>) -> Arc<Workload> {
-        let Some(own) = self.fixed.paths.get(&workload.name) else { return Arc::clone(workload) };
-        let path = |path: &str| own_path(path, &workload.base, own);
-        let case = |case: &WorkloadCase| Some(WorkloadCase { path: path(&case.path)?, ..case.clone() });
-        Arc::new(Workload {
-            cases: workload.cases.iter().filter_map(case).collect(),
-            checks: workload.checks.iter().filter_map(case).collect(),
-            ..Workload::clone(workload)
-        })
-    }
-
-    /// The id of the database that each of its launches needs.
-    pub fn database_at_start(&self) -> Option<&str> {
-        self.databases.first().filter(|_| self.fixed.database_at_start).map(String::as_str)
-    }
+/// Whether a path leads to something below the folder that it starts in.
+pub(super) fn is_relative(path: &Path) -> bool {
+    let is_name = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    !path.as_os_str().is_empty() && path.components().all(is_name)
 }
 
 /// A workload's path with `own` instead of `base`. A path that ends within `base`, before its query, keeps the part of
 /// `own` before its query; if `own` has none, there is no such path.
-fn own_path(path: &str, base: &str, own: &str) -> Option<String> {
+pub(super) fn own_path(path: &str, base: &str, own: &str) -> Option<String> {
     if let Some(rest) = path.strip_prefix(base) {
         return Some(format!("{own}{rest}"));
     }

@@ -4,17 +4,20 @@
 //! `docs/adding-a-server.md` documents the keys; the server's id is its folder's name. The provisioner runs the builds,
 //! the shepherd the launches. The catalogue checks that the workloads exist.
 
+mod container;
 mod fixed;
 pub(crate) mod packages;
 mod traits;
 mod wire;
 
+pub use container::{Container, ContainerRight, ImageSource};
 pub use fixed::FixedAddress;
 pub use traits::{Trait, Traits};
 
-use crate::Variables;
+use crate::{Variables, Workload, WorkloadCase};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The file in a server's folder.
@@ -66,6 +69,8 @@ pub struct Manifest {
     pub forms: BTreeMap<String, Form>,
     /// The framework's own limits.
     pub traits: Traits,
+    /// The image that it comes in, instead of set-up, build and run commands.
+    pub container: Option<Container>,
     /// What it has fixed: its port, its paths.
     pub fixed: FixedAddress,
     /// The line of `workloads`, for the error when one does not exist, which only the catalogue can find.
@@ -143,6 +148,24 @@ impl Manifest {
     /// Whether it serves the workload of that name (not a case's address).
     pub fn serves(&self, workload: &str) -> bool {
         self.workloads.iter().any(|served| served == workload)
+    }
+
+    /// The workload with the paths of this server. What cannot be asked of it, such as a request without the part that
+    /// its path consists of, is left out.
+    pub fn adapt(&self, workload: &Arc<Workload>) -> Arc<Workload> {
+        let Some(own) = self.fixed.paths.get(&workload.name) else { return Arc::clone(workload) };
+        let path = |path: &str| fixed::own_path(path, &workload.base, own);
+        let case = |case: &WorkloadCase| Some(WorkloadCase { path: path(&case.path)?, ..case.clone() });
+        Arc::new(Workload {
+            cases: workload.cases.iter().filter_map(case).collect(),
+            checks: workload.checks.iter().filter_map(case).collect(),
+            ..Workload::clone(workload)
+        })
+    }
+
+    /// The id of the database that each of its launches needs.
+    pub fn database_at_start(&self) -> Option<&str> {
+        self.databases.first().filter(|_| self.fixed.database_at_start).map(String::as_str)
     }
 
     /// The server's part of a trial's record, with the output of its version command.

@@ -3,6 +3,7 @@
 //! [`Manifest::read`] and [`Manifest::parse`] are here. The checks need only the file and its folder's name: the
 //! provisioner checks its needs on this machine, and the catalogue that its workloads exist.
 
+use super::container::{self, WireContainer};
 use super::{FixedAddress, Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;
 use crate::workload::is_path;
@@ -35,11 +36,13 @@ struct WireManifest {
     needs: Vec<String>,
     #[serde(default)]
     pass_env: Vec<String>,
-    version: Spanned<String>,
+    version: Option<Spanned<String>>,
     setup: Option<Setup>,
     build: Option<Build>,
+    #[serde(default)]
     run: WireRun,
-    forms: Spanned<Forms>,
+    forms: Option<Spanned<Forms>>,
+    container: Option<Spanned<WireContainer>>,
     traits: Option<Spanned<WireTraits>>,
     port: Option<Spanned<u16>>,
     #[serde(default)]
@@ -55,24 +58,24 @@ struct Build {
     command: String,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireRun {
-    command: Spanned<String>,
+    command: Option<Spanned<String>>,
     #[serde(default)]
     env: BTreeMap<String, Spanned<String>>,
     start_timeout_s: Option<u64>,
 }
 
 /// The known forms. A struct, not a map, so that a misspelt form is reported.
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Forms {
     single: Option<WireForm>,
     cores: Option<WireForm>,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireForm {
     command: Option<String>,
@@ -115,7 +118,10 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
     let id = id_of(folder, &document);
     let wire: WireManifest = match (document.parse(), &id) {
         (Ok(wire), _) => wire,
-        (Err(error), Ok(_)) => return Err(error),
+        (Err(error), Ok(_)) => {
+            let refused = container::refused(&document.text);
+            return Err(refused.map_or(error, |problem| document.complain(None, problem)));
+        }
         (Err(error), Err(_)) => return Err(all(id.err().into_iter().chain([error]))),
     };
     let mut errors: Vec<CatalogueError> = Vec::new();
@@ -128,6 +134,11 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
     let forms = forms_of(&wire, &document).unwrap_or_else(|found| {
         errors.extend(found);
         BTreeMap::new()
+    });
+    let container = wire.container.map(|table| table.into_inner().check(folder, &document)).transpose();
+    let container = container.unwrap_or_else(|found| {
+        errors.extend(found);
+        None
     });
     if let Some(error) = CatalogueError::of_all(errors) {
         return Err(error);
@@ -149,11 +160,12 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
         packages: wire.packages,
         needs: wire.needs,
         pass_env: wire.pass_env,
-        version: wire.version.into_inner(),
+        version: wire.version.map(Spanned::into_inner).unwrap_or_default(),
         setup: wire.setup,
         build: wire.build.map(|build| build.command),
         start_timeout: Duration::from_secs(wire.run.start_timeout_s.unwrap_or(START_TIMEOUT_S)),
         forms,
+        container,
         fixed: FixedAddress {
             port: wire.port.map(Spanned::into_inner),
             hosts: wire.hosts.into_iter().map(Spanned::into_inner).collect(),
@@ -210,12 +222,28 @@ fn all(errors: impl Iterator<Item = CatalogueError>) -> CatalogueError {
 /// Errors in single values.
 fn problems(wire: &WireManifest, document: &Document) -> Vec<CatalogueError> {
     let mut problems = Vec::new();
-    let required = [("name", &wire.name), ("version", &wire.version), ("command", &wire.run.command)];
-    for (key, value) in required {
-        if value.get_ref().trim().is_empty() {
-            let problem = format!("`{key}` is empty: give it a value");
-            problems.push(document.complain(Some(value.span().start), problem));
+    let given = [
+        ("name", Some(&wire.name)),
+        ("version", wire.version.as_ref()),
+        ("command", wire.run.command.as_ref()),
+    ];
+    for (key, value) in given {
+        match value {
+            Some(value) if value.get_ref().trim().is_empty() => {
+                let problem = format!("`{key}` is empty: give it a value");
+                problems.push(document.complain(Some(value.span().start), problem));
+            }
+            None if wire.container.is_none() => {
+                problems.push(document.complain(None, format!("missing key `{key}`")));
+            }
+            _ => {}
         }
+    }
+    if let Some(table) = &wire.container
+        && (wire.setup.is_some() || wire.build.is_some() || wire.run.command.is_some())
+    {
+        let problem = "a server with [container] has no [setup], no [build] and no `command` in [run]: the image has them";
+        problems.push(document.complain(Some(table.span().start), problem));
     }
     if wire.workloads.get_ref().is_empty() {
         let problem = "`workloads` is empty: name at least one, such as `hello`";
@@ -276,8 +304,9 @@ fn fixed_problems(wire: &WireManifest, document: &Document) -> Vec<CatalogueErro
 
 fn forms_of(wire: &WireManifest, document: &Document) -> Result<BTreeMap<String, Form>, Vec<CatalogueError>> {
     let mut errors = Vec::new();
+    let forms = wire.forms.as_ref();
     let own = wire.run.env.iter();
-    let of_forms = [&wire.forms.get_ref().single, &wire.forms.get_ref().cores].into_iter().flatten();
+    let of_forms = forms.iter().flat_map(|forms| [&forms.get_ref().single, &forms.get_ref().cores]).flatten();
     for (key, value) in own.chain(of_forms.flat_map(|form| &form.env)) {
         let problem = match variables::check(value.get_ref()) {
             _ if key.starts_with("PACELINE_") => format!("`{key}` is set by the lab: use another name"),
@@ -286,20 +315,28 @@ fn forms_of(wire: &WireManifest, document: &Document) -> Result<BTreeMap<String,
         };
         errors.push(document.complain(Some(value.span().start), problem));
     }
-    let forms = wire.forms.get_ref();
+    // The cores that a container may use are its only form.
+    let every = || Forms { single: Some(WireForm::default()), cores: Some(WireForm::default()) };
+    let of_container = wire.container.as_ref().filter(|_| forms.is_none()).map(|_| every());
+    let written = forms.map(Spanned::get_ref).or(of_container.as_ref());
     let mut known = BTreeMap::new();
-    for (name, form) in [("single", &forms.single), ("cores", &forms.cores)] {
+    let named = written.iter().flat_map(|forms| [("single", &forms.single), ("cores", &forms.cores)]);
+    for (name, form) in named {
         let Some(form) = form else { continue };
         let mut env = BTreeMap::new();
         for (key, value) in wire.run.env.iter().chain(&form.env) {
             env.insert(key.clone(), value.get_ref().clone());
         }
-        let command = form.command.clone().unwrap_or_else(|| wire.run.command.get_ref().clone());
+        let own = || wire.run.command.as_ref().map(|command| command.get_ref().clone());
+        let command = form.command.clone().or_else(own).unwrap_or_default();
         known.insert(name.to_owned(), Form { command, env });
     }
     if known.is_empty() {
-        let problem = "`forms` has neither `[forms.single]` nor `[forms.cores]`";
-        errors.push(document.complain(Some(wire.forms.span().start), problem));
+        let problem = match forms {
+            Some(_) => "`forms` has neither `[forms.single]` nor `[forms.cores]`",
+            None => "missing key `forms`",
+        };
+        errors.push(document.complain(forms.map(|forms| forms.span().start), problem));
     }
     if errors.is_empty() { Ok(known) } else { Err(errors) }
 }

@@ -62,6 +62,17 @@ impl DescendantTracker {
         }
     }
 
+    /// Sends SIGTERM to every process of the command.
+    pub fn terminate_all(&self) {
+        let own = self.own();
+        for pid in process::descendants(&[std::process::id().cast_signed()]) {
+            if !own.contains(&pid) {
+                // It may already have ended.
+                let _ = system::kill(pid, libc::SIGTERM);
+            }
+        }
+    }
+
     /// Sends SIGKILL to every process inside. Outside a namespace another process may have been forked meanwhile: the
     /// caller repeats this until it has no children left.
     pub fn kill_all(&self) {

@@ -18,5 +18,7 @@ mod view;
 pub(crate) use protocol::{put_setting, setting};
 
 pub use handle::{CommandResult, Ended, Shepherd};
-pub use protocol::{CommandOutput, FileView, Restore, ShepherdOrder, ShepherdReport, TrackingMethod};
+pub use protocol::{
+    CommandOutput, FileView, ImageRoot, Restore, ShepherdOrder, ShepherdReport, TrackingMethod,
+};
 pub use supervisor::watch;

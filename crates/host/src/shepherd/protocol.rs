@@ -59,6 +59,22 @@ pub struct ShepherdOrder {
 pub struct FileView {
     /// Host names that resolve, beside those of the machine.
     pub hosts: BTreeMap<String, IpAddr>,
+    /// The files of an image as its root, in place of the machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<ImageRoot>,
+}
+
+/// The files of an image as the root of a command. Its processes have no capabilities and can gain none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageRoot {
+    /// The folder with the files, which are not changed: what the command writes is kept in memory until it ends.
+    pub folder: PathBuf,
+    /// Where the command starts, in the image.
+    pub workdir: PathBuf,
+    /// Files and folders of the machine that it can read, by their absolute path in the image.
+    pub mounts: BTreeMap<PathBuf, PathBuf>,
+    /// Whether it may use io_uring.
+    pub io_uring: bool,
 }
 
 impl FileView {

@@ -42,7 +42,9 @@ pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>)
     command.args(arguments).current_dir(&order.folder);
     let inherited = order.inherits.select_from(std::env::vars_os(), &order.pass_env);
     command.env_clear();
-    if let Some(user) = &order.user {
+    if is_image(order) {
+        // The environment of an image is its own.
+    } else if let Some(user) = &order.user {
         command.envs(user.environment(inherited.into_iter()));
         // Java reads the home folder from /etc/passwd instead of HOME; `nobody` has none there.
         command.env("MAVEN_OPTS", format!("-Duser.home={}", user.home.display()));
@@ -58,7 +60,8 @@ pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>)
     command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
     let user = order.user.as_ref().map(|user| (user.uid, user.gid));
     let (mut reasons, mut reason) = io::pipe()?;
-    let settings = Settings { cores: order.cores.clone(), groups, mark, user, inherit: order.inherit };
+    let (cores, inherit, is_image) = (order.cores.clone(), order.inherit, is_image(order));
+    let settings = Settings { cores, groups, mark, user, inherit, is_image };
     let seen = order.view.clone();
     // SAFETY: between fork and exec in a process of one thread, so that no lock is held by another one.
     unsafe {
@@ -82,6 +85,11 @@ pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>)
     Ok(Spawned { child, printed })
 }
 
+/// Whether the command runs on the files of an image.
+fn is_image(order: &ShepherdOrder) -> bool {
+    order.view.as_ref().is_some_and(|view| view.root.is_some())
+}
+
 /// Enters the view; the standard library passes only a number to the parent process, so the reason takes a pipe.
 fn enter(seen: &FileView, reason: &mut io::PipeWriter) -> io::Result<()> {
     view::enter(seen).inspect_err(|error| {
@@ -97,6 +105,7 @@ struct Settings {
     mark: Option<LaunchMark>,
     user: Option<(u32, u32)>,
     inherit: Option<i32>,
+    is_image: bool,
 }
 
 impl Settings {
@@ -125,6 +134,9 @@ impl Settings {
             system::become_user(uid, gid)?;
             // A change of user resets it (prctl(2)).
             system::die_with_parent()?;
+        }
+        if self.is_image {
+            system::drop_capabilities()?;
         }
         self.inherit.map_or(Ok(()), system::keep_on_exec)
     }

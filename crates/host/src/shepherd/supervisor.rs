@@ -197,13 +197,14 @@ impl<'a> Supervisor<'a> {
         asked
     }
 
-    /// Sends SIGTERM to the command's process group, once.
+    /// Sends SIGTERM to every process of the command, once: a shell ignores it while it waits for the server that it
+    /// started, and a server may have left the process group.
     fn ask_to_end(&mut self) {
         if !matches!(self.stage, StopStage::Running) {
             return;
         }
         self.asked = true;
-        let _ = system::kill_group(self.command, libc::SIGTERM);
+        self.tracker.terminate_all();
         self.stage = StopStage::Stopping(Instant::now() + Duration::from_millis(self.order.stop_limit_ms));
     }
 

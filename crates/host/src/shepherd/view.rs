@@ -1,38 +1,149 @@
-//! The file system as a command sees it: host names that it can resolve, in a mount namespace of its own.
+//! The file system as a command sees it: host names that it can resolve, or the files of an image as its root.
 //!
-//! All of it is done between fork and exec, so that the kernel removes it with the last process of the command.
+//! All of it is done between fork and exec, in a mount namespace, so that the kernel removes it with the last process of
+//! the command. What a command writes into an image's files is kept in memory, and lost with it.
 
-use super::protocol::FileView;
+use super::protocol::{FileView, ImageRoot};
 use crate::system;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, mount_remount, unmount,
 };
+use rustix::process::{chdir, pivot_root};
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
 
 /// The hosts file (hosts(5)).
 const HOSTS: &str = "/etc/hosts";
 /// Where a file system in memory is mounted for a moment: every machine has this folder.
 const STAGING: &str = "/tmp";
+/// The devices of an image: those that programs expect, and that give no access to the machine.
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Links of `/dev` that programs expect.
+const LINKS: [(&str, &str); 4] =
+    [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")];
+/// Parts of `/proc` by which a process with the user id 0 could change the machine.
+const READ_ONLY: [&str; 5] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"];
+/// No program gains rights, and no file is a device.
+const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
 /// Gives the calling process this view.
 ///
 /// # Errors
 /// The system's error, after the step that failed.
 pub fn enter(view: &FileView) -> io::Result<()> {
-    step("make a mount namespace", system::unshare(libc::CLONE_NEWNS))?;
+    // With an image, System V's shared memory ends with the launch too.
+    let kinds = libc::CLONE_NEWNS | if view.root.is_some() { libc::CLONE_NEWIPC } else { 0 };
+    step("make a mount namespace", system::unshare(kinds))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     step("separate the mounts from those of the machine", mount_change("/", private))?;
-    step("replace the hosts file", replace_hosts(&view.hosts_text(&fs::read_to_string(HOSTS)?)))
+    match &view.root {
+        None => step("replace the hosts file", replace_hosts(&view.hosts_text(&fs::read_to_string(HOSTS)?))),
+        Some(root) => enter_image(root, &view.hosts_text("127.0.0.1\tlocalhost\n::1\tlocalhost\n")),
+    }
 }
 
 /// Mounts a file in memory over the hosts file. It has no name in any folder and ends with the namespace.
 fn replace_hosts(text: &str) -> io::Result<()> {
-    mount("tmpfs", STAGING, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0755,size=64k")?;
+    mount("tmpfs", STAGING, "tmpfs", HARMLESS, c"mode=0755,size=64k")?;
     let staged = format!("{STAGING}/hosts");
     let replaced = fs::write(&staged, text).and_then(|()| Ok(mount_bind(staged, HOSTS)?));
     unmount(STAGING, UnmountFlags::DETACH)?;
     replaced
+}
+
+/// Makes the files of an image the root. Every path after [`pivot_root`] leads into the image: a link in it cannot lead to
+/// a file of the machine.
+fn enter_image(root: &ImageRoot, hosts: &str) -> io::Result<()> {
+    let devices = DEVICES.map(|name| (PathBuf::from("/dev").join(name), PathBuf::from("/dev").join(name)));
+    let mounts = root.mounts.iter().map(|(inside, from)| (inside.clone(), from.clone()));
+    let sources: Vec<(PathBuf, OwnedFd)> = devices
+        .into_iter()
+        .chain(mounts)
+        .map(|(inside, from)| {
+            let opened = open(&from, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+            Ok((inside, step(&format!("open {}", from.display()), opened)?))
+        })
+        .collect::<io::Result<_>>()?;
+    step("show the files of the image", stage(&root.folder))?;
+    step("change the root folder", pivot_root(".", "."))?;
+    step("prepare /proc", prepare_proc())?;
+    step("prepare /dev", prepare_dev())?;
+    for (inside, source) in &sources {
+        step(&format!("mount {}", inside.display()), show(source, inside))?;
+    }
+    step("write the hosts file", fs::create_dir_all("/etc").and_then(|()| fs::write(HOSTS, hosts)))?;
+    if !Path::new("/tmp").exists() {
+        step("make /tmp", fs::DirBuilder::new().create("/tmp"))?;
+        fs::set_permissions("/tmp", fs::Permissions::from_mode(0o1777))?;
+    }
+    // The root of the machine is still mounted over the new one, at the working folder: pivot_root(2).
+    step("leave the machine's files", unmount(".", UnmountFlags::DETACH))?;
+    step("enter the root folder", chdir("/"))?;
+    step("make its working folder", fs::create_dir_all(&root.workdir))?;
+    step("enter its working folder", chdir(&root.workdir))?;
+    if !root.io_uring {
+        step("refuse io_uring", system::deny_io_uring())?;
+    }
+    step("give up all rights", system::drop_bounding_set())
+}
+
+/// Mounts the files in `folder` with a layer in memory above them, and enters that.
+fn stage(folder: &Path) -> io::Result<()> {
+    // By the working folder: its own path may be below the staging folder.
+    chdir(folder)?;
+    let mode = fs::metadata(".")?.permissions().mode() & 0o7777;
+    mount("tmpfs", STAGING, "tmpfs", HARMLESS, c"mode=0755,size=25%")?;
+    for name in ["upper", "work", "root"] {
+        fs::DirBuilder::new().mode(mode).create(format!("{STAGING}/{name}"))?;
+    }
+    fs::set_permissions(format!("{STAGING}/upper"), fs::Permissions::from_mode(mode))?;
+    let layers = c"lowerdir=.,upperdir=/tmp/upper,workdir=/tmp/work";
+    mount("overlay", format!("{STAGING}/root"), "overlay", HARMLESS, layers)?;
+    Ok(chdir(format!("{STAGING}/root"))?)
+}
+
+fn prepare_proc() -> io::Result<()> {
+    fs::create_dir_all("/proc")?;
+    mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, None)?;
+    for path in READ_ONLY.iter().filter(|path| Path::new(path).exists()) {
+        mount_bind(*path, *path)?;
+        mount_remount(*path, MountFlags::BIND | MountFlags::RDONLY | HARMLESS | MountFlags::NOEXEC, "")?;
+    }
+    Ok(())
+}
+
+fn prepare_dev() -> io::Result<()> {
+    fs::create_dir_all("/dev")?;
+    // Devices that are mounted into it work; none can be made in it.
+    mount("tmpfs", "/dev", "tmpfs", HARMLESS | MountFlags::NOEXEC, c"mode=0755,size=64k")?;
+    for (name, target) in LINKS {
+        symlink(target, Path::new("/dev").join(name))?;
+    }
+    fs::create_dir("/dev/shm")?;
+    Ok(mount("tmpfs", "/dev/shm", "tmpfs", HARMLESS | MountFlags::NOEXEC, c"mode=1777,size=25%")?)
+}
+
+/// Shows an open file or folder of the machine in the image; nothing but a device can be written.
+fn show(source: &OwnedFd, inside: &Path) -> io::Result<()> {
+    let path = format!("/proc/self/fd/{}", source.as_raw_fd());
+    let is_folder = fs::metadata(&path)?.is_dir();
+    if let Some(parent) = inside.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match is_folder {
+        true => fs::create_dir_all(inside)?,
+        false if inside.exists() => {}
+        false => fs::write(inside, "")?,
+    }
+    mount_bind(&path, inside)?;
+    if !inside.starts_with("/dev") {
+        mount_remount(inside, MountFlags::BIND | MountFlags::RDONLY | HARMLESS, "")?;
+    }
+    Ok(())
 }
 
 fn step<T, E: Into<io::Error>>(what: &str, done: Result<T, E>) -> io::Result<T> {

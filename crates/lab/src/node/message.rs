@@ -3,6 +3,7 @@
 //! The lab sends one request at a time and the node answers each, except [`ToNode::Alive`]. The type of the answer is
 //! named beside each request. Moments use the node's clock.
 
+use crate::provision::ImageLaunch;
 use paceline_catalogue::{Folders, Variables, WorkloadCase};
 use paceline_host::shepherd::TrackingMethod;
 use paceline_record::{BalancerReceipt, DatabaseReceipt, Environment, Startup};
@@ -196,6 +197,9 @@ pub(crate) struct LaunchOrder {
     pub variables: Variables,
     /// Host names that resolve to its database.
     pub hosts: Vec<String>,
+    /// How its image is run: only on the lab's own machine.
+    #[serde(skip)]
+    pub image: Option<ImageLaunch>,
     /// The cores it may run on.
     pub cores: Vec<u32>,
     /// Whether the port after its own must be free too.

@@ -32,6 +32,10 @@ impl Provisioner {
             // No command shares the folder, and the server may write there.
             self.share_build(server)?;
         }
+        if let Some(container) = &server.container {
+            let took = self.build_container(server, container, again)?;
+            return Ok(took.map_or(StepOutcome::Already, StepOutcome::Now));
+        }
         let wanted = self.fingerprints(server)?;
         let mut took = self.renew_setup(server, &wanted.setup)?;
         if let Some(command) = &server.build {

@@ -114,6 +114,15 @@ pub(super) fn printed(path: &Path) -> Result<String, LabError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The whole of a file that a command printed into.
+pub(super) fn printed_whole(path: &Path) -> Result<String, LabError> {
+    paceline_files::read_text(path, paceline_files::MAX_OUTPUT_BYTES).map_err(|source| LabError::File {
+        action: "read",
+        path: path.into(),
+        source,
+    })
+}
+
 /// Why the wait is over.
 enum WaitEnd {
     ByItself(Ended),

@@ -7,6 +7,7 @@
 mod build;
 mod clean;
 mod command;
+mod container;
 mod fingerprint;
 mod lock;
 mod owner;
@@ -19,6 +20,7 @@ mod tool_versions;
 
 pub use clean::LeftOver;
 pub(crate) use command::{CommandStep, CommandWords, run as run_command};
+pub use container::ImageLaunch;
 pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
 pub use stamp::METADATA_DIR;
@@ -62,6 +64,8 @@ pub enum ServerState {
     Lacking(Vec<String>),
     /// Its private environment was never fetched.
     NotSetUp,
+    /// It comes as a container whose content the user has not accepted.
+    Untrusted,
     /// It was never built.
     NotBuilt,
     /// An input has changed since it was built.
@@ -75,6 +79,7 @@ impl std::fmt::Display for ServerState {
         match self {
             ServerState::Lacking(missing) => write!(f, "not set up; missing: {}", missing.join(", ")),
             ServerState::NotSetUp => f.write_str("not set up"),
+            ServerState::Untrusted => f.write_str("not trusted"),
             ServerState::NotBuilt => f.write_str("not built"),
             ServerState::Stale => f.write_str("stale"),
             ServerState::Ready => f.write_str("ready"),
@@ -102,6 +107,10 @@ pub struct Provisioner {
     listen: IpAddr,
     notice: Box<dyn Fn(&str) + Send + Sync>,
     noticed: Mutex<BTreeSet<String>>,
+    /// The engine for containers, if the user named one.
+    engine: Option<String>,
+    /// The folders whose containers the user accepts from now on.
+    trusted: Vec<PathBuf>,
 }
 
 impl Provisioner {
@@ -119,6 +128,8 @@ impl Provisioner {
             listen: IpAddr::from([127, 0, 0, 1]),
             notice: Box::new(|_| {}),
             noticed: Mutex::default(),
+            engine: None,
+            trusted: Vec::new(),
         }
     }
 
@@ -143,6 +154,18 @@ impl Provisioner {
     #[must_use]
     pub fn listening_on(self, listen: IpAddr) -> Self {
         Self { listen, ..self }
+    }
+
+    /// Builds containers with this engine, podman or docker; without one, with the first that is installed.
+    #[must_use]
+    pub fn with_engine(self, engine: Option<String>) -> Self {
+        Self { engine, ..self }
+    }
+
+    /// Accepts the containers that come from these folders, as they are now.
+    #[must_use]
+    pub fn trusting(self, trusted: Vec<PathBuf>) -> Self {
+        Self { trusted, ..self }
     }
 
     /// Runs the commands of servers as `user`: with a home below the state folder, and with build folders that this
@@ -193,6 +216,9 @@ impl Provisioner {
         if !missing.is_empty() {
             return Ok(ServerState::Lacking(missing));
         }
+        if let Some(container) = &server.container {
+            return self.container_state(server, container);
+        }
         let wanted = self.fingerprints(server)?;
         let (set_up, built) = (self.stamp(server, "setup"), self.stamp(server, "build"));
         Ok(match (&server.setup, &server.build) {
@@ -230,6 +256,9 @@ impl Provisioner {
     /// # Errors
     /// [`LabError::NoVersion`] when it prints nothing, [`LabError::Command`] when it fails.
     pub fn versions(&self, server: &Manifest) -> Result<String, LabError> {
+        if server.container.is_some() {
+            return self.container_version(server);
+        }
         let file = self.keep_dir(server).join("version.txt");
         let step = self.step(server, "version", &server.version, VERSION_LIMIT)?;
         self.run(&CommandStep { printed: Some(file.clone()), ..step }, server)?;

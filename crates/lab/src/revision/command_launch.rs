@@ -55,6 +55,7 @@ impl Starter {
                 database: None,
             },
             hosts: Vec::new(),
+            image: None,
             cores: of.cores.to_vec(),
             has_http2_port: false,
             start_timeout: of.start_timeout,

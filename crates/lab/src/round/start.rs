@@ -123,12 +123,15 @@ impl RunningRound<'_> {
         database: Option<DatabaseAccess>,
     ) -> Result<RunningServer, LaunchError> {
         let server = &round_launch.planned.server;
-        let variables = self.context.provisioner.variables(server, 0, cores.len() as u32);
+        let provisioner = self.context.provisioner;
+        let variables = provisioner.variables(server, 0, cores.len() as u32);
+        let image = provisioner.form_image(server, &round_launch.planned.form, &variables)?;
         let of = LaunchSpec {
             id,
             server,
             form: &round_launch.planned.form,
             variables: Variables { port: None, database, ..variables },
+            image,
             cores,
             ready: ReadyCondition::Answers(&first.case),
         };
@@ -139,7 +142,7 @@ impl RunningRound<'_> {
             }
             None => self.context.starter.launch(&of)?,
         };
-        launch.startup.first_since_build = self.context.provisioner.note_launch(server);
+        launch.startup.first_since_build = provisioner.note_launch(server);
         Ok(launch)
     }
 

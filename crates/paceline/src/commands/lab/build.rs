@@ -9,18 +9,27 @@ use crate::exit::Status;
 use paceline_catalogue::Catalogue;
 use paceline_lab::StepOutcome;
 use serde_json::json;
+use std::path::PathBuf;
 
 /// Flags of `paceline lab build`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   paceline lab build --all               every server that has changed
-  paceline lab build rust-hyper --again  one server, changed or not")]
+  paceline lab build rust-hyper --again  one server, changed or not
+  paceline lab build go-gin --trust ~/FrameworkBenchmarks
+                                         a container from this folder")]
 pub struct Arguments {
     #[command(flatten)]
     chosen: ServerSelection,
     /// Build again even if nothing has changed
     #[arg(long)]
     again: bool,
+    /// Accept the containers whose folder is DIR or below: building one runs its code with access to the network
+    #[arg(long, value_name = "DIR")]
+    trust: Vec<PathBuf>,
+    /// The engine that builds containers: podman or docker [default: the first that is installed]
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<String>,
     #[command(flatten)]
     print: PrintFormatFlag,
 }
@@ -30,6 +39,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let servers = arguments.chosen.servers_in(catalogue)?;
     let broken = arguments.chosen.print_broken(catalogue);
     let provisioner = working(catalogue)?;
+    let provisioner = provisioner.trusting(arguments.trust.clone()).with_engine(arguments.engine.clone());
     let mut built = Vec::new();
     let failed = for_each(&servers, arguments.print, |server| {
         let made = provisioner.build(server, arguments.again)?;

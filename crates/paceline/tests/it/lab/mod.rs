@@ -6,6 +6,7 @@
 mod balanced;
 mod broken;
 mod concurrent_rounds;
+mod containers;
 mod databases;
 mod dummy;
 mod fixed_addresses;

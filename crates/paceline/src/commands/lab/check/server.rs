@@ -60,6 +60,10 @@ impl Checker<'_> {
             Ok(ServerState::Lacking(missing)) => {
                 return Ok(ServerCheck::NotSetUp(format!("missing: {}", missing.join(", "))));
             }
+            Ok(ServerState::Untrusted) => {
+                let hint = format!("not trusted: paceline lab build {} shows what it builds", server.id);
+                return Ok(ServerCheck::NotSetUp(hint));
+            }
             Ok(ServerState::NotSetUp) => {
                 return Ok(ServerCheck::NotSetUp(String::new()));
             }
@@ -210,11 +214,13 @@ impl Checker<'_> {
             Cores::allowed().map_err(|error| fault(format!("cannot read the list of cores: {error}")))?;
         let cores = cores.split(CoresWanted::of_form(self.form)).server;
         let variables = self.provisioner.variables(server, 0, cores.len() as u32);
+        let image = self.provisioner.form_image(server, self.form, &variables)?;
         self.starter.launch(&LaunchSpec {
             id: &wall_clock::new_id(),
             server,
             form: self.form,
             variables: Variables { port: None, database, ..variables },
+            image,
             cores: &cores,
             ready: ReadyCondition::Answers(ready),
         })

@@ -1,0 +1,68 @@
+//! How the process of a launch is started: a command of a manifest, or the files of an image.
+
+use crate::node::LaunchOrder;
+use paceline_catalogue::{Form, Variables};
+use paceline_host::shepherd::FileView;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+/// What differs between a command and an image.
+pub(crate) struct ProcessSetup {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The folder of the machine that it starts in.
+    pub folder: PathBuf,
+    /// Its variables, beside those that it inherits.
+    pub env: BTreeMap<String, String>,
+    /// The file system as it sees it, if that differs from the machine's.
+    pub view: Option<FileView>,
+    /// Whether it keeps the user id 0.
+    pub is_root: bool,
+}
+
+impl ProcessSetup {
+    /// The setup for a launch.
+    ///
+    /// # Errors
+    /// In words: a variable of the environment is not text.
+    pub fn new(of: &LaunchOrder, variables: &Variables) -> Result<Self, String> {
+        let has_view = of.image.is_some() || !of.hosts.is_empty();
+        let root = of.image.as_ref().map(|image| image.root.clone());
+        let view = has_view.then(|| FileView { hosts: hosts(of), root });
+        Ok(match &of.image {
+            Some(image) => Self {
+                command: image.argv.clone(),
+                folder: PathBuf::from("/"),
+                env: image.env.clone(),
+                view,
+                is_root: image.is_root,
+            },
+            None => {
+                let form = Form { command: of.command.clone(), env: of.env.clone() };
+                Self {
+                    command: ["sh", "-c", &form.command].map(str::to_owned).into(),
+                    folder: of.folder.clone(),
+                    env: environment(&form, variables)?,
+                    view,
+                    is_root: false,
+                }
+            }
+        })
+    }
+}
+
+fn environment(form: &Form, variables: &Variables) -> Result<BTreeMap<String, String>, String> {
+    let text = |(name, value): (String, std::ffi::OsString)| match value.into_string() {
+        Ok(value) => Ok((name, value)),
+        Err(value) => Err(format!("the environment variable {name} is not valid UTF-8: {}", value.display())),
+    };
+    form.environment(variables).into_iter().map(text).collect()
+}
+
+/// The host names of a server with their addresses: that of its database, if it has one.
+fn hosts(of: &LaunchOrder) -> BTreeMap<String, IpAddr> {
+    let database = of.variables.database.as_ref().and_then(|database| database.host.parse().ok());
+    let address = database.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    of.hosts.iter().map(|name| (name.clone(), address)).collect()
+}

@@ -1,0 +1,136 @@
+//! A built image: what `inspect` says of it, and how its files are run.
+
+use paceline_catalogue::Container;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What an engine prints about an image, as far as it is used.
+#[derive(Debug, Deserialize)]
+struct Inspected {
+    #[serde(rename = "Id")]
+    id: String,
+    #[serde(rename = "Architecture")]
+    architecture: String,
+    #[serde(rename = "Os", default)]
+    os: String,
+    #[serde(rename = "Config", default)]
+    config: Config,
+}
+
+/// The settings of an image, by the names of the image specification (opencontainers/image-spec, config.md). A list may
+/// be `null`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Config {
+    env: Option<Vec<String>>,
+    entrypoint: Option<Vec<String>>,
+    cmd: Option<Vec<String>>,
+    working_dir: Option<String>,
+}
+
+/// Where the files of an image are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ImageFiles {
+    /// In a container of podman that never runs: podman mounts them.
+    Container(String),
+    /// In a folder.
+    Folder(PathBuf),
+}
+
+/// A built image, as it is kept with the build.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct BuiltImage {
+    /// The engine that built it.
+    pub engine: String,
+    /// Its id: a digest.
+    pub id: String,
+    /// Its environment.
+    pub env: BTreeMap<String, String>,
+    /// The beginning of its command.
+    pub entrypoint: Vec<String>,
+    /// The rest of its command, unless it is replaced.
+    pub cmd: Vec<String>,
+    /// Where it starts.
+    pub workdir: PathBuf,
+    /// Where its files are.
+    pub files: ImageFiles,
+}
+
+impl BuiltImage {
+    /// Reads what an engine printed.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words: it cannot be read, or is for another kind of machine.
+    pub fn from_inspect(engine: &str, printed: &str, files: ImageFiles) -> Result<Self, String> {
+        let images: Vec<Inspected> = serde_json::from_str(printed)
+            .map_err(|error| format!("{engine} printed no valid JSON: {error}"))?;
+        let image =
+            images.into_iter().next().ok_or_else(|| format!("{engine} does not know its own image"))?;
+        let own = match std::env::consts::ARCH {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            other => other,
+        };
+        if image.architecture != own || (!image.os.is_empty() && image.os != "linux") {
+            return Err(format!(
+                "the image is for {} {}, and this machine is linux {own}",
+                image.os, image.architecture
+            ));
+        }
+        let pair = |text: String| {
+            let (name, value) = text.split_once('=').unwrap_or((&text, ""));
+            (name.to_owned(), value.to_owned())
+        };
+        Ok(Self {
+            engine: engine.to_owned(),
+            id: image.id.trim_start_matches("sha256:").to_owned(),
+            env: image.config.env.unwrap_or_default().into_iter().map(pair).collect(),
+            entrypoint: image.config.entrypoint.unwrap_or_default(),
+            cmd: image.config.cmd.unwrap_or_default(),
+            workdir: PathBuf::from(
+                image.config.working_dir.filter(|dir| !dir.is_empty()).unwrap_or("/".into()),
+            ),
+            files,
+        })
+    }
+
+    /// The command of `container`.
+    ///
+    /// # Errors
+    /// If neither the image nor the manifest has one.
+    pub fn argv(&self, container: &Container) -> Result<Vec<String>, String> {
+        let rest = if container.command.is_empty() { &self.cmd } else { &container.command };
+        let argv: Vec<String> = self.entrypoint.iter().chain(rest).cloned().collect();
+        match argv.is_empty() {
+            true => Err("the image has no command: add `command` to [container]".to_owned()),
+            false => Ok(argv),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inspected(architecture: &str) -> Result<BuiltImage, String> {
+        let text = format!(
+            "[{{\"Id\":\"sha256:ab\",\"Architecture\":\"{architecture}\",\"Os\":\"linux\",\"Config\":{{\"Env\":[\"PATH=/bin\",\
+             \"EMPTY\"],\"Cmd\":[\"a\"],\"Entrypoint\":null,\"WorkingDir\":\"\"}}}}]"
+        );
+        BuiltImage::from_inspect("podman", &text, ImageFiles::Folder("/f".into()))
+    }
+
+    #[test]
+    fn an_image_has_its_settings_and_one_for_another_machine_is_refused() {
+        let own = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "amd64" };
+        let image = inspected(own).unwrap();
+        assert_eq!((image.id.as_str(), image.workdir.to_str()), ("ab", Some("/")));
+        assert_eq!((image.env["PATH"].as_str(), image.env["EMPTY"].as_str()), ("/bin", ""));
+        assert_eq!(image.cmd, ["a"]);
+        assert!(inspected("s390x").unwrap_err().contains("s390x"));
+        assert!(BuiltImage::from_inspect("docker", "[]", ImageFiles::Folder("/f".into())).is_err());
+        assert!(BuiltImage::from_inspect("docker", "{", ImageFiles::Folder("/f".into())).is_err());
+    }
+}

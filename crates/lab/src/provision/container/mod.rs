@@ -1,0 +1,299 @@
+//! Servers that come as a container: the engine builds the image, and the lab runs its files.
+//!
+//! An engine that starts a container breaks the lab's guarantees: its processes belong to nobody's tree and outlive
+//! their client. So the image is only another root folder for an ordinary launch. [`Provisioner::image_launch`] says
+//! how it is run.
+
+mod engine;
+mod image;
+mod trust;
+
+use super::{CommandStep, CommandWords, LAUNCHED, METADATA_DIR, Provisioner, ServerState, command, stamp};
+use crate::LabError;
+use engine::Engine;
+use image::{BuiltImage, ImageFiles};
+use paceline_catalogue::{Container, ContainerRight, Form, ImageSource, Manifest, Variables, hex};
+use paceline_host::shepherd::ImageRoot;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long building an image may take: TechEmpower's limit is an hour; the slowest build tried here took 20 minutes.
+const IMAGE_LIMIT: Duration = Duration::from_secs(60 * 60);
+/// How long other commands of the engine may take; a copy of a large image takes half a minute.
+const ENGINE_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// The stamp of a built image, and the file that describes it.
+const IMAGE: &str = "image";
+const IMAGE_FILE: &str = "image.json";
+/// The folder of an image's files, which only root can enter: it may contain programs that gain root's rights.
+const FILES_DIR: &str = "image";
+
+/// How the files of an image are run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageLaunch {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The root folder.
+    pub root: ImageRoot,
+    /// Whether its processes have the user id 0.
+    pub is_root: bool,
+}
+
+impl Provisioner {
+    /// The state of a server that comes as a container.
+    pub(super) fn container_state(
+        &self,
+        server: &Manifest,
+        container: &Container,
+    ) -> Result<ServerState, LabError> {
+        let built = self.stamp(server, IMAGE);
+        if Engine::find(self.engine.as_deref()).is_err() {
+            return Ok(ServerState::Lacking(vec![engine::ENGINES.join(" or ")]));
+        }
+        if !rustix::process::geteuid().is_root() {
+            return Ok(ServerState::Lacking(vec!["root's rights".to_owned()]));
+        }
+        let wanted = self.container_digest(container)?;
+        Ok(match built {
+            _ if !self.is_accepted(&wanted) => ServerState::Untrusted,
+            None => ServerState::NotBuilt,
+            Some(built) if built != wanted => ServerState::Stale,
+            Some(_) => ServerState::Ready,
+        })
+    }
+
+    /// Builds the image of `server` unless it was built from the same content, and prepares its files. The caller holds
+    /// the lock.
+    pub(super) fn build_container(
+        &self,
+        server: &Manifest,
+        container: &Container,
+        again: bool,
+    ) -> Result<Option<Duration>, LabError> {
+        let digest = self.container_digest(container)?;
+        self.check_accepted(&server.id, container, &digest)?;
+        let keep = self.keep_dir(server);
+        if !again && self.stamp(server, IMAGE).as_deref() == Some(&digest) && self.built_image(server).is_ok()
+        {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        let engine = Engine::find(self.engine.as_deref())?.with_settings(&keep)?;
+        self.announce(server, &engine);
+        stamp::remove(&keep, IMAGE)?;
+        stamp::remove(&keep, LAUNCHED)?;
+        let tag = self.make_image(server, container, &engine, &digest)?;
+        self.engine_step(server, &engine, "inspect", &["image", "inspect", &tag], ENGINE_LIMIT)?;
+        let printed = command::printed_whole(&keep.join("inspect.out"))?;
+        let files = self.image_files(server, &engine, &tag)?;
+        let image = BuiltImage::from_inspect(&engine.name, &printed, files);
+        let image = image.map_err(|problem| of_server(server, problem, None))?;
+        let path = keep.join(IMAGE_FILE);
+        let text = serde_json::to_string_pretty(&image).unwrap_or_default();
+        fs::write(&path, text).map_err(|source| LabError::File { action: "write", path, source })?;
+        stamp::write(&keep, IMAGE, &digest)?;
+        Ok(Some(begun.elapsed()))
+    }
+
+    /// What identifies an image, in place of the output of a version command.
+    pub(super) fn container_version(&self, server: &Manifest) -> Result<String, LabError> {
+        let image = self.built_image(server)?;
+        Ok(format!("image sha256:{} ({})", image.id, image.engine))
+    }
+
+    /// How a server that comes as a container is run; `None` for other servers.
+    ///
+    /// # Errors
+    /// [`LabError::Container`] if its image is not built or its mounts do not exist; [`LabError::Command`] if the engine
+    /// does not show its files.
+    pub fn image_launch(
+        &self,
+        server: &Manifest,
+        form: &Form,
+        variables: &Variables,
+    ) -> Result<Option<ImageLaunch>, LabError> {
+        let Some(container) = &server.container else { return Ok(None) };
+        let image = self.built_image(server)?;
+        let argv = image.argv(container).map_err(|problem| of_server(server, problem, None))?;
+        // The user of servers has no home in the image.
+        let mut env = BTreeMap::from([("HOME".to_owned(), "/tmp".to_owned())]);
+        env.extend(image.env.clone());
+        let own = form.env.iter().map(|(name, value)| (name.clone(), variables.expand(value)));
+        env.extend(own);
+        let mounts =
+            container.mounts.iter().map(|(inside, from)| Ok((inside.clone(), self.mounted(server, from)?)));
+        let root = ImageRoot {
+            folder: self.files_of(server, &image)?,
+            workdir: image.workdir.clone(),
+            mounts: mounts.collect::<Result<_, LabError>>()?,
+            io_uring: container.has(ContainerRight::IoUring),
+        };
+        Ok(Some(ImageLaunch { argv, env, root, is_root: container.has(ContainerRight::Root) }))
+    }
+
+    /// Tells the user what is being built, and how much room there is.
+    fn announce(&self, server: &Manifest, engine: &Engine) {
+        let free = rustix::fs::statvfs(&self.state_dir).map(|about| about.f_bavail * about.f_frsize).ok();
+        let free = free.map(|bytes| format!("; {:.0} GB of disk space left", bytes as f64 / 1e9));
+        (self.notice)(&format!(
+            "{}: {} builds its image, for at most {} minutes{}",
+            server.id,
+            engine.name,
+            IMAGE_LIMIT.as_secs() / 60,
+            free.unwrap_or_default()
+        ));
+    }
+
+    /// Builds or downloads the image, and returns its name.
+    fn make_image(
+        &self,
+        server: &Manifest,
+        container: &Container,
+        engine: &Engine,
+        digest: &str,
+    ) -> Result<String, LabError> {
+        let file = match &container.image {
+            ImageSource::Image(name) => {
+                self.engine_step(server, engine, "pull", &["pull", name], IMAGE_LIMIT)?;
+                return Ok(name.clone());
+            }
+            ImageSource::Dockerfile(name) => container.source.join(name),
+        };
+        if !file.is_file() {
+            let problem = format!("there is no {}", file.display());
+            return Err(of_server(server, problem, None));
+        }
+        let tag = format!("localhost/paceline-{}:{}", server.id, &digest[..16]);
+        let args: Vec<String> =
+            container.args.iter().map(|(name, value)| format!("--build-arg={name}={value}")).collect();
+        let (file, source) = (file.to_string_lossy(), container.source.to_string_lossy());
+        let mut words = vec!["build"];
+        words.extend(engine.build_options());
+        words.extend(args.iter().map(String::as_str));
+        words.extend(["--tag", &tag, "--file", &file, &source]);
+        self.engine_step(server, engine, "build", &words, IMAGE_LIMIT)?;
+        Ok(tag)
+    }
+
+    /// Prepares the files of an image: in a container that never runs, or as a copy.
+    fn image_files(&self, server: &Manifest, engine: &Engine, tag: &str) -> Result<ImageFiles, LabError> {
+        let owner = Sha256::digest(self.build_dir(server).as_os_str().as_encoded_bytes());
+        let name = format!("paceline-{}-{}", server.id, hex(&owner[..4]));
+        // The one of an earlier build, if there is one.
+        let removed = self.engine_step(server, engine, "remove", &["rm", "--force", &name], ENGINE_LIMIT);
+        if let Err(LabError::Interrupted) = removed {
+            return Err(LabError::Interrupted);
+        }
+        let create = ["create", "--name", &name, "--label", "paceline=image", tag, "none"];
+        self.engine_step(server, engine, "create", &create, ENGINE_LIMIT)?;
+        if engine.mounts() {
+            return Ok(ImageFiles::Container(name));
+        }
+        let closed = self.keep_dir(server).join(FILES_DIR);
+        let folder = closed.join("files");
+        let made = match fs::remove_dir_all(&closed) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => fs::DirBuilder::new().mode(0o700).create(&closed).and_then(|()| fs::create_dir(&folder)),
+        };
+        made.map_err(|source| LabError::File { action: "make", path: folder.clone(), source })?;
+        let copy = format!(
+            "set -o pipefail; {} export {name} | tar --extract --directory '{METADATA_DIR}/{FILES_DIR}/files'",
+            engine.name
+        );
+        let words = ["bash", "-c", &copy];
+        let copied = self.program_step(server, engine, "copy", &words, ENGINE_LIMIT);
+        self.engine_step(server, engine, "remove", &["rm", "--force", &name], ENGINE_LIMIT)?;
+        copied.map(|()| ImageFiles::Folder(folder))
+    }
+
+    /// The folder with the files of an image.
+    fn files_of(&self, server: &Manifest, image: &BuiltImage) -> Result<PathBuf, LabError> {
+        let name = match &image.files {
+            ImageFiles::Folder(folder) => return Ok(folder.clone()),
+            ImageFiles::Container(name) => name,
+        };
+        let engine = Engine::find(Some(&image.engine))?.with_settings(&self.keep_dir(server))?;
+        // It stays mounted until the container is removed or the machine restarts.
+        self.engine_step(server, &engine, "mount", &["mount", name], ENGINE_LIMIT)?;
+        let printed = command::printed(&self.keep_dir(server).join("mount.out"))?;
+        let folder = PathBuf::from(printed.trim());
+        match folder.is_absolute() && folder.is_dir() {
+            true => Ok(folder),
+            false => {
+                let problem = format!("{} mounted no folder, but printed {printed:?}", engine.name);
+                Err(of_server(server, problem, Some(format!("paceline lab build {} --again", server.id))))
+            }
+        }
+    }
+
+    /// The file or folder of a mount, which must be in the server's folder or that of the workloads, also if a link leads to
+    /// it.
+    fn mounted(&self, server: &Manifest, from: &Path) -> Result<PathBuf, LabError> {
+        for folder in [&server.folder, &self.workloads_dir] {
+            let Ok(folder) = folder.canonicalize() else { continue };
+            if let Ok(path) = folder.join(from).canonicalize()
+                && path.starts_with(&folder)
+            {
+                return Ok(path);
+            }
+        }
+        let problem =
+            format!("its mount `{}` is in neither its folder nor that of the workloads", from.display());
+        Err(of_server(server, problem, None))
+    }
+
+    fn built_image(&self, server: &Manifest) -> Result<BuiltImage, LabError> {
+        let path = self.keep_dir(server).join(IMAGE_FILE);
+        let text = paceline_files::read_text(&path, paceline_files::MAX_OUTPUT_BYTES);
+        let image = text.ok().and_then(|text| serde_json::from_str(&text).ok());
+        image.ok_or_else(|| {
+            let remedy = format!("paceline lab build {}", server.id);
+            of_server(server, "its image is not built".to_owned(), Some(remedy))
+        })
+    }
+
+    /// Runs a command of the engine. What it prints goes into a file named after the step.
+    fn engine_step(
+        &self,
+        server: &Manifest,
+        engine: &Engine,
+        name: &'static str,
+        words: &[&str],
+        limit: Duration,
+    ) -> Result<(), LabError> {
+        let words: Vec<&str> = [engine.name.as_str()].into_iter().chain(words.iter().copied()).collect();
+        self.program_step(server, engine, name, &words, limit)
+    }
+
+    fn program_step(
+        &self,
+        server: &Manifest,
+        engine: &Engine,
+        name: &'static str,
+        words: &[&str],
+        limit: Duration,
+    ) -> Result<(), LabError> {
+        let step = self.step(server, name, "", limit)?;
+        let printed = (name != "build").then(|| self.keep_dir(server).join(format!("{name}.out")));
+        let folder = self.build_dir(server);
+        let step = CommandStep {
+            // The engine needs root; what it builds does not get this process's files.
+            user: None,
+            command: CommandWords::Program(words),
+            folder: &folder,
+            environment: engine.environment().collect(),
+            printed,
+            ..step
+        };
+        self.run(&step, server).map(drop)
+    }
+}
+
+fn of_server(server: &Manifest, problem: String, remedy: Option<String>) -> LabError {
+    LabError::Container { problem: format!("{}: {problem}", server.id), remedy }
+}

@@ -1,0 +1,180 @@
+//! Tests servers that come as a container, with a script in place of the engine: it builds nothing, and its image has the
+//! files of this machine.
+//!
+//! Only root can change a root folder, and some machines do not allow it: the tests say then that they are skipped.
+
+use super::tree::{GOOD, Ran, Tree};
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+/// The engine: it notes each call, and prints what is read of it.
+const ENGINE: &str = r#"#!/bin/sh
+echo "$*" >>"$(dirname "$0")/calls"
+case "$1" in
+image) cat "$(dirname "$0")/image.json" ;;
+mount) echo / ;;
+esac
+"#;
+
+/// The server is also a witness of what a container can see and do: it fails to start if it can do more.
+const WITNESS: &str = r#"
+import ctypes, errno, socket
+def status(name):
+    return next(line.split()[1] for line in open("/proc/self/status") if line.startswith(name + ":"))
+assert [status(name) for name in ("CapEff", "CapBnd", "NoNewPrivs")] == ["0" * 16, "0" * 16, "1"]
+assert ctypes.CDLL(None, use_errno=True).syscall(425, 1, 0) == -1 and ctypes.get_errno() == errno.ENOSYS, "io_uring"
+assert len([name for name in os.listdir("/proc") if name.isdigit()]) < 5, "other processes are visible"
+assert sorted(os.listdir("/dev"))[:2] == ["fd", "full"] and open("/dev/urandom", "rb").read(1), os.listdir("/dev")
+assert socket.gethostbyname("the-database") == "127.0.0.1"
+assert "PACELINE_HOME" not in os.environ and os.environ["FROM_IMAGE"] == "yes"
+try:
+    open("/proc/sys/kernel/core_pattern", "w")
+    raise SystemExit("/proc/sys can be written")
+except OSError:
+    pass
+try:
+    open("/srv-of-test/server.py", "a")
+    raise SystemExit("a mount can be written")
+except OSError:
+    pass
+open("/written-by-a-container", "w").write("lost")
+"#;
+
+struct Container {
+    tree: Tree,
+    /// Another process has the server's port outside.
+    _taken: TcpListener,
+}
+
+impl Container {
+    fn new(more: &str) -> Self {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let script = GOOD
+            .replace(
+                "os.environ[\"PACELINE_HOST\"], int(os.environ[\"PACELINE_PORT\"])",
+                &format!("\"\", {port}"),
+            )
+            .replace("import os", &format!("import os\n{WITNESS}"));
+        let tree = Tree::new().with_server("python-boxed", &script, 60);
+        let manifest = format!(
+            "name = \"boxed\"\nlanguage = \"Python\"\nframework = \"none\"\nengine = \"none\"\nkind = \"platform\"\n\
+             tags = [\"idiomatic\"]\nworkloads = [\"hello\"]\nport = {port}\nhosts = [\"the-database\"]\n\
+             [container]\ndockerfile = \"Dockerfile\"\nsource = \"context\"\nargs = {{ WHO = \"me\" }}\n\
+             command = [\"-u\", \"/srv-of-test/server.py\"]\nmounts = {{ \"/srv-of-test/server.py\" = \"server.py\" }}\n{more}\n\
+             [run]\nstart_timeout_s = 60\n[traits]\npipelining = true\nhttp10_keep_alive = true\nhead = false\n"
+        );
+        tree.write("servers/python-boxed/server.toml", &manifest);
+        tree.write(
+            "servers/python-boxed/context/Dockerfile",
+            "FROM python:3.12\nRUN curl https://example.com/x\nCMD python3\n",
+        );
+        let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+        let path = std::env::var("PATH").unwrap();
+        let image = format!(
+            "[{{\"Id\":\"sha256:abc\",\"Architecture\":\"{architecture}\",\"Os\":\"linux\",\"Config\":{{\
+             \"Env\":[\"PATH={path}\",\"FROM_IMAGE=yes\"],\"Entrypoint\":[\"python3\"],\"Cmd\":[\"none\"]}}}}]"
+        );
+        tree.write("bin/image.json", &image);
+        tree.script("bin/podman", ENGINE);
+        Self { tree, _taken: taken }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let path = format!("{}:{}", self.tree.path("bin").display(), std::env::var("PATH").unwrap());
+        Ran::from_output(self.tree.paceline(arguments).env("PATH", path).output().unwrap())
+    }
+
+    fn calls(&self) -> String {
+        fs::read_to_string(self.tree.path("bin/calls")).unwrap_or_default()
+    }
+}
+
+fn is_root() -> bool {
+    // SAFETY: takes no arguments and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+#[test]
+fn a_container_is_built_only_with_consent_and_again_only_after_a_change() {
+    let boxed = Container::new("");
+    let refused = boxed.run(&["lab", "build", "python-boxed"]);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    for shown in ["images: python:3.12", "download: curl", "https://example.com/x", "--trust"] {
+        assert!(refused.stderr.contains(shown), "{shown}: {refused:?}");
+    }
+    assert_eq!(boxed.calls(), "", "nothing is built before the consent");
+    let elsewhere = boxed.run(&["lab", "build", "python-boxed", "--trust", "/no-such-folder"]);
+    assert_eq!(elsewhere.code, Some(3), "{elsewhere:?}");
+    let context = boxed.tree.path("servers/python-boxed/context").display().to_string();
+    let built = boxed.run(&["lab", "build", "python-boxed", "--trust", &context]);
+    assert_eq!(built.code, Some(0), "{built:?}");
+    assert!(boxed.calls().contains("--build-arg=WHO=me"), "{}", boxed.calls());
+    assert!(built.stdout.contains("image sha256:abc"), "{built:?}");
+    let again = boxed.run(&["lab", "build", "python-boxed"]);
+    assert!(again.code == Some(0) && again.stdout.contains("up to date"), "{again:?}");
+    boxed.tree.write("servers/python-boxed/context/new", "code");
+    let changed = boxed.run(&["lab", "build", "python-boxed"]);
+    assert_eq!(changed.code, Some(3), "other content needs another consent: {changed:?}");
+}
+
+#[test]
+fn a_container_runs_with_its_own_files_and_without_rights() {
+    let boxed = Container::new("");
+    let context = boxed.tree.path("servers").display().to_string();
+    let built = boxed.run(&["lab", "build", "python-boxed", "--trust", &context]);
+    assert_eq!(built.code, Some(0), "{built:?}");
+    let checked = boxed.run(&["lab", "check", "python-boxed", "--idle", "10ms"]);
+    if !is_root() {
+        assert!(checked.stdout.contains("root's rights"), "{checked:?}");
+        eprintln!("skipped: only root can run the files of an image");
+        return;
+    }
+    if checked.stdout.contains("cannot show the files of the image") {
+        eprintln!("skipped: no layer can be mounted here: {}", checked.stdout);
+        return;
+    }
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert!(!Path::new("/written-by-a-container").exists() && !Path::new("/srv-of-test").exists());
+}
+
+#[test]
+fn what_gives_a_container_more_rights_is_refused() {
+    for (more, why) in [
+        ("privileged = true", "never gets the rights of root"),
+        ("volumes = [\"/var/run/docker.sock\"]", "read-only `mounts`"),
+        ("network = \"host\"", "the lab gives a launch its network"),
+        ("image = \"x\"", "either `dockerfile` or `image`"),
+        ("rights = [\"all\"]", "unknown value `all`"),
+    ] {
+        let refused = Container::new(more).run(&["lab", "build", "python-boxed", "--trust", "/"]);
+        assert!(refused.code != Some(0) && refused.stderr.contains(why), "{more}: {refused:?}");
+    }
+    for (from, to, why) in [
+        ("\"server.py\" }", "\"../x\" }", "the mount `/srv-of-test/server.py`"),
+        ("\"server.py\" }", "\"/etc/shadow\" }", "the mount `/srv-of-test/server.py`"),
+        ("\"Dockerfile\"", "\"../Dockerfile\"", "without `..`"),
+    ] {
+        let boxed = Container::new("");
+        let path = boxed.tree.path("servers/python-boxed/server.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace(from, to)).unwrap();
+        let refused = boxed.run(&["lab", "build", "python-boxed", "--trust", "/"]);
+        assert!(refused.code != Some(0) && refused.stderr.contains(why), "{to}: {refused:?}");
+    }
+}
+
+#[test]
+fn an_image_for_another_machine_or_a_failed_build_is_refused() {
+    let boxed = Container::new("");
+    let image = boxed.tree.path("bin/image.json");
+    let text = fs::read_to_string(&image).unwrap();
+    fs::write(&image, text.replace("amd64", "s390x").replace("arm64", "s390x")).unwrap();
+    let context = boxed.tree.path("servers").display().to_string();
+    let foreign = boxed.run(&["lab", "build", "python-boxed", "--trust", &context]);
+    assert!(foreign.code == Some(3) && foreign.stderr.contains("linux s390x"), "{foreign:?}");
+    boxed.tree.script("bin/podman", "#!/bin/sh\necho 'no space left on device' >&2\nexit 125\n");
+    let failed = boxed.run(&["lab", "build", "python-boxed"]);
+    assert!(failed.code == Some(3) && failed.stderr.contains("no space left on device"), "{failed:?}");
+}
