@@ -7,6 +7,7 @@
 
 mod archive;
 mod balancer;
+mod board_entry;
 mod chunked;
 mod generator_output;
 mod histogram;
@@ -41,6 +42,7 @@ macro_rules! for_each_target {
         $call! {
             archive: 800,
             balancer: 2_500,
+            board_entry: 2_500,
             chunked: 2_500,
             generator_output: 2_500,
             histogram: 2_500,

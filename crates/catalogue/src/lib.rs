@@ -9,6 +9,7 @@ mod database;
 mod dockerfile;
 mod document;
 mod duration;
+mod entries;
 mod error;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
@@ -26,6 +27,7 @@ pub use catalogue::{BrokenEntry, Catalogue};
 pub use database::{DATABASE_FILE, Database, DatabaseCommands, DatabaseSetting, StopSignal};
 pub use dockerfile::BuildNeeds;
 pub use document::{nearest, toml_text};
+pub use entries::{Entries, EntryFolder, ImportedServer, SkippedTest, read_httparena, read_techempower};
 pub use error::CatalogueError;
 pub use folders::{FolderFlags, Folders};
 pub use gate_file::{GATE_FILE, GateFile, GateFileLoad, Margin};

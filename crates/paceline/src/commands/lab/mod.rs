@@ -6,6 +6,7 @@
 mod build;
 mod check;
 mod clean;
+mod import;
 mod list;
 mod new;
 mod selection;
@@ -30,6 +31,8 @@ pub struct Arguments {
 enum LabCommand {
     /// Write a manifest for a new server, to be filled in
     New(new::Arguments),
+    /// Write a manifest for each entry of another board
+    Import(import::Arguments),
     /// Show every server with its workloads and state
     List(list::Arguments),
     /// List what servers need, then download and install it
@@ -49,6 +52,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let catalogue = arguments.folders.catalogue()?;
     match arguments.command {
         LabCommand::New(arguments) => new::run(&arguments, &catalogue),
+        LabCommand::Import(arguments) => import::run(&arguments, &catalogue),
         LabCommand::List(arguments) => list::run(&arguments, &catalogue),
         LabCommand::Setup(arguments) => setup::run(&arguments, &catalogue),
         LabCommand::Build(arguments) => build::run(&arguments, &catalogue),

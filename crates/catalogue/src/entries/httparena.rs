@@ -1,0 +1,77 @@
+//! Entries of HttpArena: a folder with `meta.json` and one Dockerfile.
+
+use super::manifest_text::{ContainerText, ManifestText, RunText};
+use super::{Entries, EntryFolder, ImportedServer, SkippedTest, id_of};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The port for HTTP/1.1.
+const PORT: u16 = 8080;
+/// How long its harness waits for a server, in seconds.
+const START_TIMEOUT_S: u64 = 30;
+/// A profile, and our workload for it.
+const PROFILES: [(&str, &str); 3] =
+    [("baseline", "arena-baseline"), ("limited-conn", "arena-baseline"), ("pipelined", "arena-pipeline")];
+
+/// Reads the entry in one folder.
+///
+/// # Errors
+/// What is wrong with the description, in words.
+pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
+    let json: Value = serde_json::from_str(entry.text).map_err(|error| format!("not valid JSON: {error}"))?;
+    let json = json.as_object().ok_or("the description is not an object")?;
+    let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
+    let folder_name =
+        entry.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let profiles = json.get("tests").and_then(Value::as_array).ok_or("`tests` is missing or not a list")?;
+    let profiles: Vec<&str> = profiles.iter().filter_map(Value::as_str).collect();
+    let of_profile =
+        |profile: &&str| PROFILES.iter().find(|(name, _)| name == profile).map(|(_, ours)| *ours);
+    let workloads: BTreeSet<&str> = profiles.iter().filter_map(of_profile).collect();
+    let left_out = profiles.iter().filter(|profile| of_profile(profile).is_none());
+    let left_out = left_out.map(|profile| (*profile).to_owned()).collect();
+    let why = match () {
+        () if json.get("enabled") == Some(&Value::Bool(false)) => Some("not enabled"),
+        () if !(entry.has_file)("Dockerfile") => Some("its Dockerfile is missing"),
+        () if (entry.has_file)("build.sh") => Some("its build needs files outside its folder"),
+        () if workloads.is_empty() => Some("it has no profile that is a workload here"),
+        () => None,
+    };
+    let language = text("language").to_owned();
+    if let Some(why) = why {
+        let skipped = vec![SkippedTest { test: folder_name, language, why: why.to_owned() }];
+        return Ok(Entries { servers: Vec::new(), skipped });
+    }
+    let is_idiomatic = matches!(text("type"), "production" | "");
+    let io_uring = text("engine").contains("io_uring");
+    let name = if text("display_name").is_empty() { folder_name.as_str() } else { text("display_name") };
+    let style = if is_idiomatic { "idiomatic" } else { "tuned" };
+    let kind_tag = format!("type:{}", text("type").to_lowercase());
+    let manifest = ManifestText {
+        name: name.to_owned(),
+        language: language.clone(),
+        framework: name.to_owned(),
+        engine: text("engine").to_owned(),
+        kind: "micro",
+        tags: vec![style.to_owned(), "httparena".to_owned(), kind_tag],
+        workloads: workloads.into_iter().collect(),
+        databases: Vec::new(),
+        database_at_start: false,
+        port: PORT,
+        hosts: Vec::new(),
+        paths: BTreeMap::new(),
+        container: ContainerText {
+            dockerfile: "Dockerfile".to_owned(),
+            source: entry.folder.to_owned(),
+            command: Vec::new(),
+            rights: io_uring.then_some("io_uring").into_iter().collect(),
+            args: BTreeMap::new(),
+        },
+        run: RunText { start_timeout_s: START_TIMEOUT_S },
+    };
+    let origin = format!("HttpArena's entry {folder_name}, imported by `paceline lab import httparena`.");
+    // Many frameworks are on both boards.
+    let id = id_of(&language, &format!("{folder_name}-arena"));
+    let server = ImportedServer { id, language, manifest: manifest.render(&origin)?, left_out };
+    Ok(Entries { servers: vec![server], skipped: Vec::new() })
+}

@@ -1,0 +1,166 @@
+//! Entries of TechEmpower's framework benchmarks: a folder with `benchmark_config.json`, and a Dockerfile for each test.
+//!
+//! The keys and their meaning are those of its last version (March 2026): a test named `default` has the name of the
+//! framework, every other `<framework>-<test>`, and so has its Dockerfile.
+
+use super::manifest_text::{ContainerText, ManifestText, RunText};
+use super::{Entries, EntryFolder, ImportedServer, SkippedTest, id_of};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The name by which every entry with a database knows its host.
+const DATABASE_HOST: &str = "tfb-database";
+/// How long its harness waits for a server, in seconds.
+const START_TIMEOUT_S: u64 = 60;
+/// The key of a test's path, our workload, its usual path, and whether it needs the database.
+const TESTS: [(&str, &str, &str, bool); 6] = [
+    ("json_url", "json", "/json", false),
+    ("plaintext_url", "plaintext", "/plaintext", false),
+    ("db_url", "db", "/db", true),
+    ("query_url", "queries", "/queries?queries=", true),
+    ("fortune_url", "fortunes", "/fortunes", true),
+    ("update_url", "updates", "/updates?queries=", true),
+];
+
+/// Reads the tests of one folder.
+///
+/// # Errors
+/// What is wrong with the description, in words.
+pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
+    let json: Value = serde_json::from_str(entry.text).map_err(|error| format!("not valid JSON: {error}"))?;
+    let framework = json.get("framework").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
+    let framework = framework.ok_or("`framework` is missing or not a text")?;
+    let tests = json.get("tests").and_then(Value::as_array).ok_or("`tests` is missing or not a list")?;
+    let mut entries = Entries::default();
+    for (name, test) in tests.iter().filter_map(Value::as_object).flatten() {
+        let full_name = if name == "default" { framework.to_owned() } else { format!("{framework}-{name}") };
+        let language = test.get("language").and_then(Value::as_str).unwrap_or_default();
+        let read = test.as_object().ok_or_else(|| "the test is not an object".to_owned());
+        match read.and_then(|test| server(entry, framework, &full_name, test)) {
+            Ok(server) => entries.servers.push(server),
+            Err(why) => {
+                entries.skipped.push(SkippedTest { test: full_name, language: language.to_owned(), why })
+            }
+        }
+    }
+    Ok(entries)
+}
+
+fn server(
+    entry: &EntryFolder<'_>,
+    framework: &str,
+    full_name: &str,
+    test: &Map<String, Value>,
+) -> Result<ImportedServer, String> {
+    let is_named = |text: &&str| !text.trim().is_empty() && !text.eq_ignore_ascii_case("none");
+    let text = |key: &str| test.get(key).and_then(Value::as_str).filter(is_named);
+    let tags = test.get("tags").and_then(Value::as_array);
+    if tags.into_iter().flatten().filter_map(Value::as_str).any(|tag| tag.eq_ignore_ascii_case("broken")) {
+        return Err("marked as broken".to_owned());
+    }
+    let dockerfile = text("dockerfile").map_or_else(|| format!("{full_name}.dockerfile"), str::to_owned);
+    if dockerfile.contains('/') {
+        return Err("its Dockerfile is in another folder".to_owned());
+    }
+    if !(entry.has_file)(&dockerfile) {
+        return Err("its Dockerfile is missing".to_owned());
+    }
+    let database = database(text("database"))?;
+    let port = port(test.get("port"))?;
+    let (workloads, paths, left_out) = workloads(test, database.is_some())?;
+    let language = text("language").unwrap_or("Other");
+    let stripped = text("approach").is_some_and(|approach| approach.eq_ignore_ascii_case("stripped"));
+    let about = ["orm", "platform", "webserver", "versus"]
+        .iter()
+        .filter_map(|key| Some(format!("{key}:{}", text(key)?.to_lowercase())));
+    let style = if stripped { "tuned" } else { "idiomatic" }.to_owned();
+    let args = [
+        ("BENCHMARK_ENV", "paceline".to_owned()),
+        ("TFB_TEST_NAME", full_name.to_owned()),
+        ("TFB_TEST_DATABASE", text("database").unwrap_or("none").to_lowercase()),
+    ];
+    let manifest = ManifestText {
+        name: text("display_name").unwrap_or(framework).to_owned(),
+        language: language.to_owned(),
+        framework: text("framework").unwrap_or(framework).to_owned(),
+        engine: text("webserver").or(text("platform")).unwrap_or(framework).to_owned(),
+        kind: kind(text("classification")),
+        tags: [style, "techempower".to_owned()].into_iter().chain(about).collect(),
+        workloads,
+        databases: database.into_iter().collect(),
+        database_at_start: database.is_some(),
+        port,
+        hosts: database.map(|_| DATABASE_HOST).into_iter().collect(),
+        paths,
+        container: ContainerText {
+            dockerfile,
+            source: entry.folder.to_owned(),
+            command: text("docker_cmd").unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
+            rights: Vec::new(),
+            args: args.into(),
+        },
+        run: RunText { start_timeout_s: START_TIMEOUT_S },
+    };
+    let origin = format!("TechEmpower's test {full_name}, imported by `paceline lab import techempower`.");
+    let (id, language) = (id_of(language, full_name), language.to_owned());
+    Ok(ImportedServer { id, language, manifest: manifest.render(&origin)?, left_out })
+}
+
+/// Our database for theirs; `None` if the test needs none.
+fn database(name: Option<&str>) -> Result<Option<&'static str>, String> {
+    match name.unwrap_or_default().to_lowercase().as_str() {
+        "" => Ok(None),
+        "postgres" => Ok(Some("postgresql")),
+        "mysql" => Ok(Some("mariadb")),
+        "mongodb" => Err("needs MongoDB".to_owned()),
+        other => Err(format!("needs the database {other}")),
+    }
+}
+
+/// The port: a number, in some files as a text.
+fn port(value: Option<&Value>) -> Result<u16, String> {
+    let number = value.and_then(|value| match value {
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_u64(),
+    });
+    let port = number.and_then(|number| u16::try_from(number).ok()).filter(|port| *port > 0);
+    port.ok_or_else(|| "`port` is not a port".to_owned())
+}
+
+fn kind(classification: Option<&str>) -> &'static str {
+    match classification.unwrap_or_default().to_lowercase().as_str() {
+        "fullstack" => "full",
+        "micro" => "micro",
+        _ => "platform",
+    }
+}
+
+/// The workloads of a test, the paths that differ from theirs, and what has no workload here.
+#[expect(clippy::type_complexity, reason = "three lists, used once")]
+fn workloads(
+    test: &Map<String, Value>,
+    has_database: bool,
+) -> Result<(Vec<&'static str>, BTreeMap<&'static str, String>, Vec<String>), String> {
+    let (mut workloads, mut paths, mut left_out) = (Vec::new(), BTreeMap::new(), Vec::new());
+    for (key, workload, usual, needs_database) in TESTS {
+        let Some(path) = test.get(key) else { continue };
+        let path =
+            path.as_str().filter(|path| path.starts_with('/') && path.bytes().all(|b| b.is_ascii_graphic()));
+        let path = path.ok_or_else(|| format!("`{key}` is not a path"))?;
+        if needs_database && !has_database {
+            left_out.push(format!("{workload} (the test names no database)"));
+            continue;
+        }
+        workloads.push(workload);
+        if path != usual {
+            paths.insert(workload, path.to_owned());
+        }
+    }
+    if test.contains_key("cached_query_url") {
+        left_out.push("cached queries".to_owned());
+    }
+    match workloads.is_empty() {
+        true => Err("it has no test type that is a workload here".to_owned()),
+        false => Ok((workloads, paths, left_out)),
+    }
+}

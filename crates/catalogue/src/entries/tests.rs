@@ -1,0 +1,90 @@
+//! Tests the manifests of imported entries.
+
+use super::*;
+use crate::{Manifest, Trait};
+
+fn entry<'a>(text: &'a str, folder: &'a Path, has_file: &'a dyn Fn(&str) -> bool) -> EntryFolder<'a> {
+    EntryFolder { folder, text, has_file }
+}
+
+/// Two tests, one of them with a database and paths of its own, and three that are skipped.
+const TESTS: &str = r#"{"framework": "gin", "tests": [{
+  "default": {"json_url": "/json", "port": "9000", "language": "Go", "approach": "Stripped", "classification": "Micro",
+              "database": "None", "versus": "go", "db_url": "/db"},
+  "pg": {"db_url": "/db", "query_url": "/dbs/", "cached_query_url": "/c/", "port": 8080, "language": "C#",
+         "database": "POSTGRES", "dockerfile": "own.dockerfile", "docker_cmd": "/app/server -x"},
+  "old": {"json_url": "/json", "port": 8080, "tags": ["broken"], "language": "Go"},
+  "mongo": {"db_url": "/db", "port": 8080, "database": "MongoDB", "language": "Go"},
+  "none": {"cached_query_url": "/c", "port": 8080, "language": "Go"}
+}]}"#;
+
+#[test]
+fn each_test_is_a_manifest_that_can_be_read() {
+    let folder = Path::new("/tfb/frameworks/Go/gin");
+    let entries = read_techempower(&entry(TESTS, folder, &|_| true)).unwrap();
+    let ids: Vec<&str> = entries.servers.iter().map(|server| server.id.as_str()).collect();
+    assert_eq!(ids, ["go-gin", "csharp-gin-pg"]);
+    let read = |server: &ImportedServer| {
+        Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest)
+            .unwrap_or_else(|e| panic!("{e}"))
+    };
+    let [plain, pg] = [&entries.servers[0], &entries.servers[1]].map(read);
+    assert_eq!((plain.fixed.port, plain.tags[0].as_str(), plain.workloads.len()), (Some(9000), "tuned", 1));
+    assert_eq!(entries.servers[0].left_out, ["db (the test names no database)"]);
+    assert_eq!(
+        (pg.databases.as_slice(), pg.database_at_start()),
+        (&["postgresql".to_owned()][..], Some("postgresql"))
+    );
+    assert_eq!(pg.fixed.paths["queries"], "/dbs/");
+    assert_eq!(pg.fixed.hosts, ["tfb-database"]);
+    let container = pg.container.as_ref().unwrap();
+    assert_eq!((container.source.as_path(), container.command.len()), (folder, 2));
+    assert_eq!(container.args["TFB_TEST_NAME"], "gin-pg");
+    assert_eq!(pg.traits.stated(Trait::KeepAlive), None);
+    let why: Vec<&str> = entries.skipped.iter().map(|skipped| skipped.why.as_str()).collect();
+    assert_eq!(
+        why,
+        ["needs MongoDB", "it has no test type that is a workload here", "marked as broken"],
+        "{:?}",
+        entries.skipped
+    );
+    let without = read_techempower(&entry(TESTS, folder, &|_| false)).unwrap();
+    assert!(without.servers.is_empty() && without.skipped[0].why.contains("Dockerfile"));
+}
+
+#[test]
+fn a_broken_description_is_an_error() {
+    let folder = Path::new("/x");
+    for text in
+        ["{", "[]", "{\"framework\": 1}", "{\"framework\": \"a\"}", "{\"framework\": \"a\", \"tests\": 1}"]
+    {
+        assert!(read_techempower(&entry(text, folder, &|_| true)).is_err(), "{text}");
+        assert!(read_httparena(&entry(text, folder, &|_| true)).is_err(), "{text}");
+    }
+    let odd = "{\"framework\": \"a\", \"tests\": [3, {\"b\": 4, \"c\": {\"port\": -1, \"json_url\": 7}}]}";
+    assert_eq!(read_techempower(&entry(odd, folder, &|_| true)).unwrap().skipped.len(), 2);
+}
+
+#[test]
+fn an_entry_of_httparena_has_its_profiles() {
+    let text = r#"{"display_name": "x", "language": "C++", "type": "tuned", "engine": "io_uring", "enabled": true,
+                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws"]}"#;
+    let has_file = |name: &str| name == "Dockerfile";
+    let entries = read_httparena(&entry(text, Path::new("/arena/frameworks/x"), &has_file)).unwrap();
+    let server = &entries.servers[0];
+    let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest).unwrap();
+    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 2));
+    assert_eq!(server.left_out, ["echo-ws"]);
+    assert_eq!(manifest.container.unwrap().rights, [crate::ContainerRight::IoUring]);
+    assert!(read_httparena(&entry(text, Path::new("/x"), &|_| false)).unwrap().servers.is_empty());
+}
+
+#[test]
+fn names_become_parts_of_ids() {
+    for (name, part) in
+        [("C#", "csharp"), ("C++", "cpp"), ("socketify.py", "socketify-py"), ("__a b--", "a-b")]
+    {
+        assert_eq!(id_part(name), part);
+    }
+    assert_eq!((id_of("Common Lisp", "x").as_str(), id_of("", "x").as_str()), ("commonlisp-x", "other-x"));
+}

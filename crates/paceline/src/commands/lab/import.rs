@@ -1,0 +1,222 @@
+//! `paceline lab import BOARD DIR`: writes a manifest for each entry of another board, and says what it skipped and why.
+//!
+//! The entries stay as they are: a manifest points to the folder. The catalogue reads the descriptions.
+
+use crate::commands::format::PrintFormatFlag;
+use crate::exit::{Complaint, Status};
+use anyhow::Context as _;
+use paceline_catalogue::{
+    Catalogue, Entries, EntryFolder, ImportedServer, MANIFEST_FILE, Manifest, SkippedTest, read_httparena,
+    read_techempower,
+};
+use paceline_stats::counted;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Flags of `paceline lab import`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  paceline lab import techempower ~/FrameworkBenchmarks
+  paceline lab import techempower ~/FrameworkBenchmarks --only gin fiber
+  paceline lab import httparena ~/HttpArena --to ~/arena/servers
+
+Exit status: 0 done, 1 nothing was imported, 2 there is no entry in DIR")]
+pub struct Arguments {
+    /// The board whose entries DIR has
+    board: Board,
+    /// A copy of its repository, its folder of frameworks, or one of those
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Import only these: a framework's folder, or a server's id; `*` at the end stands for any text
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    only: Vec<String>,
+    /// The folder that gets a folder for each server [default: the servers' folder]
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// Only show what would be imported
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    print: PrintFormatFlag,
+}
+
+/// A board whose entries can be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Board {
+    /// TechEmpower's framework benchmarks
+    Techempower,
+    /// HttpArena
+    Httparena,
+}
+
+impl Board {
+    /// The name of a description.
+    fn file(self) -> &'static str {
+        match self {
+            Board::Techempower => "benchmark_config.json",
+            Board::Httparena => "meta.json",
+        }
+    }
+
+    fn read(self, entry: &EntryFolder<'_>) -> Result<Entries, String> {
+        match self {
+            Board::Techempower => read_techempower(entry),
+            Board::Httparena => read_httparena(entry),
+        }
+    }
+}
+
+/// What was found in all folders.
+#[derive(Default)]
+struct Found {
+    folders: usize,
+    servers: Vec<ImportedServer>,
+    skipped: Vec<SkippedTest>,
+}
+
+/// Reads every entry, writes the manifests and prints what was skipped.
+pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
+    let folder = arguments.folder.canonicalize();
+    let folder = folder.with_context(|| format!("cannot open {}", arguments.folder.display()))?;
+    let entries = entries(&folder, arguments.board.file());
+    if entries.is_empty() {
+        let what = format!("there is no {} in {} or below", arguments.board.file(), folder.display());
+        return Err(Complaint::usage(what).into());
+    }
+    let mut found = Found::default();
+    for entry in &entries {
+        read(entry, arguments, &mut found);
+    }
+    let to = arguments.to.as_ref().unwrap_or(&catalogue.folders.servers_dir);
+    let mut written = Vec::new();
+    for server in std::mem::take(&mut found.servers) {
+        match write(&server, to, arguments.dry_run)? {
+            None => written.push(server),
+            Some(why) => found.skipped.push(SkippedTest { test: server.id, language: server.language, why }),
+        }
+    }
+    arguments.print.print_line(&described(&found, &written, to))?;
+    let servers: Vec<_> = written
+        .iter()
+        .map(|one| json!({ "server": one.id, "language": one.language, "left_out": one.left_out }))
+        .collect();
+    let skipped: Vec<_> = found
+        .skipped
+        .iter()
+        .map(|one| json!({ "test": one.test, "language": one.language, "reason": one.why }))
+        .collect();
+    let document = json!({ "folders": found.folders, "servers": servers, "skipped": skipped });
+    arguments.print.print_document(&document)?;
+    Ok(if written.is_empty() { Status::Failed } else { Status::Done })
+}
+
+/// The folders with a description, at most three levels below `folder`: repository, frameworks, language, framework.
+fn entries(folder: &Path, file: &str) -> Vec<PathBuf> {
+    let (mut found, mut level) = (Vec::new(), vec![folder.to_owned()]);
+    for _ in 0..4 {
+        let (with, without): (Vec<PathBuf>, Vec<PathBuf>) =
+            level.into_iter().partition(|folder| folder.join(file).is_file());
+        found.extend(with);
+        let below = without.iter().flat_map(fs::read_dir).flatten().flatten().map(|entry| entry.path());
+        level = below.filter(|path| path.is_dir() && !path.is_symlink()).collect();
+    }
+    found.sort();
+    found
+}
+
+/// Adds what one folder has.
+fn read(folder: &Path, arguments: &Arguments, found: &mut Found) {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_meant = |text: &str| {
+        let matches = |only: &String| match only.strip_suffix('*') {
+            Some(beginning) => text.starts_with(beginning),
+            None => text == only,
+        };
+        arguments.only.is_empty() || arguments.only.iter().any(matches)
+    };
+    let has_file = |name: &str| folder.join(name).is_file();
+    let text =
+        paceline_files::read_text(&folder.join(arguments.board.file()), paceline_files::MAX_TEXT_BYTES);
+    let text = text.map_err(|error| format!("its description cannot be read: {error}"));
+    let read = text.and_then(|text| {
+        let read = arguments.board.read(&EntryFolder { folder, text: &text, has_file: &has_file });
+        read.map_err(|problem| format!("its description is wrong: {problem}"))
+    });
+    let folder_is_meant = is_meant(&name);
+    match read {
+        Ok(entries) => {
+            let servers = entries.servers.into_iter();
+            let servers: Vec<_> = servers.filter(|server| folder_is_meant || is_meant(&server.id)).collect();
+            if folder_is_meant || !servers.is_empty() {
+                found.folders += 1;
+            }
+            found.servers.extend(servers);
+            found.skipped.extend(entries.skipped.into_iter().filter(|_| folder_is_meant));
+        }
+        Err(why) if folder_is_meant => {
+            found.folders += 1;
+            found.skipped.push(SkippedTest { test: name, language: String::new(), why });
+        }
+        Err(_) => {}
+    }
+}
+
+/// Writes a server's folder. Returns why it is skipped instead.
+fn write(server: &ImportedServer, to: &Path, dry_run: bool) -> anyhow::Result<Option<String>> {
+    let folder = to.join(&server.id);
+    if let Err(error) = Manifest::parse(&folder, &server.manifest) {
+        return Ok(Some(format!("its manifest would be wrong: {error}")));
+    }
+    if folder.exists() {
+        return Ok(Some("there is a server of this name".to_owned()));
+    }
+    if !dry_run {
+        let written = fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(folder.join(MANIFEST_FILE), &server.manifest));
+        written.with_context(|| format!("cannot write {}", folder.display()))?;
+    }
+    Ok(None)
+}
+
+/// The result in words: a table by language, the reasons, what is left out.
+fn described(found: &Found, written: &[ImportedServer], to: &Path) -> String {
+    let of = |server: &ImportedServer| server.language.to_lowercase();
+    let languages: BTreeSet<String> =
+        written.iter().map(of).chain(found.skipped.iter().map(|one| one.language.to_lowercase())).collect();
+    let width = languages.iter().map(String::len).chain(["language".len()]).max().unwrap_or_default();
+    let mut text = format!("{:width$}  {:>8}  {:>7}\n", "language", "imported", "skipped");
+    for language in &languages {
+        let imported = written.iter().filter(|server| of(server) == *language).count();
+        let skipped = found.skipped.iter().filter(|one| one.language.to_lowercase() == *language).count();
+        let name = if language.is_empty() { "?" } else { language };
+        text.push_str(&format!("{name:width$}  {imported:>8}  {skipped:>7}\n"));
+    }
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for one in &found.skipped {
+        reasons.entry(&one.why).or_default().push(&one.test);
+    }
+    for (why, tests) in &reasons {
+        let named = tests.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+        let more = if tests.len() > 3 { ", ..." } else { "" };
+        text.push_str(&format!(
+            "skipped, {}: {why} ({named}{more})\n",
+            counted(tests.len(), "test", "tests")
+        ));
+    }
+    let mut left_out: BTreeMap<&str, usize> = BTreeMap::new();
+    for what in written.iter().flat_map(|server| &server.left_out) {
+        *left_out.entry(what).or_default() += 1;
+    }
+    for (what, count) in left_out {
+        text.push_str(&format!("not a workload here, in {}: {what}\n", counted(count, "test", "tests")));
+    }
+    let (folders, servers) =
+        (counted(found.folders, "folder", "folders"), counted(written.len(), "server", "servers"));
+    format!(
+        "{text}{servers} from {folders}, {} skipped; the servers' folder is {}\n",
+        counted(found.skipped.len(), "test", "tests"),
+        to.display()
+    )
+}
