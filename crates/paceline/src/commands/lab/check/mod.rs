@@ -1,7 +1,8 @@
 //! `paceline lab check`: starts servers, sends every request that their workloads and the HTTP checks require, and
 //! prints deviations.
 //!
-//! It prints one table row per server as each is finished, then the differences. The checks are in the lab crate
+//! Several servers are checked at once: most of a check is waiting. It prints one table row per server, in order, then the
+//! differences. The checks are in the lab crate
 //! (`examine`).
 
 mod server;
@@ -15,9 +16,11 @@ use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, fresh_seed, parse_duration};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::TrackingMethod;
-use paceline_lab::{ExamineOptions, Starter};
+use paceline_lab::{ExamineOptions, LabError, Starter};
 use server::{Checker, ServerCheck};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use table::CheckTable;
 
@@ -41,6 +44,11 @@ pub struct Arguments {
     /// How long the check keeps a connection idle
     #[arg(long, default_value = "6s", value_name = "T", value_parser = parse_duration)]
     idle: Duration,
+    /// How many servers are checked at once [default: two for each core]
+    ///
+    /// Checks that run side by side make each other's start times longer: 1 measures them alone.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
     /// Seed of the random numbers [default: chosen at random and printed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -51,7 +59,7 @@ pub struct Arguments {
     print: PrintFormatFlag,
 }
 
-/// For each server in turn: builds it if anything changed, starts, checks and stops it.
+/// For each server: builds it if anything changed, starts, checks and stops it.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.chosen.servers_in(catalogue)?;
     check_selection(&servers, arguments, catalogue)?;
@@ -72,29 +80,82 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         },
         form: &arguments.form,
         how: ExamineOptions { idle: arguments.idle, seed },
+        fixed_ports: Mutex::new(()),
     };
     let mut table = CheckTable::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
-    let outcome = each(&servers, &checker, &mut table, arguments.print);
+    let jobs = jobs(arguments.jobs, servers.len());
+    let begun = Instant::now();
+    let outcome = each(&servers, &checker, jobs, &mut table, arguments.print);
     if !arguments.print.is_json() {
-        print(&fitted_lines(&table.below(seed)))?;
+        print(&fitted_lines(&table.below(seed, jobs, begun.elapsed())))?;
     }
     outcome?;
     arguments.print.print_document(&table.document(seed))?;
     status(&table, broken, &arguments.chosen)
 }
 
-/// Checks each server and prints its row; an interruption ends the loop.
+/// Checks at once for each core, by default: a check waits for most of its time.
+const JOBS_PER_CORE: usize = 2;
+/// Most checks at once by default.
+const MAX_JOBS: usize = 16;
+
+/// How many of `servers` are checked at once.
+fn jobs(asked: Option<u16>, servers: usize) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let jobs = asked.map_or_else(|| (cores() * JOBS_PER_CORE).min(MAX_JOBS), usize::from);
+    jobs.min(servers).max(1)
+}
+
+/// The result of one check.
+type Checked = Result<ServerCheck, LabError>;
+
+/// Checks the servers, several at once, and prints their rows in order; an interruption ends the loop.
 fn each(
     servers: &[Arc<Manifest>],
     checker: &Checker<'_>,
+    jobs: usize,
     table: &mut CheckTable,
     format: PrintFormatFlag,
 ) -> anyhow::Result<()> {
     format.print_line(&table.head())?;
-    for server in servers {
-        let begun = Instant::now();
-        let found = checker.check(server).map_err(complain)?;
-        format.print_line(&table.row(&server.id, found, begun.elapsed()))?;
+    let (next, (sender, done)) = (AtomicUsize::new(0), mpsc::channel::<(usize, Checked)>());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (next, sender) = (&next, sender.clone());
+            scope.spawn(move || {
+                while let Some((place, server)) = {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    servers.get(place).map(|server| (place, server))
+                } {
+                    if sender.send((place, checker.check(server))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let printed = print_in_order(servers, &done, table, format);
+        // After an error no further check is begun.
+        next.store(servers.len(), Ordering::Relaxed);
+        printed
+    })
+}
+
+/// Prints the row of each server once those before it are printed.
+fn print_in_order(
+    servers: &[Arc<Manifest>],
+    done: &mpsc::Receiver<(usize, Checked)>,
+    table: &mut CheckTable,
+    format: PrintFormatFlag,
+) -> anyhow::Result<()> {
+    let mut waiting: BTreeMap<usize, Checked> = BTreeMap::new();
+    let mut rows = servers.iter().enumerate();
+    for (place, checked) in done {
+        waiting.insert(place, checked);
+        while let Some(found) = waiting.remove(&(servers.len() - rows.len())) {
+            let Some((_, server)) = rows.next() else { break };
+            format.print_line(&table.row(&server.id, found.map_err(complain)?))?;
+        }
     }
     Ok(())
 }

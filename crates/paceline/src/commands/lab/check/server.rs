@@ -15,7 +15,7 @@ use paceline_lab::{
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
 use paceline_run::wall_clock;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many lines of a log are shown.
 const LOG_LINES: usize = 10;
@@ -51,6 +51,8 @@ pub struct Checker<'a> {
     pub starter: &'a Starter,
     pub form: &'a str,
     pub how: ExamineOptions,
+    /// Held while a server has fixed ports of this machine.
+    pub fixed_ports: Mutex<()>,
 }
 
 impl Checker<'_> {
@@ -94,7 +96,10 @@ impl Checker<'_> {
     }
 
     fn examined(&self, server: &Manifest) -> Result<ServerCheck, LaunchError> {
-        let _network = self.provisioner.enter_network(server)?;
+        let network = self.provisioner.enter_network(server)?;
+        let has_ports_of_machine = server.fixed.needs_network() && !network.is_private();
+        let _alone =
+            has_ports_of_machine.then(|| self.fixed_ports.lock().unwrap_or_else(PoisonError::into_inner));
         let known = server.workloads.iter().filter_map(|name| self.catalogue.workload_of(server, name));
         let workloads: Vec<Arc<Workload>> = known.filter(|workload| !workload.needs_database()).collect();
         let ready = start_case(server, self.catalogue)

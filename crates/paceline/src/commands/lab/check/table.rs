@@ -31,14 +31,13 @@ pub struct CheckTable {
     width: usize,
     verbose: bool,
     found: Vec<(String, ServerCheck)>,
-    took: Duration,
 }
 
 impl CheckTable {
     /// A table for servers with these ids.
     pub fn new<'a>(ids: impl Iterator<Item = &'a str>, verbose: bool) -> Self {
         let width = ids.map(str::len).chain(["server".len()]).max().unwrap_or_default();
-        Self { width, verbose, found: Vec::new(), took: Duration::ZERO }
+        Self { width, verbose, found: Vec::new() }
     }
 
     /// The two header lines.
@@ -52,7 +51,7 @@ impl CheckTable {
     }
 
     /// Adds a server's row; the text below the table uses it too.
-    pub fn row(&mut self, id: &str, found: ServerCheck, took: Duration) -> String {
+    pub fn row(&mut self, id: &str, found: ServerCheck) -> String {
         let mut line = format!("{id:width$}  {:RESULT$}", result(&found), width = self.width);
         match &found {
             ServerCheck::Examined { checks, startup, again, .. } => {
@@ -77,12 +76,11 @@ impl CheckTable {
             ServerCheck::Failed(_) => line.push_str("  see below"),
         }
         self.found.push((id.to_owned(), found));
-        self.took += took;
         format!("{}\n", line.trim_end())
     }
 
     /// The text below the rows: each difference, the meaning of the columns, and the totals.
-    pub fn below(&self, seed: u64) -> String {
+    pub fn below(&self, seed: u64, jobs: usize, took: Duration) -> String {
         let mut text: String =
             self.found.iter().filter_map(|(id, found)| self.differences(id, found)).collect();
         let examined = || self.found.iter().filter_map(|(_, found)| startup(found));
@@ -103,9 +101,14 @@ impl CheckTable {
                     "*: the first start after the server was built or files in its folder changed\n",
                 );
             }
+            if jobs > 1 {
+                text.push_str(&format!(
+                    "{jobs} servers were checked at once; --jobs 1 measures start times alone\n"
+                ));
+            }
             text.push_str(&format!("--seed {seed} repeats this check with the same random numbers\n"));
         }
-        format!("{text}\n{}\n", self.sum())
+        format!("{text}\n{}\n", self.sum(took))
     }
 
     /// The same for programs, with every check.
@@ -145,14 +148,14 @@ impl CheckTable {
     }
 
     /// The totals: `12 pass, 1 warn, 0 fail, 3 not set up (paceline lab setup ID...); 75 s`.
-    fn sum(&self) -> String {
+    fn sum(&self, took: Duration) -> String {
         let count = |word: &str| self.found.iter().filter(|(_, found)| result(found) == word).count();
         let mut parts: Vec<String> =
             ["pass", "warn", "fail"].iter().map(|word| format!("{} {word}", count(word))).collect();
         for (word, remedy) in [("not set up", " (paceline lab setup ID...)"), ("without this form", "")] {
             parts.extend((count(word) > 0).then(|| format!("{} {word}{remedy}", count(word))));
         }
-        format!("{}; {:.0} s", parts.join(", "), self.took.as_secs_f64())
+        format!("{}; {:.0} s", parts.join(", "), took.as_secs_f64())
     }
 
     fn differences(&self, id: &str, found: &ServerCheck) -> Option<String> {
@@ -248,9 +251,9 @@ mod tests {
         let found = ServerCheck::Examined { checks, idle: "kept open for 6.0 s".into(), startup, again };
         let mut table = CheckTable::new(["go-nethttp", "node"].into_iter(), false);
         let mut text = table.head();
-        text.push_str(&table.row("go-nethttp", found, Duration::from_secs(7)));
-        text.push_str(&table.row("node", ServerCheck::NotSetUp("missing: node".into()), Duration::ZERO));
-        text.push_str(&table.below(7));
+        text.push_str(&table.row("go-nethttp", found));
+        text.push_str(&table.row("node", ServerCheck::NotSetUp("missing: node".into())));
+        text.push_str(&table.below(7, 1, Duration::from_secs(7)));
         let expected = "\
 server      result   checks  listens  answers  again  memory   disk
                                   ms       ms     ms      MB     MB
