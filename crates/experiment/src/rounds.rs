@@ -272,5 +272,4 @@ fn correct(cells: &mut [CellComparison]) {
 }
 
 #[cfg(test)]
-#[path = "rounds/tests.rs"]
 mod tests;

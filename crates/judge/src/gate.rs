@@ -433,5 +433,4 @@ fn connects(run: &Run, times: fn(&Block) -> Option<&Times>) -> Option<GateSample
 }
 
 #[cfg(test)]
-#[path = "gate/tests.rs"]
 mod tests;

@@ -204,5 +204,4 @@ pub(crate) fn held_connections(run: &Run) -> Option<TypedVerdict> {
 }
 
 #[cfg(test)]
-#[path = "silence/tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 //! The table of all verdicts: name, scope, blame, severity, evidence, documentation and remedy.
 //!
 //! Over 600 lines, because it is one list. The judges in `load.rs`, `generator.rs`, `answers.rs`, `steady.rs`,
-//! `trial.rs` and the lab decide when a verdict is given; the compiler requires every field from them. After a change
+//! `trial/` and the lab decide when a verdict is given; the compiler requires every field from them. After a change
 //! here: `UPDATE=1 cargo test -p paceline-judge --test it` rewrites `docs/reference/verdicts.md`.
 
 use crate::verdict::verdict_table;

@@ -382,5 +382,4 @@ fn judged(mut trial: Trial) -> Trial {
 }
 
 #[cfg(test)]
-#[path = "trial/tests.rs"]
 mod tests;

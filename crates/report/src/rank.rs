@@ -224,5 +224,4 @@ fn set_ranks(rows: &mut [Row], ahead: &[(usize, usize)], by: RankedBy) {
 }
 
 #[cfg(test)]
-#[path = "rank/tests.rs"]
 mod tests;

@@ -1,6 +1,6 @@
 //! Implements the worker: its only loop, and its phases.
 //!
-//! The work between two waits is in `traffic.rs`; the length of a wait is in `pace.rs`. The phases begin and end
+//! The work between two waits is in `traffic/`; the length of a wait is in `pace.rs`. The phases begin and end
 //! at the moments of the timeline, the same in every worker.
 
 use super::pool::{ConnectionState, Pool};

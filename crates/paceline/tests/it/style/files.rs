@@ -80,6 +80,18 @@ pub fn empty_name(file: &File) -> Vec<Violation> {
     empty.map(|name| file.at(1, &format!("\"{name}\" could be anything"))).collect()
 }
 
+/// Finds a module beside the folder of its modules, where they are more than its tests.
+pub fn beside_its_folder(file: &File) -> Vec<Violation> {
+    let Some(folder) = file.path.strip_suffix(".rs").map(|stem| format!("{stem}/")) else {
+        return Vec::new();
+    };
+    let inner = tracked().iter().find(|other| other.path.starts_with(&folder) && !other.is_test());
+    inner
+        .map(|inner| file.at(1, &format!("move it to {folder}mod.rs, beside {}", inner.path)))
+        .into_iter()
+        .collect()
+}
+
 /// Finds links in a document to missing files and headings.
 pub fn broken_links(file: &File) -> Vec<Violation> {
     if !file.path.ends_with(".md") {

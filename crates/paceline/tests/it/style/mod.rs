@@ -64,6 +64,11 @@ fn no_file_has_a_vague_name() {
 }
 
 #[test]
+fn modules_have_one_layout() {
+    none("a module with modules of its own is mod.rs in its folder", over_rust(files::beside_its_folder));
+}
+
+#[test]
 fn links_in_documents_are_valid() {
     none("a document links to files and headings that exist", over_all(files::broken_links));
 }

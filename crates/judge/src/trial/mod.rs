@@ -576,5 +576,4 @@ fn database_shares_cores(trial: &Trial) -> Option<TypedVerdict> {
 }
 
 #[cfg(test)]
-#[path = "trial/tests.rs"]
 mod tests;

@@ -39,7 +39,7 @@ const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The only form of a database.
 const FORM: &str = "single";
 /// The rows of `fortune`, as in TechEmpower's tests.
-const FORTUNES: &str = include_str!("../../../databases/fortune.tsv");
+const FORTUNES: &str = include_str!("../../../../databases/fortune.tsv");
 
 /// Starts databases.
 pub struct Databases<'a> {
