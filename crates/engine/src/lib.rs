@@ -22,7 +22,8 @@ mod profile;
 mod random;
 mod requests;
 mod run;
-pub mod scripted;
+pub mod script;
+mod scripted;
 pub mod session;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]

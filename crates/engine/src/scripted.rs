@@ -1,7 +1,6 @@
 //! Implements scripted requests: a program outside the engine makes the requests and reads the responses.
 //!
-//! The engine does not depend on the language of the program; it calls a [`RequestScript`], one for each worker. A
-//! program may make several requests at once, which are pipelined: a connection sends its next ones when all of these
+//! A worker calls its own [`RequestScript`]. A program may make several requests at once, which are pipelined: a connection sends its next ones when all of these
 //! are answered. Responses reach the program only if it reads them; otherwise they take the same path as those of a
 //! plain load.
 
@@ -9,67 +8,9 @@ use crate::hot::{
     Exchange, ExchangeIndex, JudgedHead, MadeStep, ReceivedResponse, ResponsePart, Scenario, SendTimes,
     Tracker,
 };
+use crate::script::{RequestScript, ScriptPlan};
 use crate::{Nanos, Settings, Slot};
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The program of one worker. It is called by that worker only.
-pub trait RequestScript: Send {
-    /// Appends the next requests to `bytes`: [`ScriptPlan::batch`] of them, as HTTP/1.1 sends them. Returns false if it
-    /// makes none any more.
-    fn request(&mut self, bytes: &mut Vec<u8>) -> bool;
-
-    /// The pause of a connection before its next requests.
-    fn delay(&mut self) -> Nanos;
-
-    /// Reads a response: its head as HTTP/1.1 sends it, and its body without a transfer coding.
-    fn response(&mut self, status: u16, head: &[u8], body: &[u8]);
-
-    /// Whether it makes no requests any more: it stopped, or failed.
-    fn has_stopped(&self) -> bool;
-}
-
-/// When programs are called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScriptPlan {
-    /// The number of requests that are made, and sent, together.
-    pub batch: u16,
-    /// Whether they read responses.
-    pub reads_responses: bool,
-    /// Whether they pause before requests.
-    pub delays: bool,
-}
-
-/// The programs of a run.
-#[derive(Clone)]
-pub struct Scripts {
-    plan: ScriptPlan,
-    of_workers: Arc<[Mutex<Option<Box<dyn RequestScript>>>]>,
-}
-
-impl Scripts {
-    /// The programs of all workers, in their order.
-    pub fn new(plan: ScriptPlan, of_workers: Vec<Box<dyn RequestScript>>) -> Self {
-        Self { plan, of_workers: of_workers.into_iter().map(|script| Mutex::new(Some(script))).collect() }
-    }
-
-    /// The number of programs.
-    pub(crate) fn count(&self) -> usize {
-        self.of_workers.len()
-    }
-
-    fn take(&self, worker: u32) -> Option<Box<dyn RequestScript>> {
-        let place = self.of_workers.get(worker as usize)?;
-        place.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl fmt::Debug for Scripts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scripts").field("plan", &self.plan).field("count", &self.count()).finish()
-    }
-}
 
 /// The state of one connection.
 #[derive(Debug, Default)]

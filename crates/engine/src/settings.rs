@@ -1,6 +1,6 @@
 //! Defines the settings of a run: a job, and the values that were looked up or computed for it.
 
-use crate::scripted::Scripts;
+use crate::script::Scripts;
 use crate::tls::TlsSettings;
 use crate::{Address, EngineError, Job, Nanos, PaceKind, Requests};
 use paceline_job::{LoaderShare, Protocol};
@@ -80,7 +80,7 @@ impl Settings {
         } else if self.scripts.as_ref().is_some_and(|scripts| scripts.count() < self.threads as usize) {
             "there are more threads than programs that make requests; this is a bug in Paceline"
         } else if self.scripts.is_some() && self.job.protocol == Protocol::Http2 {
-            "scripts make requests of HTTP/1.1 only"
+            "scripts and logs make requests of HTTP/1.1 only: leave --http out"
         } else if self.requests.is_empty() {
             "there is no request, or a request is empty"
         } else if self.job.protocol == Protocol::Http2

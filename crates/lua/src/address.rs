@@ -1,6 +1,6 @@
 //! Addresses as scripts see them: looked up by name, tried, and shown.
 
-use crate::state::located;
+use crate::error::located;
 use mlua::{FromLua, Lua, MetaMethod, UserData, UserDataMethods, UserDataRef, Value};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;

@@ -1,6 +1,12 @@
 //! Errors of scripts, as text that names file and line.
 
+use mlua::Lua;
 use std::io;
+
+/// The beginning of the names of functions that mlua puts between a script and a function of this crate, and the most
+/// of them.
+const INTERNAL: &str = "__mlua";
+const MAX_LEVELS: usize = 4;
 
 /// The reason why a script cannot be used, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -58,4 +64,17 @@ fn message(error: &mlua::Error) -> String {
 
 fn without_stack(text: &str) -> String {
     text.split("\nstack traceback:").next().unwrap_or_default().trim().to_owned()
+}
+
+/// An error at the place in the script that called the running function.
+pub fn located(lua: &Lua, message: &str) -> mlua::Error {
+    let place = |level: usize| {
+        let place = lua.inspect_stack(level, |caller| {
+            let source = caller.source().short_src.map(|name| name.into_owned())?;
+            Some(format!("{source}:{}: ", caller.current_line()?))
+        });
+        place.flatten().filter(|place| !place.starts_with(INTERNAL))
+    };
+    let place = (1..=MAX_LEVELS).find_map(place).unwrap_or_default();
+    mlua::Error::RuntimeError(format!("{place}{message}"))
 }

@@ -6,7 +6,7 @@ use crate::interrupt::RunWatch;
 use crate::state::State;
 use crate::thread::SharedThread;
 use paceline_engine::Nanos;
-use paceline_engine::scripted::RequestScript;
+use paceline_engine::script::RequestScript;
 use std::sync::Arc;
 
 /// The longest pause: a day.

@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::statistics::{Statistics, summary};
 use crate::thread::{SharedThread, ThreadHandle};
 use mlua::Function;
-use paceline_engine::scripted::{RequestScript, ScriptPlan, Scripts};
+use paceline_engine::script::{RequestScript, ScriptPlan, Scripts};
 use paceline_engine::{Address, Requests, Settings};
 use paceline_http::Method;
 use paceline_peers::{ScriptCall, ScriptResults};

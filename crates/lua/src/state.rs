@@ -13,11 +13,6 @@ const WRK: &str = include_str!("wrk.lua");
 /// The chunk's name, as it appears in errors.
 const WRK_NAME: &str = "=wrk";
 
-/// The beginning of the names of functions that mlua puts between a script and a function of this crate, and the most
-/// of them.
-const INTERNAL: &str = "__mlua";
-const MAX_LEVELS: usize = 4;
-
 /// A state.
 #[derive(Debug)]
 pub struct State {
@@ -119,17 +114,4 @@ fn without_first_comment(source: &[u8]) -> &[u8] {
         Some(b'#') => memchr::memchr(b'\n', source).map_or(&[], |end| &source[end..]),
         _ => source,
     }
-}
-
-/// An error at the place in the script that called the running function.
-pub fn located(lua: &Lua, message: &str) -> mlua::Error {
-    let place = |level: usize| {
-        let place = lua.inspect_stack(level, |caller| {
-            let source = caller.source().short_src.map(|name| name.into_owned())?;
-            Some(format!("{source}:{}: ", caller.current_line()?))
-        });
-        place.flatten().filter(|place| !place.starts_with(INTERNAL))
-    };
-    let place = (1..=MAX_LEVELS).find_map(place).unwrap_or_default();
-    mlua::Error::RuntimeError(format!("{place}{message}"))
 }

@@ -1,7 +1,7 @@
 //! A thread of the run as scripts see it: `wrk.thread`, and the argument of `setup`.
 
 use crate::address::Address;
-use crate::state::located;
+use crate::error::located;
 use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value, WeakLua};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! A protocol turns requests into bytes and bytes into responses; a scenario, above it, chooses the requests and reads
 //! the responses. Requests and heads are text in the form of HTTP/1.1, whichever the protocol. There are two scenarios:
-//! the users of [`crate::session`], and the programs of [`crate::scripted`]. A load whose requests do not depend on each
+//! the users of [`crate::session`], and the programs of [`crate::script`]. A load whose requests do not depend on each
 //! other has none ([`PlainLoad`]), and the compiler removes every call for it.
 //!
 //! A user belongs to a connection and stays with its slot: if the connection ends, the user continues on the next one.

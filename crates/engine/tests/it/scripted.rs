@@ -2,7 +2,7 @@
 //! once for each response; all requests end exactly once, whatever the server does.
 
 use crate::support::{closed_loop, open_loop};
-use paceline_engine::scripted::{RequestScript, ScriptPlan, Scripts};
+use paceline_engine::script::{RequestScript, ScriptPlan, Scripts};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
 use paceline_engine::{Ending, Measure, Nanos, Settings, Slot, ThreadOutcome};
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 //! wrk2 4.0.0, found by running them.
 
 use super::*;
-use paceline_engine::scripted::RequestScript;
+use paceline_engine::script::RequestScript;
 use paceline_engine::{Job, Nanos, StopFlag};
 use paceline_peers::{SampleValues, ScriptErrors};
 use std::net::TcpListener;

@@ -90,11 +90,9 @@ fn a_script_that_never_returns_ends_with_the_run() {
     let script = "n = 0\nfunction request()\n n = n + 1\n while n > 20 do end\n return wrk.format()\nend";
     let output = wrk(&server, script, &["wrk", "-t1", "-c2"], &[]);
     let (report, errors) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(
-        (output.status.code(), number_before(&report, " requests in ")),
-        (Some(1), 19),
-        "{report}{errors}"
-    );
+    // The response to the last request comes when the call has ended, which may be after the window.
+    let counted = number_before(&report, " requests in ");
+    assert!(output.status.code() == Some(1) && (18..=19).contains(&counted), "{report}{errors}");
     assert!(
         errors.starts_with("some.lua:4: the run is over, and the script was still running\n"),
         "{errors}"

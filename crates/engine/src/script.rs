@@ -1,0 +1,65 @@
+//! Defines programs outside the engine that make requests and read responses: one for each worker.
+//!
+//! The engine does not depend on the language of a program. The scenario that calls them is in `scripted.rs`.
+
+use paceline_job::Nanos;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The program of one worker. It is called by that worker only.
+pub trait RequestScript: Send {
+    /// Appends the next requests to `bytes`: [`ScriptPlan::batch`] of them, as HTTP/1.1 sends them. Returns false if it
+    /// makes none any more.
+    fn request(&mut self, bytes: &mut Vec<u8>) -> bool;
+
+    /// The pause of a connection before its next requests.
+    fn delay(&mut self) -> Nanos;
+
+    /// Reads a response: its head as HTTP/1.1 sends it, and its body without a transfer coding.
+    fn response(&mut self, status: u16, head: &[u8], body: &[u8]);
+
+    /// Whether it makes no requests any more: it stopped, or failed.
+    fn has_stopped(&self) -> bool;
+}
+
+/// When programs are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptPlan {
+    /// The number of requests that are made, and sent, together.
+    pub batch: u16,
+    /// Whether they read responses.
+    pub reads_responses: bool,
+    /// Whether they pause before requests.
+    pub delays: bool,
+}
+
+/// The programs of a run.
+#[derive(Clone)]
+pub struct Scripts {
+    pub(crate) plan: ScriptPlan,
+    of_workers: Arc<[Mutex<Option<Box<dyn RequestScript>>>]>,
+}
+
+impl Scripts {
+    /// The programs of all workers, in their order.
+    pub fn new(plan: ScriptPlan, of_workers: Vec<Box<dyn RequestScript>>) -> Self {
+        Self { plan, of_workers: of_workers.into_iter().map(|script| Mutex::new(Some(script))).collect() }
+    }
+
+    /// The number of programs.
+    pub(crate) fn count(&self) -> usize {
+        self.of_workers.len()
+    }
+
+    /// Takes the program of a worker out.
+    pub(crate) fn take(&self, worker: u32) -> Option<Box<dyn RequestScript>> {
+        let place = self.of_workers.get(worker as usize)?;
+        place.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for Scripts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scripts").field("plan", &self.plan).field("count", &self.count()).finish()
+    }
+}
