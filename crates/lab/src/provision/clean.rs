@@ -4,7 +4,7 @@
 //! builds of removed servers; with `all` every build, and the caches of tools in the homes of other users. Results are
 //! never removed.
 
-use super::Provisioner;
+use super::{Provisioner, container};
 use paceline_catalogue::{BrokenEntry, Catalogue};
 use std::fs;
 use std::io;
@@ -41,6 +41,8 @@ impl LeftOver {
     /// When it cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
         if fs::symlink_metadata(&self.path)?.is_dir() {
+            // The engine keeps the files of an image.
+            container::forget(&self.path);
             fs::remove_dir_all(&self.path)
         } else {
             fs::remove_file(&self.path)

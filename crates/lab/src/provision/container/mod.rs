@@ -294,6 +294,25 @@ impl Provisioner {
     }
 }
 
+/// Removes the container of the engine that shows the files of an image, if the build in `folder` has one. A build without
+/// one, or an engine that is no longer there, is no error.
+pub(super) fn forget(folder: &Path) {
+    let path = folder.join(METADATA_DIR).join(IMAGE_FILE);
+    let text = paceline_files::read_text(&path, paceline_files::MAX_OUTPUT_BYTES).unwrap_or_default();
+    if let Ok(BuiltImage { engine, files: ImageFiles::Container(name), .. }) = serde_json::from_str(&text)
+        && engine::ENGINES.contains(&engine.as_str())
+    {
+        let remove = std::process::Command::new(engine)
+            .args(["rm", "--force", &name])
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status();
+        // The files that remain are the engine's.
+        let _ = remove;
+    }
+}
+
 fn of_server(server: &Manifest, problem: String, remedy: Option<String>) -> LabError {
     LabError::Container { problem: format!("{}: {problem}", server.id), remedy }
 }
