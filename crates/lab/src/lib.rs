@@ -51,4 +51,4 @@ pub use round::{
     carry_out,
 };
 pub use scratch::Scratch;
-pub use validate::{ExamineOptions, ExamineResult, ValidationResult, examine, validate};
+pub use validate::{ExamineOptions, ExamineResult, Rules, ValidationResult, examine, validate};

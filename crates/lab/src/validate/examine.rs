@@ -30,9 +30,22 @@ const SMALL_BYTES: u64 = 64 * 1024;
 const NOTHING_SMALL: &str = "traits (pipelining, HEAD, ...), unusual requests and an idle connection are not checked: these checks need a GET \
     with a response of at most 64 KiB";
 
+/// Whose rules a server must follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rules {
+    /// Every check.
+    #[default]
+    Paceline,
+    /// The requests and responses of the workloads alone, as a board asks for them: it has no rule about HEAD, other
+    /// methods, or unusual requests.
+    Board,
+}
+
 /// The options of an examination.
 #[derive(Clone, Copy, Debug)]
 pub struct ExamineOptions {
+    /// Whose rules count.
+    pub rules: Rules,
     /// Limit of the time that a connection is left idle.
     pub idle: Duration,
     /// The seed of random paths and numbers.
@@ -81,6 +94,11 @@ fn examined(
         }
         return Ok(ExamineResult { checks, idle: String::new() });
     };
+    if how.rules == Rules::Board {
+        checks.extend(dates_go_on(client, &small, begun)?);
+        checks.push(protocol::still_serves(client, case, "all other checks")?);
+        return Ok(ExamineResult { checks, idle: String::new() });
+    }
     let attempt = TraitTest { case, other: small.get(1).copied().unwrap_or(case), depth: PIPELINE_DEPTH };
     let (rest, idle) = std::thread::scope(|scope| {
         let wait = || idle::wait(client, case, how.idle);

@@ -12,7 +12,7 @@ mod protocol;
 mod trait_check;
 
 pub(crate) use difference::difference;
-pub use examine::{ExamineOptions, ExamineResult, examine};
+pub use examine::{ExamineOptions, ExamineResult, Rules, examine};
 
 use crate::probe::{ProbeError, ProbeRequest};
 pub(crate) use client::{CheckClient, question, same};

@@ -51,6 +51,27 @@ fn a_fixed_port_is_free_also_if_another_process_has_it() {
 }
 
 #[test]
+fn a_board_has_fewer_rules() {
+    let tree = Tree::new().with_server("python-lenient", GOOD, 60);
+    let manifest = tree.path("servers/python-lenient/server.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    // Without the statement that it lacks HEAD, this is a failed check.
+    fs::write(&manifest, text.replace("head = false\n", "")).unwrap();
+    let check = ["lab", "check", "python-lenient", "--idle", "10ms"];
+    let strict = tree.run(&check);
+    assert!(strict.code == Some(1) && strict.stdout.contains("HEAD"), "{strict:?}");
+    let theirs = tree.run(&[&check[..], &["--rules", "techempower"]].concat());
+    assert_eq!(theirs.code, Some(0), "{theirs:?}");
+    let wrong = tree.path("servers/python-lenient/server.py");
+    fs::write(&wrong, GOOD.replace("Hello World", "Hello Wurld")).unwrap();
+    assert_eq!(
+        tree.run(&[&check[..], &["--rules", "techempower"]].concat()).code,
+        Some(1),
+        "a wrong response"
+    );
+}
+
+#[test]
 fn a_port_other_than_the_fixed_one_is_refused() {
     let tree = fixed_tree(8080);
     let served = tree.run(&["lab", "serve", "python-fixed", "--port", "8081"]);

@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, fresh_seed, parse_duration};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::TrackingMethod;
-use paceline_lab::{ExamineOptions, LabError, Starter};
+use paceline_lab::{ExamineOptions, LabError, Rules, Starter};
 use server::{Checker, ServerCheck};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,6 +44,9 @@ pub struct Arguments {
     /// How long the check keeps a connection idle
     #[arg(long, default_value = "6s", value_name = "T", value_parser = parse_duration)]
     idle: Duration,
+    /// Whose rules the servers must follow: those of a board are its requests and responses alone
+    #[arg(long, value_enum, default_value_t = RulesFlag::Paceline, value_name = "RULES")]
+    rules: RulesFlag,
     /// How many servers are checked at once [default: two for each core]
     ///
     /// Checks that run side by side make each other's start times longer: 1 measures them alone.
@@ -57,6 +60,27 @@ pub struct Arguments {
     verbose: bool,
     #[command(flatten)]
     print: PrintFormatFlag,
+}
+
+/// Values of `--rules`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum RulesFlag {
+    /// Every check of Paceline
+    Paceline,
+    /// TechEmpower's rules
+    Techempower,
+    /// HttpArena's rules
+    Httparena,
+}
+
+impl RulesFlag {
+    fn rules(self) -> Rules {
+        match self {
+            RulesFlag::Paceline => Rules::Paceline,
+            // Their workloads differ, not what is asked of a server beside them.
+            RulesFlag::Techempower | RulesFlag::Httparena => Rules::Board,
+        }
+    }
 }
 
 /// For each server: builds it if anything changed, starts, checks and stops it.
@@ -79,7 +103,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             user,
         },
         form: &arguments.form,
-        how: ExamineOptions { idle: arguments.idle, seed },
+        how: ExamineOptions { rules: arguments.rules.rules(), idle: arguments.idle, seed },
         fixed_ports: Mutex::new(()),
     };
     let mut table = CheckTable::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
