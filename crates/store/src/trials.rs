@@ -117,8 +117,20 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the store itself cannot be read.
     pub fn readable_trials(&self, round: &str) -> Result<ReadableTrials, StoreError> {
+        self.reduced_trials(round, |_| ())
+    }
+
+    /// As [`Store::readable_trials`], each reduced as soon as it is parsed, so that a large round needs less memory.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store itself cannot be read.
+    pub fn reduced_trials(
+        &self,
+        round: &str,
+        reduce: impl Fn(&mut Trial) + Sync,
+    ) -> Result<ReadableTrials, StoreError> {
         let (mut trials, mut damaged) = (Vec::new(), Vec::new());
-        for result in read_in_threads(self.trial_rows(round)?) {
+        for result in read_in_threads(self.trial_rows(round)?, &reduce) {
             match result {
                 Ok(trial) => trials.push(trial),
                 Err(error) => damaged.push(error),
@@ -252,10 +264,15 @@ impl Store {
 const ROWS_FOR_A_THREAD: usize = 64;
 
 /// The trials of rows, checked and parsed in one thread for each core, in the order of the rows.
-fn read_in_threads(mut rows: Vec<Result<SqlRow, StoreError>>) -> Vec<Result<Trial, StoreError>> {
+fn read_in_threads(
+    mut rows: Vec<Result<SqlRow, StoreError>>,
+    reduce: &(impl Fn(&mut Trial) + Sync),
+) -> Vec<Result<Trial, StoreError>> {
     let read_row = |row: Result<SqlRow, StoreError>| {
         let (id, text) = verified("trial", &mut row?)?;
-        read(&id, &text)
+        let mut trial = read(&id, &text)?;
+        reduce(&mut trial);
+        Ok(trial)
     };
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = cores.min(rows.len() / ROWS_FOR_A_THREAD).max(1);

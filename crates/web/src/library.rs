@@ -10,10 +10,11 @@ use crate::page::{
     AnswerSearch, ComparedRound, IndexPage, OverallPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound,
     TimelinePage, TimelineRound, rounds_to_read,
 };
+use paceline_record::slim::OmittedPart;
 use paceline_record::{Round, Run, Trial};
 use paceline_report::{Report, map_parallel};
 use paceline_store::{Store, archive};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -30,6 +31,17 @@ pub struct Library {
     origin: LibrarySource,
     kept: Mutex<VecDeque<Arc<ReadRound>>>,
     answers: Mutex<Option<(Vec<RoundEntry>, Arc<ResponseContent>)>>,
+    /// A lock for each round that is being read, so that two visitors do not read it twice.
+    reading: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
+}
+
+/// Removes what no page of a round shows: most of a trial. A page of a run reads its trial again.
+fn reduce(trial: &mut Trial) {
+    OmittedPart::Samples.omit_from(trial);
+    // The time that a balancer needed after a fault is read from the intervals.
+    if trial.balancing.is_none() {
+        OmittedPart::AllIntervalTimes.omit_from(trial);
+    }
 }
 
 enum LibrarySource {
@@ -123,7 +135,7 @@ impl Library {
     }
 
     fn new(origin: LibrarySource) -> Self {
-        Self { origin, kept: Mutex::default(), answers: Mutex::default() }
+        Self { origin, kept: Mutex::default(), answers: Mutex::default(), reading: Mutex::default() }
     }
 
     /// Where the results are, for people.
@@ -241,9 +253,17 @@ impl Library {
     /// # Errors
     /// [`WebError::NotFound`], or what is wrong with its records.
     pub fn round(&self, id: &str) -> Result<Arc<ReadRound>, WebError> {
-        let read = self.read(id)?;
-        self.remember(&read);
-        Ok(read)
+        let lock = {
+            let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+            reading.entry(id.to_owned()).or_default().clone()
+        };
+        let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = self.read(id);
+        if let Ok(read) = &read {
+            self.remember(read);
+        }
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        read
     }
 
     /// A round with its trials: from memory, or read and not kept.
@@ -261,7 +281,7 @@ impl Library {
                 if let Some(read) = self.remembered(id).filter(|read| same(read)) {
                     return Ok(read);
                 }
-                let (trials, unreadable) = store.readable_trials(id)?;
+                let (trials, unreadable) = store.reduced_trials(id, reduce)?;
                 let unreadable = unreadable.into_iter().map(|error| WebError::Store(error).chain()).collect();
                 Ok(ReadRound::new(Records { round, trials, unreadable }))
             }

@@ -23,6 +23,23 @@ export function liveRate(all: LiveSecond[]): ChartSource {
   };
 }
 
+/** Requests of a second that did not end well. */
+export const failedIn = (s: LiveSecond): number => s.bad_status + s.bad_body + s.connect_failed + s.io_failed + s.timed_out + s.unsent;
+
+export function liveFailed(all: LiveSecond[]): ChartSource {
+  const seconds = shown(all);
+  return {
+    draw: (width, height) =>
+      draw({
+        width, height, marginLeft: 64,
+        x: { label: "seconds" },
+        y: { grid: true, label: null, domain: [0, Math.max(1, ...seconds.map(failedIn)) * 1.05], tickFormat: rateTick, ticks: 5 },
+        marks: [Plot.lineY(seconds, { x: "start_s", y: failedIn, stroke: "var(--c1)", strokeWidth: 2 }), Plot.ruleY([0], { stroke: "var(--rule)" })],
+      }),
+    table: () => ({ columns: ["second", "failed"], rows: seconds.map((s) => [s.start_s, failedIn(s)]) }),
+  };
+}
+
 export function liveTimes(all: LiveSecond[]): ChartSource {
   const seconds = shown(all).flatMap((s) => {
     const p50 = s.response_time_ns_p50 ?? s.service_time_ns_p50;

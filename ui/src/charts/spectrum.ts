@@ -9,14 +9,17 @@ export interface Spectrum extends Line {
   dashed?: boolean;
 }
 
+// Lines differ in their dashes too, so that they are told apart in greyscale. At most eight are drawn.
+const DASHES = ["", "8 3", "2 3", "8 3 2 3", "14 4", "5 5", "2 6", "14 4 2 4"];
+
 const LEVELS = [1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7];
 const level = (x: number): string => (x <= 1 ? "0" : String(+((1 - 1 / x) * 100).toFixed(Math.max(Math.round(Math.log10(x)) - 2, 0))));
 
 export function spectra(all: Spectrum[]): ChartSource {
-  const drawn = all.map((spectrum) => {
+  const drawn = all.map((spectrum, place) => {
     const end = Math.max(spectrum.times.reliable_to, 2);
     const points = spectrum.times.curve.filter(([, y]) => y > 0).map(([x, y]) => ({ x: Math.max(x, 1), y }));
-    return { spectrum, solid: points.filter((p) => p.x <= end), last: points.filter((p) => p.x <= end).slice(-1) };
+    return { spectrum, dashes: spectrum.dashed ? "4 3" : DASHES[place % DASHES.length]!, solid: points.filter((p) => p.x <= end), last: points.filter((p) => p.x <= end).slice(-1) };
   });
   const every = drawn.flatMap(({ solid }) => solid);
   const high = Math.max(...every.map((p) => p.y));
@@ -33,8 +36,8 @@ export function spectra(all: Spectrum[]): ChartSource {
         width, height, marginLeft: 64, marginRight: room, marginBottom: 36,
         x: { type: "log", domain: [1, far], label: "percentile, %", ticks: roomyLog(levels, 1, far, level, width - 64 - room), tickFormat: level, grid: true },
         y: timeAxis("↑ time", low * 0.9, high * 1.1),
-        marks: drawn.flatMap(({ spectrum, solid, last }): Markish[] => [
-          Plot.line(solid, { x: "x", y: "y", stroke: spectrum.colour, strokeWidth: 2, curve: "monotone-x", ...(spectrum.dashed ? { strokeDasharray: "4 3" } : {}) }),
+        marks: drawn.flatMap(({ spectrum, dashes, solid, last }): Markish[] => [
+          Plot.line(solid, { x: "x", y: "y", stroke: spectrum.colour, strokeWidth: 2, curve: "monotone-x", ...(dashes ? { strokeDasharray: dashes } : {}) }),
           Plot.dot(last, { x: "x", y: "y", r: 3.5, fill: "var(--ground)", stroke: spectrum.colour, strokeWidth: 2 }),
         ]).concat(
           labels.map((l) => Plot.text([l], { x: () => far, y: "at", text: () => fit(l.spectrum.name), dx: 14, textAnchor: "start", fill: "var(--text)", fontSize: 12 })),
