@@ -75,6 +75,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
     let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
+    if let Some(log) = arguments.shape.log() {
+        log.apply_to(&mut prepared.settings).map_err(explain)?;
+        prepared.notices.extend(log.notice());
+    }
     // The lab follows the events and watches the server itself.
     if !arguments.target.pid.is_empty() || outputs.events.is_none() {
         prepared.watch_server(&arguments.target.pid).map_err(explain)?;

@@ -4,7 +4,8 @@ use super::explain::explain;
 use super::values::{duration, rate, whole};
 use crate::exit::Complaint;
 use paceline_job::{Arrivals, Bound, Job, LoadModel, Nanos, Rate, Shape};
-use paceline_run::{Inputs, read_schedule};
+use paceline_run::{Inputs, Replay, ReplaySettings, read_schedule};
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,6 +34,25 @@ pub struct ShapeFlags {
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals"], help_heading = "Load")]
     pub schedule: Option<PathBuf>,
 
+    /// Replay an access log: send its requests at its times
+    ///
+    /// Method, path, host, referer and user agent are those of the log: common or combined format, or JSON lines of
+    /// nginx, Caddy or Envoy. Only GET, OPTIONS and TRACE are sent, without cookies and bodies, which a log does not have.
+    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["rate", "requests", "arrivals", "schedule", "loaders", "mix"], help_heading = "Load")]
+    pub replay: Option<PathBuf>,
+
+    /// Replay FACTOR times as fast as logged
+    #[arg(hide_short_help = true, long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed, requires = "replay", help_heading = "Load")]
+    pub speed: f64,
+
+    /// Also replay requests whose method may change something on the server
+    #[arg(hide_short_help = true, long, requires = "replay", help_heading = "Load")]
+    pub all_methods: bool,
+
+    /// The log that is replayed, once its times are read
+    #[arg(skip)]
+    log: OnceCell<Replay>,
+
     /// Spacing of the arrivals of an open loop [default: constant]
     #[arg(hide_short_help = true, long, value_enum, requires = "rate", help_heading = "Load")]
     pub arrivals: Option<Arrivals>,
@@ -41,11 +61,16 @@ pub struct ShapeFlags {
 impl ShapeFlags {
     /// Puts the flags that were given, and the length of the warm-up, into a job.
     pub fn fill(&self, warmup: Option<Duration>, job: &mut Job, inputs: &mut Inputs) -> anyhow::Result<()> {
-        let shape = match &self.schedule {
-            Some(path) => Some(Shape::Trace(read_schedule(path, inputs).map_err(explain)?)),
-            None => self.rate.clone(),
+        let shape = match (&self.schedule, &self.replay) {
+            (Some(path), _) => Some(Shape::Trace(read_schedule(path, inputs).map_err(explain)?)),
+            (None, Some(path)) => {
+                let settings = ReplaySettings { speed: self.speed, all_methods: self.all_methods };
+                let log = Replay::read(path, settings).map_err(explain)?;
+                Some(Shape::Trace(self.log.get_or_init(|| log).trace()))
+            }
+            (None, None) => self.rate.clone(),
         };
-        if self.requests.is_some() || self.schedule.is_some() {
+        if self.requests.is_some() || self.schedule.is_some() || self.replay.is_some() {
             job.warmup = Nanos::ZERO;
         }
         job.warmup = warmup.map_or(job.warmup, Nanos::from);
@@ -64,6 +89,11 @@ impl ShapeFlags {
             *arrivals = given;
         }
         Ok(())
+    }
+
+    /// The log that is replayed; read when the job was filled.
+    pub fn log(&self) -> Option<&Replay> {
+        self.log.get()
     }
 
     /// The window of steps and schedules, which define their length.
@@ -93,6 +123,12 @@ impl ShapeFlags {
             _ => Ok(None),
         }
     }
+}
+
+/// Parses a value of `--speed`.
+fn speed(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().ok().filter(|factor| (0.001..=1e6).contains(factor));
+    factor.ok_or_else(|| "a speed is a number above 0, such as 3 or 0.5".to_owned())
 }
 
 /// The rate at the end of a ramp that is written as 0: one request in 31 years.

@@ -7,6 +7,7 @@
 mod described;
 mod redirects;
 mod refused;
+mod replay;
 mod scripts;
 mod server;
 mod sessions;

@@ -1,0 +1,220 @@
+//! One line of an access log: the common and combined formats, and JSON as nginx, Caddy and Envoy write it.
+
+use jiff::Timestamp;
+use jiff::fmt::strtime;
+use serde_json::Value;
+use std::time::Duration;
+
+/// A request that a log describes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogEntry {
+    /// When it was logged, since 1970.
+    pub at: Duration,
+    /// Whether that is known to the second only.
+    pub is_whole_second: bool,
+    /// The method.
+    pub method: String,
+    /// The path with its query.
+    pub target: String,
+    /// The host that was requested.
+    pub host: Option<String>,
+    /// The page that led to it.
+    pub referer: Option<String>,
+    /// The client.
+    pub user_agent: Option<String>,
+}
+
+impl LogEntry {
+    /// Reads a line; `None` if it has none of the formats.
+    pub fn read(line: &str) -> Option<Self> {
+        let line = line.trim();
+        if line.starts_with('{') {
+            Self::from_json(&serde_json::from_str(line).ok()?)
+        } else {
+            Self::from_common(line)
+        }
+    }
+
+    /// `host ident user [time] "GET /path HTTP/1.1" status bytes`, with `"referer" "user agent"` if combined.
+    fn from_common(line: &str) -> Option<Self> {
+        let (_, rest) = line.split_once('[')?;
+        let (time, rest) = rest.split_once(']')?;
+        let mut quoted = Quoted(rest);
+        let (method, target) = request_line(&quoted.next()?)?;
+        let field = |value: Option<String>| value.filter(|value| value != "-" && !value.is_empty());
+        let (referer, user_agent) = (field(quoted.next()), field(quoted.next()));
+        let at = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).ok()?.to_timestamp().ok()?;
+        Some(Self {
+            at: since_1970(at)?,
+            is_whole_second: true,
+            method,
+            target,
+            host: None,
+            referer,
+            user_agent,
+        })
+    }
+
+    fn from_json(entry: &Value) -> Option<Self> {
+        let request = entry.get("request").filter(|request| request.is_object()).unwrap_or(entry);
+        let text = |keys: &[&str]| {
+            let found = keys.iter().find_map(|key| request.get(*key).or_else(|| entry.get(*key)));
+            found.and_then(Value::as_str).filter(|text| !text.is_empty() && *text != "-").map(str::to_owned)
+        };
+        let header = |name: &str| {
+            let fields = request.get("headers")?.as_object()?;
+            let (_, values) = fields.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+            values.get(0).unwrap_or(values).as_str().map(str::to_owned)
+        };
+        let line = entry.get("request").and_then(Value::as_str).and_then(request_line);
+        let (method, target) = line.or_else(|| {
+            let method = text(&["method", "request_method", ":METHOD"])?;
+            Some((method, text(&["request_uri", "uri", "path", "url", ":PATH", "x_envoy_origin_path"])?))
+        })?;
+        let (at, is_whole_second) = json_time(entry)?;
+        Some(Self {
+            at,
+            is_whole_second,
+            method,
+            target,
+            host: text(&["host", "http_host", "authority", ":AUTHORITY", "server_name"]),
+            referer: text(&["http_referer", "referer"]).or_else(|| header("referer")),
+            user_agent: text(&["http_user_agent", "user_agent"]).or_else(|| header("user-agent")),
+        })
+    }
+}
+
+/// The time of an entry: seconds since 1970, or a text.
+fn json_time(entry: &Value) -> Option<(Duration, bool)> {
+    let keys = ["ts", "msec", "start_time", "time_iso8601", "@timestamp", "timestamp", "time", "time_local"];
+    let value = keys.iter().find_map(|key| entry.get(*key))?;
+    let text = match value {
+        Value::Number(seconds) => return seconds_since_1970(seconds.as_f64()?),
+        Value::String(text) => text.as_str(),
+        _ => return None,
+    };
+    if let Ok(seconds) = text.parse() {
+        return seconds_since_1970(seconds);
+    }
+    let local = || strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?.to_timestamp().ok();
+    let at = since_1970(text.parse::<Timestamp>().ok().or_else(local)?)?;
+    Some((at, at.subsec_nanos() == 0))
+}
+
+fn seconds_since_1970(seconds: f64) -> Option<(Duration, bool)> {
+    let at = Duration::try_from_secs_f64(seconds).ok()?;
+    Some((at, at.subsec_nanos() == 0))
+}
+
+fn since_1970(at: Timestamp) -> Option<Duration> {
+    at.duration_since(Timestamp::UNIX_EPOCH).try_into().ok()
+}
+
+/// The method and the target of `GET /path HTTP/1.1`.
+fn request_line(line: &str) -> Option<(String, String)> {
+    let (method, rest) = line.split_once(' ')?;
+    let (target, version) = rest.rsplit_once(' ')?;
+    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+    (is_method && version.starts_with("HTTP/")).then(|| (method.to_owned(), target.to_owned()))
+}
+
+/// The quoted parts of a line, without the escapes of the servers (`\"`, `\\`, `\x22`).
+struct Quoted<'l>(&'l str);
+
+impl Iterator for Quoted<'_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let (_, rest) = self.0.split_once('"')?;
+        let (mut text, mut letters) = (String::new(), rest.char_indices());
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                '"' => {
+                    self.0 = &rest[at + 1..];
+                    return Some(text);
+                }
+                '\\' => {
+                    let (_, escaped) = letters.next()?;
+                    let code =
+                        rest.get(at + 2..at + 4).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+                    match code.filter(|_| escaped == 'x') {
+                        Some(code) => {
+                            text.push(char::from(code));
+                            letters.nth(1);
+                        }
+                        None => text.push(escaped),
+                    }
+                }
+                letter => text.push(letter),
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> LogEntry {
+        LogEntry::read(line).unwrap_or_else(|| panic!("{line}"))
+    }
+
+    #[test]
+    fn common_and_combined() {
+        let common = r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif?b=1 HTTP/1.0" 200 2326"#;
+        let entry = read(common);
+        assert_eq!((entry.method.as_str(), entry.target.as_str()), ("GET", "/a.gif?b=1"));
+        assert_eq!((entry.at.as_secs(), entry.is_whole_second, entry.referer), (971_211_336, true, None));
+        let entry = read(&format!(r#"{common} "http://example.com/\x22q" "Mozilla \"x\"""#));
+        assert_eq!(entry.referer.as_deref(), Some("http://example.com/\"q"));
+        assert_eq!(entry.user_agent.as_deref(), Some("Mozilla \"x\""));
+        assert_eq!(read(&format!(r#"{common} "-" "-""#)).user_agent, None);
+    }
+
+    #[test]
+    fn json_of_nginx_caddy_and_envoy() {
+        let nginx = read(
+            r#"{"msec":"1700000000.250","request":"GET /n HTTP/1.1","http_host":"a","http_user_agent":"u"}"#,
+        );
+        assert_eq!(
+            (nginx.target.as_str(), nginx.host.as_deref(), nginx.user_agent.as_deref()),
+            ("/n", Some("a"), Some("u"))
+        );
+        assert_eq!((nginx.at, nginx.is_whole_second), (Duration::from_millis(1_700_000_000_250), false));
+        let nginx = read(
+            r#"{"time_iso8601":"2023-11-14T22:13:20+00:00","request_method":"POST","request_uri":"/m"}"#,
+        );
+        assert_eq!(
+            (nginx.at.as_secs(), nginx.is_whole_second, nginx.method.as_str()),
+            (1_700_000_000, true, "POST")
+        );
+        let caddy = read(
+            r#"{"level":"info","ts":1700000000.5,"request":{"method":"GET","host":"c","uri":"/c?d","headers":{"User-Agent":["v"],"Referer":["w"]}},"status":200}"#,
+        );
+        assert_eq!((caddy.target.as_str(), caddy.host.as_deref()), ("/c?d", Some("c")));
+        assert_eq!((caddy.user_agent.as_deref(), caddy.referer.as_deref()), (Some("v"), Some("w")));
+        let envoy = read(
+            r#"{"start_time":"2023-11-14T22:13:20.125Z","method":"GET","path":"/e","authority":"h","user_agent":null,"response_code":200}"#,
+        );
+        assert_eq!((envoy.target.as_str(), envoy.host.as_deref(), envoy.user_agent), ("/e", Some("h"), None));
+        assert_eq!(envoy.at, Duration::from_millis(1_700_000_000_125));
+    }
+
+    #[test]
+    fn what_is_no_entry() {
+        for line in [
+            "",
+            "some words",
+            "{}",
+            r#"{"ts":1,"method":"GET"}"#,
+            r#"a [10/Oct/2000:13:55:36 -0700] "\x16\x03\x01" 400 0"#,
+            r#"a [nonsense] "GET / HTTP/1.1" 200 1"#,
+            r#"a [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1"#.trim_end_matches('1'),
+            "{\"ts\":-1e400}",
+            "a [10/Oct/2000:13:55:36 -0700] \"\\",
+        ] {
+            assert_eq!(LogEntry::read(line), None, "{line}");
+        }
+    }
+}
