@@ -22,7 +22,7 @@ fn read(bytes: &[u8], piece_bytes: usize) -> Vec<String> {
                     return events;
                 }
             };
-            if let FrameEvent::Data { stream, piece, flow_bytes, end_stream } = event {
+            if let FrameEvent::Data { stream, piece, flow_bytes, end_stream, .. } = event {
                 let joined =
                     data.take().filter(|(same, ..)| *same == stream).unwrap_or((stream, Vec::new(), 0));
                 let (stream, mut bytes, flow) = joined;

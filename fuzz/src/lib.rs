@@ -9,6 +9,7 @@ mod archive;
 mod balancer;
 mod board_entry;
 mod chunked;
+mod events;
 mod generator_output;
 mod histogram;
 mod http2_fields;
@@ -44,6 +45,7 @@ macro_rules! for_each_target {
             balancer: 2_500,
             board_entry: 2_500,
             chunked: 2_500,
+            events: 2_500,
             generator_output: 2_500,
             histogram: 2_500,
             http2_fields: 2_500,

@@ -51,7 +51,7 @@ fn main() {
             let (event, taken) = reader.next(rest).expect("frames");
             match event {
                 FrameEvent::NeedMore => break,
-                FrameEvent::Data { stream, piece, flow_bytes, end_stream } => {
+                FrameEvent::Data { stream, piece, flow_bytes, end_stream, .. } => {
                     window.receive(0, flow_bytes).expect("a window");
                     let _ = window.replenish();
                     progress[(stream / 2 % streams) as usize].data(piece.len(), end_stream).expect("a body");

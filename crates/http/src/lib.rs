@@ -12,6 +12,7 @@
 
 mod compare;
 mod compile;
+mod events;
 pub mod h1;
 pub mod h2;
 mod message;
@@ -24,6 +25,7 @@ mod template;
 mod url;
 
 pub use compare::{equal, starts_with};
+pub use events::{EventFormat, EventReader, EventStep};
 pub use h1::{
     DecodeStep, Decoder, Framing, Head, HeadCache, LineEnds, MAX_CHUNK_LINE_BYTES, MAX_TRAILERS_BYTES,
     ProtocolError, Section, Truncation, WholeResponse,

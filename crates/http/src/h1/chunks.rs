@@ -95,6 +95,11 @@ impl ChunkDecoder {
         Self { left: 0, line_bytes: 0, state: ChunkState::Size }
     }
 
+    /// Whether the next byte is data of the current chunk.
+    pub(super) fn is_in_data(&self) -> bool {
+        self.state == ChunkState::Data
+    }
+
     /// Reads some of `input`; returns the step and the number of bytes consumed.
     pub(super) fn decode<'i>(&mut self, input: &'i [u8]) -> Result<(ChunkStep<'i>, usize), ProtocolError> {
         let mut at = 0;

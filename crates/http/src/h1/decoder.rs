@@ -186,6 +186,15 @@ impl Decoder {
         matches!(self.state, DecoderState::UntilClose)
     }
 
+    /// Whether the last piece of the body ended a chunk, or a body of known length.
+    pub fn ends_chunk(&self) -> bool {
+        match &self.state {
+            DecoderState::Chunked(chunks) => !chunks.is_in_data(),
+            DecoderState::Length(left) => *left == 0,
+            DecoderState::Idle | DecoderState::Head | DecoderState::UntilClose => false,
+        }
+    }
+
     /// Resets to the initial state, with the same method and line ends.
     pub fn reset(&mut self) {
         *self = Decoder::new(self.method).with_line_ends(self.line_ends);

@@ -33,6 +33,8 @@ pub enum FrameEvent<'a> {
         /// The bytes to count against both windows: the piece and, with a frame's first piece, its padding (RFC 9113
         /// §6.1).
         flow_bytes: u32,
+        /// Whether a frame ends here.
+        end_frame: bool,
         /// Whether the body ends here.
         end_stream: bool,
     },
@@ -202,7 +204,9 @@ impl FrameReader {
                     let flow_bytes = taken as u32 + overhead;
                     let end_stream = end_stream && left == 0;
                     if flow_bytes > 0 || end_stream {
-                        return Ok((FrameEvent::Data { stream, piece, flow_bytes, end_stream }, at + taken));
+                        let end_frame = left == 0;
+                        let event = FrameEvent::Data { stream, piece, flow_bytes, end_frame, end_stream };
+                        return Ok((event, at + taken));
                     }
                 }
                 ReaderState::Payload(head) => {
@@ -265,7 +269,9 @@ impl FrameReader {
             return None;
         }
         let event = match (kind, flags & !flag::END_STREAM) {
-            (kind::DATA, 0) => FrameEvent::Data { stream, piece: payload, flow_bytes: length, end_stream },
+            (kind::DATA, 0) => {
+                FrameEvent::Data { stream, piece: payload, flow_bytes: length, end_frame: true, end_stream }
+            }
             (kind::HEADERS, flag::END_HEADERS) => {
                 FrameEvent::FieldBlock { stream, block: payload, end_stream }
             }

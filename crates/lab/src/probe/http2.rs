@@ -144,7 +144,7 @@ impl ResponseReader {
 
     fn handle(&mut self, event: FrameEvent<'_>) -> Result<(), Http2ProbeError> {
         match event {
-            FrameEvent::Data { stream, piece, flow_bytes, end_stream } => {
+            FrameEvent::Data { stream, piece, flow_bytes, end_stream, .. } => {
                 self.window.receive(0, flow_bytes)?;
                 let pending = self.on(stream)?;
                 pending.progress.data(piece.len(), end_stream).map_err(Http2Error::Response)?;

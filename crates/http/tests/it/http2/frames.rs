@@ -61,7 +61,7 @@ fn raw_events(bytes: &[u8], sizes: &[usize]) -> Vec<Seen> {
 fn note(event: FrameEvent<'_>, seen: &mut Vec<Seen>) {
     seen.push(match event {
         FrameEvent::NeedMore => return,
-        FrameEvent::Data { stream, piece, flow_bytes, end_stream } => {
+        FrameEvent::Data { stream, piece, flow_bytes, end_stream, .. } => {
             Seen::Data { stream, bytes: piece.to_vec(), flow: flow_bytes, end: end_stream }
         }
         FrameEvent::FieldBlock { stream, block, end_stream } => {
