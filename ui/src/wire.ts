@@ -217,14 +217,22 @@ export interface Block {
   connection_wait_ns?: Times;
   /** The number of requests by outcome. */
   counts: Counts;
+  /** Time between two events of a stream. Events that were read together have a gap of 0. Streams that failed later are included. */
+  event_gap_ns?: Times;
   /** Time until each failed request failed, from the intended send, or from the actual send in a closed loop. Requests that timed out are not included: they count in the response time (closed loop: in the service time). */
   failed_time_ns?: Times;
+  /** From the intended send (closed loop: the actual send) to the first byte of a stream's body. */
+  first_body_ns?: Times;
   /** From the actual send to the first byte of the response. */
   first_byte_ns?: Times;
+  /** From the intended send (closed loop: the actual send) to the end of a stream's first event: for a language model, the time to the first token as its user sees it. Streams that failed later are included. */
+  first_event_ns?: Times;
   /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
   generator_lag_ns?: Times;
   /** Time of the TLS handshake after connecting, full and resumed ones together. */
   handshake_time_ns?: Times;
+  /** The longest gap between two events of each stream that ended as asked. */
+  longest_gap_ns?: Times;
   /** From when the kernel had received the last byte to when it was read: how long responses waited for the load generator. It is part of the service time. */
   receive_delay_ns?: Times;
   /** From the moment at which the request was due by the schedule (the intended send) to the last byte of the response. It includes waiting for a connection and any lag of the load generator. */
@@ -233,6 +241,10 @@ export interface Block {
   service_time_ns?: Times;
   /** Number of responses by status code. */
   status: Record<string, number>;
+  /** The events of streams; none without streams. */
+  stream_events?: EventCounts;
+  /** From the first byte of a stream's body to the end of the stream, for each stream that ended as asked. */
+  stream_time_ns?: Times;
 }
 
 /** The check of a body. */
@@ -578,6 +590,26 @@ export interface Environment {
   sysctl: Record<string, string>;
   /** Whether the machine runs under a hypervisor. */
   virtual_machine: boolean;
+}
+
+/** The events of streams (`--stream`). */
+export interface EventCounts {
+  /** The sum of the number that `--count-json` names, over all events. */
+  counted: number;
+  /** The sum over those that came inside the window. */
+  counted_in_window: number;
+  /** Those that the server ended before what was asked for, in the middle of an event, or without one. */
+  ended_early: number;
+  /** Events of all streams, also of those that failed later. */
+  events: number;
+  /** Those that came inside the window. */
+  events_in_window: number;
+  /** Most events of a stream that ended as asked. */
+  events_max?: number;
+  /** Fewest events of a stream that ended as asked. */
+  events_min?: number;
+  /** Streams whose responses have ended, however they ended. */
+  streams: number;
 }
 
 /** What counted as a valid response. Without any, a 2xx status is valid. */
@@ -941,7 +973,7 @@ export interface Job {
   think?: Think;
   /** Threads; the connections are divided among them. */
   threads: number;
-  /** A request times out when its response is not complete after this time from its send, in seconds. The check runs up to a 64th of the timeout later (at least 1 ms, at most 250 ms): a response that arrives in between counts. */
+  /** A request times out when its response is not complete after this time from its send, in seconds. The check runs up to a 64th of the timeout later (at least 1 ms, at most 250 ms): a response that arrives in between counts. A stream times out when no event came for this long. */
   timeout_s: number;
   /** The timestamps that are taken of responses. */
   timestamps: Timestamps;
@@ -973,7 +1005,7 @@ export interface JointRow {
   server_b: string;
 }
 
-/** The required form of a JSON document. Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20, {"id": "1..10000"}]` is an array of 20 such objects. */
+/** The required form of a JSON document. Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20, {"id": "1..10000"}]` is an array of 20 such objects. A field written with a tilde before its name, `"~id"`, is found in any case. */
 export type JsonForm = unknown;
 
 /** Resources left for further connections when the window ended. */
@@ -1520,16 +1552,24 @@ export interface RequestPart {
   connection_wait_ns?: Times;
   /** The number of requests by outcome. */
   counts: Counts;
+  /** Time between two events of a stream. Events that were read together have a gap of 0. Streams that failed later are included. */
+  event_gap_ns?: Times;
   /** What counted as a valid response to it. */
   expectations: Expectations;
   /** Time until each failed request failed, from the intended send, or from the actual send in a closed loop. Requests that timed out are not included: they count in the response time (closed loop: in the service time). */
   failed_time_ns?: Times;
+  /** From the intended send (closed loop: the actual send) to the first byte of a stream's body. */
+  first_body_ns?: Times;
   /** From the actual send to the first byte of the response. */
   first_byte_ns?: Times;
+  /** From the intended send (closed loop: the actual send) to the end of a stream's first event: for a language model, the time to the first token as its user sees it. Streams that failed later are included. */
+  first_event_ns?: Times;
   /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
   generator_lag_ns?: Times;
   /** Time of the TLS handshake after connecting, full and resumed ones together. */
   handshake_time_ns?: Times;
+  /** The longest gap between two events of each stream that ended as asked. */
+  longest_gap_ns?: Times;
   /** Method of the request. */
   method: string;
   /** Its name in the request file. */
@@ -1544,6 +1584,10 @@ export interface RequestPart {
   service_time_ns?: Times;
   /** Number of responses by status code. */
   status: Record<string, number>;
+  /** The events of streams; none without streams. */
+  stream_events?: EventCounts;
+  /** From the first byte of a stream's body to the end of the stream, for each stream that ended as asked. */
+  stream_time_ns?: Times;
   /** Its relative frequency. */
   weight: number;
 }
@@ -1574,6 +1618,8 @@ export interface RequestSpec {
   path?: string;
   /** The session that contains this request as a step: the requests of a session are consecutive, and one user sends them in order. */
   session?: string;
+  /** How the response is read as a stream of events; as a whole if missing. */
+  stream?: StreamSpec;
   /** In a session: pause between the response to the previous step and this request. */
   think?: Think;
   /** How often it is sent, relative to the other requests. */
@@ -1905,14 +1951,22 @@ export interface Segment {
   counts: Counts;
   /** End, in nanoseconds from the start of the run. */
   end_ns: number;
+  /** Time between two events of a stream. Events that were read together have a gap of 0. Streams that failed later are included. */
+  event_gap_ns?: Times;
   /** Time until each failed request failed, from the intended send, or from the actual send in a closed loop. Requests that timed out are not included: they count in the response time (closed loop: in the service time). */
   failed_time_ns?: Times;
+  /** From the intended send (closed loop: the actual send) to the first byte of a stream's body. */
+  first_body_ns?: Times;
   /** From the actual send to the first byte of the response. */
   first_byte_ns?: Times;
+  /** From the intended send (closed loop: the actual send) to the end of a stream's first event: for a language model, the time to the first token as its user sees it. Streams that failed later are included. */
+  first_event_ns?: Times;
   /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
   generator_lag_ns?: Times;
   /** Time of the TLS handshake after connecting, full and resumed ones together. */
   handshake_time_ns?: Times;
+  /** The longest gap between two events of each stream that ended as asked. */
+  longest_gap_ns?: Times;
   /** The mean offered rate of the segment, per second. */
   offered_per_s: number;
   /** From when the kernel had received the last byte to when it was read: how long responses waited for the load generator. It is part of the service time. */
@@ -1925,6 +1979,10 @@ export interface Segment {
   start_ns: number;
   /** Number of responses by status code. */
   status: Record<string, number>;
+  /** The events of streams; none without streams. */
+  stream_events?: EventCounts;
+  /** From the first byte of a stream's body to the end of the stream, for each stream that ended as asked. */
+  stream_time_ns?: Times;
 }
 
 /** The distribution over connections: one number for each connection. */
@@ -2160,6 +2218,23 @@ export interface StoredRows {
   stored: number;
 }
 
+/** How a body is divided into events. */
+export type StreamFormat = "sse" | "ndjson" | "lines" | "chunks";
+
+/** How responses are read as streams of events. Of the ends that are given, the first that is reached ends a stream; if none is given, the server does. */
+export interface StreamSpec {
+  /** The JSON pointer (RFC 6901) of a number in each event that is added up, such as tokens. Events without it count 0. */
+  count_json?: string;
+  /** End a stream after this many events. */
+  events?: number;
+  /** End a stream this many seconds after its response begins. */
+  for_s?: number;
+  /** How a body is divided into events. */
+  format: StreamFormat;
+  /** End a stream with the event that contains this text, as sent: `data: [DONE]`. */
+  until?: string;
+}
+
 /** What ended in one stretch of a run. */
 export interface Stretch {
   /** How long it was. */
@@ -2186,6 +2261,10 @@ export interface Stretch {
 export interface Summary {
   /** Valid responses completed in the window, per second of it. */
   achieved_per_s: number;
+  /** The sum of the numbers in those events (`--count-json`), per second of the window; none without such numbers. */
+  counted_per_s: number | null;
+  /** Events of streams received in the window, per second of it; none without streams. */
+  events_per_s: number | null;
   /** For a load of several rates, the first one at which the server fell behind, per second. */
   fell_behind_at_per_s: number | null;
   /** For a load of several rates, the last one before the first at which the server fell behind, per second; the highest if it kept up with all, none if it fell behind at the first. The other rates are means over the window. */

@@ -5,8 +5,8 @@
 use crate::CatalogueError;
 use crate::document::Document;
 use paceline_job::{
-    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, Headers, Nanos, RequestSpec, Think,
-    hexadecimal, parse_duration,
+    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, Headers, Nanos, RequestSpec,
+    StreamFormat, StreamSpec, Think, check_pointer, hexadecimal, parse_duration,
 };
 use regex::bytes::Regex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,10 +98,23 @@ struct WireRequest {
     expect_body_file: Option<Spanned<String>>,
     expect_sha256: Option<Spanned<String>>,
     expect_json: Option<Spanned<BTreeMap<Spanned<String>, toml::Value>>>,
+    stream: Option<Spanned<WireStream>>,
     session: Option<String>,
     think: Option<Spanned<String>>,
     #[serde(default)]
     extract: BTreeMap<Spanned<String>, ExtractFrom>,
+}
+
+/// How the response is read as a stream.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireStream {
+    format: StreamFormat,
+    events: Option<u64>,
+    #[serde(rename = "for")]
+    length: Option<Spanned<String>>,
+    until: Option<String>,
+    count_json: Option<String>,
 }
 
 fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<FileRequest, CatalogueError> {
@@ -138,6 +151,7 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
         folder: document.path.parent().map(Into::into),
         literal: wire.literal,
         expect_status: status_of(wire.expect_status.as_ref(), document)?,
+        stream: wire.stream.take().map(|stream| stream_of(stream, document)).transpose()?,
         session: wire.session.take(),
         think: wire.think.take().map(|think| think_of(&think, document)).transpose()?,
         extract: extractions(std::mem::take(&mut wire.extract), &shown, document)?,
@@ -166,6 +180,23 @@ fn status_of(status: Option<&Spanned<i64>>, document: &Document) -> Result<Optio
             Err(document.complain(Some(status.span().start), problem))
         }
     }
+}
+
+/// How the response is read as a stream.
+fn stream_of(wire: Spanned<WireStream>, document: &Document) -> Result<StreamSpec, CatalogueError> {
+    let at = wire.span().start;
+    let WireStream { format, events, length, until, count_json } = wire.into_inner();
+    let time = |text: Spanned<String>| {
+        parse_duration(text.get_ref()).map(Nanos::from).map_err(|error| {
+            document.complain(Some(text.span().start), format!("stream.for {:?}: {error}", text.get_ref()))
+        })
+    };
+    let spec = StreamSpec { format, events, length: length.map(time).transpose()?, until, count_json };
+    if let Some(pointer) = &spec.count_json {
+        check_pointer(pointer)
+            .map_err(|error| document.complain(Some(at), format!("stream.count_json: {error}")))?;
+    }
+    Ok(spec)
 }
 
 /// A pause: `500ms`, or `500ms:exp` for random ones with this mean.

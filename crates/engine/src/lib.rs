@@ -28,6 +28,7 @@ pub mod session;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]
 pub mod sim;
+pub mod stream;
 mod tally;
 mod tap;
 mod timeline;
@@ -53,7 +54,7 @@ pub use requests::{RequestKind, Requests};
 pub use run::{RunStart, StopFlag, run, run_when};
 pub use settings::Settings;
 pub(crate) use tally::Sums;
-pub use tally::{CompactTally, Ending, Endings, KeptInterval, Measure, Tally, TallyCounts};
+pub use tally::{CompactTally, Ending, Endings, KeptInterval, Measure, StreamCounts, Tally, TallyCounts};
 pub use tap::{TapEvent, TapEventKind, run_tapped};
 pub use timeline::{Phase, PhaseTimes, Timeline, WindowLength};
 pub use transport::{Clock, IoProgress, Readiness, Slot, Transport, WaitLimit};

@@ -61,6 +61,8 @@ pub enum ConnectionFailure {
     SuspectFraming,
     /// A request timed out.
     TimedOut,
+    /// No further event of a stream came within the timeout.
+    SilentStream,
     /// The server answered all requests, and read no more bytes for longer than the timeout.
     Unread,
 }
@@ -126,6 +128,7 @@ impl std::fmt::Display for ConnectionFailure {
                  chunks in HTTP/1.0"
             }
             ConnectionFailure::TimedOut => "no complete response within the timeout",
+            ConnectionFailure::SilentStream => "no further event of a stream within the timeout",
             ConnectionFailure::Unread => "the server stopped reading: the request could not be sent within the timeout",
         })
     }

@@ -72,6 +72,11 @@ impl Requests {
         &self.kinds
     }
 
+    /// Whether any response is a stream.
+    pub fn have_streams(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.check.body.is_stream())
+    }
+
     /// The number of files to take lines from.
     pub fn files(&self) -> usize {
         self.files

@@ -55,6 +55,16 @@ pub enum Measure {
     Handshake,
     /// Time to establish a connection, plus the service time of the one request it carried.
     ConnectAndService,
+    /// First byte of a stream's body minus intended send.
+    FirstBody,
+    /// First event of a stream minus intended send.
+    FirstEvent,
+    /// Time between two events of a stream.
+    EventGap,
+    /// The longest of these in a stream that ended as asked.
+    LongestGap,
+    /// From the first byte of a stream's body to the end of the stream, if it ended as asked.
+    Stream,
 }
 
 impl Measure {
@@ -70,6 +80,11 @@ impl Measure {
         Self::ReceiveDelay,
         Self::Handshake,
         Self::ConnectAndService,
+        Self::FirstBody,
+        Self::FirstEvent,
+        Self::EventGap,
+        Self::LongestGap,
+        Self::Stream,
     ];
 
     /// Its key in the block of a record.
@@ -85,12 +100,17 @@ impl Measure {
             Self::ReceiveDelay => "receive_delay_ns",
             Self::Handshake => "handshake_time_ns",
             Self::ConnectAndService => "connect_and_service_time_ns",
+            Self::FirstBody => "first_body_ns",
+            Self::FirstEvent => "first_event_ns",
+            Self::EventGap => "event_gap_ns",
+            Self::LongestGap => "longest_gap_ns",
+            Self::Stream => "stream_time_ns",
         }
     }
 }
 
 /// Number of measures.
-const MEASURES: usize = Measure::ConnectAndService as usize + 1;
+const MEASURES: usize = Measure::Stream as usize + 1;
 
 /// Counts without times: the common part of a [`Tally`] and a [`CompactTally`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -119,6 +139,50 @@ pub struct TallyCounts {
     pub censored: Option<(u64, Nanos)>,
     /// Requests whose times did not add up, or that were sent early: always 0.
     pub violations: u64,
+    /// Streams and their events.
+    pub streams: StreamCounts,
+}
+
+/// Counts of streams and their events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StreamCounts {
+    /// Streams whose responses have ended.
+    pub streams: u64,
+    /// Those that the server ended before what was asked for, or in the middle of an event.
+    pub ended_early: u64,
+    /// Events, of all streams.
+    pub events: u64,
+    /// Those that came inside the window.
+    pub events_in_window: u64,
+    /// The sum of the numbers in all events.
+    pub counted: f64,
+    /// The sum of those that came inside the window.
+    pub counted_in_window: f64,
+    /// Fewest and most events of a stream that ended as asked; see [`StreamCounts::events_per_stream`].
+    fewest_and_most: Extremes,
+}
+
+impl StreamCounts {
+    /// Fewest and most events of a stream that ended as asked; none without one.
+    pub fn events_per_stream(&self) -> Option<(u64, u64)> {
+        self.fewest_and_most.range()
+    }
+
+    /// Counts the events of a stream that ended as asked.
+    pub(crate) fn count_events_of_one(&mut self, events: u64) {
+        self.fewest_and_most.take_in(events, events);
+    }
+
+    fn absorb(&mut self, other: &StreamCounts) {
+        self.streams += other.streams;
+        self.ended_early += other.ended_early;
+        self.events += other.events;
+        self.events_in_window += other.events_in_window;
+        self.counted += other.counted;
+        self.counted_in_window += other.counted_in_window;
+        let Extremes { lowest, highest } = other.fewest_and_most;
+        self.fewest_and_most.take_in(lowest, highest);
+    }
 }
 
 /// The lowest and the highest of some numbers, updated without a branch.
@@ -135,6 +199,11 @@ impl Default for Extremes {
 }
 
 impl Extremes {
+    /// Both; none without a number.
+    fn range(self) -> Option<(u64, u64)> {
+        (self.lowest <= self.highest).then_some((self.lowest, self.highest))
+    }
+
     #[inline]
     fn take_in(&mut self, lowest: u64, highest: u64) {
         self.lowest = self.lowest.min(lowest);
@@ -145,8 +214,7 @@ impl Extremes {
 impl TallyCounts {
     /// Shortest and longest body of a valid response, in bytes; none without one.
     pub fn body_lengths(&self) -> Option<(u64, u64)> {
-        let Extremes { lowest, highest } = self.shortest_and_longest;
-        (lowest <= highest).then_some((lowest, highest))
+        self.shortest_and_longest.range()
     }
 
     /// The number of requests with this ending.
@@ -205,6 +273,7 @@ impl TallyCounts {
         self.received_bytes += other.received_bytes;
         self.body_bytes += other.body_bytes;
         self.violations += other.violations;
+        self.streams.absorb(&other.streams);
         let Extremes { lowest, highest } = other.shortest_and_longest;
         self.shortest_and_longest.take_in(lowest, highest);
         if let Some((count, lowest)) = other.censored {

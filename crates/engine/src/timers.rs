@@ -19,6 +19,8 @@ pub enum TimerKind {
     Think,
     /// A step of a session is due.
     Step,
+    /// A stream has to be ended.
+    Stream,
 }
 
 /// A heap of alarms. An alarm may be stale: check the slot when it rings.

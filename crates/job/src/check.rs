@@ -112,6 +112,19 @@ pub enum JobProblem {
     /// A proxy cannot carry HTTP/2 without TLS.
     #[error("--proxy cannot be combined with --http 2 for an http:// URL: use https://, or HTTP/1.1")]
     ProxyWithHttp2,
+    /// A stream that is also compared with an expected body.
+    #[error("a stream cannot be combined with an expected body: its events are checked as they come")]
+    StreamWithBody,
+    /// A stream that would end before its first event.
+    #[error(
+        "a stream must have at least 1 event, a duration above 0, and a text that is not empty to end with"
+    )]
+    EmptyStream,
+    /// Streams that are pipelined.
+    #[error(
+        "--stream cannot be combined with --pipeline over HTTP/1.1: one stream would wait for the other; use --http 2"
+    )]
+    StreamsPipelined,
     /// Think time between pipelined requests.
     #[error("--think cannot be combined with --pipeline")]
     ThinkWithDepth,
@@ -153,6 +166,7 @@ impl Job {
         .filter_map(|(is_wrong, problem)| is_wrong.then_some(problem))
         .collect();
         problems.extend(self.users_problem());
+        problems.extend(self.stream_problem());
         if let LoadModel::Open { shape, arrivals } = &self.load {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
@@ -181,6 +195,20 @@ impl Job {
         Some(JobProblem::UsersOnConnections { feature, conflict })
     }
 
+    /// The first problem with streams.
+    fn stream_problem(&self) -> Option<JobProblem> {
+        let mut problem = None;
+        for request in &self.requests {
+            let Some(stream) = &request.stream else { continue };
+            let with_body = request.expect_body.as_ref().map(|_| JobProblem::StreamWithBody);
+            let is_pipelined = self.depth > 1 && self.protocol != Protocol::Http2;
+            let pipelined = is_pipelined.then_some(JobProblem::StreamsPipelined);
+            problem =
+                problem.or(with_body).or(pipelined).or(stream.is_empty().then_some(JobProblem::EmptyStream));
+        }
+        problem
+    }
+
     /// The first problem with the shape of an open loop.
     fn shape_problem(&self, shape: &Shape, arrivals: Arrivals) -> Option<JobProblem> {
         let has_count = matches!(self.window, Bound::Requests(_));
@@ -207,7 +235,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Distribution, Rate, Think};
+    use crate::{Distribution, Rate, StreamFormat, StreamSpec, Think};
 
     fn problems(change: impl FnOnce(&mut Job)) -> Vec<JobProblem> {
         let mut job = Job::default();
@@ -244,6 +272,18 @@ mod tests {
             [JobProblem::DepthWithoutKeepAlive]
         );
         assert_eq!(problems(|job| (job.batch, job.load) = (true, steady())), [JobProblem::BatchInOpenLoop]);
+        let stream = |until: Option<&str>| StreamSpec {
+            until: until.map(str::to_owned),
+            ..StreamSpec::new(StreamFormat::Sse)
+        };
+        let with = |protocol, stream: StreamSpec| {
+            problems(move |job| {
+                (job.protocol, job.depth, job.requests[0].stream) = (protocol, 2, Some(stream));
+            })
+        };
+        assert_eq!(with(Protocol::Http11, stream(None)), [JobProblem::StreamsPipelined]);
+        assert_eq!(with(Protocol::Http2, stream(Some(""))), [JobProblem::EmptyStream]);
+        assert_eq!(with(Protocol::Http2, stream(Some("x"))), []);
         let steps = Shape::Steps { rates: [rate].into(), each: Nanos::from_secs(1) };
         assert_eq!(problems(|job| job.load = open(steps)), [JobProblem::WindowOfSteps]);
     }

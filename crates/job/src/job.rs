@@ -72,7 +72,8 @@ pub struct Job {
     #[schemars(with = "f64")]
     pub drain: Nanos,
     /// A request times out when its response is not complete after this time from its send, in seconds. The check runs
-    /// up to a 64th of the timeout later (at least 1 ms, at most 250 ms): a response that arrives in between counts.
+    /// up to a 64th of the timeout later (at least 1 ms, at most 250 ms): a response that arrives in between counts. A
+    /// stream times out when no event came for this long.
     #[serde(rename = "timeout_s", with = "seconds")]
     #[schemars(with = "f64")]
     pub timeout: Nanos,

@@ -11,6 +11,7 @@ mod job;
 mod load;
 mod request;
 mod shape;
+mod stream;
 mod target;
 mod time;
 
@@ -22,8 +23,9 @@ pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
 pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,
-    PointerError, RequestSpec, hexadecimal, is_secret,
+    PointerError, RequestSpec, check_pointer, hexadecimal, is_secret,
 };
 pub use shape::{Shape, ShapeSegment, Trace};
+pub use stream::{StreamFormat, StreamSpec};
 pub use target::{IpVersion, Proxy, ProxyError, TlsSpec, TlsVersion};
 pub use time::{Nanos, Rate};

@@ -1,6 +1,6 @@
 //! The requests of a job and the expected responses.
 
-use crate::{JsonForm, Think};
+use crate::{JsonForm, StreamSpec, Think};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -48,6 +48,9 @@ pub struct RequestSpec {
     /// The expected body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<BodyExpectation>,
+    /// How the response is read as a stream of events; as a whole if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamSpec>,
     /// The session that contains this request as a step: the requests of a session are consecutive, and one user sends
     /// them in order.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +101,7 @@ impl Default for RequestSpec {
             literal: false,
             expect_status: None,
             expect_body: None,
+            stream: None,
             session: None,
             think: None,
             extract: Vec::new(),
@@ -204,18 +208,27 @@ pub enum PointerError {
     Tilde(String),
 }
 
+/// Checks a JSON pointer (RFC 6901).
+///
+/// # Errors
+/// [`PointerError`] if it is invalid.
+pub fn check_pointer(pointer: &str) -> Result<(), PointerError> {
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        return Err(PointerError::NoSlash(pointer.into()));
+    }
+    if pointer.split('~').skip(1).any(|after| !after.starts_with(['0', '1'])) {
+        return Err(PointerError::Tilde(pointer.into()));
+    }
+    Ok(())
+}
+
 impl ExpectedValue {
     /// Expects `value` at `pointer`.
     ///
     /// # Errors
     /// [`PointerError`] if `pointer` is invalid.
     pub fn new(pointer: &str, value: serde_json::Value) -> Result<Self, PointerError> {
-        if !pointer.is_empty() && !pointer.starts_with('/') {
-            return Err(PointerError::NoSlash(pointer.into()));
-        }
-        if pointer.split('~').skip(1).any(|after| !after.starts_with(['0', '1'])) {
-            return Err(PointerError::Tilde(pointer.into()));
-        }
+        check_pointer(pointer)?;
         Ok(Self { pointer: pointer.into(), value })
     }
 

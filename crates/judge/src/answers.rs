@@ -106,7 +106,7 @@ fn advice(run: &Run) -> String {
         (counts.bad_status - redirected.min(counts.bad_status), status_advice(run, &look)),
         (
             counts.bad_body - redirected.min(counts.bad_body),
-            format!("No response has the body that {} requires. {look}", expectation(&run.expectations)),
+            format!("No response has the body that {} requires. {look}", expectation(&run.expectations, &run.total)),
         ),
         (counts.timed_out, no_answer(run, &look)),
         (not_http, broken_rules(run, &look)),
@@ -164,8 +164,9 @@ fn tls_hint(run: &Run) -> &'static str {
 }
 
 /// The flag that sets the expected body.
-fn expectation(expected: &Expectations) -> &'static str {
+fn expectation(expected: &Expectations, total: &Block) -> &'static str {
     match expected {
+        _ if total.stream_events.is_some() => "--stream",
         Expectations { json, .. } if !json.is_empty() => "--expect-json",
         Expectations { json_form: Some(_), .. } => "--expect-json-form",
         Expectations { body_bytes: None, body_sha256: Some(_), .. } => "--expect-sha256",
@@ -315,12 +316,13 @@ pub(crate) fn body_length_varies(run: &Run) -> Option<TypedVerdict> {
     Some(TypedVerdict::BodyLengthVaries { body_bytes_min: lengths.min, body_bytes_max: lengths.max })
 }
 
-/// The lengths of the bodies of one request, where they differ and no body was expected.
+/// The lengths of the bodies of one request, where they differ and no body was expected. Those of streams may differ.
 fn varying(block: &Block, expected: &Expectations) -> Option<Lengths> {
     let is_checked = expected.body_bytes.is_some()
         || expected.body_sha256.is_some()
         || expected.json_form.is_some()
-        || !expected.json.is_empty();
+        || !expected.json.is_empty()
+        || block.stream_events.is_some();
     block.body_bytes.filter(|lengths| !is_checked && lengths.min != lengths.max)
 }
 

@@ -45,6 +45,10 @@ pub enum GateRequirement {
     AchievedPerS(f64),
     /// At least this many completed sessions per second.
     SessionsPerS(f64),
+    /// At least this many events of streams per second.
+    EventsPerS(f64),
+    /// At least this many events in each stream that ended as asked.
+    EventsPerStream(u64),
     /// At most this share of the scheduled requests failed, 0 to 1.
     ErrorShare(f64),
     /// At most this many requests failed.
@@ -64,6 +68,16 @@ pub enum GateTime {
     Handshake,
     /// First byte.
     FirstByte,
+    /// First byte of a stream's body.
+    FirstBody,
+    /// First event of a stream.
+    FirstEvent,
+    /// Gap between two events of a stream.
+    Gap,
+    /// Longest gap of a stream.
+    LongestGap,
+    /// Duration of a stream.
+    Stream,
     /// Generator lag; open loop.
     Lag,
     /// Time of whole sessions, pauses included.
@@ -92,6 +106,11 @@ impl GateTime {
             GateTime::Connect => "connect",
             GateTime::Handshake => "handshake",
             GateTime::FirstByte => "first_byte",
+            GateTime::FirstBody => "first_body",
+            GateTime::FirstEvent => "first_event",
+            GateTime::Gap => "gap",
+            GateTime::LongestGap => "longest_gap",
+            GateTime::Stream => "stream",
             GateTime::Lag => "lag",
             GateTime::Session => "session",
             GateTime::Step(_) => "step",
@@ -106,6 +125,11 @@ impl GateTime {
             GateTime::Connect => "connect_time_ns",
             GateTime::Handshake => "handshake_time_ns",
             GateTime::FirstByte => "first_byte_ns",
+            GateTime::FirstBody => "first_body_ns",
+            GateTime::FirstEvent => "first_event_ns",
+            GateTime::Gap => "event_gap_ns",
+            GateTime::LongestGap => "longest_gap_ns",
+            GateTime::Stream => "stream_time_ns",
             GateTime::Lag => "generator_lag_ns",
             GateTime::Session => "session_time_ns",
             GateTime::Step(_) if loop_ == LoopKind::Closed => "service_time_ns",
@@ -116,13 +140,23 @@ impl GateTime {
     /// The verdicts on delays of the generator that the time may include. Only a response time begins before the send.
     fn delays(&self) -> &'static [VerdictName] {
         match self {
-            GateTime::Response | GateTime::Session | GateTime::Step(_) => &[
+            GateTime::Response
+            | GateTime::FirstBody
+            | GateTime::FirstEvent
+            | GateTime::Session
+            | GateTime::Step(_) => &[
                 VerdictName::GeneratorLag,
                 VerdictName::GeneratorStall,
                 VerdictName::GeneratorThrottled,
                 VerdictName::GeneratorDescheduled,
             ],
-            GateTime::Service | GateTime::Connect | GateTime::Handshake | GateTime::FirstByte => &[
+            GateTime::Service
+            | GateTime::Connect
+            | GateTime::Handshake
+            | GateTime::FirstByte
+            | GateTime::Gap
+            | GateTime::LongestGap
+            | GateTime::Stream => &[
                 VerdictName::GeneratorStall,
                 VerdictName::GeneratorThrottled,
                 VerdictName::GeneratorDescheduled,
@@ -139,6 +173,11 @@ impl GateTime {
             | GateTime::Connect
             | GateTime::Handshake
             | GateTime::FirstByte
+            | GateTime::FirstBody
+            | GateTime::FirstEvent
+            | GateTime::Gap
+            | GateTime::LongestGap
+            | GateTime::Stream
             | GateTime::Session
             | GateTime::Step(_) => true,
             GateTime::Lag => false,
@@ -148,6 +187,12 @@ impl GateTime {
     /// Whether the time exists only with a schedule: a closed loop has none.
     pub fn needs_open_loop(&self) -> bool {
         matches!(self, GateTime::Response | GateTime::Lag)
+    }
+
+    /// Whether the time exists only with streams.
+    pub fn needs_streams(&self) -> bool {
+        use GateTime::{FirstBody, FirstEvent, Gap, LongestGap, Stream};
+        matches!(self, FirstBody | FirstEvent | Gap | LongestGap | Stream)
     }
 }
 
@@ -181,7 +226,9 @@ pub fn not_ok_share_allowed(gates: &[Gate], scheduled: u64) -> Option<f64> {
         GateRequirement::Time { .. }
         | GateRequirement::AchievedShare(_)
         | GateRequirement::AchievedPerS(_)
-        | GateRequirement::SessionsPerS(_) => None,
+        | GateRequirement::SessionsPerS(_)
+        | GateRequirement::EventsPerS(_)
+        | GateRequirement::EventsPerStream(_) => None,
     };
     gates.iter().filter_map(share).reduce(f64::min)
 }
@@ -228,6 +275,14 @@ fn judge_one(gate: &Gate, run: &Run) -> GateOutcome {
         GateRequirement::SessionsPerS(least) => {
             rate(&mut found, run, "sessions_per_s", run.rate_per_s.sessions_achieved, least);
             true
+        }
+        GateRequirement::EventsPerS(least) => {
+            rate(&mut found, run, "events_per_s", run.events_per_s(), least);
+            true
+        }
+        GateRequirement::EventsPerStream(least) => {
+            events(&mut found, run, least);
+            false
         }
         GateRequirement::ErrorShare(most) => {
             errors(&mut found, run);
@@ -295,6 +350,16 @@ fn errors(found: &mut Assessment, run: &Run) {
     found.with("scheduled", json!(run.total.counts.scheduled));
     found.with("share", json!(run.total.counts.not_ok_share()));
     found.against(GateReason::NotMeasured, run.total.counts.scheduled == 0);
+}
+
+/// A gate on the events of each stream. A stream that did not end as asked may have had fewer.
+fn events(found: &mut Assessment, run: &Run, least: u64) {
+    found.with("least", json!(least));
+    let fewest = run.total.stream_events.and_then(|events| events.events_min);
+    let Some(fewest) = fewest else { return found.reasons.push(GateReason::NotMeasured) };
+    found.with("events_min", json!(fewest));
+    found.against(GateReason::BeyondLimit, fewest < least);
+    found.against(GateReason::Failures, run.total.counts.not_ok() > 0);
 }
 
 /// A distribution of times in the form that a gate judges.
@@ -368,7 +433,15 @@ fn sample(run: &Run, of: &GateTime) -> Option<GateSample> {
         GateTime::Handshake => return connects(run, |block| block.handshake_time_ns.as_ref()),
         GateTime::Session => return sessions(run),
         GateTime::Step(name) => step(run, name)?,
-        GateTime::Response | GateTime::Service | GateTime::FirstByte | GateTime::Lag => &run.total,
+        GateTime::Response
+        | GateTime::Service
+        | GateTime::FirstByte
+        | GateTime::FirstBody
+        | GateTime::FirstEvent
+        | GateTime::Gap
+        | GateTime::LongestGap
+        | GateTime::Stream
+        | GateTime::Lag => &run.total,
     };
     let counts = block.counts;
     let lowest_ns = block.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
@@ -380,10 +453,22 @@ fn sample(run: &Run, of: &GateTime) -> Option<GateSample> {
             (&block.service_time_ns, counts.failed() + counts.unsent, censored)
         }
         "first_byte_ns" => (&block.first_byte_ns, counts.not_ok(), u64::MAX),
+        "first_body_ns" => (&block.first_body_ns, without(&block.first_body_ns, block), u64::MAX),
+        "first_event_ns" => (&block.first_event_ns, without(&block.first_event_ns, block), u64::MAX),
+        // The gap in which a stream failed has no end.
+        "event_gap_ns" => (&block.event_gap_ns, counts.not_ok(), u64::MAX),
+        "longest_gap_ns" => (&block.longest_gap_ns, counts.not_ok(), u64::MAX),
+        "stream_time_ns" => (&block.stream_time_ns, counts.not_ok(), u64::MAX),
         _ => (&block.generator_lag_ns, 0, u64::MAX),
     };
     let histogram = times.as_ref()?.decode().ok()?;
     Some(GateSample { histogram, misses, censored_from_ns })
+}
+
+/// Failed requests without a time that a stream has before it ends. In a mix, requests that are no streams have none.
+fn without(times: &Option<Times>, block: &Block) -> u64 {
+    let count = times.as_ref().map_or(0, |times| times.count);
+    block.counts.not_ok().min(block.counts.scheduled.saturating_sub(count))
 }
 
 /// The results of the request of a mix with this name, written without spaces. A file of one request has no parts.

@@ -156,6 +156,16 @@ metric_table! {
     closed Some((9, 0, 0)), open Some((41, 8, NO_SPREAD)),
     = |_, run| plain(run.sessions_achieved_per_s()?);
 
+    /// Events of streams received inside the window, per second of window; of loads with streams.
+    EVENTS_PER_S "events_per_s" "events/s" ["events", "per s"], PerSecond Higher
+    closed Some((11, 6, NO_SPREAD)), open Some((42, 6, NO_SPREAD)),
+    = |_, run| plain(run.events_per_s()?);
+
+    /// The sum of the numbers in those events that `--count-json` names, such as tokens, per second of window.
+    COUNTED_PER_S "counted_per_s" "counted/s" ["counted", "per s"], PerSecond Higher
+    closed Some((12, 7, NO_SPREAD)), open Some((43, 7, NO_SPREAD)),
+    = |_, run| plain(run.counted_per_s()?);
+
     /// The capacity that a search found: the offered rate at which half of all windows meet the objective.
     CAPACITY "capacity_per_s" "capacity" ["capacity", "per s"], PerSecond Higher
     closed None, open Some((4, 0, 11)),

@@ -95,6 +95,44 @@ pub struct Lengths {
     pub max: u64,
 }
 
+/// The events of streams (`--stream`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventCounts {
+    /// Streams whose responses have ended, however they ended.
+    pub streams: u64,
+    /// Those that the server ended before what was asked for, in the middle of an event, or without one.
+    pub ended_early: u64,
+    /// Events of all streams, also of those that failed later.
+    pub events: u64,
+    /// Those that came inside the window.
+    pub events_in_window: u64,
+    /// The sum of the number that `--count-json` names, over all events.
+    pub counted: f64,
+    /// The sum over those that came inside the window.
+    pub counted_in_window: f64,
+    /// Fewest events of a stream that ended as asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub events_min: Option<u64>,
+    /// Most events of a stream that ended as asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub events_max: Option<u64>,
+}
+
+impl EventCounts {
+    fn sum(self, other: Self) -> Self {
+        Self {
+            streams: self.streams.saturating_add(other.streams),
+            ended_early: self.ended_early.saturating_add(other.ended_early),
+            events: self.events.saturating_add(other.events),
+            events_in_window: self.events_in_window.saturating_add(other.events_in_window),
+            counted: self.counted + other.counted,
+            counted_in_window: self.counted_in_window + other.counted_in_window,
+            events_min: self.events_min.into_iter().chain(other.events_min).min(),
+            events_max: self.events_max.max(other.events_max),
+        }
+    }
+}
+
 /// Requests without a response, at the time waited so far: the true time is at least that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Censored {
@@ -219,6 +257,9 @@ macro_rules! block_with_times {
             /// Body lengths of valid responses.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub body_bytes: Option<Lengths>,
+            /// The events of streams; none without streams.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub stream_events: Option<EventCounts>,
             $(
                 $(#[doc = $line])+
                 #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -311,6 +352,23 @@ block_with_times! {
 
     /// From the actual send to the first byte of the response.
     FirstByte first_byte_ns "first byte", Both, "";
+
+    /// From the intended send (closed loop: the actual send) to the first byte of a stream's body.
+    FirstBody first_body_ns "first body byte", Both, "`--stream`";
+
+    /// From the intended send (closed loop: the actual send) to the end of a stream's first event: for a language model,
+    /// the time to the first token as its user sees it. Streams that failed later are included.
+    FirstEvent first_event_ns "first event", Both, "`--stream`";
+
+    /// Time between two events of a stream. Events that were read together have a gap of 0. Streams that failed later are
+    /// included.
+    EventGap event_gap_ns "gap between events", Both, "`--stream`";
+
+    /// The longest gap between two events of each stream that ended as asked.
+    LongestGap longest_gap_ns "longest gap", Both, "`--stream`";
+
+    /// From the first byte of a stream's body to the end of the stream, for each stream that ended as asked.
+    StreamTime stream_time_ns "stream duration", Both, "`--stream`";
 
     /// From when a request was due until a connection, or a stream on one, was free for it.
     ConnectionWait connection_wait_ns "connection wait", Open, "";
@@ -408,6 +466,7 @@ impl BlockSum {
             min: a.min.min(b.min),
             max: a.max.max(b.max),
         });
+        sum.stream_events = both(sum.stream_events, block.stream_events, EventCounts::sum);
         sum.censored = both(sum.censored, block.censored, |a, b| Censored {
             count: a.count.saturating_add(b.count),
             lowest_ns: a.lowest_ns.min(b.lowest_ns),

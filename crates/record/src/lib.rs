@@ -34,7 +34,7 @@ pub use balancing::{
     BalancerCounts, BalancerReceipt, Balancing, FaultKind, InjectedFault, InstanceCounts, ProcessRole,
     ProcessUse,
 };
-pub use block::{Block, BlockSum, Bytes, Censored, Counts, Lengths, TimeKind, TimeLoops, Times};
+pub use block::{Block, BlockSum, Bytes, Censored, Counts, EventCounts, Lengths, TimeKind, TimeLoops, Times};
 pub use capacity::{CapacityLoad, FoundCapacity, RateRange, SearchedRate};
 pub use database::{
     DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, StoredRows,

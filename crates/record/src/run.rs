@@ -132,7 +132,22 @@ impl Run {
             kept_up_at_per_s: self.kept_up_at_per_s(),
             fell_behind_at_per_s: self.of_saturated("fell_behind_at_per_s"),
             sessions_achieved_per_s: self.rate_per_s.sessions_achieved,
+            events_per_s: self.events_per_s(),
+            counted_per_s: self.counted_per_s(),
         }
+    }
+
+    /// Events of streams that came inside the window, per second of it; none without streams.
+    pub fn events_per_s(&self) -> Option<f64> {
+        let events = self.total.stream_events?.events_in_window;
+        (self.window_s > 0.0).then(|| events as f64 / self.window_s)
+    }
+
+    /// The sum of the numbers in the events that came inside the window, per second of it; none without streams, or
+    /// without such a number.
+    pub fn counted_per_s(&self) -> Option<f64> {
+        let counted = self.total.stream_events.filter(|events| events.counted > 0.0)?.counted_in_window;
+        (self.window_s > 0.0).then(|| counted / self.window_s)
     }
 
     /// The job that repeats it, with its seed; secrets are replaced. None in records of other generators and of earlier

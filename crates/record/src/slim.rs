@@ -85,6 +85,7 @@ fn judged_times(block: Block) -> Block {
         status: block.status,
         bytes: block.bytes,
         body_bytes: block.body_bytes,
+        stream_events: block.stream_events,
         service_time_ns: block.service_time_ns,
         response_time_ns: block.response_time_ns,
         censored: block.censored,

@@ -46,6 +46,12 @@ pub struct Summary {
     /// Sessions completed in the window, per second of it; none without sessions.
     #[serde(default)]
     pub sessions_achieved_per_s: Option<f64>,
+    /// Events of streams received in the window, per second of it; none without streams.
+    #[serde(default)]
+    pub events_per_s: Option<f64>,
+    /// The sum of the numbers in those events (`--count-json`), per second of the window; none without such numbers.
+    #[serde(default)]
+    pub counted_per_s: Option<f64>,
 }
 
 /// The kind of time in a summary.
@@ -63,7 +69,7 @@ impl Summary {
     pub fn cells(&self) -> Vec<(String, String)> {
         let value = serde_json::to_value(self).unwrap_or_default();
         // The order of the fields, which a map of JSON does not keep.
-        const KEYS: [&str; 17] = [
+        const KEYS: [&str; 19] = [
             "achieved_per_s",
             "offered_per_s",
             "requests",
@@ -81,6 +87,8 @@ impl Summary {
             "kept_up_at_per_s",
             "fell_behind_at_per_s",
             "sessions_achieved_per_s",
+            "events_per_s",
+            "counted_per_s",
         ];
         let text = |value: &serde_json::Value| match value {
             serde_json::Value::Null => String::new(),

@@ -5,7 +5,8 @@
 //! request.
 
 use paceline_engine::{
-    BodyCheck, Ending, Measure, ResponseCheck, RunOutcome, Settings, Tally, TallyCounts as EngineCounts,
+    BodyCheck, Ending, Measure, ResponseCheck, RunOutcome, Settings, StreamCounts, Tally,
+    TallyCounts as EngineCounts,
 };
 use paceline_job::hexadecimal::format as hex;
 use paceline_record as record;
@@ -24,6 +25,7 @@ pub fn block(tally: &Tally) -> Block {
             received: counts.received_bytes,
             body: counts.body_bytes,
         },
+        stream_events: events(&counts.streams),
         body_bytes: counts.body_lengths().map(|(min, max)| record::Lengths { min, max }),
         censored: counts.censored.map(|(count, lowest)| record::Censored { count, lowest_ns: lowest.0 }),
         ..Block::default()
@@ -35,6 +37,21 @@ pub fn block(tally: &Tally) -> Block {
         }
     }
     block
+}
+
+/// The events of streams; none without streams.
+fn events(counts: &StreamCounts) -> Option<record::EventCounts> {
+    let range = counts.events_per_stream();
+    (*counts != StreamCounts::default()).then(|| record::EventCounts {
+        streams: counts.streams,
+        ended_early: counts.ended_early,
+        events: counts.events,
+        events_in_window: counts.events_in_window,
+        counted: counts.counted,
+        counted_in_window: counts.counted_in_window,
+        events_min: range.map(|(min, _)| min),
+        events_max: range.map(|(_, max)| max),
+    })
 }
 
 fn outcomes(counts: &EngineCounts) -> record::Counts {
@@ -98,7 +115,7 @@ pub(crate) fn bad_bodies(settings: &Settings, outcome: &RunOutcome) -> Vec<BadBo
 fn expectations(check: &ResponseCheck) -> Expectations {
     let mut expected = Expectations { status: check.status, ..Expectations::default() };
     match &check.body {
-        BodyCheck::Any => {}
+        BodyCheck::Any | BodyCheck::Stream(_) => {}
         BodyCheck::Exact(body) => {
             expected.body_bytes = Some(body.len() as u64);
             expected.body_sha256 = Some(hex(&Sha256::digest(body)));

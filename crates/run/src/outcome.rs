@@ -20,6 +20,7 @@ use paceline_engine::{
 use paceline_job::Job;
 use paceline_record as record;
 use paceline_record::{Block, Run};
+use std::iter::Sum;
 
 /// How a run in progress is observed.
 #[derive(Default)]
@@ -312,6 +313,10 @@ fn ratio(numerator: f64, denominator: f64) -> f64 {
 fn total(outcome: &RunOutcome) -> Block {
     let mut total = block(&outcome.total);
     total.completed_in_window += carried(outcome, |counts| counts.completed_in_window);
+    if let Some(events) = &mut total.stream_events {
+        events.events_in_window += carried(outcome, |counts| counts.streams.events_in_window);
+        events.counted_in_window += carried(outcome, |counts| counts.streams.counted_in_window);
+    }
     total
 }
 
@@ -321,7 +326,7 @@ fn sent_in_window(outcome: &RunOutcome) -> u64 {
 }
 
 /// Count of events inside the window for requests of the warm-up's cohort.
-fn carried(outcome: &RunOutcome, count: fn(&EngineCounts) -> u64) -> u64 {
+fn carried<N: Sum<N>>(outcome: &RunOutcome, count: fn(&EngineCounts) -> N) -> N {
     let warmup = outcome.intervals.iter().filter(|interval| interval.cohort != EnginePhase::Window);
     warmup.map(|interval| count(&interval.tally.counts)).sum()
 }

@@ -3,11 +3,14 @@
 use crate::content::{ContentReader, read};
 use crate::{Inputs, RunError, sessions};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
 use paceline_engine::{BodyCheck, RequestKind, Requests, ResponseCheck};
 use paceline_files::without_byte_order_mark;
 use paceline_http::h2::Http2Request;
-use paceline_http::{HttpVersion, LineFiles, Request, RequestError, RequestTemplate, Scheme};
-use paceline_job::{BodyExpectation, Headers, Job, Protocol, Proxy, RequestSpec};
+use paceline_http::{EventFormat, HttpVersion, LineFiles, Request, RequestError, RequestTemplate, Scheme};
+use paceline_job::{
+    BodyExpectation, Headers, Job, Protocol, Proxy, RequestSpec, StreamFormat, StreamSpec, check_pointer,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -128,6 +131,9 @@ fn check(
     contents: &mut ContentReader,
     inputs: &mut Inputs,
 ) -> Result<BodyCheck, RunError> {
+    if let Some(stream) = &spec.stream {
+        return Ok(BodyCheck::Stream(Arc::new(stream_plan(stream)?)));
+    }
     let check = match &spec.expect_body {
         None => return Ok(BodyCheck::Any),
         Some(BodyExpectation::Exact(content)) => {
@@ -141,6 +147,25 @@ fn check(
         None => Ok(check),
         Some(codings) => decodable(codings).map(|()| check),
     }
+}
+
+/// How the engine reads a stream.
+fn stream_plan(spec: &StreamSpec) -> Result<StreamPlan, RunError> {
+    if let Some(pointer) = &spec.count_json {
+        check_pointer(pointer).map_err(|error| RunError::usage(format!("--count-json: {error}")))?;
+    }
+    Ok(StreamPlan {
+        format: match spec.format {
+            StreamFormat::Sse => EventFormat::ServerSent,
+            StreamFormat::Ndjson | StreamFormat::Lines => EventFormat::Lines,
+            StreamFormat::Chunks => EventFormat::Chunks,
+        },
+        must_be_json: spec.format == StreamFormat::Ndjson,
+        events: spec.events,
+        length: spec.length,
+        until: spec.until.as_ref().and_then(|text| TextSearch::new(text.as_bytes())),
+        count: spec.count_json.as_deref().map(JsonNumber::at),
+    })
 }
 
 /// Refuses a request that accepts a coding of a body to be checked which cannot be decoded.

@@ -12,6 +12,7 @@ use paceline_stats::counted;
 
 use crate::Nanos;
 use crate::session::{ExtractFault, RedirectFault};
+use crate::stream::{StreamFault, StreamPlan};
 use paceline_job::{ExpectedValue, FormFault, JsonForm};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -44,6 +45,8 @@ pub enum BodyCheck {
     Json(Arc<[ExpectedValue]>),
     /// It is JSON of this form.
     JsonForm(Arc<JsonForm>),
+    /// It is a stream of events, which ends as asked.
+    Stream(Arc<StreamPlan>),
 }
 
 /// The way in which a body is not as expected.
@@ -74,6 +77,14 @@ pub enum BodyFault {
     NotFollowed(RedirectFault),
     /// It has a content coding, and cannot be decoded.
     Undecodable(DecodeError),
+    /// It is a stream that did not end as asked.
+    Stream(StreamFault),
+}
+
+impl From<StreamFault> for BodyFault {
+    fn from(fault: StreamFault) -> Self {
+        BodyFault::Stream(fault)
+    }
 }
 
 impl From<ExtractFault> for BodyFault {
@@ -116,6 +127,17 @@ impl ResponseCheck {
 }
 
 impl BodyCheck {
+    /// Whether no byte of a body is compared or kept.
+    #[inline]
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, BodyCheck::Any | BodyCheck::Stream(_))
+    }
+
+    /// Whether it is a stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self, BodyCheck::Stream(_))
+    }
+
     /// Whether a body is as expected, as received or decoded: a server may send a compressed file with or without a
     /// `Content-Encoding`.
     ///
@@ -131,7 +153,8 @@ impl BodyCheck {
 
     fn judge_content(&self, body: &[u8]) -> Result<(), BodyFault> {
         match self {
-            BodyCheck::Any => Ok(()),
+            // The events of a stream are checked as they come.
+            BodyCheck::Any | BodyCheck::Stream(_) => Ok(()),
             BodyCheck::Exact(expected) if **expected == *body => Ok(()),
             BodyCheck::Exact(expected) => Err(BodyFault::Differs(expected.len() as u64)),
             BodyCheck::Sha256(expected) => same_digest(expected, Sha256::digest(body).into()),
@@ -216,6 +239,7 @@ impl fmt::Display for BodyFault {
             BodyFault::Undecodable(error) => write!(f, "{error}"),
             BodyFault::NotExtracted(fault) => write!(f, "{fault}"),
             BodyFault::NotFollowed(fault) => write!(f, "{fault}"),
+            BodyFault::Stream(fault) => write!(f, "{fault}"),
         }
     }
 }

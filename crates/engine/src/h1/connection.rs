@@ -37,16 +37,20 @@ pub(super) struct Http1KindState {
     pub last_response: LastResponse,
     /// Whether to keep a good response: not if each request is different.
     pub repeat: bool,
+    /// Whether responses are streams.
+    pub is_stream: bool,
 }
 
 impl Http1KindState {
     pub(super) fn new(kind: &RequestKind) -> Self {
         let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
+        let is_stream = kind.check.body.is_stream();
         Self {
             method: kind.method,
             heads: HeadCache::new(),
             last_response: LastResponse::default(),
-            repeat: is_exact || kind.template.as_fixed().is_some(),
+            repeat: !is_stream && (is_exact || kind.template.as_fixed().is_some()),
+            is_stream,
         }
     }
 }

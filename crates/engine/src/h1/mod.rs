@@ -4,6 +4,8 @@
 //! answers. A response that equals the last good one is read by that comparison ([`last_response`]); otherwise
 //! `paceline_http` does the framing. A server may announce with a response that it closes (nginx after 1,000 requests):
 //! requests behind that one return to the schedule as still due. After a timeout the connection cannot be used any more.
+//!
+//! Over 600 lines: one protocol on one state.
 
 mod connection;
 mod last_response;
@@ -205,14 +207,24 @@ impl<S: Scenario> Http1<S> {
                 (connection.keep_alive, connection.is_suspect) = (head.keep_alive, head.is_suspect);
                 self.saw_compressed |= head.coding.is_compressed();
                 connection.incoming.begin(head.into());
+                if answers.is_stream {
+                    let times = (connection.incoming.first_byte, now);
+                    tracker.begin_stream(slot, place, kind, head.into(), times);
+                }
             }
             DecodeStep::Body(piece) => {
                 tracker.inspect(kind, &mut connection.incoming, piece);
                 if self.scenario.reads_responses() {
                     self.scenario.read(slot, place, ResponsePart::Body(piece));
                 }
+                let piece = (piece, answers.is_stream && connection.decoder.ends_chunk());
+                if answers.is_stream && tracker.read_stream(slot, place, kind, piece, now) {
+                    completed = Some(self.cut(slot, consumed as u64, now, tracker));
+                }
             }
-            DecodeStep::End => completed = Some(self.complete_steps(slot, consumed as u64, now, tracker)),
+            DecodeStep::End => {
+                completed = Some(self.complete_steps(slot, consumed as u64, true, now, tracker))
+            }
         }
         if completed.is_none() {
             tracker.moved(exchange.block, 0, consumed as u64);
@@ -220,17 +232,22 @@ impl<S: Scenario> Http1<S> {
         Ok((consumed, completed))
     }
 
-    /// Completes a response that was read in steps: its length is checked here, its bytes were checked before.
+    /// Completes a response that was read in steps: its length is checked here, its bytes were checked before. Whether
+    /// one that the close of the connection ends is complete is unknown.
     fn complete_steps(
         &mut self,
         slot: Slot,
         uncounted_bytes: u64,
-        now: Nanos,
+        is_complete: bool,
+        mut now: Nanos,
         tracker: &mut Tracker<'_>,
     ) -> Flow {
         let (_, kind) = self.oldest(slot, tracker);
         let connection = &mut self.connections[slot as usize];
-        let response = tracker.judge_pieces(kind, &mut connection.incoming, uncounted_bytes, now);
+        let mut response = tracker.judge_pieces(kind, &mut connection.incoming, uncounted_bytes, now);
+        if self.answers[kind].is_stream {
+            now = tracker.end_stream(slot, connection.oldest, kind, is_complete, &mut response, now);
+        }
         if self.scenario.reads_responses() {
             let (head, place) = (connection.incoming.head, connection.oldest);
             connection.oldest = if place + 1 == self.depth { 0 } else { place + 1 };
@@ -241,6 +258,13 @@ impl<S: Scenario> Http1<S> {
             self.complete(slot, &response, 1, now, tracker);
         }
         if self.connections[slot as usize].keep_alive { Flow::Keep } else { Flow::Close }
+    }
+
+    /// Ends the response to the oldest exchange, whose stream is over. The rest of it cannot be told from a response to
+    /// the next request, so the connection carries none.
+    fn cut(&mut self, slot: Slot, uncounted_bytes: u64, now: Nanos, tracker: &mut Tracker<'_>) -> Flow {
+        self.complete_steps(slot, uncounted_bytes, false, now, tracker);
+        Flow::Cut
     }
 
     /// Consumes the last response at the beginning of the input as often as it is repeated; returns the bytes
@@ -300,6 +324,7 @@ impl<S: Scenario> Http1<S> {
             let answers = &mut self.answers[kind];
             // A scenario may read the head and the body of each response.
             if !self.scenario.reads_responses()
+                && !answers.is_stream
                 && let Some(whole) = self.connections[slot as usize].decoder.whole(&answers.heads, input)
             {
                 let response = ReceivedResponse {
@@ -321,9 +346,13 @@ impl<S: Scenario> Http1<S> {
             } else {
                 let (consumed, completed) = self.step(slot, input, now, tracker).map_err(not_http)?;
                 input = &input[consumed..];
-                if completed == Some(Flow::Close) {
-                    let is_suspect = self.connections[slot as usize].is_suspect;
-                    return self.closed(slot, is_suspect, tracker);
+                match completed {
+                    Some(Flow::Close) => {
+                        let is_suspect = self.connections[slot as usize].is_suspect;
+                        return self.closed(slot, is_suspect, tracker);
+                    }
+                    Some(Flow::Cut) => return Ok(Flow::Cut),
+                    Some(Flow::Keep) | None => {}
                 }
             }
         }
@@ -394,9 +423,13 @@ fn tail_of(request: &[u8], bytes: usize) -> &[u8] {
     &request[request.len().saturating_sub(bytes)..]
 }
 
-/// The reason why a response did not end within the timeout.
-fn unfinished(decoder: &Decoder) -> ConnectionFailure {
-    if decoder.reads_until_close() { ConnectionFailure::NoEnd } else { ConnectionFailure::TimedOut }
+/// The reason why a response did not end within the timeout; `are_streams` if all responses are.
+fn unfinished(decoder: &Decoder, are_streams: bool) -> ConnectionFailure {
+    match decoder.reads_until_close() {
+        _ if are_streams && !decoder.reads_head() => ConnectionFailure::SilentStream,
+        true => ConnectionFailure::NoEnd,
+        false => ConnectionFailure::TimedOut,
+    }
 }
 
 impl<S: Scenario> ProtocolHandler for Http1<S> {
@@ -517,11 +550,17 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
         now: Nanos,
         tracker: &mut Tracker<'_>,
     ) -> Option<ConnectionFailure> {
-        match self.connections[slot as usize].decoder.end_of_input() {
+        let connection = &mut self.connections[slot as usize];
+        let ended = connection.decoder.end_of_input();
+        if tracker.has_ended_stream(slot, connection.oldest) {
+            self.complete_steps(slot, 0, false, now, tracker);
+            return None;
+        }
+        match ended {
             // The close would end a response without a length, if it could be trusted (RFC 9112 §9.8).
             Ok(true) if cut => Some(ConnectionFailure::Truncated),
             Ok(true) => {
-                self.complete_steps(slot, 0, now, tracker);
+                self.complete_steps(slot, 0, false, now, tracker);
                 self.give_back_all(slot, tracker);
                 None
             }
@@ -539,7 +578,19 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
         _: Nanos,
         _: &mut T,
     ) -> CancelOutcome {
-        CancelOutcome::Connection(unfinished(&self.connections[slot as usize].decoder))
+        let are_streams = self.answers.iter().all(|answers| answers.is_stream);
+        CancelOutcome::Connection(unfinished(&self.connections[slot as usize].decoder, are_streams))
+    }
+
+    fn end_stream<T: Transport>(
+        &mut self,
+        slot: Slot,
+        _: ExchangeIndex,
+        now: Nanos,
+        tracker: &mut Tracker<'_>,
+        _: &mut T,
+    ) -> Flow {
+        self.cut(slot, 0, now, tracker)
     }
 
     fn close(&mut self, slot: Slot) {

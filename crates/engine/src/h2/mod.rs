@@ -261,6 +261,25 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
         CancelOutcome::Exchange
     }
 
+    fn end_stream<T: Transport>(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        now: Nanos,
+        tracker: &mut Tracker<'_>,
+        transport: &mut T,
+    ) -> Flow {
+        self.state.cut(place, &mut ReadContext { slot, now, bytes: 0, tracker });
+        let connection = &mut self.state.connections[slot as usize];
+        connection.unsent_since = now;
+        // The next read reports a broken connection.
+        let _ = connection.flush(slot, transport);
+        match self.state.has_ended(slot, tracker.exchanges().live(slot)) {
+            true => Flow::Close,
+            false => Flow::Keep,
+        }
+    }
+
     fn close(&mut self, slot: Slot) {
         self.readers[slot as usize] = FrameReader::default();
         self.state.connections[slot as usize].close();

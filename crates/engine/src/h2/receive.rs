@@ -34,6 +34,8 @@ pub(super) struct Http2State<S> {
     pub outgoing: Http2Outgoing,
     /// By kind of request.
     answers: Box<[Http2KindState]>,
+    /// Whether any of them are streams.
+    has_streams: bool,
     cache: BlockCache,
     /// Responses of one read that are not repeats; empty between reads.
     pub group: AnswerGroup,
@@ -52,15 +54,19 @@ struct Http2KindState {
     last_response: LastFrames,
     /// Whether to keep a good response: not if each request is different.
     repeat: bool,
+    /// Whether responses are streams.
+    is_stream: bool,
 }
 
 impl Http2KindState {
     fn new(kind: &RequestKind) -> Self {
         let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
+        let is_stream = kind.check.body.is_stream();
         Self {
             method: kind.method,
             last_response: LastFrames::default(),
-            repeat: is_exact || kind.template.as_fixed().is_some(),
+            repeat: !is_stream && (is_exact || kind.template.as_fixed().is_some()),
+            is_stream,
         }
     }
 }
@@ -108,6 +114,7 @@ impl<S: Scenario> Http2State<S> {
             streams: Streams::new(count, places),
             outgoing: Http2Outgoing::new(settings, worker),
             answers: settings.requests.kinds().iter().map(Http2KindState::new).collect(),
+            has_streams: settings.requests.have_streams(),
             cache: BlockCache::default(),
             group: AnswerGroup::default(),
             stream_limit: None,
@@ -255,7 +262,7 @@ impl<S: Scenario> Http2State<S> {
         stream.bytes += bytes as u64;
         stream.receive_window.count(flow_bytes);
         self.connections[slot as usize].count_received(flow_bytes);
-        self.on_piece(place, piece, end_stream, &mut ReadContext { slot, now, bytes, tracker });
+        self.on_piece(place, (piece, true), end_stream, &mut ReadContext { slot, now, bytes, tracker });
         Some(bytes)
     }
 
@@ -277,6 +284,9 @@ impl<S: Scenario> Http2State<S> {
         }
         let answers = &mut self.answers[usize::from(stream.kind)];
         let connection = &mut self.connections[slot as usize];
+        if answers.is_stream {
+            return false;
+        }
         let mut progress = ResponseProgress::new(answers.method);
         let has_room = connection.receive_window.available() as usize >= body.len();
         let fits = |fields| {
@@ -317,8 +327,8 @@ impl<S: Scenario> Http2State<S> {
             FrameEvent::FieldBlock { stream, block, end_stream } => {
                 self.on_fields(stream, block, end_stream, received)
             }
-            FrameEvent::Data { stream, piece, flow_bytes, end_stream } => {
-                self.on_data(stream, piece, flow_bytes, end_stream, received)
+            FrameEvent::Data { stream, piece, flow_bytes, end_frame, end_stream } => {
+                self.on_data(stream, (piece, end_frame), flow_bytes, end_stream, received)
             }
             FrameEvent::Settings(payload) => {
                 let connection = &mut self.connections[received.slot as usize];
@@ -409,6 +419,9 @@ impl<S: Scenario> Http2State<S> {
                 stream.incoming.begin(head.into());
                 self.saw_compressed |= head.coding.is_compressed();
                 self.scenario.read(slot, place, ResponsePart::Head(&self.head));
+                if self.has_streams {
+                    self.begin_stream(place, head.into(), received);
+                }
                 if is_first && !end_stream && !S::IS_USED {
                     self.keep_head(slot, place, block, head.into());
                 }
@@ -420,7 +433,7 @@ impl<S: Scenario> Http2State<S> {
             }
         }
         if end_stream {
-            self.complete_pieces(place, received);
+            self.complete_pieces(place, true, received);
         }
         Ok(())
     }
@@ -441,7 +454,7 @@ impl<S: Scenario> Http2State<S> {
     fn on_data(
         &mut self,
         id: u32,
-        piece: &[u8],
+        piece: (&[u8], bool),
         flow_bytes: u32,
         end_stream: bool,
         received: &mut ReadContext<'_, '_>,
@@ -462,12 +475,13 @@ impl<S: Scenario> Http2State<S> {
         Ok(())
     }
 
-    /// Checks a piece of a body, which is counted in both windows, and completes its response if that ends with it.
+    /// Checks a piece of a body, with which a frame ends or not, and completes its response if that ends with it. It is
+    /// counted in both windows.
     #[inline]
     fn on_piece(
         &mut self,
         place: ExchangeIndex,
-        piece: &[u8],
+        (piece, end_frame): (&[u8], bool),
         end_stream: bool,
         received: &mut ReadContext<'_, '_>,
     ) {
@@ -478,6 +492,9 @@ impl<S: Scenario> Http2State<S> {
         }
         let kind = usize::from(stream.kind);
         self.scenario.read(slot, place, ResponsePart::Body(piece));
+        if self.has_streams && self.answers[kind].is_stream {
+            return self.on_stream_piece(place, (piece, end_frame), end_stream, received);
+        }
         if end_stream && stream.incoming.body.bytes == 0 {
             let head = stream.incoming.head;
             let response = ReceivedResponse {
@@ -494,20 +511,95 @@ impl<S: Scenario> Http2State<S> {
             }
             return self.complete(place, &response, received);
         }
-        received.tracker.inspect(kind, &mut stream.incoming, piece);
+        // Some servers (node) end a stream with an empty frame.
+        if !piece.is_empty() {
+            received.tracker.inspect(kind, &mut stream.incoming, piece);
+        }
         if end_stream {
-            self.complete_pieces(place, received);
+            self.complete_pieces(place, true, received);
         } else if let Some(increment) = stream.receive_window.replenish() {
             write_window_update(&mut self.connections[slot as usize].out, stream.id, increment);
         }
     }
 
-    /// Completes a response whose body came in pieces, or that has none.
-    fn complete_pieces(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
+    /// The head of a response has come, whose body may be a stream.
+    #[cold]
+    fn begin_stream(&mut self, place: ExchangeIndex, head: JudgedHead, received: &mut ReadContext<'_, '_>) {
+        let ReadContext { slot, now, .. } = *received;
+        let stream = self.streams.get(slot, place);
+        let (kind, first_byte) = (usize::from(stream.kind), stream.incoming.first_byte);
+        if self.answers[kind].is_stream {
+            received.tracker.begin_stream(slot, place, kind, head, (first_byte, now));
+        }
+    }
+
+    /// Reads the events in a piece of a body.
+    #[cold]
+    fn on_stream_piece(
+        &mut self,
+        place: ExchangeIndex,
+        piece: (&[u8], bool),
+        end_stream: bool,
+        received: &mut ReadContext<'_, '_>,
+    ) {
+        let ReadContext { slot, now, .. } = *received;
+        let stream = self.streams.at(slot, place);
+        let kind = usize::from(stream.kind);
+        received.tracker.inspect(kind, &mut stream.incoming, piece.0);
+        let is_over = received.tracker.read_stream(slot, place, kind, piece, now);
+        if end_stream {
+            self.complete_pieces(place, true, received);
+        } else if is_over {
+            self.cut(place, received);
+        } else if let Some(increment) = stream.receive_window.replenish() {
+            write_window_update(&mut self.connections[slot as usize].out, stream.id, increment);
+        }
+    }
+
+    /// Ends the response at a place, whose stream is over.
+    pub(super) fn cut(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
         let stream = self.streams.at(received.slot, place);
+        stream.unsent = 0;
+        self.connections[received.slot as usize].reset(stream.id, ErrorCode::CANCEL);
+        self.complete_pieces(place, false, received);
+    }
+
+    /// Completes a response whose body came in pieces, or that has none.
+    fn complete_pieces(
+        &mut self,
+        place: ExchangeIndex,
+        is_complete: bool,
+        received: &mut ReadContext<'_, '_>,
+    ) {
+        let ReadContext { slot, now, .. } = *received;
+        let stream = self.streams.at(slot, place);
         let (kind, bytes) = (stream.kind.into(), stream.bytes);
-        let response = received.tracker.judge_pieces(kind, &mut stream.incoming, bytes, received.now);
+        let response = received.tracker.judge_pieces(kind, &mut stream.incoming, bytes, now);
+        if self.has_streams && self.answers[kind].is_stream {
+            return self.complete_stream(place, kind, is_complete, response, received);
+        }
         self.complete(place, &response, received);
+    }
+
+    /// Completes a stream. It may have ended before its last bytes came, so it is recorded alone.
+    #[cold]
+    fn complete_stream(
+        &mut self,
+        place: ExchangeIndex,
+        kind: usize,
+        is_complete: bool,
+        mut response: ReceivedResponse,
+        received: &mut ReadContext<'_, '_>,
+    ) {
+        let slot = received.slot;
+        let now = received.tracker.end_stream(slot, place, kind, is_complete, &mut response, received.now);
+        self.end_response(slot, place);
+        if S::IS_USED {
+            let head = self.streams.get(slot, place).incoming.head;
+            self.scenario.complete(slot, place, head, response, now, received.tracker);
+        } else if let Some(exchange) = received.tracker.exchanges_mut().end(slot, place) {
+            received.tracker.answered(slot, &exchange, 1, &response, now);
+        }
     }
 
     /// Completes a response.
@@ -519,6 +611,18 @@ impl<S: Scenario> Http2State<S> {
         received: &mut ReadContext<'_, '_>,
     ) {
         let ReadContext { slot, now, .. } = *received;
+        self.end_response(slot, place);
+        if S::IS_USED {
+            let head = self.streams.get(slot, place).incoming.head;
+            self.scenario.complete(slot, place, head, *response, now, received.tracker);
+        } else if let Some(exchange) = received.tracker.exchanges_mut().end(slot, place) {
+            self.group.add(slot, exchange, *response, now, received.tracker);
+        }
+    }
+
+    /// Ends the stream of a complete response.
+    #[inline(always)]
+    fn end_response(&mut self, slot: Slot, place: ExchangeIndex) {
         let connection = &mut self.connections[slot as usize];
         let stream = self.streams.at(slot, place);
         if stream.unsent > 0 {
@@ -527,12 +631,6 @@ impl<S: Scenario> Http2State<S> {
         }
         stream.end();
         (connection.cancels, connection.stray_frames) = (0, 0);
-        if S::IS_USED {
-            let head = stream.incoming.head;
-            self.scenario.complete(slot, place, head, *response, now, received.tracker);
-        } else if let Some(exchange) = received.tracker.exchanges_mut().end(slot, place) {
-            self.group.add(slot, exchange, *response, now, received.tracker);
-        }
     }
 
     /// A response broke the rules: its request fails, the connection continues.
@@ -564,6 +662,8 @@ impl<S: Scenario> Http2State<S> {
         let Some(place) = self.place_of(slot, id, FrameName(3))? else { return self.stray(slot) };
         if code == ErrorCode::REFUSED_STREAM {
             self.give_back(place, received);
+        } else if received.tracker.has_ended_stream(slot, place) {
+            self.complete_pieces(place, false, received);
         } else {
             self.streams.at(slot, place).end();
             received.tracker.note(ConnectionFailure::StreamReset, Some(code.to_string()));

@@ -102,6 +102,11 @@ impl Inspector {
         }
     }
 
+    /// Whether a response may have this status.
+    pub(super) fn admits(&self, status: u16) -> bool {
+        self.check.admits(status)
+    }
+
     fn is_exact(&self) -> bool {
         matches!(self.check.body, BodyCheck::Exact(_))
     }
@@ -114,7 +119,7 @@ impl Inspector {
         }
         let is_good = match self.reference(head.coding) {
             Some(reference) if equal(reference, body) => true,
-            None if matches!(self.check.body, BodyCheck::Any) => true,
+            None if self.check.body.is_none() => true,
             // Each body is different: there is no reference, and the check is as cheap as a comparison.
             None if self.has_form(body) => true,
             _ => self.judge(head, body, now),
@@ -132,7 +137,7 @@ impl Inspector {
     pub(super) fn take(&self, head: JudgedHead, body: &mut Body, piece: &[u8]) {
         let begin = body.bytes as usize;
         body.bytes += piece.len() as u64;
-        if matches!(self.check.body, BodyCheck::Any) || !self.check.admits(head.status) {
+        if self.check.body.is_none() || !self.check.admits(head.status) {
             return;
         }
         let equal = |reference: &Arc<[u8]>| {
@@ -157,7 +162,7 @@ impl Inspector {
             return Ending::BadStatus;
         }
         let is_good = match (&self.check.body, self.reference(head.coding), body.kept) {
-            (BodyCheck::Any, ..) => true,
+            (BodyCheck::Any | BodyCheck::Stream(_), ..) => true,
             // The whole body equals the beginning of the reference.
             (_, Some(reference), _) if !body.differs => {
                 let beginning = Arc::clone(reference);
@@ -243,6 +248,11 @@ impl Inspector {
         };
         self.note(head.status, length, kept.start, &kept.bytes, fault, now);
         false
+    }
+
+    /// Counts a body of which no byte was kept as wrong.
+    pub(super) fn reject_unkept(&mut self, status: u16, length: u64, fault: BodyFault, now: Nanos) {
+        self.note(status, length, 0, &[], fault, now);
     }
 
     /// Counts a body as wrong, whatever its check says.

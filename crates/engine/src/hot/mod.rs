@@ -1,5 +1,5 @@
 //! Implements the life of one request, in the order of the files: [`schedule`] (when it is due), [`source`] (which
-//! request it is), [`exchange`] (its place while in flight), [`inspect`] (the check of its response), [`record`] (its
+//! request it is), [`exchange`] (its place while in flight), [`inspect`] (the check of its response) and [`streams`] (its events), [`record`] (its
 //! outcome), and the [`request_tracker`] that combines these; [`pool`] (free connections), [`pauses`] (of the
 //! generator); [`protocol`] (its bytes); [`scenario`] (requests that depend on responses); [`traffic`] and [`worker`] (the loop).
 //!
@@ -16,6 +16,7 @@ mod source;
 mod exchange;
 
 mod inspect;
+mod streams;
 
 mod blocks;
 mod fairness;

@@ -95,7 +95,7 @@ pub(super) struct Pool {
     carries: u32,
     /// The pause between a response and the next request of its connection.
     think: Option<Think>,
-    /// Whether connections are kept as long as the server keeps them, and have no think time.
+    /// Whether connections are kept as long as the server keeps them, and have neither a think time nor streams.
     plain_life: bool,
     /// The source of think times.
     random: Random,
@@ -141,7 +141,7 @@ impl Pool {
             connecting: 0,
             carries: settings.job.requests_per_connection_max(),
             think: settings.job.think,
-            plain_life: settings.job.has_plain_connections(),
+            plain_life: settings.job.has_plain_connections() && !settings.requests.have_streams(),
             random: thinking(settings.seed, worker),
             counts: ConnectionCounts::default(),
             attempts: 0,

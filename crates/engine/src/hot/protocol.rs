@@ -19,6 +19,8 @@ pub enum Flow {
     Keep,
     /// The server has announced that it closes, and every exchange that it still answers has ended.
     Close,
+    /// Paceline has ended the last response, whose stream was over: the connection cannot carry another one.
+    Cut,
 }
 
 /// The state of a connection after an exchange on it was cancelled.
@@ -131,6 +133,16 @@ pub trait ProtocolHandler {
         now: Nanos,
         transport: &mut T,
     ) -> CancelOutcome;
+
+    /// Ends the response at a place, whose stream is over, although the server may send more of it.
+    fn end_stream<T: Transport>(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        now: Nanos,
+        tracker: &mut Tracker<'_>,
+        transport: &mut T,
+    ) -> Flow;
 
     /// The connection is closed, and its exchanges have ended.
     fn close(&mut self, slot: Slot);

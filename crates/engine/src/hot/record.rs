@@ -2,10 +2,13 @@
 //!
 //! Requests are counted in the block in which they were scheduled, whenever they end. Outcomes are added to the block's
 //! tally of the current interval, which is added to the total once a second, so that a request is recorded once.
+//!
+//! Over 600 lines: all of it fills the same tallies.
 
 use super::blocks::{BlockIndex, Blocks};
 use super::exchange::{Exchange, WaitingStep};
 use super::schedule::ReturnedRequest;
+use super::streams::{EventBatch, StreamResult};
 use super::ticks::TickRange;
 use crate::arrivals::{SampledIntervals, SampledSends};
 use crate::tally::Endings;
@@ -348,6 +351,48 @@ impl Recorder {
     /// Counts responses that waited this long between the kernel and the generator.
     pub(super) fn received(&mut self, block: BlockIndex, waited: Nanos, count: u64) {
         self.tally(block).record(Measure::ReceiveDelay, waited, count);
+    }
+
+    /// Counts the events of a stream that came together.
+    pub(super) fn events(&mut self, exchange: &Exchange, batch: &EventBatch, now: Nanos) {
+        self.roll(now);
+        let in_window = self.in_window(now);
+        let tally = self.tally(exchange.block);
+        if batch.begins_body {
+            tally.record(Measure::FirstBody, now.since(exchange.intended), 1);
+        }
+        if batch.events == 0 {
+            return;
+        }
+        match batch.after {
+            None => tally.record(Measure::FirstEvent, now.since(exchange.intended), 1),
+            Some(before) => tally.record(Measure::EventGap, now.since(before), 1),
+        }
+        tally.record(Measure::EventGap, Nanos::ZERO, batch.events - 1);
+        let streams = &mut tally.counts.streams;
+        streams.events += batch.events;
+        streams.counted += batch.counted;
+        if in_window {
+            streams.events_in_window += batch.events;
+            streams.counted_in_window += batch.counted;
+        }
+    }
+
+    /// Counts a stream whose response has ended. Its gaps and its duration are those of streams that ended as asked.
+    pub(super) fn stream_ended(&mut self, exchange: &Exchange, result: &StreamResult) {
+        let tally = self.tally(exchange.block);
+        let streams = &mut tally.counts.streams;
+        streams.streams += 1;
+        match &result.fault {
+            None => streams.count_events_of_one(result.events),
+            Some(fault) => return streams.ended_early += u64::from(fault.is_early()),
+        }
+        if let Some(longest) = result.longest_gap {
+            tally.record(Measure::LongestGap, longest, 1);
+        }
+        if let Some(first_body) = result.first_body {
+            tally.record(Measure::Stream, result.ended_at.since(first_body), 1);
+        }
     }
 
     /// Counts responses in the segment in which they came, which may be later than that of their requests.

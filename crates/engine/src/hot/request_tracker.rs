@@ -2,6 +2,8 @@
 //!
 //! The loop reads the due requests from it. A protocol reports each exchange that begins and ends; the tracker takes
 //! requests off the schedule, judges bodies, and has everything recorded. It does not depend on sockets or protocols.
+//!
+//! Over 600 lines: all of it acts on one state.
 
 use super::blocks::BlockIndex;
 use super::exchange::{Exchange, ExchangeIndex, Exchanges, SetAside, SetAsideReason, WaitingStep};
@@ -9,6 +11,7 @@ use super::fairness::Medians;
 use super::inspect::{Body, Inspector, JudgedHead};
 use super::record::{ReceivedResponse, Recorder};
 use super::schedule::{ReturnedRequest, Schedule};
+use super::streams::Streams;
 use crate::arrivals::SampledIntervals;
 use crate::outcome::{ConnectionCounts, ConnectionFailure};
 use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
@@ -97,6 +100,7 @@ pub struct Tracker<'a> {
     recorder: &'a mut Recorder,
     schedule: Schedule,
     exchanges: Exchanges,
+    streams: Streams,
     /// Checks the responses, by kind of request.
     inspectors: Box<[Inspector]>,
     /// Requests of the window that each connection served.
@@ -140,6 +144,7 @@ impl<'a> Tracker<'a> {
             recorder,
             schedule,
             exchanges: Exchanges::new(connections, places),
+            streams: Streams::new(&settings.requests, connections, places),
             inspectors: settings.requests.kinds().iter().map(|kind| Inspector::new(&kind.check)).collect(),
             served: vec![0; connections as usize],
             medians: if open { Medians::new(connections) } else { Medians::default() },
@@ -404,6 +409,7 @@ impl<'a> Tracker<'a> {
         if self.was_returned_too_often(slot, place, now) {
             return None;
         }
+        self.streams.discard(slot, place);
         let Exchange { returns, .. } = *self.exchanges.at(slot, place);
         let exchange = Exchange { returns: returns + 1, ..self.exchanges.end(slot, place)? };
         (self.aside, self.returned) = (self.aside + 1, self.returned + 1);
@@ -432,6 +438,10 @@ impl<'a> Tracker<'a> {
 
     /// Ends the exchange at a place without a response.
     pub(crate) fn abandon(&mut self, slot: Slot, place: ExchangeIndex, ending: Ending, now: Nanos) {
+        if self.streams.has_ended(slot, place) {
+            return self.answer_with_stream(slot, place, now);
+        }
+        self.streams.discard(slot, place);
         let Some(exchange) = self.exchanges.end(slot, place) else { return };
         self.recorder.abandoned(&exchange, ending, now);
         if ending == Ending::TimedOut {
@@ -447,6 +457,109 @@ impl<'a> Tracker<'a> {
             return None;
         }
         self.put_back(slot, place, self.exchanges.at(slot, place).returns + 1)
+    }
+
+    /// The response to a request of this kind has begun, with this head: its body may be a stream.
+    pub(crate) fn begin_stream(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        kind: usize,
+        head: JudgedHead,
+        (first_byte, now): (Nanos, Nanos),
+    ) {
+        if self.inspectors[kind].admits(head.status) {
+            self.streams.begin(slot, place, kind, head, (first_byte, now));
+        }
+    }
+
+    /// Reads a piece of a stream's body, with which a chunk ends or not. Returns whether the stream is over, so that
+    /// the protocol has to end the response.
+    pub(crate) fn read_stream(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        kind: usize,
+        (piece, ends_chunk): (&[u8], bool),
+        now: Nanos,
+    ) -> bool {
+        let batch = self.streams.read(slot, place, kind, (piece, ends_chunk), now);
+        if batch.begins_body || batch.events > 0 {
+            self.recorder.events(self.exchanges.at(slot, place), &batch, now);
+        }
+        batch.is_over
+    }
+
+    /// The response at a place has ended: if it is a stream, completes the judgement of its request. Returns when it
+    /// ended. Whether a response that only a close could end is complete is unknown.
+    pub(crate) fn end_stream(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        kind: usize,
+        is_complete: bool,
+        response: &mut ReceivedResponse,
+        now: Nanos,
+    ) -> Nanos {
+        let Some(result) = self.streams.end(slot, place, kind, is_complete, now) else { return now };
+        let exchange = self.exchanges.at(slot, place);
+        self.recorder.events(exchange, &result.last, now);
+        self.recorder.stream_ended(exchange, &result);
+        if let Some(fault) = result.fault
+            && response.ending == Ending::Ok
+        {
+            response.ending = Ending::BadBody;
+            let ReceivedResponse { status, body_bytes, .. } = *response;
+            self.inspectors[kind].reject_unkept(status, body_bytes, fault.into(), now);
+        }
+        result.ended_at
+    }
+
+    /// Ends the exchange at a place, whose stream has ended as asked although its response has not.
+    #[cold]
+    fn answer_with_stream(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) {
+        let kind = self.kind_of(self.exchanges.at(slot, place));
+        let (status, first_byte, body_bytes) = self.streams.received(slot, place);
+        let mut response = ReceivedResponse { status, body_bytes, first_byte, ..ReceivedResponse::NONE };
+        let ended_at = self.end_stream(slot, place, kind, false, &mut response, now);
+        if let Some(exchange) = self.exchanges.end(slot, place) {
+            self.answered(slot, &exchange, 1, &response, ended_at);
+        }
+    }
+
+    /// Whether the stream at a place has ended as asked, although its response has not.
+    pub(crate) fn has_ended_stream(&self, slot: Slot, place: ExchangeIndex) -> bool {
+        self.streams.has_ended(slot, place)
+    }
+
+    /// Whether the protocol has to end the stream at a place now.
+    pub(super) fn must_end_stream(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> bool {
+        self.streams.is_due(slot, place, now)
+    }
+
+    /// The moment for which an alarm has to be set, to end a stream on a connection; none if a sufficient one is set.
+    pub(super) fn take_stream_alarm(&mut self, slot: Slot) -> Option<Nanos> {
+        self.streams.take_alarm(slot)
+    }
+
+    /// That alarm has rung.
+    pub(super) fn stream_alarm_rang(&mut self, slot: Slot) {
+        self.streams.alarm_rang(slot);
+    }
+
+    /// Since when a connection has waited for a response, or for the next event of a stream. None if no exchange is in
+    /// flight.
+    pub(super) fn waits_since(&self, slot: Slot) -> Option<Nanos> {
+        if self.streams.is_empty() || self.exchanges.live(slot) == 0 {
+            return self.exchanges.oldest(slot);
+        }
+        let since = |place| self.exchanges.at(slot, place).actual.max(self.streams.last_event(slot, place));
+        (0..self.exchanges.places()).map(since).min()
+    }
+
+    /// Whether there is an exchange at a place that has waited since `latest` or longer.
+    pub(super) fn has_waited_since(&self, slot: Slot, place: ExchangeIndex, latest: Nanos) -> bool {
+        self.exchanges.is_sent_by(slot, place, latest) && self.streams.last_event(slot, place) <= latest
     }
 
     /// Whether the server has handed the exchange at a place back so often that it counts as failed; if so, ends it.
@@ -470,6 +583,7 @@ impl<'a> Tracker<'a> {
     /// Makes the request at a place due again.
     fn put_back(&mut self, slot: Slot, place: ExchangeIndex, returns: u8) -> Option<u16> {
         let Exchange { intended, actual, block, .. } = self.exchanges.end(slot, place)?;
+        self.streams.discard(slot, place);
         self.returned += 1;
         self.schedule.put_back(ReturnedRequest { intended, sent: actual, block, returns });
         Some(self.settings.requests.kind_of(block))

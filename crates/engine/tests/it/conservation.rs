@@ -7,11 +7,12 @@
 use crate::support::{REQUEST, asking, closed_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{MisbehavingHttp2, MisbehavingServer, Script, VirtualClock, simulate_with};
+use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
 use paceline_engine::{
     Arrivals, BodyCheck, Bound, Ending, EngineError, ExpectedValue, Job, LoadModel, Measure, Nanos, PaceKind,
     Random, Rate, RequestKind, Requests, ResponseCheck, Settings, Shape, Tally, TallyCounts, Think,
 };
-use paceline_http::{LineFiles, Method, Request, RequestTemplate, Scheme, Url};
+use paceline_http::{EventFormat, LineFiles, Method, Request, RequestTemplate, Scheme, Url};
 use paceline_job::Protocol;
 use std::sync::Arc;
 
@@ -59,6 +60,19 @@ fn connections(random: &mut Random, depth: u16, job: &mut Job) {
     job.keep_alive = depth > 1 || job.requests_per_connection.is_some() || random.below(4) > 0;
 }
 
+/// A stream that ends in any way.
+fn stream(random: &mut Random) -> StreamPlan {
+    let formats = [EventFormat::ServerSent, EventFormat::Lines, EventFormat::Chunks];
+    StreamPlan {
+        format: formats[random.below(3) as usize],
+        must_be_json: random.below(4) == 0,
+        events: (random.below(3) == 0).then(|| 1 + random.below(2)),
+        length: (random.below(3) == 0).then(|| Nanos(1 + random.below(5_000_000))),
+        until: (random.below(3) == 0).then(|| TextSearch::new(b"k")).flatten(),
+        count: (random.below(3) == 0).then(|| JsonNumber::at("")),
+    }
+}
+
 /// One request, or several kinds whose bytes are made as they are sent, with checks of all kinds.
 fn requests(random: &mut Random) -> Arc<Requests> {
     let status = (random.below(3) == 0).then_some(200);
@@ -70,8 +84,9 @@ fn requests(random: &mut Random) -> Arc<Requests> {
     }
     let url = Url::parse("http://a/{seq}?{rand:1:100000}").unwrap();
     let kind = |random: &mut Random| {
-        let body = match random.below(4) {
+        let body = match random.below(5) {
             0 => BodyCheck::Any,
+            4 => BodyCheck::Stream(Arc::new(stream(random))),
             1 => BodyCheck::Exact(Arc::from(*b"ok")),
             2 => BodyCheck::Sha256([0; 32]),
             _ => BodyCheck::Json(Arc::new([ExpectedValue::parse("=1").unwrap()])),

@@ -1,6 +1,7 @@
 //! Tests the engine in simulation, and on the kernel against small servers.
 //!
-//! Simulated: `conservation`, `early`, `freeze`, `http2`, `life`, `scripted`, `seconds`, `sessions`, `sessions_http2`, `shapes` and `timeouts`;
+//! Simulated: `conservation`, `early`, `freeze`, `http2`, `life`, `scripted`, `seconds`, `sessions`, `sessions_http2`,
+//! `shapes`, `streams` and `timeouts`;
 //! counting: `instructions`; on sockets: `kernel`, `faults` and `tls`. The tests of the binary check the output of
 //! `paceline run`.
 
@@ -22,6 +23,7 @@ mod server;
 mod sessions;
 mod sessions_http2;
 mod shapes;
+mod streams;
 mod support;
 mod timeouts;
 mod tls;

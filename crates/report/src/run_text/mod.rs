@@ -142,6 +142,13 @@ fn headline(run: &Run, style: Style) -> String {
         Some(sessions) => format!("{} sessions/s, {achieved}", count(sessions)),
         None => achieved,
     };
+    let achieved = match (run.events_per_s(), run.counted_per_s()) {
+        (Some(events), Some(counted)) => {
+            format!("{achieved}, {} events/s, {} counted/s", count(events), count(counted))
+        }
+        (Some(events), None) => format!("{achieved}, {} events/s", count(events)),
+        (None, _) => achieved,
+    };
     let offered_rate = |per_s: f64| format!("{}{}", count(per_s), offered_unit(run));
     let achieved = if rate_is_minimum(run) { format!("at least {achieved}") } else { achieved };
     let received = match received_per_s(run) {

@@ -305,7 +305,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Ends or keeps a connection, or starts its think time, if connections have one or a limit of requests.
     #[cold]
-    fn live_on(
+    pub(super) fn live_on(
         &mut self,
         slot: Slot,
         flow: Result<Flow, ProtocolFault>,
@@ -313,6 +313,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         was_full: bool,
         now: Nanos,
     ) {
+        self.watch_streams(slot);
         let is_used_up = self.is_used_up(slot);
         let is_free = self.room(slot) > 0;
         let ends = is_used_up || flow != Ok(Flow::Keep);
@@ -321,6 +322,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         match flow {
             // After the last response of a connection any further input from the server is accepted.
             _ if is_used_up => self.disconnect(slot, ClosedBy::Plan, None, now),
+            Ok(Flow::Cut) => self.disconnect(slot, ClosedBy::Plan, None, now),
             Ok(Flow::Close) => {
                 // Before the run no request was sent: the next attempt waits, as after a close without GOAWAY.
                 let unused = (!self.running).then_some(ConnectionFailure::ClosedUnused);
@@ -349,7 +351,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         match flow {
             Ok(Flow::Keep) if self.protocol.is_ready(slot) => self.connected(slot),
             Ok(Flow::Keep) => {}
-            Ok(Flow::Close) => self.attempt_failed(slot, ConnectionFailure::ClosedUnused, now),
+            Ok(Flow::Close | Flow::Cut) => self.attempt_failed(slot, ConnectionFailure::ClosedUnused, now),
             Err(fault) => {
                 let failure = fault.failure;
                 self.pool.note_fault(fault);

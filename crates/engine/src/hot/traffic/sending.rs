@@ -51,10 +51,13 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 break;
             };
             let Some((slot, room)) = self.next_in_line() else { break };
-            if burst.due == 0 && self.tracker.schedule().is_open() {
-                burst = self.burst(room, now);
+            let mut share = 0;
+            if self.tracker.schedule().is_open() {
+                if burst.due == 0 {
+                    burst = self.burst(room, now);
+                }
+                share = burst.take(room);
             }
-            let share = burst.take(room);
             now = self.send(slot, room, share, due);
         }
         now

@@ -21,6 +21,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                     self.protocol.scenario_mut().alarm_rang(slot);
                     self.send_steps(slot, now);
                 }
+                TimerKind::Stream => self.end_due_streams(slot, now),
                 TimerKind::Think => {
                     if self.pool.wake(slot, now) {
                         self.pool.push_free(slot);
@@ -58,7 +59,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let mut cancelled = CancelOutcome::Exchange;
         let latest = now.since(self.settings.job.timeout);
         for place in 0..self.tracker.exchanges().places() {
-            if !self.tracker.exchanges().is_sent_by(slot, place, latest) {
+            if !self.tracker.has_waited_since(slot, place, latest) {
                 continue;
             }
             self.tracker.abandon(slot, place, Ending::TimedOut, now);
@@ -87,12 +88,39 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Since when a connection has waited for a response; if all are answered, for the server to read the rest of the
+    /// Since when a connection has waited for a response, or for the next event of a stream; if all are answered, for the server to read the rest of the
     /// sent bytes, or to make room for the next request.
     fn waits_since(&self, slot: Slot) -> Option<Nanos> {
         let is_full = self.pool.state(slot) == ConnectionState::Full;
         let full_since = is_full.then(|| self.pool.free_at(slot));
-        self.tracker.exchanges().oldest(slot).or(self.protocol.unsent_since(slot)).or(full_since)
+        self.tracker.waits_since(slot).or(self.protocol.unsent_since(slot)).or(full_since)
+    }
+
+    /// Sets the alarm to end the next stream of a connection; one alarm at a time suffices.
+    pub(super) fn watch_streams(&mut self, slot: Slot) {
+        if let Some(at) = self.tracker.take_stream_alarm(slot) {
+            self.timers.set(at, slot, TimerKind::Stream);
+        }
+    }
+
+    /// Ends the streams of a connection whose time is over.
+    #[cold]
+    fn end_due_streams(&mut self, slot: Slot, now: Nanos) {
+        self.tracker.stream_alarm_rang(slot);
+        for place in 0..self.tracker.exchanges().places() {
+            if self.pool.state(slot) <= ConnectionState::Greeting {
+                return;
+            }
+            if self.tracker.must_end_stream(slot, place, now) {
+                let was_full = self.tracker.schedule().is_open() && self.room(slot) == 0;
+                let flow = self.protocol.end_stream(slot, place, now, &mut self.tracker, &mut self.transport);
+                let answered = self.tracker.take_answered();
+                self.last_progress = now;
+                self.pool.served(slot);
+                self.live_on(slot, Ok(flow), answered, was_full, now);
+            }
+        }
+        self.watch_streams(slot);
     }
 
     /// The drain's limit was reached: ends all outstanding requests.

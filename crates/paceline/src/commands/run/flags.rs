@@ -10,6 +10,7 @@ use super::loaders::LoaderFlags;
 use super::output_flags::OutputFlags;
 use super::requests::RequestFlags;
 use super::shape::ShapeFlags;
+use super::stream_flags::StreamFlags;
 use super::target::TargetFlags;
 use super::values::{duration, whole};
 use crate::exit::Complaint;
@@ -76,7 +77,7 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub drain: Option<Duration>,
 
-    /// Longest wait for a complete response [default: 10s]
+    /// Longest wait for a complete response, or for each event of a stream [default: 10s]
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub timeout: Option<Duration>,
 
@@ -95,6 +96,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub request: RequestFlags,
+
+    #[command(flatten)]
+    pub stream: StreamFlags,
 
     #[command(flatten)]
     pub gates: GateFlags,
@@ -153,6 +157,7 @@ impl Arguments {
         self.target.fill(&mut job);
         self.connection.fill(&mut job);
         self.request.fill(&mut job, inputs)?;
+        self.stream.fill(&mut job, self.drain.is_some());
         Ok(job)
     }
 }

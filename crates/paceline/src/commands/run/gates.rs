@@ -10,7 +10,7 @@ use paceline_judge::gate::{self, Gate, GateRequirement, GateTime, Statistic};
 use paceline_stats::whole;
 
 /// The times that a gate can limit.
-const TIMES: [GateTime; 7] = [
+const TIMES: [GateTime; 12] = [
     GateTime::Response,
     GateTime::Service,
     GateTime::Connect,
@@ -18,6 +18,11 @@ const TIMES: [GateTime; 7] = [
     GateTime::FirstByte,
     GateTime::Lag,
     GateTime::Session,
+    GateTime::FirstBody,
+    GateTime::FirstEvent,
+    GateTime::Gap,
+    GateTime::LongestGap,
+    GateTime::Stream,
 ];
 /// Statistics to suggest.
 const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
@@ -29,7 +34,9 @@ pub struct GateFlags {
     ///
     /// May be repeated. A time is one of response, service, connect, handshake, first_byte and lag (generator lag), with a percentile
     /// (p50 to p99.999), max or mean: 'response.p99<10ms'. With --mix also session (whole sessions, pauses included) and
-    /// step(NAME) (one request, by its name): 'session.p99<2s', 'step(login).p99<200ms', 'sessions>=50'. A rate is a share of the offered rate or a number per second:
+    /// step(NAME) (one request, by its name): 'session.p99<2s', 'step(login).p99<200ms', 'sessions>=50'. With --stream also
+    /// first_body, first_event, gap (between events), longest_gap (of each stream) and stream (its duration):
+    /// 'first_event.p99<500ms', 'gap.p99<100ms', 'events>=100' (in each stream), 'events>=2k/s' (per second). A rate is a share of the offered rate or a number per second:
     /// 'achieved>=99%', 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the
     /// requested load was not reached, the run is invalid or was interrupted, the value is only a lower bound (it falls
     /// among requests that got no response), or there were too few requests (p99 needs 1,000, so that 10 are above it).
@@ -81,6 +88,17 @@ pub fn check_requests(gates: &[Gate], job: &Job) -> anyhow::Result<()> {
             }
             _ => false,
         };
+        let of_streams = match &gate.demand {
+            GateRequirement::EventsPerS(_) | GateRequirement::EventsPerStream(_) => true,
+            GateRequirement::Time { of, .. } => of.needs_streams(),
+            _ => false,
+        };
+        if of_streams && job.requests.iter().all(|request| request.stream.is_none()) {
+            let why = format!("--slo {expression:?}: the responses are not read as streams");
+            return Err(Complaint::usage(why)
+                .hint("say how they are divided into events: --stream sse")
+                .into());
+        }
         if of_sessions && !job.has_sessions() {
             let why = format!("--slo {expression:?}: the load has no sessions");
             return Err(Complaint::usage(why).hint("give a request file with sessions (--mix FILE)").into());
@@ -108,8 +126,10 @@ pub fn notices(gates: &[Gate], job: &Job) -> Vec<String> {
         let GateRequirement::Time { ref of, statistic, .. } = gate.demand else { return None };
         let needed = statistic.samples_needed();
         // Connections are counted apart from requests.
-        let is_per_request =
-            !matches!(of, GateTime::Connect | GateTime::Handshake | GateTime::Session | GateTime::Step(_));
+        let is_per_request = !matches!(
+            of,
+            GateTime::Connect | GateTime::Handshake | GateTime::Session | GateTime::Step(_) | GateTime::Gap
+        );
         let flag = match per_s.filter(|_| matches!(job.window, Bound::Duration(_))) {
             Some(per_s) => format!("-d {:.0}s", (needed as f64 / per_s).ceil()),
             None => format!("-n {needed}"),
@@ -177,6 +197,7 @@ fn slo(text: &str) -> Result<Gate, String> {
     let demand = match gate::split_subject(subject) {
         None if subject == "achieved" => achieved(operator, value)?,
         None if subject == "sessions" => sessions(operator, value)?,
+        None if subject == "events" => events(operator, value)?,
         _ => time(subject, operator, value)?,
     };
     Ok(Gate { expression: dense, demand })
@@ -202,6 +223,19 @@ fn sessions(operator: &str, value: &str) -> Result<GateRequirement, String> {
     Ok(GateRequirement::SessionsPerS(rate.get()))
 }
 
+fn events(operator: &str, value: &str) -> Result<GateRequirement, String> {
+    if operator != ">=" {
+        return Err(format!("events supports only >=; write 'events>={value}'"));
+    }
+    let wrong = || format!("{value:?} is not a number of events; write 100 (in each stream), or 2k/s");
+    match value.strip_suffix("/s") {
+        Some(rate) => {
+            super::values::rate(rate).map(|rate| GateRequirement::EventsPerS(rate.get())).map_err(|_| wrong())
+        }
+        None => super::values::whole(value).map(GateRequirement::EventsPerStream).map_err(|_| wrong()),
+    }
+}
+
 fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, String> {
     let (name, figure) = gate::split_subject(subject).map_or((subject, None), |(name, f)| (name, Some(f)));
     let names = || TIMES.iter().map(GateTime::name);
@@ -218,7 +252,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, S
     }
     let of_step = gate::step_name(name).map(|step| GateTime::Step(step.to_owned()));
     let Some(of) = of_step.or_else(|| TIMES.into_iter().find(|time| time.name() == name)) else {
-        let all = names().chain(["step(NAME)", "achieved", "sessions"]);
+        let all = names().chain(["step(NAME)", "achieved", "sessions", "events"]);
         let meant =
             nearest(name, all.clone()).map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
         return Err(format!(
@@ -359,6 +393,9 @@ mod tests {
             ("achieved>=99%", GateRequirement::AchievedShare(0.99)),
             ("achieved >= 20k", GateRequirement::AchievedPerS(20_000.0)),
             ("sessions >= 50", GateRequirement::SessionsPerS(50.0)),
+            ("events >= 50", GateRequirement::EventsPerStream(50)),
+            ("events>=2k/s", GateRequirement::EventsPerS(2_000.0)),
+            ("gap.p99<100ms", time(GateTime::Gap, Statistic::Percentile(99.0), 100_000_000, false)),
             ("session.p99<200ms", time(GateTime::Session, Statistic::Percentile(99.0), 200_000_000, false)),
             (
                 "step(log in).max<1s",
@@ -379,7 +416,13 @@ mod tests {
     fn invalid_gates_are_answered_with_valid_ones() {
         for (text, part) in [
             ("respons.p99<10ms", "did you mean \"response\"?"),
-            ("database.p99<10ms", "lag, session, step(NAME), achieved, sessions"),
+            (
+                "database.p99<10ms",
+                "lag, session, first_body, first_event, gap, longest_gap, stream, step(NAME), achieved",
+            ),
+            ("events<5", "write 'events>=5'"),
+            ("events>=many", "write 100 (in each stream), or 2k/s"),
+            ("gaps.p99<1ms", "did you mean \"gap\"?"),
             ("response<10ms", "write response.p99"),
             ("p99<10ms", "write 'response.p99<10ms' with -r, or 'service.p99<10ms'"),
             ("response.p999<10ms", "did you mean \"p99.9\"?"),

@@ -19,6 +19,7 @@ mod requests;
 mod screen;
 mod seconds;
 mod shape;
+mod stream_flags;
 mod target;
 mod values;
 mod write_results;

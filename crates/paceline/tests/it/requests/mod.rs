@@ -11,6 +11,7 @@ mod replay;
 mod scripts;
 mod server;
 mod sessions;
+mod streams;
 mod tools;
 
 use serde_json::Value;
