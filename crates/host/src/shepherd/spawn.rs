@@ -86,7 +86,7 @@ pub fn spawn(order: &ShepherdOrder, groups: Vec<File>, mark: Option<LaunchMark>)
 }
 
 /// Whether the command runs on the files of an image.
-fn is_image(order: &ShepherdOrder) -> bool {
+pub fn is_image(order: &ShepherdOrder) -> bool {
     order.view.as_ref().is_some_and(|view| view.root.is_some())
 }
 

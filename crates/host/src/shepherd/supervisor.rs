@@ -5,7 +5,7 @@
 
 use super::descendants::DescendantTracker;
 use super::log::BoundedLog;
-use super::spawn::{Spawned, open_groups, spawn};
+use super::spawn::{Spawned, is_image, open_groups, spawn};
 use super::{CommandOutput, Restore, ShepherdOrder, ShepherdReport, put_setting};
 use crate::left_over::LaunchMark;
 use crate::system::{self, Pid, WaitResult};
@@ -22,6 +22,9 @@ const KILL_AGAIN: Duration = Duration::from_millis(10);
 const LOG_CHUNK: usize = 64 * 1024;
 /// poll(2) ignores `-1`.
 const NO_DESCRIPTOR: i32 = -1;
+/// Why an image is not started without a PID namespace.
+const NO_NAMESPACE: &str = "without a PID namespace its processes would see all others, and could end them; remove \
+                            --no-namespace, or use a machine whose kernel permits PID namespaces";
 
 /// Reads one order from standard input and carries it out to the end.
 ///
@@ -109,6 +112,9 @@ impl<'a> Supervisor<'a> {
         // SAFETY: `paceline shepherd` starts no thread.
         let tracker = unsafe { DescendantTracker::start(order.guard) }
             .map_err(|error| failed("cannot make a PID namespace", &error, true))?;
+        if is_image(order) && matches!(tracker, DescendantTracker::Subreaper) {
+            return Err(failed("cannot run an image", &io::Error::other(NO_NAMESPACE), false));
+        }
         // The kernel ends the processes of a namespace.
         let mark = if matches!(tracker, DescendantTracker::Subreaper) {
             LaunchMark::of_this_process()

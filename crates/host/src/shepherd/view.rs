@@ -5,14 +5,15 @@
 
 use super::protocol::{FileView, ImageRoot};
 use crate::system;
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{CWD, FileType, fstat};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, mount_remount, unmount,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind,
+    mount_change, mount_remount, move_mount, open_tree, unmount,
 };
 use rustix::process::{chdir, pivot_root};
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -55,44 +56,47 @@ fn replace_hosts(text: &str) -> io::Result<()> {
     replaced
 }
 
-/// Makes the files of an image the root. Every path after [`pivot_root`] leads into the image: a link in it cannot lead to
-/// a file of the machine.
+/// Makes the files of an image the root.
+///
+/// Links of an image are hostile: this process still has the rights of root. So the machine's files are left before
+/// anything in the image is written or mounted: what the image gets of the machine is cloned beforehand and attached
+/// afterwards. `/proc` comes last, since by its links (`/proc/1/root`) a path could lead out again.
 fn enter_image(root: &ImageRoot, hosts: &str) -> io::Result<()> {
-    let devices = DEVICES.map(|name| (PathBuf::from("/dev").join(name), PathBuf::from("/dev").join(name)));
-    let mounts = root.mounts.iter().map(|(inside, from)| (inside.clone(), from.clone()));
-    let sources: Vec<(PathBuf, OwnedFd)> = devices
-        .into_iter()
-        .chain(mounts)
-        .map(|(inside, from)| {
-            let opened = open(&from, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-            Ok((inside, step(&format!("open {}", from.display()), opened)?))
-        })
-        .collect::<io::Result<_>>()?;
-    step("show the files of the image", stage(&root.folder))?;
+    let mut trees = Vec::new();
+    for device in DEVICES.map(|name| Path::new("/dev").join(name)) {
+        let tree = step(&format!("open {}", device.display()), cloned(&device))?;
+        trees.push((device, tree));
+    }
+    for (inside, from) in &root.mounts {
+        let tree = step(&format!("open {}", from.display()), cloned(from))?;
+        step(&format!("protect {}", from.display()), system::protect_mount(tree.as_fd()))?;
+        trees.push((inside.clone(), tree));
+    }
+    let hosts = step("show the files of the image", stage(&root.folder, hosts))?;
+    trees.push((PathBuf::from(HOSTS), hosts));
     step("change the root folder", pivot_root(".", "."))?;
-    step("prepare /proc", prepare_proc())?;
-    step("prepare /dev", prepare_dev())?;
-    for (inside, source) in &sources {
-        step(&format!("mount {}", inside.display()), show(source, inside))?;
-    }
-    step("write the hosts file", fs::create_dir_all("/etc").and_then(|()| fs::write(HOSTS, hosts)))?;
-    if !Path::new("/tmp").exists() {
-        step("make /tmp", fs::DirBuilder::new().create("/tmp"))?;
-        fs::set_permissions("/tmp", fs::Permissions::from_mode(0o1777))?;
-    }
-    // The root of the machine is still mounted over the new one, at the working folder: pivot_root(2).
+    // The root of the machine is now mounted over the new one, at the working folder: pivot_root(2).
     step("leave the machine's files", unmount(".", UnmountFlags::DETACH))?;
     step("enter the root folder", chdir("/"))?;
+    step("prepare /dev", prepare_dev())?;
+    for (inside, tree) in &trees {
+        step(&format!("mount {}", inside.display()), attach(tree, inside))?;
+    }
+    if !Path::new("/tmp").exists() {
+        step("make /tmp", fs::DirBuilder::new().create("/tmp"))?;
+        step("make /tmp", fs::set_permissions("/tmp", fs::Permissions::from_mode(0o1777)))?;
+    }
     step("make its working folder", fs::create_dir_all(&root.workdir))?;
     step("enter its working folder", chdir(&root.workdir))?;
+    step("prepare /proc", prepare_proc())?;
     if !root.io_uring {
         step("refuse io_uring", system::deny_io_uring())?;
     }
     step("give up all rights", system::drop_bounding_set())
 }
 
-/// Mounts the files in `folder` with a layer in memory above them, and enters that.
-fn stage(folder: &Path) -> io::Result<()> {
+/// Mounts the files in `folder` with a layer in memory above them, and enters that. Returns a hosts file in memory.
+fn stage(folder: &Path, hosts: &str) -> io::Result<OwnedFd> {
     // By the working folder: its own path may be below the staging folder.
     chdir(folder)?;
     let mode = fs::metadata(".")?.permissions().mode() & 0o7777;
@@ -103,11 +107,16 @@ fn stage(folder: &Path) -> io::Result<()> {
     fs::set_permissions(format!("{STAGING}/upper"), fs::Permissions::from_mode(mode))?;
     let layers = c"lowerdir=.,upperdir=/tmp/upper,workdir=/tmp/work";
     mount("overlay", format!("{STAGING}/root"), "overlay", HARMLESS, layers)?;
-    Ok(chdir(format!("{STAGING}/root"))?)
+    let staged = format!("{STAGING}/hosts");
+    fs::write(&staged, hosts)?;
+    fs::set_permissions(&staged, fs::Permissions::from_mode(0o644))?;
+    let hosts = cloned(Path::new(&staged))?;
+    chdir(format!("{STAGING}/root"))?;
+    Ok(hosts)
 }
 
 fn prepare_proc() -> io::Result<()> {
-    fs::create_dir_all("/proc")?;
+    make_plain_folder("/proc")?;
     mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, None)?;
     for path in READ_ONLY.iter().filter(|path| Path::new(path).exists()) {
         mount_bind(*path, *path)?;
@@ -117,7 +126,7 @@ fn prepare_proc() -> io::Result<()> {
 }
 
 fn prepare_dev() -> io::Result<()> {
-    fs::create_dir_all("/dev")?;
+    make_plain_folder("/dev")?;
     // Devices that are mounted into it work; none can be made in it.
     mount("tmpfs", "/dev", "tmpfs", HARMLESS | MountFlags::NOEXEC, c"mode=0755,size=64k")?;
     for (name, target) in LINKS {
@@ -127,23 +136,36 @@ fn prepare_dev() -> io::Result<()> {
     Ok(mount("tmpfs", "/dev/shm", "tmpfs", HARMLESS | MountFlags::NOEXEC, c"mode=1777,size=25%")?)
 }
 
-/// Shows an open file or folder of the machine in the image; nothing but a device can be written.
-fn show(source: &OwnedFd, inside: &Path) -> io::Result<()> {
-    let path = format!("/proc/self/fd/{}", source.as_raw_fd());
-    let is_folder = fs::metadata(&path)?.is_dir();
+/// Makes a folder unless there is one. A link in its place is refused: it may lead elsewhere once a file system is
+/// mounted.
+fn make_plain_folder(path: &str) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let is_folder = fs::symlink_metadata(path)?.is_dir();
+            is_folder.then_some(()).ok_or_else(|| io::Error::other("it is a link or a file in the image"))
+        }
+        made => made,
+    }
+}
+
+/// A file or folder of the machine as a mount that is not attached anywhere yet.
+fn cloned(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    Ok(open_tree(CWD, path, flags)?)
+}
+
+/// Attaches a mount at `inside`, which is made if there is none. Nothing of the machine is below the root.
+fn attach(tree: &OwnedFd, inside: &Path) -> io::Result<()> {
     if let Some(parent) = inside.parent() {
         fs::create_dir_all(parent)?;
     }
-    match is_folder {
+    match FileType::from_raw_mode(fstat(tree)?.st_mode).is_dir() {
         true => fs::create_dir_all(inside)?,
         false if inside.exists() => {}
         false => fs::write(inside, "")?,
     }
-    mount_bind(&path, inside)?;
-    if !inside.starts_with("/dev") {
-        mount_remount(inside, MountFlags::BIND | MountFlags::RDONLY | HARMLESS, "")?;
-    }
-    Ok(())
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_SYMLINKS;
+    Ok(move_mount(tree, "", CWD, inside, flags)?)
 }
 
 fn step<T, E: Into<io::Error>>(what: &str, done: Result<T, E>) -> io::Result<T> {

@@ -7,6 +7,7 @@
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod database;
+mod image_root;
 mod provision;
 mod repository;
 mod shepherd;
