@@ -244,7 +244,7 @@ impl Starter {
             },
             None => CommandOutput::Inherit,
         };
-        let setup = ProcessSetup::new(of, variables).map_err(fault)?;
+        let setup = ProcessSetup::new(of, variables, self.user.as_ref()).map_err(fault)?;
         Ok(ShepherdOrder {
             command: setup.command,
             folder: setup.folder,
@@ -256,7 +256,7 @@ impl Starter {
             groups: group.map(|group| group.folder().to_owned()).into_iter().collect(),
             guard: self.guard,
             stop_limit_ms: STOP_LIMIT.as_millis() as u64,
-            user: self.user.clone().filter(|_| !setup.is_root),
+            user: setup.user,
             view: setup.view,
             inherit: None,
             restore: Vec::new(),

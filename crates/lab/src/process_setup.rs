@@ -2,10 +2,11 @@
 
 use crate::node::LaunchOrder;
 use paceline_catalogue::{Form, Variables};
+use paceline_host::User;
 use paceline_host::shepherd::FileView;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What differs between a command and an image.
 pub(crate) struct ProcessSetup {
@@ -17,16 +18,16 @@ pub(crate) struct ProcessSetup {
     pub env: BTreeMap<String, String>,
     /// The file system as it sees it, if that differs from the machine's.
     pub view: Option<FileView>,
-    /// Whether it keeps the user id 0.
-    pub is_root: bool,
+    /// The user that it runs as; `None` for the lab's own.
+    pub user: Option<User>,
 }
 
 impl ProcessSetup {
-    /// The setup for a launch.
+    /// The setup for a launch, where servers run as `user`.
     ///
     /// # Errors
-    /// In words: a variable of the environment is not text.
-    pub fn new(of: &LaunchOrder, variables: &Variables) -> Result<Self, String> {
+    /// In words: a variable of the environment is not text, or an image has no user to run as.
+    pub fn new(of: &LaunchOrder, variables: &Variables, user: Option<&User>) -> Result<Self, String> {
         let has_view = of.image.is_some() || !of.hosts.is_empty();
         let root = of.image.as_ref().map(|image| image.root.clone());
         let view = has_view.then(|| FileView { hosts: hosts(of), root });
@@ -36,7 +37,7 @@ impl ProcessSetup {
                 folder: PathBuf::from("/"),
                 env: image.env.clone(),
                 view,
-                is_root: image.is_root,
+                user: if image.is_root { None } else { unprivileged(user)? },
             },
             None => {
                 let form = Form { command: of.command.clone(), env: of.env.clone() };
@@ -45,11 +46,24 @@ impl ProcessSetup {
                     folder: of.folder.clone(),
                     env: environment(&form, variables)?,
                     view,
-                    is_root: false,
+                    user: user.cloned(),
                 }
             }
         })
     }
+}
+
+/// The user of an image without the right `root`: that of servers, or the usual one if these run as root.
+fn unprivileged(user: Option<&User>) -> Result<Option<User>, String> {
+    if user.is_some() {
+        return Ok(user.cloned());
+    }
+    // It has no home in the image: see `Provisioner::image_launch`.
+    User::for_servers(None, Path::new("/")).map_err(|_| {
+        "there is no user to run a container as, neither `paceline` nor `nobody`: create one with useradd --system \
+         paceline"
+            .to_owned()
+    })
 }
 
 fn environment(form: &Form, variables: &Variables) -> Result<BTreeMap<String, String>, String> {

@@ -20,6 +20,7 @@ esac
 /// The server is also a witness of what a container can see and do: it fails to start if it can do more.
 const WITNESS: &str = r#"
 import ctypes, errno, socket
+assert os.getuid() != 0, "it is root"
 def status(name):
     return next(line.split()[1] for line in open("/proc/self/status") if line.startswith(name + ":"))
 assert [status(name) for name in ("CapEff", "CapBnd", "NoNewPrivs")] == ["0" * 16, "0" * 16, "1"]
@@ -101,7 +102,9 @@ fn a_container_is_built_only_with_consent_and_again_only_after_a_change() {
     let boxed = Container::new("");
     let refused = boxed.run(&["lab", "build", "python-boxed"]);
     assert_eq!(refused.code, Some(3), "{refused:?}");
-    for shown in ["images: python:3.12", "download: curl", "https://example.com/x", "--trust"] {
+    for shown in
+        ["images: python:3.12", "download: curl", "https://example.com/x", "arguments: WHO=me", "--trust"]
+    {
         assert!(refused.stderr.contains(shown), "{shown}: {refused:?}");
     }
     assert_eq!(boxed.calls(), "", "nothing is built before the consent");
@@ -136,6 +139,9 @@ fn a_container_runs_with_its_own_files_and_without_rights() {
         return;
     }
     assert_eq!(checked.code, Some(0), "{checked:?}");
+    // Servers run as root then, but not a container without the right `root`: its witness checks that.
+    let as_root = boxed.run(&["lab", "check", "python-boxed", "--idle", "10ms", "--user", "root"]);
+    assert_eq!(as_root.code, Some(0), "{as_root:?}");
     assert!(!Path::new("/written-by-a-container").exists() && !Path::new("/srv-of-test").exists());
 }
 
