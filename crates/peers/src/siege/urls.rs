@@ -3,6 +3,10 @@
 use paceline_http::Url;
 use std::collections::BTreeMap;
 
+/// Most bytes of a line with the values of its variables: a value may repeat earlier ones, so that it would double with
+/// each line. Servers accept URLs of a few KB; data may be longer.
+const MAX_LINE: usize = 1 << 20;
+
 /// A URL with what is sent to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -61,12 +65,14 @@ pub fn parse_file(text: &str) -> Result<Vec<Target>, String> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
+        let at_line = |problem: String| format!("line {}: {problem}", number + 1);
         if let Some((name, value)) = assignment(line) {
-            variables.insert(name.to_owned(), replaced(value, &variables));
+            let value = replaced(value, &variables).map_err(at_line)?;
+            variables.insert(name.to_owned(), value);
             continue;
         }
-        let target = Target::parse(&replaced(line, &variables));
-        targets.push(target.map_err(|problem| format!("line {}: {problem}", number + 1))?);
+        let target = replaced(line, &variables).and_then(|line| Target::parse(&line));
+        targets.push(target.map_err(at_line)?);
     }
     Ok(targets)
 }
@@ -79,11 +85,25 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     (is_name && !name.is_empty()).then(|| (name, value.trim()))
 }
 
-fn replaced(text: &str, variables: &BTreeMap<String, String>) -> String {
-    let replace = |text: String, (name, value): (&String, &String)| {
-        text.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value)
-    };
-    variables.iter().fold(text.to_owned(), replace)
+/// `text` with the values of its variables; other names stay.
+fn replaced(text: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
+    let (mut done, mut rest, sign) = (String::new(), text, "$".to_owned());
+    while let Some((before, after)) = rest.split_once('$') {
+        done.push_str(before);
+        let inner = match after.chars().next() {
+            Some('(') => after[1..].split_once(')'),
+            Some('{') => after[1..].split_once('}'),
+            _ => None,
+        };
+        let value = inner.and_then(|(name, after)| Some((variables.get(name)?, after)));
+        let (value, after) = value.unwrap_or((&sign, after));
+        done.push_str(value);
+        rest = after;
+        if done.len() > MAX_LINE {
+            return Err(format!("longer than {MAX_LINE} bytes with the values of its variables"));
+        }
+    }
+    Ok(done + rest)
 }
 
 #[cfg(test)]
@@ -108,5 +128,14 @@ mod tests {
         let paths: Vec<_> = targets.iter().map(|target| target.url.path.as_str()).collect();
         assert_eq!(paths, ["/one", "/two?x=1", "/three?y=2"]);
         assert!(parse_file("http://a/\nhttp://[\n").unwrap_err().starts_with("line 2: "));
+        let kept = parse_file("A=x\nhttp://a/$B$(A)$(B)?${A}$\n").unwrap();
+        assert_eq!(kept[0].url.path, "/$Bx$(B)?x$");
+    }
+
+    #[test]
+    fn values_that_repeat_others_do_not_grow_without_a_limit() {
+        let lines: String = (0..100).map(|n| format!("A{}=$(A{n})$(A{n})\n", n + 1)).collect();
+        let problem = parse_file(&format!("A0=abcdefgh\n{lines}http://a/$(A100)\n")).unwrap_err();
+        assert!(problem.starts_with("line 19: longer than"), "{problem}");
     }
 }
