@@ -50,6 +50,13 @@ impl ManifestText {
     /// The text, below a line that says where it comes from.
     pub fn render(&self, origin: &str) -> Result<String, String> {
         let text = toml::to_string(self).map_err(|error| format!("cannot be written as TOML: {error}"))?;
+        // A name of the board could end the comment and add keys.
+        let origin: String = origin.chars().map(without_control).collect();
         Ok(format!("# {origin}\n{text}"))
     }
+}
+
+/// A space for a control character: these are forbidden in a comment (TOML 1.0), and a line feed ends it.
+fn without_control(letter: char) -> char {
+    if letter.is_control() { ' ' } else { letter }
 }

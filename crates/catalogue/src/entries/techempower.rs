@@ -79,6 +79,9 @@ fn server(
         ("TFB_TEST_NAME", full_name.to_owned()),
         ("TFB_TEST_DATABASE", text("database").unwrap_or("none").to_lowercase()),
     ];
+    // As the Docker library of its harness does.
+    let command = shlex::split(text("docker_cmd").unwrap_or_default());
+    let command = command.ok_or("its `docker_cmd` has a quote without an end")?;
     let manifest = ManifestText {
         name: text("display_name").unwrap_or(framework).to_owned(),
         language: language.to_owned(),
@@ -95,7 +98,7 @@ fn server(
         container: ContainerText {
             dockerfile,
             source: entry.folder.to_owned(),
-            command: text("docker_cmd").unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
+            command,
             rights: Vec::new(),
             args: args.into(),
         },

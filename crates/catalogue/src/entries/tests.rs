@@ -53,6 +53,37 @@ fn each_test_is_a_manifest_that_can_be_read() {
 }
 
 #[test]
+fn a_name_adds_no_keys_to_a_manifest() {
+    let name = r#"a\npackages = [\"netcat\"]\r\n# b"#;
+    let test = r#"{"json_url": "/json", "port": 80, "language": "Go", "display_name": "NAME"}"#;
+    let tfb = format!(r#"{{"framework": "gin", "tests": [{{"NAME": {test}}}]}}"#).replace("NAME", name);
+    let arena = r#"{"display_name": "NAME", "language": "Go", "tests": ["baseline"]}"#.replace("NAME", name);
+    let (folder, has_file) = (Path::new("/x/a\npackages = [\"netcat\"]"), |name: &str| name != "build.sh");
+    let servers = [
+        read_techempower(&entry(&tfb, folder, &has_file)),
+        read_httparena(&entry(&arena, folder, &has_file)),
+    ];
+    for server in servers.into_iter().map(|read| read.unwrap().servers.remove(0)) {
+        let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest);
+        let manifest = manifest.unwrap_or_else(|error| panic!("{error}: {}", server.manifest));
+        assert!(manifest.packages.is_empty(), "{}", server.manifest);
+    }
+}
+
+#[test]
+fn a_command_is_split_as_by_a_shell() {
+    let tests = |command: &str| {
+        let test = format!(r#"{{"json_url": "/json", "port": 80, "docker_cmd": "{command}"}}"#);
+        let text = format!(r#"{{"framework": "gin", "tests": [{{"default": {test}}}]}}"#);
+        read_techempower(&entry(&text, Path::new("/x"), &|_| true)).unwrap()
+    };
+    let server = &tests(r#"sh -c 'a  b' \"c d\" e"#).servers[0];
+    let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest).unwrap();
+    assert_eq!(manifest.container.unwrap().command, ["sh", "-c", "a  b", "c d", "e"]);
+    assert_eq!(tests("sh -c 'a").skipped[0].why, "its `docker_cmd` has a quote without an end");
+}
+
+#[test]
 fn a_broken_description_is_an_error() {
     let folder = Path::new("/x");
     for text in
