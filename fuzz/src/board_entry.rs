@@ -14,6 +14,6 @@ pub fn run(text: &str) {
             }
         }
     }
-    let needs = BuildNeeds::from_dockerfile(text);
+    let needs = BuildNeeds::from_dockerfile(text, &Default::default());
     assert!(needs.images.iter().all(|image| !image.is_empty() && image != "scratch"));
 }

@@ -3,6 +3,7 @@
 //! The binary renders it and turns [`LabError::blame`] into an exit status.
 
 use paceline_catalogue::CatalogueError;
+use paceline_escape::shell_word;
 use paceline_host::UserError;
 use paceline_record::{Blame, Fault, Stage};
 use serde::{Deserialize, Serialize};
@@ -230,7 +231,7 @@ impl LabError {
             }
             LabError::Untrusted { server, folder, .. } => Some(format!(
                 "if you trust it, build it with: paceline lab build {server} --trust {}",
-                folder.display()
+                shell_word(&folder.to_string_lossy())
             )),
             LabError::Container { remedy, .. } => remedy.clone(),
             LabError::NotSetUp { server, .. } => Some(format!("set it up with: paceline lab setup {server}")),

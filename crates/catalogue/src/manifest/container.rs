@@ -116,9 +116,9 @@ impl WireContainer {
                 ImageSource::Dockerfile(file.into_inner())
             }
             (None, Some(image)) => {
-                if !image.get_ref().contains("@sha256:") {
-                    let problem =
-                        "`image` needs a digest, so that it is the same image each time: NAME@sha256:...";
+                if !is_pinned(image.get_ref()) {
+                    let problem = "`image` needs its registry and its digest, so that it is the same image each time: \
+                                   docker.io/library/nginx@sha256:... with 64 digits";
                     complain(Some(image.span().start), problem.to_owned());
                 }
                 ImageSource::Image(image.into_inner())
@@ -150,5 +150,70 @@ impl WireContainer {
             mounts: self.mounts.into_iter().map(|(inside, from)| (inside, from.into_inner())).collect(),
             rights: self.rights,
         })
+    }
+}
+
+/// Whether the name of an image has a registry and a digest (the grammar of distribution/reference). Without a registry
+/// it could be the name of another place, such as podman's `dir:PATH`, or an option.
+fn is_pinned(image: &str) -> bool {
+    let Some((name, digest)) = image.split_once("@sha256:") else { return false };
+    let is_digest =
+        digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let Some((registry, path)) = name.split_once('/') else { return false };
+    let (host, port) = registry.split_once(':').unwrap_or((registry, "0"));
+    let (path, tag) = path.split_once(':').unwrap_or((path, "latest"));
+    let is_part = |part: &str, more: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    let is_host = is_part(host, ".-") && (host.contains('.') || host == "localhost");
+    is_digest
+        && is_host
+        && !port.is_empty()
+        && port.bytes().all(|b| b.is_ascii_digit())
+        && path.split('/').all(|part| is_part(part, "._-"))
+        && is_part(tag, "._-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_needs_a_registry_and_a_whole_digest() {
+        let digest = "0123456789abcdef".repeat(4);
+        for name in
+            ["docker.io/library/nginx", "ghcr.io:443/a/b_c.d-e:1.27", "localhost/x", "localhost:5000/x"]
+        {
+            assert!(is_pinned(&format!("{name}@sha256:{digest}")), "{name}");
+        }
+        for name in [
+            "nginx",
+            "library/nginx",
+            "dir:/x",
+            "oci:x/y",
+            "docker-archive:x.tar",
+            "dir:123/x",
+            "-v/x",
+            "--help.x/y",
+            "a.b/",
+            "a.b/../c",
+            "a.b//c",
+            "a.b:x/c",
+            "a.b/c:",
+            "a.b/c:1:2",
+            "a.b/c d",
+            "/a.b/c",
+            "",
+            "a.b/-c",
+            "a.b/c@sha256:0",
+        ] {
+            assert!(!is_pinned(&format!("{name}@sha256:{digest}")), "{name}");
+        }
+        for digest in
+            [&digest[1..], &format!("{digest}0"), &digest.replace('a', "A"), &digest.replace('a', "g"), ""]
+        {
+            assert!(!is_pinned(&format!("docker.io/library/nginx@sha256:{digest}")), "{digest}");
+        }
     }
 }

@@ -4,10 +4,10 @@
 //! change of the README.
 
 use super::Provisioner;
+use super::digest::InputDigest;
 use crate::LabError;
 use paceline_catalogue::MANIFEST_FILE;
 use paceline_catalogue::Manifest;
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -27,17 +27,17 @@ pub(super) struct Fingerprints {
 
 impl Provisioner {
     pub(super) fn fingerprints(&self, server: &Manifest) -> Result<Fingerprints, LabError> {
-        let mut inputs = Sha256::new();
+        let mut inputs = InputDigest::default();
         add_folder(&mut inputs, &server.folder, &server.folder)?;
         for need in &server.needs {
-            add(&mut inputs, need.as_bytes());
-            add(&mut inputs, self.toolbox.version(need)?.as_bytes());
+            inputs.add(need.as_bytes());
+            inputs.add(self.toolbox.version(need)?.as_bytes());
         }
         let setup_command = server.setup.as_ref().map_or("", |setup| &setup.command);
         let with = |command: &str| {
             let mut digest = inputs.clone();
-            add(&mut digest, command.as_bytes());
-            digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+            digest.add(command.as_bytes());
+            digest.finish()
         };
         Ok(Fingerprints {
             setup: with(setup_command),
@@ -46,13 +46,7 @@ impl Provisioner {
     }
 }
 
-/// Adds `bytes` with their length first, so that no two lists of inputs give the same bytes.
-fn add(digest: &mut Sha256, bytes: &[u8]) {
-    digest.update((bytes.len() as u64).to_le_bytes());
-    digest.update(bytes);
-}
-
-fn add_folder(digest: &mut Sha256, root: &Path, folder: &Path) -> Result<(), LabError> {
+fn add_folder(digest: &mut InputDigest, root: &Path, folder: &Path) -> Result<(), LabError> {
     let error = |source| LabError::File { action: "read", path: folder.into(), source };
     let mut entries: Vec<_> = std::fs::read_dir(folder).and_then(Iterator::collect).map_err(error)?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
@@ -64,7 +58,7 @@ fn add_folder(digest: &mut Sha256, root: &Path, folder: &Path) -> Result<(), Lab
                 add_folder(digest, root, &path)?;
             }
         } else if !NOT_MADE_OF.iter().any(|name| path == root.join(name)) {
-            add(digest, path.strip_prefix(root).unwrap_or(&path).as_os_str().as_bytes());
+            digest.add(path.strip_prefix(root).unwrap_or(&path).as_os_str().as_bytes());
             add_file(digest, &path, kind.is_symlink())?;
         }
     }
@@ -72,14 +66,14 @@ fn add_folder(digest: &mut Sha256, root: &Path, folder: &Path) -> Result<(), Lab
 }
 
 /// Adds the contents of a file; for a link, its target too. Servers share a file by a link to it.
-fn add_file(digest: &mut Sha256, path: &Path, is_link: bool) -> Result<(), LabError> {
+fn add_file(digest: &mut InputDigest, path: &Path, is_link: bool) -> Result<(), LabError> {
     let error = |source| LabError::File { action: "read", path: path.into(), source };
     if is_link {
-        add(digest, std::fs::read_link(path).map_err(error)?.as_os_str().as_bytes());
+        digest.add(std::fs::read_link(path).map_err(error)?.as_os_str().as_bytes());
     }
     // A link to a folder, or to a missing file, is identified by its target alone.
     if !is_link || path.is_file() {
-        add(digest, &paceline_files::read(path, paceline_files::MAX_OUTPUT_BYTES).map_err(error)?);
+        digest.add(&paceline_files::read(path, paceline_files::MAX_OUTPUT_BYTES).map_err(error)?);
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod build;
 mod clean;
 mod command;
 mod container;
+mod digest;
 mod fingerprint;
 mod lock;
 mod owner;
