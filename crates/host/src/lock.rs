@@ -20,7 +20,7 @@ const NAME_MAX_BYTES: u64 = 200;
 const FILE_MODE: u32 = 0o644;
 const FOLDER_MODE: u32 = 0o755;
 
-/// An exclusive lock, held while it lives.
+/// A lock, held while it lives.
 #[derive(Debug)]
 pub struct FileLock {
     /// Keeping the file open holds the lock.
@@ -43,12 +43,24 @@ impl FileLock {
     /// # Errors
     /// When the folder or the file cannot be created or opened, or is a symbolic link or not a regular file.
     pub fn try_take(folder: &Path, name: &Id, purpose: &str) -> io::Result<LockAttempt> {
+        Self::try_lock(folder, name, FlockOperation::NonBlockingLockExclusive, purpose)
+    }
+
+    /// As [`FileLock::try_take`], but several processes may hold the lock at once in this way.
+    ///
+    /// # Errors
+    /// As those of [`FileLock::try_take`].
+    pub fn try_share(folder: &Path, name: &Id, purpose: &str) -> io::Result<LockAttempt> {
+        Self::try_lock(folder, name, FlockOperation::NonBlockingLockShared, purpose)
+    }
+
+    fn try_lock(folder: &Path, name: &Id, how: FlockOperation, purpose: &str) -> io::Result<LockAttempt> {
         match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
         let mut file = open(folder, &format!("{name}.lock"))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match rustix::fs::flock(&file, how) {
             Ok(()) => {
                 // The name is informational: an error does not affect the lock.
                 let _ = write_holder(&mut file, purpose);

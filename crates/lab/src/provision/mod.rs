@@ -29,9 +29,9 @@ pub(crate) use tool_versions::{find, program};
 
 use crate::LabError;
 use paceline_catalogue::{Folders, Manifest, Variables};
-use paceline_host::{Interrupt, User};
+use paceline_host::{FileLock, Interrupt, User};
 use rollback::Rollback;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -112,6 +112,8 @@ pub struct Provisioner {
     engine: Option<String>,
     /// The folders whose containers the user accepts from now on.
     trusted: Vec<PathBuf>,
+    /// Locks on the images that this process may be running, by server.
+    images_in_use: Mutex<BTreeMap<String, FileLock>>,
 }
 
 impl Provisioner {
@@ -131,6 +133,7 @@ impl Provisioner {
             noticed: Mutex::default(),
             engine: None,
             trusted: Vec::new(),
+            images_in_use: Mutex::default(),
         }
     }
 

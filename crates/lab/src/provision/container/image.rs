@@ -46,6 +46,9 @@ pub(super) struct BuiltImage {
     pub engine: String,
     /// Its id: a digest.
     pub id: String,
+    /// The name that its build gave it; none if it was downloaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// Its environment.
     pub env: BTreeMap<String, String>,
     /// The beginning of its command.
@@ -86,6 +89,7 @@ impl BuiltImage {
         Ok(Self {
             engine: engine.to_owned(),
             id: image.id.trim_start_matches("sha256:").to_owned(),
+            tag: None,
             env: image.config.env.unwrap_or_default().into_iter().map(pair).collect(),
             entrypoint: image.config.entrypoint.unwrap_or_default(),
             cmd: image.config.cmd.unwrap_or_default(),

@@ -14,11 +14,15 @@ use engine::Engine;
 use image::{BuiltImage, ImageFiles};
 use paceline_catalogue::{Container, ContainerRight, Form, ImageSource, Manifest, Variables, hex};
 use paceline_host::shepherd::ImageRoot;
+use paceline_host::{FileLock, Id, LockAttempt};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// How long building an image may take: TechEmpower's limit is an hour; the slowest build tried here took 20 minutes.
@@ -78,25 +82,37 @@ impl Provisioner {
         let digest = self.container_digest(container)?;
         self.check_accepted(&server.id, container, &digest)?;
         let keep = self.keep_dir(server);
-        if !again && self.stamp(server, IMAGE).as_deref() == Some(&digest) && self.built_image(server).is_ok()
+        let former = self.built_image(server).ok();
+        let is_current = self.stamp(server, IMAGE).as_deref() == Some(&digest);
+        if !again
+            && is_current
+            && let Some(image) = &former
+            && self.has_files(server, image)?
         {
             return Ok(None);
         }
         let begun = Instant::now();
+        let _unused = self.lock_unused(server)?;
         let engine = Engine::find(self.engine.as_deref())?.with_settings(&keep)?;
         self.announce(server, &engine);
         stamp::remove(&keep, IMAGE)?;
         stamp::remove(&keep, LAUNCHED)?;
         let tag = self.make_image(server, container, &engine, &digest)?;
-        self.engine_step(server, &engine, "inspect", &["image", "inspect", &tag], ENGINE_LIMIT)?;
+        self.engine_step(server, &engine, "inspect", &["image", "inspect", "--", &tag], ENGINE_LIMIT)?;
         let printed = command::printed_whole(&keep.join("inspect.out"))?;
         let files = self.image_files(server, &engine, &tag)?;
         let image = BuiltImage::from_inspect(&engine.name, &printed, files);
-        let image = image.map_err(|problem| of_server(server, problem, None))?;
+        let mut image = image.map_err(|problem| of_server(server, problem, None))?;
+        image.tag = matches!(container.image, ImageSource::Dockerfile(_)).then_some(tag);
         let path = keep.join(IMAGE_FILE);
         let text = serde_json::to_string_pretty(&image).unwrap_or_default();
         fs::write(&path, text).map_err(|source| LabError::File { action: "write", path, source })?;
         stamp::write(&keep, IMAGE, &digest)?;
+        if let Some(former) =
+            former.and_then(|former| former.tag).filter(|tag| image.tag.as_ref() != Some(tag))
+        {
+            self.remove_with(server, &engine, &["rmi", "--", &former])?;
+        }
         Ok(Some(begun.elapsed()))
     }
 
@@ -118,6 +134,9 @@ impl Provisioner {
         variables: &Variables,
     ) -> Result<Option<ImageLaunch>, LabError> {
         let Some(container) = &server.container else { return Ok(None) };
+        // Two launches of a server may come here at once, and a build may replace the image.
+        let _lock = self.lock(server)?;
+        self.keep_files(server)?;
         let image = self.built_image(server)?;
         let argv = image.argv(container).map_err(|problem| of_server(server, problem, None))?;
         // The user of servers has no home in the image.
@@ -159,7 +178,7 @@ impl Provisioner {
     ) -> Result<String, LabError> {
         let file = match &container.image {
             ImageSource::Image(name) => {
-                self.engine_step(server, engine, "pull", &["pull", name], IMAGE_LIMIT)?;
+                self.engine_step(server, engine, "pull", &["pull", "--", name], IMAGE_LIMIT)?;
                 return Ok(name.clone());
             }
             ImageSource::Dockerfile(name) => container.source.join(name),
@@ -175,7 +194,7 @@ impl Provisioner {
         let mut words = vec!["build"];
         words.extend(engine.build_options());
         words.extend(args.iter().map(String::as_str));
-        words.extend(["--tag", &tag, "--file", &file, &source]);
+        words.extend(["--tag", &tag, "--file", &file, "--", &source]);
         self.engine_step(server, engine, "build", &words, IMAGE_LIMIT)?;
         Ok(tag)
     }
@@ -185,11 +204,8 @@ impl Provisioner {
         let owner = Sha256::digest(self.build_dir(server).as_os_str().as_encoded_bytes());
         let name = format!("paceline-{}-{}", server.id, hex(&owner[..4]));
         // The one of an earlier build, if there is one.
-        let removed = self.engine_step(server, engine, "remove", &["rm", "--force", &name], ENGINE_LIMIT);
-        if let Err(LabError::Interrupted) = removed {
-            return Err(LabError::Interrupted);
-        }
-        let create = ["create", "--name", &name, "--label", "paceline=image", tag, "none"];
+        self.remove_with(server, engine, &["rm", "--force", &name])?;
+        let create = ["create", "--name", &name, "--label", "paceline=image", "--", tag, "none"];
         self.engine_step(server, engine, "create", &create, ENGINE_LIMIT)?;
         if engine.mounts() {
             return Ok(ImageFiles::Container(name));
@@ -211,22 +227,88 @@ impl Provisioner {
         copied.map(|()| ImageFiles::Folder(folder))
     }
 
-    /// The folder with the files of an image.
+    /// Removes what may not exist, or may be in use elsewhere.
+    fn remove_with(&self, server: &Manifest, engine: &Engine, words: &[&str]) -> Result<(), LabError> {
+        match self.engine_step(server, engine, "remove", words, ENGINE_LIMIT) {
+            Err(LabError::Interrupted) => Err(LabError::Interrupted),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the files of an image still exist: the engine's may have been removed with its own commands.
+    fn has_files(&self, server: &Manifest, image: &BuiltImage) -> Result<bool, LabError> {
+        let name = match &image.files {
+            ImageFiles::Folder(folder) => return Ok(folder.is_dir()),
+            ImageFiles::Container(name) => name,
+        };
+        let engine = Engine::find(Some(&image.engine))?.with_settings(&self.keep_dir(server))?;
+        match self.engine_step(server, &engine, "exists", &["container", "exists", name], ENGINE_LIMIT) {
+            Ok(()) => Ok(true),
+            Err(LabError::Command(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Locks the files of an image against launches, unless a server of another process may run on them.
+    fn lock_unused(&self, server: &Manifest) -> Result<FileLock, LabError> {
+        // A process builds before it launches.
+        self.images_in_use.lock().unwrap_or_else(PoisonError::into_inner).remove(server.build_id());
+        match self.try_lock_files(server, FileLock::try_take)? {
+            LockAttempt::Taken(lock) => Ok(lock),
+            LockAttempt::HeldBy(holder) => {
+                let problem = format!("its image is in use by {holder}");
+                Err(of_server(server, problem, Some("build it when that process has ended".to_owned())))
+            }
+        }
+    }
+
+    /// Keeps the files of an image for this process until it ends. The caller holds the lock of builds, so that no build
+    /// holds this one.
+    fn keep_files(&self, server: &Manifest) -> Result<(), LabError> {
+        let mut in_use = self.images_in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        if !in_use.contains_key(server.build_id())
+            && let LockAttempt::Taken(lock) = self.try_lock_files(server, FileLock::try_share)?
+        {
+            in_use.insert(server.build_id().to_owned(), lock);
+        }
+        Ok(())
+    }
+
+    fn try_lock_files(
+        &self,
+        server: &Manifest,
+        lock: impl FnOnce(&Path, &Id, &str) -> io::Result<LockAttempt>,
+    ) -> Result<LockAttempt, LabError> {
+        let keep = self.keep_dir(server);
+        let name = Id::parse(IMAGE).map_err(io::Error::other);
+        let attempt = name.and_then(|name| lock(&keep, &name, "image"));
+        attempt.map_err(|source| LabError::File { action: "lock", path: keep, source })
+    }
+
+    /// The folder with the files of an image. The caller holds the lock, since the engine's output goes to a file.
     fn files_of(&self, server: &Manifest, image: &BuiltImage) -> Result<PathBuf, LabError> {
         let name = match &image.files {
             ImageFiles::Folder(folder) => return Ok(folder.clone()),
             ImageFiles::Container(name) => name,
         };
+        let again = || Some(format!("paceline lab build {} --again", server.id));
         let engine = Engine::find(Some(&image.engine))?.with_settings(&self.keep_dir(server))?;
         // It stays mounted until the container is removed or the machine restarts.
-        self.engine_step(server, &engine, "mount", &["mount", name], ENGINE_LIMIT)?;
+        match self.engine_step(server, &engine, "mount", &["mount", name], ENGINE_LIMIT) {
+            Err(LabError::Command(failure)) => {
+                let why = failure.tail.lines().last().unwrap_or(&failure.how).to_owned();
+                let problem = format!("{} does not show the files of its image: {why}", engine.name);
+                return Err(of_server(server, problem, again()));
+            }
+            mounted => mounted?,
+        }
         let printed = command::printed(&self.keep_dir(server).join("mount.out"))?;
         let folder = PathBuf::from(printed.trim());
         match folder.is_absolute() && folder.is_dir() {
             true => Ok(folder),
             false => {
                 let problem = format!("{} mounted no folder, but printed {printed:?}", engine.name);
-                Err(of_server(server, problem, Some(format!("paceline lab build {} --again", server.id))))
+                Err(of_server(server, problem, again()))
             }
         }
     }
@@ -294,22 +376,25 @@ impl Provisioner {
     }
 }
 
-/// Removes the container of the engine that shows the files of an image, if the build in `folder` has one. A build without
-/// one, or an engine that is no longer there, is no error.
+/// Removes the image that was built in `folder`, and the container of the engine that shows its files. A build without
+/// them, or an engine that is no longer there, is no error.
 pub(super) fn forget(folder: &Path) {
     let path = folder.join(METADATA_DIR).join(IMAGE_FILE);
     let text = paceline_files::read_text(&path, paceline_files::MAX_OUTPUT_BYTES).unwrap_or_default();
-    if let Ok(BuiltImage { engine, files: ImageFiles::Container(name), .. }) = serde_json::from_str(&text)
-        && engine::ENGINES.contains(&engine.as_str())
-    {
-        let remove = std::process::Command::new(engine)
-            .args(["rm", "--force", &name])
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .status();
-        // The files that remain are the engine's.
-        let _ = remove;
+    let Ok(BuiltImage { engine, files, tag, .. }) = serde_json::from_str(&text) else { return };
+    if !engine::ENGINES.contains(&engine.as_str()) {
+        return;
+    }
+    let container = match &files {
+        ImageFiles::Container(name) => Some(["rm", "--force", name]),
+        ImageFiles::Folder(_) => None,
+    };
+    let image = tag.as_ref().map(|tag| ["rmi", "--", tag]);
+    for words in container.into_iter().chain(image) {
+        let mut remove = std::process::Command::new(&engine);
+        remove.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // What remains is the engine's.
+        let _ = remove.status();
     }
 }
 

@@ -14,6 +14,7 @@ echo "$*" >>"$(dirname "$0")/calls"
 case "$1" in
 image) cat "$(dirname "$0")/image.json" ;;
 mount) echo / ;;
+container) test ! -e "$(dirname "$0")/removed" ;;
 esac
 "#;
 
@@ -120,6 +121,53 @@ fn a_container_is_built_only_with_consent_and_again_only_after_a_change() {
     boxed.tree.write("servers/python-boxed/context/new", "code");
     let changed = boxed.run(&["lab", "build", "python-boxed"]);
     assert_eq!(changed.code, Some(3), "other content needs another consent: {changed:?}");
+}
+
+#[test]
+fn files_that_the_engine_removed_are_made_again() {
+    let boxed = Container::new("");
+    let context = boxed.tree.path("servers").display().to_string();
+    let build = |more: &[&str]| boxed.run(&[&["lab", "build", "python-boxed"], more].concat());
+    assert_eq!(build(&["--trust", &context]).code, Some(0));
+    boxed.tree.write("bin/removed", "");
+    let again = build(&[]);
+    assert!(again.code == Some(0) && !again.stdout.contains("up to date"), "{again:?}");
+    boxed.tree.script("bin/podman", &ENGINE.replace("echo / ;;", "echo gone >&2; exit 125 ;;"));
+    let checked = boxed.run(&["lab", "check", "python-boxed", "--idle", "10ms"]);
+    let said = "podman does not show the files of its image: gone; paceline lab build python-boxed --again";
+    assert!(!is_root() || checked.stdout.contains(said), "{checked:?}");
+}
+
+#[test]
+fn an_old_image_is_removed_and_one_in_use_is_kept() {
+    let boxed = Container::new("");
+    let context = boxed.tree.path("servers").display().to_string();
+    let build = |more: &[&str]| boxed.run(&[&["lab", "build", "python-boxed"], more].concat());
+    assert_eq!(build(&["--trust", &context]).code, Some(0));
+    let lock = fs::File::create(boxed.tree.path("state/build/python-boxed/.paceline/image.lock")).unwrap();
+    lock.lock_shared().unwrap();
+    let before = boxed.calls();
+    let refused = build(&["--again"]);
+    assert!(refused.code == Some(3) && refused.stderr.contains("its image is in use by"), "{refused:?}");
+    assert_eq!(boxed.calls(), before, "nothing of it is removed");
+    lock.unlock().unwrap();
+    assert!(build(&["--again"]).code == Some(0) && !boxed.calls().contains("rmi"), "{}", boxed.calls());
+    boxed.tree.write("servers/python-boxed/context/new", "code");
+    assert_eq!(build(&["--trust", &context]).code, Some(0));
+    assert_eq!(
+        boxed.calls().matches("rmi -- localhost/paceline-python-boxed:").count(),
+        1,
+        "{}",
+        boxed.calls()
+    );
+    let cleaned = boxed.run(&["lab", "clean", "--all"]);
+    assert_eq!(cleaned.code, Some(0), "{cleaned:?}");
+    assert_eq!(
+        boxed.calls().matches("rmi -- localhost/paceline-python-boxed:").count(),
+        2,
+        "{}",
+        boxed.calls()
+    );
 }
 
 #[test]
