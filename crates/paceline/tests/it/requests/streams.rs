@@ -40,7 +40,7 @@ fn a_record_has_the_events_of_its_streams() {
 
 /// The reasons of each gate. On a busy machine a run may also be invalid.
 fn reasons(server: &Server, flags: &[&str]) -> Vec<Vec<String>> {
-    let record = run(server, "/", 1_000, &[&["--stream", "sse"][..], flags].concat());
+    let record = run(server, "/", 1_000, &[&["--stream", "sse", "-c", "2"][..], flags].concat());
     let of_gate = |gate: &serde_json::Value| -> Vec<String> {
         let reasons = gate["reasons"].as_array().unwrap().iter();
         let reasons = reasons.map(|reason| reason.as_str().unwrap().to_owned());
