@@ -33,11 +33,14 @@ pub struct ScriptPlan {
     pub delays: bool,
 }
 
+/// The program of a worker, until the worker takes it.
+type WorkerScript = Mutex<Option<Box<dyn RequestScript>>>;
+
 /// The programs of a run.
 #[derive(Clone)]
 pub struct Scripts {
     pub(crate) plan: ScriptPlan,
-    of_workers: Arc<[Mutex<Option<Box<dyn RequestScript>>>]>,
+    of_workers: Arc<[WorkerScript]>,
 }
 
 impl Scripts {
