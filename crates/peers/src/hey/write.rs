@@ -149,7 +149,7 @@ fn push_bars(text: &mut String, times: &Histogram) {
         .collect();
     let max = counts.iter().copied().max().unwrap_or(0);
     for (mark, count) in marks.iter().zip(counts) {
-        let length = if max > 0 { (count * BAR_LENGTH + max / 2) / max } else { 0 };
+        let length = (count * BAR_LENGTH + max / 2).checked_div(max).unwrap_or(0);
         let _ = writeln!(text, "  {:.3} [{count}]\t|{}", mark / 1e9, "■".repeat(length as usize));
     }
 }
