@@ -60,6 +60,6 @@ pub use place::{
 };
 pub use quiet_cpu::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
-pub use throttle::{ThrottleCounts, Throttling};
+pub use throttle::ThrottleCounts;
 pub use tune::{Tuning, restore_tuning};
 pub use user::{User, UserError, owner_remedy, user_name, user_of_group};

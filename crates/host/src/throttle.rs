@@ -4,6 +4,7 @@
 //! next period (kernel Documentation/scheduler/sched-bwc.rst). Kubernetes, Docker and systemd set such limits.
 
 use crate::cgroup;
+use paceline_record::Throttling;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,19 +19,6 @@ struct Counts {
 /// The counts of a process's control group and of those above it at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct ThrottleCounts(Vec<(PathBuf, Counts)>);
-
-/// What a CPU limit cost between two moments.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Throttling {
-    /// Periods of the limit in which the group ran.
-    pub periods: u64,
-    /// Periods in which the limit was reached.
-    pub throttled_periods: u64,
-    /// Time in which the group was stopped, in seconds, added up over the cores on which it had to wait.
-    pub throttled_s: f64,
-    /// The CPU time that the limit allows, in cores.
-    pub cores_allowed: Option<f64>,
-}
 
 impl ThrottleCounts {
     /// Reads the counts of this process; empty if there are no control groups.

@@ -9,8 +9,8 @@ use crate::events::PhaseEventWriter;
 use crate::free_resources::Sockets;
 use crate::server_chain::ServerChain;
 use paceline_engine::{Nanos, Observer, Phase};
-use paceline_host::{CoreTicks, ThrottleCounts, Throttling};
-use paceline_record::{CoreTime, ServerUse};
+use paceline_host::{CoreTicks, ThrottleCounts};
+use paceline_record::{CoreTime, ServerUse, Throttling};
 use std::fs;
 use std::sync::{Mutex, OnceLock};
 
@@ -144,16 +144,6 @@ impl Health {
     /// The machine's sockets when the window ended and the run's connections were open.
     pub(crate) fn sockets(&self) -> Sockets {
         self.sockets.get().copied().unwrap_or_default()
-    }
-}
-
-/// A finding as the record has it.
-pub(crate) fn throttling_record(found: Throttling) -> paceline_record::Throttling {
-    paceline_record::Throttling {
-        periods: found.periods,
-        throttled_periods: found.throttled_periods,
-        throttled_s: found.throttled_s,
-        cores_allowed: found.cores_allowed,
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::blocks::{self, block};
 use crate::follow::{Follower, RowSettings, Sink};
 use crate::free_resources::free_resources;
-use crate::health::{Health, rss_bytes_peak, throttling_record};
+use crate::health::{Health, rss_bytes_peak};
 use crate::segments::{arrival_check, by_segment, load_of};
 use crate::server;
 use crate::sessions;
@@ -298,7 +298,7 @@ fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_
             })
             .collect(),
         by_core,
-        throttling: health.throttling().map(throttling_record),
+        throttling: health.throttling(),
         left: Some(free_resources(&prepared.settings, outcome.connections.had, health.sockets())),
     }
 }

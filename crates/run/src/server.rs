@@ -149,7 +149,7 @@ impl ServerWatch {
             cores,
             run_delay_s: Some(waited().sum::<u64>() as f64 / 1e9),
             most_delayed_thread_share: Some(waited().max().unwrap_or(0) as f64 / 1e9 / window_s),
-            throttling: end.throttles.since(&start.throttles).map(crate::health::throttling_record),
+            throttling: end.throttles.since(&start.throttles),
         })
     }
 }

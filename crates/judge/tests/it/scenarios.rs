@@ -9,8 +9,8 @@ use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
     CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork,
     Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit, LimitKind,
-    Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, Span, Stage,
-    StoredRows, Throttling, Times, Trial, Validation, Verdict,
+    Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse, Span,
+    Stage, StoredRows, Throttling, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -244,6 +244,12 @@ fn of_generator(name: VerdictName) -> Option<Scenario> {
     })
 }
 
+/// A CPU limit that was reached in these of 100 periods.
+fn throttled(throttled_periods: u64) -> Throttling {
+    let throttled_s = 0.05 * throttled_periods as f64;
+    Throttling { periods: 100, throttled_periods, throttled_s, cores_allowed: None }
+}
+
 /// Scenarios of responses and connections.
 fn of_answers(name: VerdictName) -> Option<Scenario> {
     Some(match name {
@@ -272,23 +278,9 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
             run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
         }),
         VerdictName::CookiesDropped => closed(|run| run.connections.cookies_dropped = 7),
-        VerdictName::GeneratorThrottled => closed(|run| {
-            run.generator.throttling = Some(Throttling {
-                periods: 100,
-                throttled_periods: 90,
-                throttled_s: 5.0,
-                cores_allowed: None,
-            });
-        }),
+        VerdictName::GeneratorThrottled => closed(|run| run.generator.throttling = Some(throttled(90))),
         VerdictName::ServerThrottled => closed(|run| {
-            let mut server = fixture::server_use(1, 4.0);
-            server.throttling = Some(Throttling {
-                periods: 100,
-                throttled_periods: 20,
-                throttled_s: 1.0,
-                cores_allowed: Some(0.5),
-            });
-            run.server = Some(server);
+            run.server = Some(ServerUse { throttling: Some(throttled(20)), ..fixture::server_use(1, 4.0) });
         }),
         VerdictName::KeepAliveRefused => closed(|run| {
             run.intervals[0].block.status.insert("200".to_owned(), 1_000);

@@ -24,7 +24,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("import", &["peers", "record"]),
     ("catalogue", &["files", "job", "record", "stats"]),
     ("host", &["escape", "files", "record"]),
-    ("lab", &["catalogue", "files", "host", "http", "judge", "peers", "record", "stats"]),
+    ("lab", &["catalogue", "escape", "files", "host", "http", "judge", "peers", "record", "stats"]),
     ("run", &["engine", "files", "host", "http", "job", "judge", "record", "stats"]),
     ("loaders", &["engine", "files", "host", "job", "judge", "record", "run"]),
     ("report", &["escape", "judge", "record", "stats"]),
