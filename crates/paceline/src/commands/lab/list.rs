@@ -83,11 +83,13 @@ fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
     [brief.to_owned(), server.id.clone(), server.framework.clone(), server.workloads.len().to_string()]
 }
 
-/// The state of a server. If a tool reports no version, the other servers are still listed.
+/// The state of a server. If a tool reports no version, or a container is refused, the other servers are still listed.
 fn state(server: &Manifest, provisioner: &Provisioner) -> anyhow::Result<String> {
     match provisioner.state(server) {
         Ok(state) => Ok(state.to_string()),
-        Err(error @ LabError::ToolVersion { .. }) => Ok(format!("unknown: {error}")),
+        Err(error @ (LabError::ToolVersion { .. } | LabError::Container { .. })) => {
+            Ok(format!("unknown: {error}"))
+        }
         Err(error) => Err(complain(error)),
     }
 }
