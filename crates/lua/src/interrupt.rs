@@ -152,6 +152,11 @@ impl RunWatch {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner).push(state);
     }
 
+    /// Ends watching: what is called from now on is not part of the run.
+    pub(crate) fn end(&self) {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// The moment from which no call should run.
     fn over_at(&self) -> Nanos {
         let end = self.began.get().map_or(Nanos::NEVER, |began| *began + self.window);

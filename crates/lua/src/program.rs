@@ -67,7 +67,14 @@ impl RequestScript for Program {
             bytes.extend_from_slice(fixed);
             return true;
         }
-        self.called("request", "a string", |lua| calls::request(lua, bytes)).is_some() && !bytes.is_empty()
+        if self.called("request", "a string", |lua| calls::request(lua, bytes)).is_none() {
+            return false;
+        }
+        if bytes.is_empty() {
+            let empty = CallError::Type(WrongType("an empty string".to_owned()));
+            self.fail("request", "a request", empty);
+        }
+        !bytes.is_empty()
     }
 
     fn delay(&mut self) -> Nanos {

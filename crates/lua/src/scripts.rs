@@ -174,11 +174,12 @@ impl LuaScripts {
         self.main.flush();
     }
 
-    /// Calls `done` with the results of the run, if the script has it.
+    /// Calls `done` with the results of the run, if the script has it; it may take as long as it needs.
     ///
     /// # Errors
     /// [`ScriptError::Lua`] with the error of the function.
     pub fn done(&self, results: &ScriptResults) -> Result<(), ScriptError> {
+        self.watch.end();
         let lua = &self.main.lua;
         let Ok(done) = lua.globals().get::<Function>("done") else { return Ok(()) };
         let summary = summary(lua, results).map_err(|error| ScriptError::from_lua(&error))?;

@@ -311,6 +311,27 @@ fn a_call_that_does_not_return_is_ended() {
 }
 
 #[test]
+fn done_may_take_longer_than_a_call_of_the_run() {
+    let stop: &'static StopFlag = Box::leak(Box::new(StopFlag::new()));
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let watch = RunWatch::start(stop, Nanos::ZERO).unwrap();
+    // A call of the run would be ended after a second and two looks, each 100 ms after the other.
+    let source = b"function done() local since = os.clock(); while os.clock() - since < 1.6 do end end";
+    let scripts = LuaScripts::load(call(&listener, &[], false), source, 1, Arc::clone(&watch)).unwrap();
+    watch.begin();
+    scripts.done(&ScriptResults::default()).unwrap();
+}
+
+#[test]
+fn an_empty_request_stops_the_run() {
+    let source = "n = 0; function request() n = n + 1; return n > 1 and '' or wrk.format() end";
+    let mut loaded = load(source, 1).unwrap();
+    assert_eq!(loaded.request(0), "");
+    assert_eq!(loaded.failure(), "some.lua: request() returned an empty string instead of a request");
+    assert!(loaded.programs[0].has_stopped());
+}
+
+#[test]
 fn the_libraries_of_lua_are_there() {
     let source = "#!/usr/bin/env wrk\nlocal ffi = require('ffi'); local bit = require('bit'); assert(require('wrk') == wrk)
         wrk.body = string.format('%d %s', bit.bor(1, 6), ffi.abi('le') and debug.getinfo(1).short_src)";
