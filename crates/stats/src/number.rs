@@ -59,7 +59,7 @@ pub fn three_digits(value: f64) -> String {
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point: `9.87 ms`.
 pub fn time_text(ns: f64) -> String {
     let (scaled, unit) = match ns {
-        ns if ns < 1e3 => return format!("{ns:.0} ns"),
+        ns if ns < 999.5 => return format!("{ns:.0} ns"),
         ns if ns < 999.5e3 => (ns / 1e3, "\u{b5}s"),
         ns if ns < 999.5e6 => (ns / 1e6, "ms"),
         ns => (ns / 1e9, "s"),
@@ -84,7 +84,8 @@ mod tests {
     fn times_have_three_digits_and_a_unit() {
         for (ns, text) in [
             (0.0, "0 ns"),
-            (999.0, "999 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 µs"),
             (12_300.0, "12.3 µs"),
             (250e3, "250 µs"),
             (999.6e3, "1.00 ms"),
