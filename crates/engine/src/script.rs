@@ -15,7 +15,8 @@ pub trait RequestScript: Send {
     /// The pause of a connection before its next requests.
     fn delay(&mut self) -> Nanos;
 
-    /// Reads a response: its head as HTTP/1.1 sends it, and its body without a transfer coding.
+    /// Reads a response: its head as HTTP/1.1 sends it, and its body without a transfer coding. A response with more
+    /// than 16 MiB of body is not read, and has a wrong body.
     fn response(&mut self, status: u16, head: &[u8], body: &[u8]);
 
     /// Whether it makes no requests any more: it stopped, or failed.

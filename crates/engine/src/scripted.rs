@@ -9,8 +9,12 @@ use crate::hot::{
     Tracker,
 };
 use crate::script::{RequestScript, ScriptPlan};
-use crate::{Nanos, Settings, Slot};
+use crate::{Ending, Nanos, Settings, Slot};
 use std::collections::HashMap;
+
+/// The maximum length of a body that reaches the program. A response with a longer one has a wrong body: each connection
+/// keeps one in memory.
+const MAX_BODY: usize = 16 << 20;
 
 /// The state of one connection.
 #[derive(Debug, Default)]
@@ -21,12 +25,16 @@ struct ScriptedConnection {
     head: Vec<u8>,
     /// Its body.
     body: Vec<u8>,
+    /// Whether it was longer than the maximum.
+    is_too_long: bool,
 }
 
 /// The scripted requests of one worker.
 pub struct Scripted {
     script: Option<Box<dyn RequestScript>>,
     plan: ScriptPlan,
+    /// Whether the program makes no requests any more.
+    is_over: bool,
     /// The requests that were made last.
     made: Vec<u8>,
     /// Whether no byte of them was sent.
@@ -42,7 +50,7 @@ impl Scripted {
     }
 
     fn has_stopped(&self) -> bool {
-        self.script.as_ref().is_none_or(|script| script.has_stopped())
+        self.is_over || self.script.as_ref().is_none_or(|script| script.has_stopped())
     }
 }
 
@@ -55,6 +63,7 @@ impl Scenario for Scripted {
         Self {
             script: settings.scripts.as_ref().and_then(|scripts| scripts.take(worker)),
             plan: settings.scripts.as_ref().map_or(plan, |scripts| scripts.plan),
+            is_over: false,
             made: Vec::new(),
             is_unsent: false,
             partly_sent: HashMap::new(),
@@ -86,6 +95,8 @@ impl Scenario for Scripted {
             self.made.clear();
             let is_made = self.script.as_mut().is_some_and(|script| script.request(&mut self.made));
             if !is_made {
+                // Asked again, the connection would be free and ask for ever.
+                self.is_over = true;
                 return None;
             }
         }
@@ -128,15 +139,21 @@ impl Scenario for Scripted {
 
     #[inline]
     fn read(&mut self, slot: Slot, _: ExchangeIndex, part: ResponsePart<'_>) {
-        let ScriptedConnection { head, body, .. } = self.connection(slot);
+        let ScriptedConnection { head, body, is_too_long, .. } = self.connection(slot);
         match part {
             ResponsePart::Start => {
                 head.clear();
                 body.clear();
+                *is_too_long = false;
             }
             ResponsePart::Head(bytes) => head.extend_from_slice(bytes),
             ResponsePart::Interim => head.clear(),
-            ResponsePart::Body(piece) => body.extend_from_slice(piece),
+            ResponsePart::Body(piece) => {
+                *is_too_long |= piece.len() > MAX_BODY - body.len();
+                if !*is_too_long {
+                    body.extend_from_slice(piece);
+                }
+            }
         }
     }
 
@@ -146,15 +163,19 @@ impl Scenario for Scripted {
         slot: Slot,
         place: ExchangeIndex,
         head: JudgedHead,
-        response: ReceivedResponse,
+        mut response: ReceivedResponse,
         now: Nanos,
         tracker: &mut Tracker<'_>,
     ) -> bool {
+        let connection = &self.connections[slot as usize];
+        if connection.is_too_long && response.ending == Ending::Ok {
+            response.ending = Ending::BadBody;
+        }
         if let Some(exchange) = tracker.exchanges_mut().end(slot, place) {
             tracker.answered(slot, &exchange, 1, &response, now);
         }
-        let connection = &self.connections[slot as usize];
-        if let Some(script) = self.script.as_mut().filter(|script| !script.has_stopped()) {
+        let script = self.script.as_mut().filter(|script| !connection.is_too_long && !script.has_stopped());
+        if let Some(script) = script {
             script.response(head.status, &connection.head, &connection.body);
         }
         false

@@ -23,16 +23,22 @@ struct Numbering {
     batch: u16,
     delay: Nanos,
     stop_after: u64,
+    /// Whether it ends by making no request, without a stop.
+    runs_out: bool,
     notes: Arc<Notes>,
 }
 
 impl RequestScript for Numbering {
     fn request(&mut self, bytes: &mut Vec<u8>) -> bool {
         let batch = self.notes.batches.fetch_add(1, Relaxed);
+        if self.runs_out && batch >= self.stop_after {
+            assert!(batch < 2 * self.stop_after, "asked again and again");
+            return false;
+        }
         for place in 0..self.batch {
             bytes.extend_from_slice(format!("GET /{batch}-{place} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
         }
-        if batch + 1 == self.stop_after {
+        if batch + 1 == self.stop_after && !self.runs_out {
             self.notes.has_stopped.store(true, Relaxed);
         }
         true
@@ -58,6 +64,8 @@ impl RequestScript for Numbering {
 #[derive(Default)]
 struct PathServer {
     closes_after: u64,
+    /// Bytes of a body after the path.
+    padding: usize,
     answered: u64,
     heard: Vec<u8>,
 }
@@ -79,8 +87,10 @@ impl Script for PathServer {
             self.answered += 1;
             let closes = self.closes_after > 0 && self.answered.is_multiple_of(self.closes_after);
             let field = if closes { "Connection: close\r\n" } else { "" };
-            let head = format!("HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n", path.len());
-            let (first, second) = path.split_at(1);
+            let head =
+                format!("HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n", path.len() + self.padding);
+            let body = format!("{path}{}", "x".repeat(self.padding));
+            let (first, second) = body.split_at(1);
             acts.push((at, Act::Send(Rc::from(format!("{head}{first}").as_bytes()))));
             acts.push((at + Nanos(500), Act::Send(Rc::from(second.as_bytes()))));
             at += Nanos(1_000);
@@ -101,9 +111,19 @@ fn run(
     stop_after: u64,
     server: PathServer,
 ) -> (ThreadOutcome, Arc<Notes>) {
+    run_until(settings, plan, (stop_after, false), server)
+}
+
+/// The same; the program either stops after some requests, or runs out of them.
+fn run_until(
+    settings: Settings,
+    plan: ScriptPlan,
+    (stop_after, runs_out): (u64, bool),
+    server: PathServer,
+) -> (ThreadOutcome, Arc<Notes>) {
     let notes = Arc::<Notes>::default();
-    let program =
-        Numbering { batch: plan.batch, delay: Nanos::from_millis(20), stop_after, notes: Arc::clone(&notes) };
+    let delay = Nanos::from_millis(20);
+    let program = Numbering { batch: plan.batch, delay, stop_after, runs_out, notes: Arc::clone(&notes) };
     let settings = settings.with(|job| (job.depth, job.batch) = (plan.batch, plan.batch > 1));
     let settings = Settings { scripts: Some(Scripts::new(plan, vec![Box::new(program)])), ..settings };
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos(100))).unwrap();
@@ -171,4 +191,21 @@ fn a_program_that_stops_makes_no_more_requests() {
 fn a_rate_asks_for_each_request_when_it_is_due() {
     let (outcome, notes) = run(open_loop(200.0, 4, 1), PLAN, 0, PathServer::default());
     assert_eq!((notes.batches.load(Relaxed), ok(&outcome)), (200, 200));
+}
+
+#[test]
+fn a_program_that_runs_out_of_requests_is_not_asked_again() {
+    for settings in [closed_loop(2, 1), open_loop(200.0, 2, 1)] {
+        let (outcome, notes) = run_until(settings, PLAN, (5, true), PathServer::default());
+        assert_eq!(ok(&outcome), 5);
+        assert_eq!(notes.bodies.lock().unwrap().len(), 5);
+    }
+}
+
+#[test]
+fn a_body_that_is_too_long_is_wrong_and_does_not_reach_the_program() {
+    let server = PathServer { padding: 16 << 20, ..PathServer::default() };
+    let (outcome, notes) = run(closed_loop(1, 1), PLAN, 2, server);
+    assert_eq!(outcome.total.counts.endings[Ending::BadBody as usize], 2);
+    assert!(notes.bodies.lock().unwrap().is_empty());
 }
