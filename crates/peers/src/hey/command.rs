@@ -215,8 +215,17 @@ impl HeyCommand {
         // Each worker sends the same number; the rest of the division is left out, as hey does.
         self.job.window =
             self.duration.map_or(Bound::Requests(self.requests / workers * workers), Bound::Duration);
-        if let Some(rate) = Rate::per_second(self.rate * f64::from(self.workers)) {
-            self.job.load = LoadModel::Open { shape: Shape::Steady { rate }, arrivals: Arrivals::Constant };
+        // No rate and one below 0 are no limit, as with hey.
+        match Rate::per_second(self.rate * f64::from(self.workers)) {
+            Some(rate) => {
+                let shape = Shape::Steady { rate };
+                self.job.load = LoadModel::Open { shape, arrivals: Arrivals::Constant };
+            }
+            None if self.rate <= 0.0 => {}
+            None => {
+                let problem = format!("paceline: -q {}: not a rate that can be sent", self.rate);
+                return Err(usage(&problem, 1));
+            }
         }
         self.set_default_headers();
         Ok(())
@@ -366,6 +375,8 @@ mod tests {
             ("-z abc http://a/", "invalid value \"abc\" for flag -z: parse error\nUsage", 2),
             ("-h", "flag needs an argument: -h\nUsage", 2),
             ("-v http://a/", "flag provided but not defined: -v\nUsage", 2),
+            ("-q NaN http://a/", "paceline: -q NaN: not a rate that can be sent\n\nUsage", 1),
+            ("-q 1e300 http://a/", "paceline: -q 1000", 1),
             ("-H bad http://a/", "could not parse the provided input; input = bad\n\nUsage", 1),
             ("-o csv http://a/", "paceline: hey -o csv is not supported", 1),
         ] {
