@@ -8,7 +8,7 @@ use crate::exit::hand_over;
 use anyhow::Context as _;
 use paceline_files::{create_new_beside, replace, target};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -49,6 +49,20 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         return hand_over(&mut file, bytes).with_context(cannot);
     }
     replace(path, bytes).with_context(cannot)
+}
+
+/// Appends to a file, in one write; a new file begins with a heading.
+pub fn append(path: &Path, heading: &[u8], bytes: &[u8]) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    if let Some(mut file) = open_in_place(path).with_context(cannot)? {
+        return hand_over(&mut file, bytes).with_context(cannot);
+    }
+    let appending = fs::OpenOptions::new().append(true).clone();
+    let (file, text) = match appending.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (appending.open(path), bytes.to_vec()),
+        opened => (opened, [heading, bytes].concat()),
+    };
+    file.and_then(|mut file| file.write_all(&text)).with_context(cannot)
 }
 
 /// Checks that a file is writable, before the work starts. For a named pipe this waits for the reader; the pipe then
@@ -160,6 +174,20 @@ mod tests {
         allow(folder.path(), 0o555);
         allow(&path, 0o666);
         refused("cannot create a file in the folder ");
+    }
+
+    #[test]
+    fn a_log_is_appended_to_whatever_it_contains() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("siege.log");
+        append(&path, b"heading\n", b"one\n").unwrap();
+        append(&path, b"heading\n", b"two\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"heading\none\ntwo\n");
+        fs::write(&path, b"\xff").unwrap();
+        append(&path, b"heading\n", b"three\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"\xffthree\n");
+        let error = append(folder.path().join("none/log").as_ref(), b"", b"x").unwrap_err();
+        assert!(format!("{error:#}").starts_with("cannot write "), "{error:#}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! failures, so that they can be added only if there was no other failure.
 
 use crate::quantity::total;
-use paceline_record::{Block, Times};
+use paceline_record::{Block, Run, Times};
 use paceline_stats::Histogram;
 
 /// Responses of any status.
@@ -12,10 +12,35 @@ pub(crate) fn answered(block: &Block) -> u64 {
     total(block.status.values().copied())
 }
 
-/// The times of all responses.
+/// The responses that ended after the window: a tool that does not wait at the end of its time does not count them.
+pub(crate) fn late(block: &Block) -> u64 {
+    block.counts.ok.saturating_sub(block.completed_in_window)
+}
+
+/// The seconds from the start of the window until the last response, for tools that wait for it.
+pub(crate) fn until_last_response(run: &Run) -> f64 {
+    let phases = &run.phases;
+    run.window_s.max(phases.drain.end_ns.saturating_sub(phases.window.start_ns) as f64 / 1e9)
+}
+
+/// A remark if the times do not contain those of all responses.
+pub(crate) fn times_left_out(block: &Block, times: &Histogram) -> String {
+    match answered(block).saturating_sub(times.count()) {
+        left if left > 0 && !knows_bad_times(block) => format!(
+            "paceline: the times leave out {left} responses with an error status: they are recorded together with failures\n"
+        ),
+        _ => String::new(),
+    }
+}
+
+fn knows_bad_times(block: &Block) -> bool {
+    block.counts.failed() == block.counts.bad_status
+}
+
+/// The times of all responses, if those with an error status are known.
 pub(crate) fn with_failures(times: Option<&Times>, block: &Block) -> Histogram {
     let mut histogram = decoded(times);
-    if block.counts.failed() == block.counts.bad_status {
+    if knows_bad_times(block) {
         histogram.merge(&decoded(block.failed_time_ns.as_ref()));
     }
     histogram

@@ -19,6 +19,19 @@ pub struct ToolOutput {
     pub status: u8,
     /// Files to write, each with its path and its text.
     pub files: Vec<(String, String)>,
+    /// A text to append to a file.
+    pub log: Option<LogRow>,
+}
+
+/// What is appended to a log of several runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogRow {
+    /// The file.
+    pub path: String,
+    /// The text before the first row, if the file does not exist.
+    pub heading: String,
+    /// The lines of this run.
+    pub text: String,
 }
 
 /// The files that a command line names, and the environment: read by the caller.

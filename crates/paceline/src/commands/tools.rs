@@ -68,7 +68,10 @@ fn finish(Ended { output, scripts }: &Ended) -> ExitCode {
         .files
         .iter()
         .try_for_each(|(path, text)| crate::file::write_whole(Path::new(path), text.as_bytes()));
-    let printed = print(output).and(written);
+    let logged = output.log.as_ref().map_or(Ok(()), |row| {
+        crate::file::append(Path::new(&row.path), row.heading.as_bytes(), row.text.as_bytes())
+    });
+    let printed = print(output).and(written).and(logged);
     let done = scripts.as_ref().map_or(Ok(()), |(scripts, results)| scripts.done(results));
     if let Err(error) = &done {
         exit::say(&error.to_string());

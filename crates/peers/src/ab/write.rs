@@ -103,7 +103,7 @@ pub fn report(command: &AbCommand, run: &Run, first: Option<&FirstResponse>) -> 
     stderr.push_str(&report.remarks());
     let files = command.csv.iter().filter(|_| command.html.is_none());
     let files = files.map(|file| (file.clone(), report.csv())).collect();
-    ToolOutput { stdout: text, stderr, status, files }
+    ToolOutput { stdout: text, stderr, status, files, ..ToolOutput::default() }
 }
 
 /// At least so many bodies have another length than the first.

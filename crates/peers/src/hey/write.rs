@@ -3,7 +3,9 @@
 //! The phases of a request are not measured apart, except for connecting and the time to the first byte.
 
 use super::command::HeyCommand;
-use crate::answers::{answered, connect_times, whole_times, with_failures};
+use crate::answers::{
+    answered, connect_times, times_left_out, until_last_response, whole_times, with_failures,
+};
 use crate::tool::{ToolOutput, concerns};
 use paceline_record::Run;
 use paceline_stats::Histogram;
@@ -44,7 +46,7 @@ pub fn report(command: &HeyCommand, run: &Run) -> ToolOutput {
         ),
     ];
     let figures = Figures {
-        seconds: run.window_s,
+        seconds: until_last_response(run),
         times: whole_times(block),
         connects: connect_times(block),
         first_bytes: with_failures(block.first_byte_ns.as_ref(), block),
@@ -176,12 +178,12 @@ fn push_percentiles(text: &mut String, times: &Histogram) {
 }
 
 fn push_details(text: &mut String, figures: &Figures) {
-    let Figures { times, connects, first_bytes, .. } = figures;
+    let Figures { times, connects, first_bytes, answered, .. } = figures;
     let none = if times.is_empty() { f64::NAN } else { 0.0 };
     // Over all requests, also those on a connection that was open.
-    let connecting =
-        connects.mean().unwrap_or(0.0) / 1e9 * connects.count() as f64 / times.count().max(1) as f64;
-    let fastest = if connects.count() < times.count() { 0.0 } else { seconds(connects.min()) };
+    let connected = connects.count().min(*answered);
+    let connecting = connects.mean().unwrap_or(0.0) / 1e9 * connected as f64 / (*answered).max(1) as f64;
+    let fastest = if connected < *answered { 0.0 } else { seconds(connects.min()) };
     let reading = (mean(times) - mean(first_bytes) - connecting).max(0.0);
     let slowest_reading = (seconds(times.max()) - seconds(first_bytes.max())).max(0.0);
     text.push_str("\nDetails (average, fastest, slowest):\n");
@@ -204,7 +206,7 @@ fn push_details(text: &mut String, figures: &Figures) {
 
 /// What is different from hey's figures, where it matters.
 fn remarks(command: &HeyCommand, run: &Run) -> String {
-    let mut text = concerns(run);
+    let mut text = concerns(run) + &times_left_out(&run.total, &whole_times(&run.total));
     if command.job().follow == 0
         && run.total.status.keys().any(|status| status.starts_with("30") && status != "304")
     {

@@ -103,8 +103,6 @@ pub struct SiegeCommand {
 pub struct Log {
     /// Its path.
     pub path: String,
-    /// What it contains; none if it is new.
-    pub content: Option<String>,
     /// The text that marks this run.
     pub mark: Option<String>,
     /// Whether the report names it.
@@ -187,16 +185,11 @@ impl SiegeCommand {
         reading.has_log |= log_file.is_some();
         reading.log_file = log_file.filter(|file| !file.is_empty()).or(reading.log_file);
         let targets = reading.targets(&given.arguments, inputs)?;
-        command.finish(&reading, &targets, inputs)?;
+        command.finish(&reading, &targets)?;
         Ok(command)
     }
 
-    fn finish(
-        &mut self,
-        reading: &Reading,
-        targets: &[Target],
-        inputs: &dyn ToolInputs,
-    ) -> Result<(), ToolOutput> {
+    fn finish(&mut self, reading: &Reading, targets: &[Target]) -> Result<(), ToolOutput> {
         let first = targets.first().ok_or_else(usage)?;
         let place = |url: &Url| (url.scheme, url.host.clone(), url.port);
         if let Some(other) = targets.iter().find(|target| place(&target.url) != place(&first.url)) {
@@ -215,13 +208,16 @@ impl SiegeCommand {
             (None, Some(requests)) => Bound::Requests(requests),
             (None, None) => Bound::Duration(NO_END),
         };
+        if reading.is_once && targets.len() > 1 {
+            self.notes
+                .push("URLs are drawn at random: with -r once a user may request one twice and miss another");
+        }
         if reading.has_parser {
             self.notes.push("resources of HTML pages are not fetched: --no-parser is the default here");
         }
         if reading.has_log {
             let path = reading.log_file.clone().unwrap_or_else(|| LOG_FILE.to_owned());
             self.log = Some(Log {
-                content: inputs.read(&path).ok(),
                 path,
                 mark: reading.mark.clone(),
                 is_shown: reading.settings.is_on("show-logfile", true),
@@ -257,7 +253,7 @@ impl Reading {
         let number = |key: &str| settings.number(key);
         let text = |key: &str| settings.get(key).map(str::to_owned);
         let mut reading = Self {
-            users: number("concurrent").map_or(USERS, |users| users as u32),
+            users: USERS,
             reps: None,
             is_once: false,
             time: None,
@@ -278,7 +274,7 @@ impl Reading {
         for field in reading.settings.headers.clone() {
             reading.set('H', &field)?;
         }
-        for (flag, key) in [('r', "reps"), ('t', "time")] {
+        for (flag, key) in [('c', "concurrent"), ('r', "reps"), ('t', "time")] {
             if let Some(value) = reading.settings.get(key).map(str::to_owned) {
                 reading.set(flag, &value)?;
             }
@@ -391,10 +387,9 @@ impl Reading {
             let form = "application/x-www-form-urlencoded";
             add("Content-Type", self.content_type.as_deref().unwrap_or(form));
         }
-        for (name, value) in &self.headers.0 {
-            headers.0.retain(|(default, _)| !default.eq_ignore_ascii_case(name));
-            headers.0.push((name.clone(), value.clone()));
-        }
+        let given = &self.headers.0;
+        headers.0.retain(|(default, _)| !given.iter().any(|(name, _)| default.eq_ignore_ascii_case(name)));
+        headers.0.extend(given.iter().cloned());
         RequestSpec {
             method: target.method.clone(),
             path: Some(target.url.path.clone()),

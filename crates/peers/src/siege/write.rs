@@ -2,9 +2,9 @@
 //! on standard output.
 
 use super::command::{Log, SiegeCommand, VERSION};
-use crate::answers::{answered, whole_times};
+use crate::answers::{answered, late, times_left_out, until_last_response, whole_times};
 use crate::quantity::total;
-use crate::tool::{ToolOutput, concerns};
+use crate::tool::{LogRow, ToolOutput, concerns};
 use paceline_record::Run;
 use std::fmt::Write as _;
 
@@ -16,12 +16,14 @@ const MIB: f64 = 1024.0 * 1024.0;
 #[derive(Default)]
 struct Figures {
     hits: u64,
+    /// Responses of any status.
+    answered: u64,
     ok: u64,
     failed: u64,
     seconds: f64,
     bytes: u64,
-    /// The sum of all times.
-    busy_s: f64,
+    /// The mean time.
+    mean_s: f64,
     longest_s: f64,
     shortest_s: f64,
 }
@@ -46,23 +48,28 @@ pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
         let found = run.total.status.iter().filter(|(status, _)| status.parse().is_ok_and(is));
         total(found.map(|(_, count)| *count))
     };
-    let (answered, errors) = (answered(&run.total), of(|status| status >= 500));
+    let (answered, errors) = (answered(&run.total), of(|status| matches!(status, 408 | 500..510)));
     let times = whole_times(&run.total);
+    let is_cut = command.is_timed() || run.stopped;
+    // At the end of its time siege does not wait for responses, and counts none of those that are outstanding.
+    let (late, seconds) =
+        if is_cut { (late(&run.total), run.window_s) } else { (0, until_last_response(run)) };
+    let in_time = answered.saturating_sub(late);
     let figures = Figures {
-        hits: answered.saturating_sub(errors),
-        ok: of(|status| status < 400 || status == 401 || status == 407),
+        hits: in_time.saturating_sub(errors),
+        answered: in_time,
+        ok: of(|status| status < 400 || status == 401 || status == 407).saturating_sub(late),
         failed: total([errors, counts.connect_failed, counts.io_failed, counts.timed_out].into_iter()),
-        seconds: run.window_s,
-        bytes: run.total.bytes.body,
-        busy_s: times.mean().unwrap_or(0.0) / 1e9 * times.count() as f64,
+        seconds,
+        bytes: (run.total.bytes.body as f64 * ratio(in_time as f64, answered as f64)) as u64,
+        mean_s: times.mean().unwrap_or(0.0) / 1e9,
         longest_s: times.max().unwrap_or(0) as f64 / 1e9,
         shortest_s: times.min().unwrap_or(0) as f64 / 1e9,
     };
-    let is_cut = command.is_timed() || run.stopped;
     let started_at = run.started_at.get(..19).unwrap_or_default().replace('T', " ");
     let mut output = output(command, &figures, if is_cut { "\nLifting the server siege...\n" } else { "\n" });
     if let Some(log) = &command.log {
-        output.files.push((log.path.clone(), log_text(log, &figures, &started_at)));
+        output.log = Some(log_row(log, &figures, &started_at));
         if log.is_shown && !command.is_quiet && !command.is_json {
             let _ = write!(
                 output.stdout,
@@ -71,7 +78,7 @@ pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
             );
         }
     }
-    output.stderr.push_str(&concerns(run));
+    output.stderr.push_str(&(concerns(run) + &times_left_out(&run.total, &times)));
     let redirects = of(|status| (300..400).contains(&status) && status != 304);
     if redirects > 0 && command.job().follow == 0 {
         output.stderr.push_str(
@@ -112,6 +119,11 @@ impl Figures {
         if self.hits == 0 { 0.0 } else { self.hits as f64 / (self.hits + self.failed) as f64 * 100.0 }
     }
 
+    /// The mean number of requests in flight.
+    fn concurrency(&self) -> f64 {
+        ratio(self.mean_s * self.answered as f64, self.seconds)
+    }
+
     /// The figures that are not whole numbers, by their label in the text.
     fn measures(&self) -> [(&'static str, f64, &'static str); 7] {
         let megabytes = self.bytes as f64 / MIB;
@@ -119,10 +131,10 @@ impl Figures {
             ("Availability", self.availability(), "%"),
             ("Elapsed time", self.seconds, "secs"),
             ("Data transferred", megabytes, "MB"),
-            ("Response time", ratio(self.busy_s, self.hits as f64), "secs"),
+            ("Response time", self.mean_s, "secs"),
             ("Transaction rate", ratio(self.hits as f64, self.seconds), "trans/sec"),
             ("Throughput", ratio(megabytes, self.seconds), "MB/sec"),
-            ("Concurrency", ratio(self.busy_s, self.seconds), ""),
+            ("Concurrency", self.concurrency(), ""),
         ]
     }
 
@@ -161,13 +173,10 @@ fn tabs(label: &str) -> &'static str {
     if label.len() + 1 < 16 { "\t\t" } else { "\t" }
 }
 
-/// The log with a row for this run.
-fn log_text(log: &Log, figures: &Figures, started_at: &str) -> String {
+/// What the log of all runs gets for this run.
+fn log_row(log: &Log, figures: &Figures, started_at: &str) -> LogRow {
     let heading = "      Date & Time,  Trans,  Elap Time,  Data Trans,  Resp Time,  Trans Rate,  Throughput,  Concurrent,    OKAY,   Failed\n";
-    let mut text = log.content.clone().unwrap_or_else(|| heading.to_owned());
-    if let Some(mark) = &log.mark {
-        let _ = writeln!(text, "**** {mark} ****");
-    }
+    let mut text = log.mark.as_ref().map(|mark| format!("**** {mark} ****\n")).unwrap_or_default();
     // siege truncates the megabytes, and computes the throughput from that.
     let megabytes = (figures.bytes as f64 / MIB) as u64;
     let _ = writeln!(
@@ -175,14 +184,14 @@ fn log_text(log: &Log, figures: &Figures, started_at: &str) -> String {
         "{started_at},{:>7},{:>11.2},{megabytes:>12},{:>11.2},{:>12.2},{:>12.2},{:>12.2},{:>8},{:>8}",
         figures.hits,
         figures.seconds,
-        ratio(figures.busy_s, figures.hits as f64),
+        figures.mean_s,
         ratio(figures.hits as f64, figures.seconds),
         ratio(megabytes as f64, figures.seconds),
-        ratio(figures.busy_s, figures.seconds),
+        figures.concurrency(),
         figures.ok,
         figures.failed
     );
-    text
+    LogRow { path: log.path.clone(), heading: heading.to_owned(), text }
 }
 
 #[cfg(test)]

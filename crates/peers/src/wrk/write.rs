@@ -7,7 +7,7 @@
 use super::command::{Variant, WrkCommand};
 use super::script::{SampleValues, ScriptErrors, ScriptResults};
 use super::units::{binary, metric, push_column, time_s, time_us};
-use crate::answers::{answered, decoded, with_failures};
+use crate::answers::{answered, decoded, late, with_failures};
 use crate::quantity::total;
 use crate::tool::{ToolOutput, concerns};
 use paceline_record::{Phase, Run, Times};
@@ -187,8 +187,7 @@ fn moments(histogram: &Histogram) -> (f64, f64) {
 
 /// The responses in the window. wrk does not wait for those that are outstanding at the end.
 fn complete(run: &Run) -> u64 {
-    let late = run.total.counts.ok.saturating_sub(run.total.completed_in_window);
-    answered(&run.total).saturating_sub(late)
+    answered(&run.total).saturating_sub(late(&run.total))
 }
 
 fn errors(run: &Run) -> ScriptErrors {

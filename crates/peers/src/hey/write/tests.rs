@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{PrintedReport, peer};
-use paceline_record::{Counts, Times, fixture};
+use paceline_record::{Counts, Phases, Times, fixture};
 
 const HEY: &str = include_str!("../../../../import/fixtures/hey.txt");
 
@@ -19,6 +19,7 @@ fn times(ms: impl Iterator<Item = u64>) -> Option<Times> {
 fn run(requests: u64) -> Run {
     let mut run = fixture::run(0);
     run.window_s = 2.0;
+    run.phases = Phases::default();
     run.total.counts = Counts { scheduled: requests, ok: requests, ..Counts::default() };
     run.total.status = [("200".to_owned(), requests)].into();
     run.total.bytes.body = 12 * requests;
@@ -86,4 +87,27 @@ fn nothing_answered() {
     assert!(output.stdout.starts_with(expected), "{}", output.stdout);
     let end = "\nStatus code distribution:\n\nError distribution:\n  [10]\tGet \"http://127.0.0.1:9/\": dial tcp 127.0.0.1:9: connect: connection refused\n\n";
     assert!(output.stdout.ends_with(end), "{}", output.stdout);
+}
+
+#[test]
+fn the_rate_is_over_the_time_until_the_last_response() {
+    let mut run = run(200);
+    (run.phases.window.start_ns, run.phases.drain.end_ns) = (1_000_000_000, 5_000_000_000);
+    let text = report(&command("-z 2s http://127.0.0.1:1/"), &run).stdout;
+    assert!(
+        text.contains("  Total:\t4.0000 secs\n") && text.contains("  Requests/sec:\t50.0000\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn connecting_is_over_all_responses() {
+    let mut run = run(100);
+    run.total.counts = Counts { scheduled: 201, ok: 100, bad_status: 100, io_failed: 1, ..Counts::default() };
+    run.total.status.insert("404".to_owned(), 100);
+    run.total.connect_time_ns = times((0..200).map(|_| 10));
+    run.total.handshake_time_ns = None;
+    let output = report(&command("-disable-keepalive http://127.0.0.1:1/"), &run);
+    assert!(output.stdout.contains("DNS+dialup:\t0.0100 secs, 0.0100 secs"), "{}", output.stdout);
+    assert!(output.stderr.contains("the times leave out 100 responses"), "{}", output.stderr);
 }

@@ -62,10 +62,25 @@ fn settings_are_defaults_for_flags() {
 }
 
 #[test]
+fn fields_of_one_name_are_all_sent() {
+    let job = parse("-H A:1 -H accept:x -H A:2 http://a/", &NONE).unwrap().job();
+    assert_eq!(headers(&job)[2..], ["A: 1", "accept: x", "A: 2"]);
+}
+
+#[test]
+fn users_of_the_settings_are_checked_as_those_of_the_flag() {
+    let files = Files(&[("half", "concurrent = 0.5\n")]);
+    let refused = parse("-R half http://a/", &files).unwrap_err().stderr;
+    assert_eq!(refused, "paceline: siege -c 0.5: use a number above 0\n");
+}
+
+#[test]
 fn a_file_of_urls_is_a_mix() {
     let files =
         Files(&[("urls", "H=http://a:81\n$(H)/one\n$(H)/two POST x=1\n"), ("two", "http://a/\nhttp://b/\n")]);
-    let job = parse("-f urls -r once -c 4", &files).unwrap().job();
+    let command = parse("-N -f urls -r once -c 4", &files).unwrap();
+    assert!(command.notes[..] == [command.notes[0]] && command.notes[0].contains("drawn at random"));
+    let job = command.job();
     let requests: Vec<_> =
         job.requests.iter().map(|spec| (spec.method.as_str(), spec.path.as_deref())).collect();
     assert_eq!(requests, [("GET", Some("/one")), ("POST", Some("/two"))]);
