@@ -121,9 +121,11 @@ impl Series {
             until_ns.unwrap_or(u64::MAX).min(end_ns).checked_sub(from_ns.max(run.phases.window.start_ns))?
                 as f64
                 / 1e9;
-        let before = self.by_start.range(..=last_ns);
-        let before = before.fold(Counts::default(), |sum, (_, (ended, _))| added(sum, *ended));
-        let ok = before.ok as f64;
+        let until = |end| {
+            let before = self.by_start.range((std::ops::Bound::Unbounded, end));
+            before.fold(Counts::default(), |sum, (_, (ended, _))| added(sum, *ended))
+        };
+        let ok = until(std::ops::Bound::Included(last_ns)).ok as f64;
         let begun_ns = *self.by_start.keys().next()?;
         let missing = ok / (from_ns.saturating_sub(begun_ns) as f64 / 1e9) * silent_s;
         let median_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.p50 as f64 / 1e9);
@@ -134,7 +136,10 @@ impl Series {
             None if is_open(run) => counts.not_ok() as f64 >= MIN_FAILED_SHARE * missing,
             None => counts.not_ok() > 0,
         };
-        let failed_share = before.not_ok() as f64 / (ok + before.not_ok() as f64).max(1.0);
+        // The server may have ended in the interval of the last valid response.
+        let before = until(std::ops::Bound::Excluded(last_ns));
+        let failed_share =
+            paceline_stats::ratio(before.not_ok() as f64, (before.ok + before.not_ok()) as f64);
         let chance = failed_share.powf(counts.not_ok() as f64);
         let is_gone =
             missing >= MIN_MISSING && is_refused && chance < MAX_CHANCE && silent_s > MIN_MEDIANS * median_s;

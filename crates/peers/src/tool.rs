@@ -20,7 +20,7 @@ pub struct ToolOutput {
     /// Files to write, each with its path and its text.
     pub files: Vec<(String, String)>,
     /// A text to append to a file.
-    pub log: Option<LogRow>,
+    pub log: Option<Box<LogRow>>,
 }
 
 /// What is appended to a log of several runs.

@@ -69,7 +69,7 @@ pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
     let started_at = run.started_at.get(..19).unwrap_or_default().replace('T', " ");
     let mut output = output(command, &figures, if is_cut { "\nLifting the server siege...\n" } else { "\n" });
     if let Some(log) = &command.log {
-        output.log = Some(log_row(log, &figures, &started_at));
+        output.log = Some(Box::new(log_row(log, &figures, &started_at)));
         if log.is_shown && !command.is_quiet && !command.is_json {
             let _ = write!(
                 output.stdout,

@@ -72,7 +72,7 @@ fn trials_are_kept_apart_and_in_the_order_they_ran() {
 fn a_run_without_a_good_answer_is_not_usable() {
     let (_folder, store) = store();
     let mut trial = some_trial("r", "t");
-    trial.error = None;
+    (trial.error, trial.imported) = (None, None);
     for (ok, usable) in [(1, 1), (0, 0)] {
         trial.run.as_mut().unwrap().total.counts.ok = ok;
         store.put_trial(&trial).unwrap();

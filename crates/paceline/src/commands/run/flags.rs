@@ -77,7 +77,9 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub drain: Option<Duration>,
 
-    /// Longest wait for a complete response, or for each event of a stream [default: 10s]
+    /// Longest wait for a complete response [default: 10s]
+    ///
+    /// With --stream: for the first event, and for each further one.
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Phases")]
     pub timeout: Option<Duration>,
 

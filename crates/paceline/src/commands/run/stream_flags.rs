@@ -13,7 +13,7 @@ pub struct StreamFlags {
     /// stream is ok if it ended as asked: by the server, or with the first of the --stream- flags below that is reached.
     /// --timeout then limits the wait for the first event and for each further one, not the whole stream. docs/streams.md
     /// has examples.
-    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true, conflicts_with_all = ["mix", "expect_body", "expect_sha256", "expect_json", "expect_json_form"], help_heading = "Streams")]
+    #[arg(hide_short_help = true, long, value_name = "FORMAT", value_enum, hide_possible_values = true, conflicts_with_all = ["mix", "expect_body", "expect_sha256", "expect_json", "expect_json_form"], help_heading = "Streams")]
     pub stream: Option<StreamFormat>,
 
     /// End each stream after N events

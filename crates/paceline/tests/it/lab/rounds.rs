@@ -355,7 +355,7 @@ fn a_missing_plan_and_an_unwritable_report_are_usage_errors() {
     assert!(!tree.path("nowhere").exists());
     let ran = tree.run(&["report", "-o", "r.pdf"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("use .txt, .md, .csv, .json, .html or .svg"), "{ran:?}");
+    assert!(ran.stderr.contains("use .txt, .md, .csv, .json, .html, .svg"), "{ran:?}");
     let ran = tree.run(&["report", "-o", "-", "--format", "csv"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("python-good"), "{ran:?}");
     assert!(!tree.path("-").exists());

@@ -109,7 +109,7 @@ fn several_requests_of_one_string_leave_together() {
     let output = wrk(&server, script, &["wrk", "-t1", "-c1"], &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let heard = server.heard();
-    assert!(heard.len() > 30 && heard.len() % 3 == 0, "{}", heard.len());
+    assert!(heard.len() > 30 && heard.len().is_multiple_of(3), "{}", heard.len());
     for three in heard.chunks(3) {
         let paths: Vec<_> = three.iter().map(|heard| heard.path.as_str()).collect();
         assert_eq!((paths, three[1].body.as_slice()), (vec!["/1", "/2", "/3"], b"ab".as_slice()));

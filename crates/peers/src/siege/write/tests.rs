@@ -88,7 +88,7 @@ fn both_are_read_back() {
 fn the_log_has_a_row_for_each_run() {
     let new = command("-l/a/b -m mark -c 3 -r 20 http://127.0.0.1:1/");
     let output = report(&new, &run());
-    let LogRow { path, heading, text } = output.log.unwrap();
+    let LogRow { path, heading, text } = *output.log.unwrap();
     assert!(heading.starts_with("      Date & Time,  Trans,") && heading.ends_with("   Failed\n"));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((path.as_str(), lines.len(), lines[0]), ("/a/b", 2, "**** mark ****"));
