@@ -125,7 +125,7 @@ fn a_killed_loader_leaves_a_smaller_run_with_a_verdict() {
 const SSH: &str = r#"#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 case "$2 $3" in
-late*"'loader'")
+late*" loader")
   until ls "$HOME/.cache/paceline/bin" 2>/dev/null | grep -q '^[^.]*$'; do sleep 0.1; done
   while IFS= read -r line; do
     case $line in *'"start"'*) sleep 1 ;; esac
