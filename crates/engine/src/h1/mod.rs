@@ -423,10 +423,9 @@ fn tail_of(request: &[u8], bytes: usize) -> &[u8] {
     &request[request.len().saturating_sub(bytes)..]
 }
 
-/// The reason why a response did not end within the timeout; `are_streams` if all responses are.
-fn unfinished(decoder: &Decoder, are_streams: bool) -> ConnectionFailure {
+/// The reason why a response did not end within the timeout.
+fn unfinished(decoder: &Decoder) -> ConnectionFailure {
     match decoder.reads_until_close() {
-        _ if are_streams && !decoder.reads_head() => ConnectionFailure::SilentStream,
         true => ConnectionFailure::NoEnd,
         false => ConnectionFailure::TimedOut,
     }
@@ -578,8 +577,7 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
         _: Nanos,
         _: &mut T,
     ) -> CancelOutcome {
-        let are_streams = self.answers.iter().all(|answers| answers.is_stream);
-        CancelOutcome::Connection(unfinished(&self.connections[slot as usize].decoder, are_streams))
+        CancelOutcome::Connection(unfinished(&self.connections[slot as usize].decoder))
     }
 
     fn end_stream<T: Transport>(

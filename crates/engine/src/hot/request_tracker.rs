@@ -532,6 +532,11 @@ impl<'a> Tracker<'a> {
         self.streams.has_ended(slot, place)
     }
 
+    /// Whether a stream is in progress at a place.
+    pub(super) fn is_in_stream(&self, slot: Slot, place: ExchangeIndex) -> bool {
+        self.streams.is_open(slot, place)
+    }
+
     /// Whether the protocol has to end the stream at a place now.
     pub(super) fn must_end_stream(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> bool {
         self.streams.is_due(slot, place, now)
@@ -542,7 +547,12 @@ impl<'a> Tracker<'a> {
         self.streams.take_alarm(slot)
     }
 
-    /// That alarm has rung.
+    /// Whether an alarm that rings now was replaced by one for another moment.
+    pub(super) fn is_stale_stream_alarm(&self, slot: Slot, now: Nanos) -> bool {
+        self.streams.is_stale_alarm(slot, now)
+    }
+
+    /// That alarm has rung, and the streams that were due have ended.
     pub(super) fn stream_alarm_rang(&mut self, slot: Slot) {
         self.streams.alarm_rang(slot);
     }

@@ -1,6 +1,6 @@
 //! Stores the streams in flight: what has come of each, and when it ends.
 //!
-//! A stream is a response whose body is a sequence of events (`../stream.rs`). The tracker passes the pieces of its body
+//! A stream is a response whose body is a sequence of events (`../stream/`). The tracker passes the pieces of its body
 //! to it, and records the times of its events. A stream has ended as asked with the event that was to be the last one,
 //! or at the moment that was to be its end; the response usually ends then too. If more of it comes, or nothing for
 //! [`GRACE`], the protocol ends it. A run without streams has an empty table.
@@ -50,8 +50,15 @@ struct Stream {
 struct StreamAlarm {
     /// When a stream of it has to be ended, at the earliest.
     due: Nanos,
-    /// The moment for which an alarm is set.
+    /// The moment of the next alarm that is set.
     set: Nanos,
+    /// The moment of a later alarm, which was set before.
+    later: Nanos,
+}
+
+impl StreamAlarm {
+    /// None is due, none is set.
+    const NONE: Self = Self { due: Nanos::NEVER, set: Nanos::NEVER, later: Nanos::NEVER };
 }
 
 /// The events that came with one piece of a body.
@@ -182,8 +189,8 @@ impl Stream {
 
     /// Why it did not end as asked, although its response is complete.
     fn fault(&self, plan: &StreamPlan) -> Option<StreamFault> {
-        match &self.fault {
-            Some(fault) => Some(fault.clone()),
+        match self.fault {
+            Some(fault) => Some(fault),
             None if self.ended_at.is_some() => (self.events == 0).then_some(StreamFault::NoEvent),
             None if self.reader.is_in_event() => Some(StreamFault::InEvent(self.events)),
             None if self.events == 0 => Some(StreamFault::NoEvent),
@@ -202,13 +209,12 @@ impl Streams {
         let plans: Box<[_]> = requests.kinds().iter().map(|kind| plan_of(&kind.check.body)).collect();
         let vacant = plans.iter().flatten().next().map(|plan| Stream::new(plan));
         let (connections, places) = (connections as usize, usize::from(places));
-        let alarm = StreamAlarm { due: Nanos::NEVER, set: Nanos::NEVER };
         let alarms = if vacant.is_some() { connections } else { 0 };
         Self {
             plans,
             places,
             table: vacant.map_or_else(Box::default, |vacant| vec![vacant; connections * places].into()),
-            alarms: vec![alarm; alarms].into(),
+            alarms: vec![StreamAlarm::NONE; alarms].into(),
         }
     }
 
@@ -336,6 +342,11 @@ impl Streams {
         self.get(slot, place).map_or(Nanos::ZERO, |stream| stream.last_event)
     }
 
+    /// Whether a stream is in progress at a place.
+    pub(super) fn is_open(&self, slot: Slot, place: ExchangeIndex) -> bool {
+        self.get(slot, place).is_some()
+    }
+
     /// Whether the stream at a place has ended as asked.
     pub(super) fn has_ended(&self, slot: Slot, place: ExchangeIndex) -> bool {
         self.get(slot, place).is_some_and(|stream| stream.ended_at.is_some() && stream.fault.is_none())
@@ -367,9 +378,15 @@ impl Streams {
     pub(super) fn take_alarm(&mut self, slot: Slot) -> Option<Nanos> {
         let alarm = self.alarms.get_mut(slot as usize)?;
         (alarm.due < alarm.set).then(|| {
+            alarm.later = alarm.later.min(alarm.set);
             alarm.set = alarm.due;
             alarm.due
         })
+    }
+
+    /// Whether an alarm that rings now was replaced by one for another moment.
+    pub(super) fn is_stale_alarm(&self, slot: Slot, now: Nanos) -> bool {
+        self.alarms[slot as usize].set > now
     }
 
     /// The alarm of a connection has rung: computes when the next one is due.
@@ -377,6 +394,7 @@ impl Streams {
         let start = self.index(slot, 0);
         let open = self.table[start..start + self.places].iter().filter(|stream| stream.is_open);
         let due = open.map(|stream| stream.cut_at).min().unwrap_or(Nanos::NEVER);
-        self.alarms[slot as usize] = StreamAlarm { due, set: Nanos::NEVER };
+        let alarm = &mut self.alarms[slot as usize];
+        *alarm = StreamAlarm { due, set: alarm.later, ..StreamAlarm::NONE };
     }
 }

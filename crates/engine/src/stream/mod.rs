@@ -48,7 +48,7 @@ impl StreamPlan {
 }
 
 /// The reason why a stream did not end as asked, although its response was complete.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFault {
     /// The server ended it after this many events, before what was asked for.
     EndedEarly(u64),

@@ -5,8 +5,8 @@ use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
 use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
 use paceline_engine::{
-    BodyCheck, Bound, Ending, Job, Measure, Nanos, RequestKind, Requests, ResponseCheck, Settings, Slot,
-    ThreadOutcome,
+    BodyCheck, Bound, ConnectionFailure, Ending, Job, Measure, Nanos, RequestKind, Requests, ResponseCheck,
+    Settings, Slot, ThreadOutcome,
 };
 use paceline_http::h2::{
     CLIENT_PREFACE, FrameEvent, FrameReader, HpackEncoder, Indexing, write_data, write_field_block,
@@ -345,6 +345,7 @@ fn the_timeout_is_for_each_gap() {
         assert_eq!(ended(&outcome), [(Ending::Ok, 1)], "{protocol:?}");
         let outcome = run(once(1), sent_events(), Feed::new(protocol, &pieces, End::Never));
         assert_eq!(ended(&outcome), [(Ending::TimedOut, 1)]);
+        assert_eq!(outcome.connections.failures, [(ConnectionFailure::SilentStream, 1)], "{protocol:?}");
         let (waited, _, _) = times(&outcome, Measure::Service);
         assert!((ms(7_700).0..ms(8_000).0).contains(&waited.unwrap()), "{protocol:?}: {waited:?}");
         // Bytes that are no event do not count.
@@ -352,6 +353,10 @@ fn the_timeout_is_for_each_gap() {
         comments.insert(0, (50, "data: a\n\n"));
         let outcome = run(once(1), sent_events(), Feed::new(protocol, &comments, End::Never));
         assert_eq!(ended(&outcome), [(Ending::TimedOut, 1)]);
+        // A response that has not begun is no stream.
+        let mute = Feed { head_at: ms(100_000), ..Feed::new(protocol, &[(100_001, "")], End::Whole) };
+        let outcome = run(once(1), sent_events(), mute);
+        assert_eq!(outcome.connections.failures, [(ConnectionFailure::TimedOut, 1)], "{protocol:?}");
     }
 }
 

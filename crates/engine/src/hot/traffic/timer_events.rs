@@ -56,30 +56,28 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             return self.disconnect(slot, ClosedBy::Us, Some(ConnectionFailure::Unread), now);
         }
         let was_full = self.room(slot) == 0;
-        let mut cancelled = CancelOutcome::Exchange;
+        let mut broken = None;
         let latest = now.since(self.settings.job.timeout);
         for place in 0..self.tracker.exchanges().places() {
             if !self.tracker.has_waited_since(slot, place, latest) {
                 continue;
             }
+            let silent = self.tracker.is_in_stream(slot, place).then_some(ConnectionFailure::SilentStream);
             self.tracker.abandon(slot, place, Ending::TimedOut, now);
             let live = self.tracker.exchanges().live(slot);
-            let left = self.protocol.cancel(slot, place, live, now, &mut self.transport);
-            match left {
-                CancelOutcome::Connection(_) => cancelled = left,
-                CancelOutcome::Exchange => self.pool.note(ConnectionFailure::TimedOut),
+            match self.protocol.cancel(slot, place, live, now, &mut self.transport) {
+                CancelOutcome::Connection(failure) => broken = silent.or(broken).or(Some(failure)),
+                CancelOutcome::Exchange => self.pool.note(silent.unwrap_or(ConnectionFailure::TimedOut)),
             }
         }
         self.last_progress = now;
-        match cancelled {
-            CancelOutcome::Connection(failure) => {
+        match broken {
+            Some(failure) => {
                 self.disconnect(slot, ClosedBy::Us, Some(failure), now);
                 self.pool.was_slow(slot);
             }
-            CancelOutcome::Exchange if self.is_used_up(slot) => {
-                self.disconnect(slot, ClosedBy::Plan, None, now);
-            }
-            CancelOutcome::Exchange => {
+            None if self.is_used_up(slot) => self.disconnect(slot, ClosedBy::Plan, None, now),
+            None => {
                 self.keep(slot, was_full, now);
                 if let Some(since) = self.waits_since(slot) {
                     self.set_deadline(slot, since);
@@ -88,8 +86,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// Since when a connection has waited for a response, or for the next event of a stream; if all are answered, for the server to read the rest of the
-    /// sent bytes, or to make room for the next request.
+    /// Since when a connection has waited for a response, or for the next event of a stream; if all are answered, for
+    /// the server to read the rest of the sent bytes, or to make room for the next request.
     fn waits_since(&self, slot: Slot) -> Option<Nanos> {
         let is_full = self.pool.state(slot) == ConnectionState::Full;
         let full_since = is_full.then(|| self.pool.free_at(slot));
@@ -106,10 +104,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Ends the streams of a connection whose time is over.
     #[cold]
     fn end_due_streams(&mut self, slot: Slot, now: Nanos) {
-        self.tracker.stream_alarm_rang(slot);
+        if self.tracker.is_stale_stream_alarm(slot, now) {
+            return;
+        }
         for place in 0..self.tracker.exchanges().places() {
             if self.pool.state(slot) <= ConnectionState::Greeting {
-                return;
+                break;
             }
             if self.tracker.must_end_stream(slot, place, now) {
                 let was_full = self.tracker.schedule().is_open() && self.room(slot) == 0;
@@ -120,6 +120,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 self.live_on(slot, Ok(flow), answered, was_full, now);
             }
         }
+        self.tracker.stream_alarm_rang(slot);
         self.watch_streams(slot);
     }
 
@@ -143,4 +144,63 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 #[inline]
 pub(super) fn coarse(at: Nanos, grid: Nanos) -> Nanos {
     Nanos(at.0.div_ceil(grid.0).saturating_mul(grid.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::h1::Http1;
+    use crate::hot::Recorder;
+    use crate::sim::{Act, Connect, Script, Simulation, VirtualClock};
+    use crate::stream::StreamPlan;
+    use crate::{BodyCheck, Bound, Job, Nanos, NoObserver, Requests, ResponseCheck, Settings, Slot};
+    use paceline_http::{EventFormat, Method};
+    use std::sync::Arc;
+
+    /// A server that sends three events, 20 ms apart, and does not end its response.
+    struct EndlessServer;
+
+    impl Script for EndlessServer {
+        fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+            Connect::Accept(Nanos::from_millis(1))
+        }
+
+        fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+            let head: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+            acts.push((now, Act::Send(head.into())));
+            let event = |tick: u64| {
+                (now + Nanos::from_millis(20 * tick), Act::Send(b"2\r\na\n\r\n".as_slice().into()))
+            };
+            acts.extend((1..=3).map(event));
+        }
+    }
+
+    #[test]
+    fn streams_share_alarms() {
+        let plan = StreamPlan {
+            format: EventFormat::Lines,
+            must_be_json: false,
+            events: Some(3),
+            length: Some(Nanos::from_secs(60)),
+            until: None,
+            count: None,
+        };
+        let check = ResponseCheck { status: None, body: BodyCheck::Stream(Arc::new(plan)) };
+        let requests = Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check));
+        let job = Job {
+            connections: 1,
+            window: Bound::Requests(1_000),
+            warmup: Nanos::ZERO,
+            timeout: Nanos::from_secs(600),
+            ..Job::default()
+        };
+        let settings = Settings::new(job, std::net::SocketAddr::from(([127, 0, 0, 1], 9)), requests);
+        let (clock, mut recorder) = (VirtualClock::new(Nanos::ZERO), Recorder::new());
+        let simulation =
+            Simulation { settings: &settings, clock: &clock, stop_at: Nanos::NEVER, observer: &NoObserver };
+        let mut server = EndlessServer;
+        let worker = simulation.drive::<Http1>(&mut server, &mut recorder).unwrap();
+        let (made, alarms) = worker.connections_and_alarms();
+        assert!(made >= 1_000, "each stream ends with its connection: {made}");
+        assert!(alarms < 20, "{alarms} alarms");
+    }
 }
