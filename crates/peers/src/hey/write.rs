@@ -67,7 +67,8 @@ pub fn unreachable(command: &HeyCommand, why: &str) -> ToolOutput {
 
 fn connect_error(command: &HeyCommand, why: &str) -> String {
     let url = command.url();
-    request_error(command, &format!("dial tcp {}:{}: connect: {why}", url.host, url.port))
+    let host = if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
+    request_error(command, &format!("dial tcp {host}:{}: connect: {why}", url.port))
 }
 
 /// An error as Go's client words it.
@@ -75,9 +76,7 @@ fn request_error(command: &HeyCommand, why: &str) -> String {
     let method = command.method().to_lowercase();
     let (first, rest) = method.split_at_checked(1).unwrap_or_default();
     let url = command.url();
-    let (scheme, host) = (url.scheme.name(), &url.host);
-    let port = if url.port == url.scheme.default_port() { String::new() } else { format!(":{}", url.port) };
-    format!("{}{rest} \"{scheme}://{host}{port}{}\": {why}", first.to_uppercase(), url.path)
+    format!("{}{rest} \"{url}\": {why}", first.to_uppercase())
 }
 
 fn text(figures: &Figures) -> String {
